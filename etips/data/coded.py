@@ -1,0 +1,78 @@
+"""Arrays stored as row numbers into a small table, so that repeated rows cost four bytes each."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+Floats32 = NDArray[np.float32]
+Rows = slice | NDArray[np.integer[Any]] | NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Coded:
+    """A float32 array of shape (n, d) whose rows are looked up when they are read.
+
+    Indexing expands (`coded[10:20]` is a plain array); `take` selects rows and stays coded. MNIST
+    sequences and the states of a simulated clinic repeat the same rows over and over: 10,000
+    sequences of images are 1 MB of codes beside one table, not 600 MB of pixels.
+
+    Args:
+        table: The distinct rows, shape (n_codes, d), any real dtype.
+        code: Which row of `table` stands at each place, shape (n,).
+        unit: Every value is multiplied by it when read; bytes 0..255 with unit 1/255 read as 0..1.
+    """
+
+    table: NDArray[Any]
+    code: NDArray[np.int32]
+    unit: float = 1.0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of the array this stands for."""
+        return self.code.shape[0], self.table.shape[1]
+
+    @property
+    def ndim(self) -> int:
+        """Always 2."""
+        return 2
+
+    @property
+    def dtype(self) -> np.dtype[np.float32]:
+        """What reading gives, whatever the table is stored as."""
+        return np.dtype(np.float32)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes really held."""
+        return int(self.table.nbytes + self.code.nbytes)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Rows) -> Floats32:
+        found = self.table[self.code[rows]].astype(np.float32)
+        if self.unit != 1.0:
+            found *= np.float32(self.unit)
+        return found
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("a coded array has to be expanded, which copies")
+        return self[:] if dtype is None else self[:].astype(dtype)
+
+    def __repr__(self) -> str:
+        return f"Coded(shape={self.shape}, n_codes={self.table.shape[0]})"
+
+    def take(self, rows: Rows) -> "Coded":
+        """The same rows of the array, still coded and sharing the table."""
+        return Coded(self.table, self.code[rows], self.unit)
+
+    def expanded_table(self) -> Floats32:
+        """The table as it reads, shape (n_codes, d)."""
+        return Coded(self.table, np.arange(len(self.table), dtype=np.int32), self.unit)[:]
+
+
+Features = Floats32 | Coded
+"""Sequential features: a plain float32 array, or a coded one that reads like it."""

@@ -1,0 +1,129 @@
+"""What the columns of a data set are called and what they mean."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Self
+
+from etips.errors import SettingError
+
+MISSING_SUFFIX = "_missing"
+"""A feature that may be missing has a second column of this name: 1 where it was, else 0."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Names of the columns that are not features, in the table the data came from."""
+
+    stay: str = "stay"
+    step: str = "step"
+    action: str = "action"
+    loss: str = "loss"
+    propensity: str = "propensity"
+    eligible: str = "eligible"
+    group: str = "group"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Names, roles and the history rule of a data set; it holds no patient.
+
+    Args:
+        sequence: Names of the sequential features, in the order of the array's columns.
+        n_actions: Number of actions K; actions are 0..K-1.
+        static: Names of the static features.
+        lag: 1 when a decision may see only the steps before it (the paper's rule), 0 when it also
+            sees its own step.
+        actions: What the actions are called, K names or none.
+        roles: Names of the columns that are not features.
+        categories: Levels of each categorical column; `ward` with level `icu` is `ward=icu`.
+        indicators: Feature columns that may be missing and so have a `_missing` column.
+        provenance: Where the data came from, in words; never a path or a patient.
+    """
+
+    sequence: tuple[str, ...]
+    n_actions: int
+    static: tuple[str, ...] = ()
+    lag: int = 1
+    actions: tuple[str, ...] = ()
+    roles: Roles = field(default_factory=Roles)
+    categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    indicators: tuple[str, ...] = ()
+    provenance: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.lag not in (0, 1):
+            raise SettingError("lag", "must be 0 or 1")
+        if self.n_actions < 1:
+            raise SettingError("n_actions", "must be at least 1")
+        if self.actions and len(self.actions) != self.n_actions:
+            raise SettingError("actions", f"must name all {self.n_actions} actions or none")
+        names = (*self.sequence, *self.static)
+        if len(set(names)) != len(names):
+            raise SettingError("schema", "feature names must be distinct")
+
+    def may_be_missing(self, name: str) -> bool:
+        """Whether feature `name` may hold NaN, which the scaler later fills."""
+        return name in self.indicators
+
+    def to_json(self) -> dict[str, object]:
+        """A JSON-ready copy."""
+        return {
+            "sequence": list(self.sequence),
+            "static": list(self.static),
+            "n_actions": self.n_actions,
+            "lag": self.lag,
+            "actions": list(self.actions),
+            "roles": {f.name: getattr(self.roles, f.name) for f in fields(Roles)},
+            "categories": {name: list(levels) for name, levels in self.categories.items()},
+            "indicators": list(self.indicators),
+            "provenance": dict(self.provenance),
+        }
+
+    @classmethod
+    def from_json(cls, document: object) -> Self:
+        """Rebuild a schema; anything unexpected raises `SettingError`, never a traceback."""
+        given = _mapping(document, "schema")
+        expected = {f.name for f in fields(cls)}
+        if set(given) != expected:
+            raise SettingError("schema", "must hold exactly " + ", ".join(sorted(expected)))
+        roles = _mapping(given["roles"], "roles")
+        if set(roles) != {f.name for f in fields(Roles)}:
+            raise SettingError("schema", "roles are incomplete")
+        return cls(
+            sequence=_names(given["sequence"], "sequence"),
+            n_actions=_whole(given["n_actions"], "n_actions"),
+            static=_names(given["static"], "static"),
+            lag=_whole(given["lag"], "lag"),
+            actions=_names(given["actions"], "actions"),
+            roles=Roles(**_texts(roles, "roles")),
+            categories={
+                name: _names(levels, "categories")
+                for name, levels in _mapping(given["categories"], "categories").items()
+            },
+            indicators=_names(given["indicators"], "indicators"),
+            provenance=_texts(_mapping(given["provenance"], "provenance"), "provenance"),
+        )
+
+
+def _mapping(value: object, name: str) -> dict[str, object]:
+    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
+        raise SettingError("schema", f"{name} must be an object")
+    return value
+
+
+def _names(value: object, name: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise SettingError("schema", f"{name} must be a list of names")
+    return tuple(value)
+
+
+def _texts(value: dict[str, object], name: str) -> dict[str, str]:
+    if not all(isinstance(item, str) for item in value.values()):
+        raise SettingError("schema", f"{name} must hold text")
+    return {key: str(item) for key, item in value.items()}
+
+
+def _whole(value: object, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise SettingError("schema", f"{name} must be a whole number")
+    return value

@@ -1,0 +1,388 @@
+"""Trajectories: every step of every stay stored once, decisions as an index into them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etips.data.coded import Coded, Features, Floats32
+from etips.data.decisions import Bools, Decisions, Floats, Ints, Loss, Stay, find_decisions
+from etips.data.schema import Schema
+from etips.errors import DataError, require
+
+NO_ACTION = -1
+"""Stands in `action` at a step where no action is known."""
+
+_CHUNK = 65_536  # rows looked at together, so that a check costs little memory
+
+Stays = slice | Sequence[int] | NDArray[np.integer[Any]] | NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """What only a simulated world knows: the expected loss of every action, and the logging policy.
+
+    Args:
+        code: Which row of the two tables holds at each step, shape (total_steps,).
+        expected_loss: Expected loss of each action, shape (n_codes, n_actions).
+        logging: Probability of each action under the logging policy, shape (n_codes, n_actions).
+    """
+
+    code: NDArray[np.int32]
+    expected_loss: Floats
+    logging: Floats
+
+
+class Histories(NamedTuple):
+    """Expanding windows, one a decision: padded at the end, shape (n, longest, features)."""
+
+    sequence: Floats32
+    lengths: Ints
+    static: Floats32
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trajectories:
+    """Logged stays. Arrays are read-only and checked once; sub-setting shares what it can.
+
+    Without a log (`action` and `loss` both None) every step is a question: what to do here?
+
+    Args:
+        sequence: Sequential features, shape (total_steps, d); stay after stay, steps in order.
+        offsets: Where each stay starts, shape (n_stays + 1,); the last entry is total_steps.
+        schema: Names, roles, number of actions, and `lag`.
+        action: The logged action 0..K-1, or -1 where none is known, shape (total_steps,).
+        loss: Loss of the logged action, NaN where it is not known, shape (total_steps,).
+        static: Static features, shape (n_stays, s).
+        propensity: Known probability of the logged action, in (0, 1] at every decision.
+        eligible: False at a step that must not become a decision, shape (total_steps,).
+        stay: Identifier of each stay, shape (n_stays,); 0, 1, ... if left out.
+        step: Label of each step, rising within a stay, shape (total_steps,); 0, 1, ... if left out.
+        group: Whom the stay belongs to (a patient), for splits, shape (n_stays,).
+        truth: Only in simulated worlds.
+    """
+
+    sequence: Features
+    offsets: Ints
+    schema: Schema
+    action: Ints | None = None
+    loss: Floats | None = None
+    static: Floats32 = None  # type: ignore[assignment]  # filled below, so never None to a reader
+    propensity: Floats | None = None
+    eligible: Bools | None = None
+    stay: NDArray[Any] = None  # type: ignore[assignment]
+    step: NDArray[Any] = None  # type: ignore[assignment]
+    group: NDArray[Any] | None = None
+    truth: Truth | None = None
+
+    def __post_init__(self) -> None:
+        lengths = np.diff(self.offsets)
+        defaults: dict[str, NDArray[Any]] = {
+            "static": np.zeros((lengths.size, 0), np.float32),
+            "stay": np.arange(lengths.size),
+            "step": np.arange(self.offsets[-1]) - np.repeat(self.offsets[:-1], lengths),
+        }
+        for name, value in defaults.items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+        _check(self)
+        _freeze(self)
+
+    @property
+    def n_stays(self) -> int:
+        """Number of stays."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps of all stays together."""
+        return int(self.offsets[-1])
+
+    @property
+    def n_decisions(self) -> int:
+        """Number of decisions."""
+        return len(self.decisions().stay)
+
+    @property
+    def n_actions(self) -> int:
+        """Number of actions K."""
+        return self.schema.n_actions
+
+    @property
+    def lag(self) -> int:
+        """1 if a decision sees only earlier steps, 0 if also its own."""
+        return self.schema.lag
+
+    @property
+    def logged(self) -> bool:
+        """Whether actions and losses are there."""
+        return self.action is not None
+
+    @cached_property
+    def _decisions(self) -> Decisions:
+        return find_decisions(self.offsets, self.lag, self._known)
+
+    @property
+    def _known(self) -> Bools | None:
+        if self.action is None or self.loss is None:
+            return None
+        known: Bools = (self.action != NO_ACTION) & ~np.isnan(self.loss)
+        return known if self.eligible is None else known & self.eligible
+
+    def decisions(self) -> Decisions:
+        """The decisions (stay, step), counted from 0, in the order of every `predict_proba`."""
+        return self._decisions
+
+    @cached_property
+    def decision_rows(self) -> Ints:
+        """Row of each decision in the per-step arrays, shape (n_decisions,).
+
+        Subtract `lag` for the last row its history may see. For data without a log the row may be
+        one past the stay's end.
+        """
+        stay, step = self._decisions
+        return self.offsets[stay] + step
+
+    @property
+    def logged_action(self) -> Ints:
+        """The logged action of each decision, shape (n_decisions,)."""
+        return self._of_log(self.action)[self.decision_rows]
+
+    @property
+    def logged_loss(self) -> Floats:
+        """The loss of each decision's logged action, shape (n_decisions,)."""
+        return self._of_log(self.loss)[self.decision_rows]
+
+    @property
+    def logged_propensity(self) -> Floats:
+        """The known propensity of each decision's logged action, shape (n_decisions,)."""
+        if self.propensity is None:
+            raise DataError(
+                "propensity", "is not in the data", fix="Estimate it, or name its column."
+            )
+        return self.propensity[self.decision_rows]
+
+    @staticmethod
+    def _of_log(values: NDArray[Any] | None) -> NDArray[Any]:
+        if values is None:
+            raise DataError(
+                "data", "holds no logged actions", fix="Name the action and loss columns."
+            )
+        return values
+
+    def histories(self, chosen: slice | Ints = slice(None)) -> Histories:
+        """Copy out expanding windows, for a model that cannot read a stay in one pass.
+
+        This is the form the paper trains on. It repeats every step many times; ask for a part of
+        the decisions at a time where memory matters.
+
+        Args:
+            chosen: Which decisions, as positions in decision order.
+        """
+        stay = self._decisions.stay[chosen]
+        lengths = self._decisions.step[chosen] + 1 - self.lag
+        window = np.arange(lengths.max(initial=0))
+        inside = window < lengths[:, None]
+        rows = np.where(inside, self.offsets[stay][:, None] + window, 0)
+        found = self.sequence[rows.ravel()].reshape(*rows.shape, self.sequence.shape[1])
+        found[~inside] = 0
+        return Histories(found, lengths, self.static[stay])
+
+    def subset(self, stays: Stays) -> Self:
+        """The chosen stays, in the order given. Neighbours share memory, others copy their rows.
+
+        Args:
+            stays: A slice, positions, or one yes or no a stay.
+        """
+        numbers = np.arange(self.n_stays)[stays if isinstance(stays, slice) else np.asarray(stays)]
+        if numbers.size == 0:
+            raise DataError("subset", "must keep at least one stay")
+        lengths = np.diff(self.offsets)[numbers]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        rows: slice | Ints
+        which: slice | Ints
+        if (np.diff(numbers) == 1).all():
+            rows = slice(self.offsets[numbers[0]], self.offsets[numbers[-1] + 1])
+            which = slice(numbers[0], numbers[-1] + 1)
+        else:
+            rows = np.arange(offsets[-1]) + np.repeat(self.offsets[numbers] - offsets[:-1], lengths)
+            which = numbers
+        sequence, truth = self.sequence, self.truth
+        return self._trusted(
+            sequence=sequence.take(rows) if isinstance(sequence, Coded) else sequence[rows],
+            offsets=offsets,
+            schema=self.schema,
+            static=self.static[which],
+            stay=self.stay[which],
+            group=None if self.group is None else self.group[which],
+            truth=truth and replace(truth, code=truth.code[rows]),
+            **{
+                name: None if (value := getattr(self, name)) is None else value[rows]
+                for name in ("action", "loss", "propensity", "eligible", "step")
+            },
+        )
+
+    @classmethod
+    def _trusted(cls, **values: Any) -> Self:  # noqa: ANN401  # the fields, whatever their types
+        """Build from parts of checked data without looking at every number again."""
+        made = object.__new__(cls)
+        for name in (f.name for f in fields(cls)):
+            object.__setattr__(made, name, values[name])
+        _freeze(made)
+        return made
+
+    def with_lag(self, lag: int) -> Self:
+        """The same steps under the other history rule."""
+        return replace(self, schema=replace(self.schema, lag=lag))
+
+    def with_loss(self, loss: Loss) -> Self:
+        """The same stays with the loss computed afresh by a function of a stay."""
+        names, steps = self.schema.sequence, np.split(self.step, self.offsets[1:-1])
+        found = [
+            loss(Stay(step, self.sequence[start:stop], names))
+            for step, start, stop in zip(steps, self.offsets, self.offsets[1:], strict=False)
+        ]
+        return replace(self, loss=np.concatenate(found))
+
+    def with_features(self, sequence: Features, static: Floats32) -> Self:
+        """The same stays with their features replaced, by scaled ones say."""
+        return replace(self, sequence=sequence, static=static)
+
+    def without_log(self) -> Self:
+        """The same stays as questions: no action, no loss, every step a decision."""
+        return replace(self, action=None, loss=None, propensity=None, eligible=None, truth=None)
+
+    def true_risk(self, probabilities: Floats) -> float:
+        """Exact risk of a policy at the logged decisions; only a simulated world knows it.
+
+        Args:
+            probabilities: What the policy gives here, shape (n_decisions, n_actions).
+        """
+        expected = self._of_truth("expected_loss")
+        if probabilities.shape != expected.shape:
+            raise DataError(
+                "probabilities", "must have one row a decision and one column an action"
+            )
+        return float(np.einsum("na,na->", probabilities, expected) / len(expected))
+
+    def true_logging(self) -> Floats:
+        """The true logging policy at each decision, shape (n_decisions, n_actions)."""
+        return self._of_truth("logging")
+
+    def true_expected_loss(self) -> Floats:
+        """True expected loss of each action at each decision, shape (n_decisions, n_actions)."""
+        return self._of_truth("expected_loss")
+
+    def _of_truth(self, name: str) -> Floats:
+        if self.truth is None:
+            raise DataError("truth", "is known only in simulated data")
+        table: Floats = getattr(self.truth, name)
+        return table[self.truth.code[self.decision_rows]]
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write a Trajectories folder; it appears whole or not at all."""
+        # Files need pyarrow; learning does not, and must run where only torch and numpy are.
+        from etips.data.storage import save_trajectories  # noqa: PLC0415
+
+        save_trajectories(self, Path(folder), overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        parts = [
+            f"n_stays={self.n_stays:,}",
+            f"n_steps={self.n_steps:,}",
+            f"n_decisions={self.n_decisions:,}",
+            f"sequence={self.sequence.shape[1]} features",
+            f"static={self.static.shape[1]}",
+            f"n_actions={self.n_actions}",
+            f"lag={self.lag}",
+        ]
+        held = ("propensity", "eligible", "group", "truth")
+        parts += [f"with {name}" for name in held if getattr(self, name) is not None]
+        return f"Trajectories({', '.join(parts)})"
+
+
+def _freeze(data: Trajectories) -> None:
+    """Make the arrays read-only views, so that a caller's own array keeps its flags."""
+    for name in (f.name for f in fields(data)):
+        value = getattr(data, name)
+        if isinstance(value, np.ndarray):
+            view = value.view()
+            view.flags.writeable = False
+            object.__setattr__(data, name, view)
+
+
+def _check(data: Trajectories) -> None:
+    _check_shapes(data)
+    _check_features("sequence", data.sequence, data.schema.sequence, data.schema)
+    _check_features("static", data.static, data.schema.static, data.schema)
+    _check_steps(data)
+    if data.action is None or data.loss is None:
+        return
+    whole = np.issubdtype(data.action.dtype, np.integer)
+    in_range = (data.action >= NO_ACTION) & (data.action < data.n_actions)
+    rule = f"must be whole, 0..{data.n_actions - 1}, or {NO_ACTION} where there is none"
+    require("action", rule, in_range & whole)
+    require("loss", "must be finite, or NaN where it is not known", ~np.isinf(data.loss))
+    if data.propensity is not None:
+        valid = (data.propensity > 0) & (data.propensity <= 1)
+        idle = (data.action == NO_ACTION) | np.isnan(data.loss)
+        require("propensity", "must be in (0, 1] at every decision", valid | idle)
+
+
+def _check_shapes(data: Trajectories) -> None:
+    offsets = data.offsets
+    if offsets.ndim != 1 or offsets.size < 2 or offsets[0] != 0 or (np.diff(offsets) < 1).any():
+        raise DataError("offsets", "must start at 0 and rise: every stay has at least one step")
+    n_stays, n_steps = data.n_stays, data.n_steps
+    if (data.action is None) != (data.loss is None):
+        raise DataError("action, loss", "must be given together or not at all")
+    code = None if data.truth is None else data.truth.code
+    for name, value, shape in (
+        ("sequence", data.sequence, (n_steps, len(data.schema.sequence))),
+        ("static", data.static, (n_stays, len(data.schema.static))),
+        ("action", data.action, (n_steps,)),
+        ("loss", data.loss, (n_steps,)),
+        ("propensity", data.propensity, (n_steps,)),
+        ("eligible", data.eligible, (n_steps,)),
+        ("stay", data.stay, (n_stays,)),
+        ("step", data.step, (n_steps,)),
+        ("group", data.group, (n_stays,)),
+        ("truth", code, (n_steps,)),
+    ):
+        if value is not None and value.shape != shape:
+            raise DataError(name, f"must have shape {shape}, has {value.shape}")
+
+
+def _check_features(where: str, values: Features, names: Sequence[str], schema: Schema) -> None:
+    """Refuse what is not finite, naming the column; NaN passes where the schema allows it."""
+    if values.dtype != np.float32:
+        raise DataError(where, "must be float32")
+    if isinstance(values, Coded):
+        if np.issubdtype(values.table.dtype, np.integer):
+            return
+        values = values.expanded_table()
+    may_be_missing = np.array([schema.may_be_missing(name) for name in names], bool)
+    for start in range(0, len(values), _CHUNK):
+        part = values[start : start + _CHUNK]
+        bad = ~np.isfinite(part)
+        bad[:, may_be_missing] = np.isinf(part[:, may_be_missing])
+        if bad.any():
+            column = int(bad.any(axis=0).argmax())
+            rows = start + np.flatnonzero(bad[:, column])
+            raise DataError(
+                f"{where}, feature {names[column]}",
+                "must be finite",
+                rows=rows,
+                total=len(values),
+            )
+
+
+def _check_steps(data: Trajectories) -> None:
+    rises = np.ones(data.n_steps, bool)
+    rises[1:] = data.step[1:] > data.step[:-1]
+    rises[data.offsets[:-1]] = True
+    require("step", "must rise within a stay", rises)

@@ -1,0 +1,89 @@
+"""Refusals: one line with the place, the rule, the rows and the remedy; never a patient's value."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class EtipsError(Exception):
+    """Anything etips refuses. The command line turns it into one line and `exit_code`."""
+
+    exit_code = 2
+
+
+class DataError(EtipsError, ValueError):
+    """Unusable input. Says where and which rule; never shows a patient's value.
+
+    Args:
+        where: The place: a file, a column, an argument.
+        rule: What must hold there.
+        rows: Failing rows, counted from 0 as given; none when the rule is about the whole.
+        total: How many rows were looked at.
+        fix: What the user can do about it.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        rule: str,
+        *,
+        rows: Sequence[int] | NDArray[np.int64] = (),
+        total: int = 0,
+        fix: str = "",
+    ) -> None:
+        self.where, self.rule, self.fix = where, rule, fix
+        self.n_failing, self.total = len(rows), total
+        self.first_row = int(min(rows)) if len(rows) else None
+        count = ""
+        if self.first_row is not None:
+            verb = "fails" if self.n_failing == 1 else "fail"
+            count = f"; {self.n_failing} of {total} rows {verb}, first at row {self.first_row}"
+        super().__init__(_one_line(f"{where}: {rule}{count}. {fix}"))
+
+
+class SettingError(EtipsError, ValueError):
+    """An argument or option outside its limits."""
+
+    def __init__(self, name: str, rule: str, *, fix: str = "") -> None:
+        self.name, self.rule, self.fix = name, rule, fix
+        super().__init__(_one_line(f"{name}: {rule}. {fix}"))
+
+
+class FileError(EtipsError, OSError):
+    """A file or folder that cannot be used: missing, damaged, in the way."""
+
+    def __init__(self, where: str, rule: str, *, fix: str = "") -> None:
+        self.where, self.rule, self.fix = where, rule, fix
+        super().__init__(_one_line(f"{where}: {rule}. {fix}"))
+
+
+def require(
+    where: str,
+    rule: str,
+    holds: NDArray[np.bool_],
+    *,
+    rows: NDArray[np.int64] | None = None,
+    fix: str = "",
+) -> None:
+    """Refuse unless `rule` holds in every row.
+
+    Write `holds` so that NaN fails it: `(p > 0) & (p <= 1)`, not `~(p <= 0)`.
+
+    Args:
+        where: The place, as in `DataError`.
+        rule: What must hold.
+        holds: One verdict a row, shape (n,).
+        rows: Number of each row in the user's own input, shape (n,); positions if left out.
+        fix: What the user can do about it.
+    """
+    if holds.all():
+        return
+    failing = np.flatnonzero(~holds)
+    numbers = failing if rows is None else np.sort(rows[failing])
+    raise DataError(where, rule, rows=numbers, total=holds.size, fix=fix)
+
+
+def _one_line(text: str) -> str:
+    """Column and file names are the user's own and may hold anything; a refusal is one line."""
+    return "".join(c if c.isprintable() else " " for c in text).strip()
