@@ -37,8 +37,7 @@ class DataError(EtipsError, ValueError):
         self.first_row = int(min(rows)) if len(rows) else None
         count = ""
         if self.first_row is not None:
-            verb = "fails" if self.n_failing == 1 else "fail"
-            count = f"; {self.n_failing} of {total} rows {verb}, first at row {self.first_row}"
+            count = f"; {self.n_failing} of {total} rows fail, first at row {self.first_row}"
         super().__init__(_one_line(f"{where}: {rule}{count}. {fix}"))
 
 

@@ -63,7 +63,8 @@ class Schema:
 
     def may_be_missing(self, name: str) -> bool:
         """Whether feature `name` may hold NaN, which the scaler later fills."""
-        return name in self.indicators
+        source = name.partition("=")[0]
+        return name in self.indicators or (source in self.categories and source in self.indicators)
 
     def to_json(self) -> dict[str, object]:
         """A JSON-ready copy."""

@@ -1,0 +1,162 @@
+"""Arrays as scikit-learn users hold them, and the feedback dictionary of obp, in and out."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from etips.data.coded import Floats32
+from etips.data.decisions import Bools, Floats, Ints
+from etips.data.schema import Schema
+from etips.data.trajectories import NO_ACTION, Trajectories
+from etips.errors import DataError, require
+
+
+def from_arrays(
+    features: ArrayLike,
+    action: ArrayLike | None = None,
+    loss: ArrayLike | None = None,
+    *,
+    static: ArrayLike | None = None,
+    lengths: ArrayLike | None = None,
+    propensity: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    n_actions: int | None = None,
+    lag: int = 0,
+) -> Trajectories:
+    """Trajectories from arrays: one row a stay.
+
+    Args:
+        features: Shape (n, d) when there is no time, or (n, steps, d) padded at the end.
+        action: Shape (n,): one decision a stay, at its last step. Or (n, steps), with -1 (or NaN)
+            where there is none. Left out together with `loss`, the stays are questions.
+        loss: Loss of the logged action, same shape as `action`; NaN only where there is no action.
+        static: Static features, shape (n, s).
+        lengths: Number of real steps of each row of a 3-D `features`; all of them if left out.
+        propensity: Known probability of the logged action, same shape as `action`.
+        groups: Whom each row belongs to, shape (n,).
+        n_actions: Number of actions; one more than the largest if left out.
+        lag: 0 if a decision sees its own step (the only choice without time), 1 if not.
+    """
+    padded = _padded(features)
+    counts = _lengths(lengths, *padded.shape[:2])
+    inside = np.arange(padded.shape[1]) < counts[:, None]
+    if (action is None) != (loss is None):
+        raise DataError("action, loss", "must be given together or not at all")
+    log: dict[str, NDArray[Any]] = {}
+    top = 0
+    if action is not None and loss is not None:
+        taken = _per_step("action", action, counts, inside)
+        known = taken >= 0
+        rule = f"must be whole, 0..K-1, or {NO_ACTION} where there is none"
+        require("action", rule, np.isnan(taken) | (taken == NO_ACTION) | (known & (taken % 1 == 0)))
+        top = int(taken.max(initial=0, where=known))
+        log["action"] = np.where(known, taken, NO_ACTION).astype(np.int64)
+        log["loss"] = _per_step("loss", loss, counts, inside)
+        require("loss", "must be finite", np.isfinite(log["loss"]) | ~known)
+        if propensity is not None:
+            log["propensity"] = _per_step("propensity", propensity, counts, inside)
+    still = _static(static, len(counts))
+    return Trajectories(
+        sequence=padded[inside],
+        offsets=np.concatenate([[0], np.cumsum(counts)]),
+        schema=Schema(
+            sequence=tuple(f"x{i}" for i in range(padded.shape[2])),
+            n_actions=n_actions or top + 1,
+            static=tuple(f"s{i}" for i in range(still.shape[1])),
+            lag=lag,
+        ),
+        static=still,
+        group=None if groups is None else np.asarray(groups),
+        **log,  # type: ignore[arg-type]  # each of its own kind, checked by Trajectories
+    )
+
+
+def from_obp(feedback: Mapping[str, Any]) -> Trajectories:
+    """Trajectories from an obp feedback dictionary; its reward becomes loss = 1 - reward.
+
+    Reads `context`, `action`, `reward`, and if there `pscore` and `n_actions`. Lists of several
+    positions are refused.
+    """
+    for name in ("context", "action", "reward"):
+        if feedback.get(name) is None:
+            raise DataError(f"feedback, {name}", "must be there")
+    if feedback.get("position") is not None:
+        raise DataError("feedback, position", "must be empty: one action a round")
+    return from_arrays(
+        feedback["context"],
+        feedback["action"],
+        1.0 - np.asarray(feedback["reward"], np.float64),
+        propensity=feedback.get("pscore"),
+        n_actions=feedback.get("n_actions"),
+    )
+
+
+def to_obp(data: Trajectories) -> dict[str, Any]:
+    """An obp feedback dictionary, one round a decision; reward = 1 - loss.
+
+    The context is what a decision's last visible step and its stay's static features say; what came
+    before it has no place in obp.
+    """
+    seen = data.sequence[data.decision_rows - data.lag]
+    context = np.concatenate([seen, data.static[data.decisions().stay]], axis=1)
+    return {
+        "n_rounds": data.n_decisions,
+        "n_actions": data.n_actions,
+        "context": context,
+        "action": data.logged_action,
+        "reward": 1.0 - data.logged_loss,
+        "pscore": None if data.propensity is None else data.logged_propensity,
+        "position": None,
+    }
+
+
+def _padded(features: ArrayLike) -> Floats32:
+    """Features as (n, steps, d) float32."""
+    with np.errstate(over="ignore"):  # too large for float32 is refused as infinite
+        found = _numeric("features", features).astype(np.float32)
+    if found.ndim == 2:
+        found = found[:, None]
+    if found.ndim != 3 or 0 in found.shape[:2]:
+        raise DataError("features", "must have shape (n, d) or (n, steps, d) and a row")
+    return found
+
+
+def _lengths(lengths: ArrayLike | None, n: int, longest: int) -> Ints:
+    if lengths is None:
+        return np.full(n, longest)
+    found = np.asarray(lengths)
+    if found.shape != (n,) or not np.issubdtype(found.dtype, np.integer):
+        raise DataError("lengths", "must be one whole number a row of the features")
+    require("lengths", f"must be in 1..{longest}", (found >= 1) & (found <= longest))
+    return found.astype(np.int64)
+
+
+def _per_step(name: str, values: ArrayLike, counts: Ints, inside: Bools) -> Floats:
+    """One value a real step: given so, or one a stay, which then belongs to its last step."""
+    found = _numeric(name, values)
+    if found.shape == counts.shape:
+        spread = np.full(inside.shape, np.nan)
+        spread[np.arange(len(counts)), counts - 1] = found
+        found = spread
+    if found.shape != inside.shape:
+        rule = f"must have shape {counts.shape} or {inside.shape}, has {found.shape}"
+        raise DataError(name, rule)
+    return found[inside]
+
+
+def _static(static: ArrayLike | None, n: int) -> Floats32:
+    if static is None:
+        return np.zeros((n, 0), np.float32)
+    found = _numeric("static", static).astype(np.float32)
+    if found.ndim != 2 or len(found) != n:
+        raise DataError("static", f"must have shape ({n}, s)")
+    return found
+
+
+def _numeric(name: str, values: ArrayLike) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(name, "must be an array of numbers") from error

@@ -1,0 +1,160 @@
+"""Features of a long table: categories to columns, missing values carried forward, never zeroed."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from etips.data.coded import Floats32
+from etips.data.decisions import Ints
+from etips.data.schema import MISSING_SUFFIX, Schema
+from etips.errors import DataError, require
+
+Missing = Literal["refuse", "carry"]
+"""A missing feature value: refuse the table, or carry the last one forward and mark it."""
+
+_CHUNK = 65_536  # rows looked at together
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureBlock:
+    """Feature columns of one kind (sequential or static) and where each came from.
+
+    Args:
+        names: Column names, d of them.
+        values: The features, shape (n, d); NaN where a value is missing.
+        levels: Levels of each column that was categorical.
+        indicators: Source columns that may be missing and have an indicator.
+    """
+
+    names: tuple[str, ...]
+    values: Floats32
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    indicators: tuple[str, ...] = ()
+
+
+def one_hot(levels: tuple[str, ...], codes: Ints) -> Floats32:
+    """One column a level, 1 where it holds; a missing level is NaN in all of them."""
+    found: Floats32 = (codes[:, None] == np.arange(len(levels))).astype(np.float32)
+    found[codes < 0] = np.nan
+    return found
+
+
+def join(
+    sources: Sequence[str],
+    numeric: Mapping[str, int],
+    matrix: Floats32,
+    categories: Mapping[str, tuple[tuple[str, ...], Ints]],
+) -> FeatureBlock:
+    """Put numeric columns and one-hot categories into one block, in the order of the table.
+
+    Args:
+        sources: Columns of the table, in order.
+        numeric: Position in `matrix` of each numeric column.
+        matrix: The numeric columns, shape (n, len(numeric)).
+        categories: Levels and the level of each row, for each categorical column.
+    """
+    levels = {name: found for name, (found, _) in categories.items()}
+    if not categories:  # nothing to move: the matrix is the block
+        return FeatureBlock(tuple(sources), matrix)
+    names: list[str] = []
+    parts: list[Floats32] = []
+    for name in sources:
+        if name in categories:
+            names += [f"{name}={level}" for level in levels[name]]
+            parts.append(one_hot(*categories[name]))
+        else:
+            names.append(name)
+            parts.append(matrix[:, numeric[name], None])
+    return FeatureBlock(tuple(names), np.concatenate(parts, axis=1), levels)
+
+
+def require_finite(
+    where: str, block: FeatureBlock, rows: Ints | None, *, may_miss: Collection[str] | None
+) -> None:
+    """Refuse infinite values, and missing ones unless their column may miss some.
+
+    Args:
+        where: The table, for a refusal.
+        block: The features.
+        rows: Number of each row in the user's own table, shape (n,).
+        may_miss: Source columns that may hold NaN; None allows it in all.
+    """
+    starts = range(0, len(block.values), _CHUNK)
+    if all(np.isfinite(block.values[start : start + _CHUNK]).all() for start in starts):
+        return
+    for position, name in enumerate(block.names):
+        source, column = _source(block, name), block.values[:, position]
+        place = f"{where}, column {source}"
+        require(place, "must be finite in float32", ~np.isinf(column), rows=rows)
+        if may_miss is not None and source not in may_miss:
+            fix = "Fill it, or ask for missing values to be carried forward."
+            require(place, "must not be missing", ~np.isnan(column), rows=rows, fix=fix)
+
+
+def carry(block: FeatureBlock, starts: Ints, wanted: Sequence[str] | None) -> FeatureBlock:
+    """Carry missing values forward within a stay and add a column that says where they were.
+
+    What is missing from a stay's first step on stays NaN: the scaler fills it with the mean of the
+    training stays, which is not known here.
+
+    Args:
+        block: Features in order of stay and step.
+        starts: First row of the stay that each row belongs to, shape (n,).
+        wanted: Source columns that get an indicator; those with a missing value if left out.
+    """
+    source_of = [_source(block, name) for name in block.names]
+    gaps = {name: np.isnan(block.values[:, i]) for i, name in enumerate(source_of)}
+    chosen = [name for name in dict.fromkeys(source_of) if gaps[name].any()]
+    if wanted is not None:
+        chosen = [name for name in dict.fromkeys(source_of) if name in set(wanted)]
+    if not chosen:
+        return block
+    row = np.arange(len(block.values))
+    values = block.values.copy()
+    for position, name in enumerate(source_of):
+        if name in chosen:
+            last = np.maximum.accumulate(np.where(gaps[name], starts, row))
+            values[:, position] = block.values[last, position]
+    new = [name for name in chosen if name + MISSING_SUFFIX not in block.names]
+    marks = [gaps[name].astype(np.float32)[:, None] for name in new]
+    return FeatureBlock(
+        (*block.names, *(name + MISSING_SUFFIX for name in new)),
+        np.concatenate([values, *marks], axis=1),
+        block.levels,
+        tuple(chosen),
+    )
+
+
+def _source(block: FeatureBlock, name: str) -> str:
+    source = name.partition("=")[0]
+    return source if source in block.levels else name
+
+
+def per_stay(where: str, block: FeatureBlock, offsets: Ints, rows: Ints | None) -> FeatureBlock:
+    """Static features once a stay; they must not change within one, missing cells apart."""
+    lengths = np.diff(offsets)
+    first = block.values[offsets[:-1]].copy()
+    for position, name in enumerate(block.names):
+        column = block.values[:, position]
+        if np.isnan(column).any():  # the first value that is there speaks for the stay
+            there = np.where(np.isnan(column), len(column), np.arange(len(column)))
+            at = np.minimum.reduceat(there, offsets[:-1])
+            first[:, position] = np.where(at < len(column), column[at % len(column)], np.nan)
+        same = (column == np.repeat(first[:, position], lengths)) | np.isnan(column)
+        rule = "is static, so it must not change within a stay"
+        require(f"{where}, column {_source(block, name)}", rule, same, rows=rows)
+    return FeatureBlock(block.names, first, block.levels)
+
+
+def arrange(where: str, block: FeatureBlock, names: Sequence[str], schema: Schema) -> FeatureBlock:
+    """The columns that `schema` wants, in its order; one that is not there is refused by name."""
+    position = {name: i for i, name in enumerate(block.names)}
+    for name in names:
+        if name not in position:
+            raise DataError(f"{where}, column {name}", "is missing from the table")
+    if tuple(names) == block.names:
+        return block
+    values = block.values[:, [position[name] for name in names]]
+    return FeatureBlock(tuple(names), values, schema.categories, schema.indicators)
