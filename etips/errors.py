@@ -57,6 +57,12 @@ class FileError(EtipsError, OSError):
         super().__init__(_one_line(f"{where}: {rule}. {fix}"))
 
 
+class ResourceError(FileError):
+    """The machine, not the input, is at fault: the disk is full or failing."""
+
+    exit_code = 3
+
+
 def require(
     where: str,
     rule: str,

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from etips.data.coded import Floats32
 from etips.data.decisions import Bools, Floats, Ints
-from etips.data.schema import Schema
+from etips.data.schema import MOST_ACTIONS, Schema
 from etips.data.trajectories import NO_ACTION, Trajectories
 from etips.errors import DataError, require
 
@@ -44,26 +44,31 @@ def from_arrays(
     inside = np.arange(padded.shape[1]) < counts[:, None]
     if (action is None) != (loss is None):
         raise DataError("action, loss", "must be given together or not at all")
+    if action is None and propensity is not None:
+        raise DataError("propensity", "needs action and loss")
     log: dict[str, NDArray[Any]] = {}
     top = 0
     if action is not None and loss is not None:
+        row = np.repeat(np.arange(len(counts)), counts)  # of the arrays, for refusals
         taken = _per_step("action", action, counts, inside)
-        known = taken >= 0
-        rule = f"must be whole, 0..K-1, or {NO_ACTION} where there is none"
-        require("action", rule, np.isnan(taken) | (taken == NO_ACTION) | (known & (taken % 1 == 0)))
-        top = int(taken.max(initial=0, where=known))
-        log["action"] = np.where(known, taken, NO_ACTION).astype(np.int64)
+        idle = np.isnan(taken) | (taken == NO_ACTION)
+        most = (n_actions or MOST_ACTIONS) - 1
+        valid = (taken >= 0) & (taken <= most) & (taken == np.round(taken))
+        rule = f"must be whole, 0..{most}, or {NO_ACTION} where there is none"
+        require("action", rule, valid | idle, rows=row)
+        log["action"] = np.where(idle, NO_ACTION, taken).astype(np.int64)
+        top = int(log["action"].max(initial=0))
         log["loss"] = _per_step("loss", loss, counts, inside)
-        require("loss", "must be finite", np.isfinite(log["loss"]) | ~known)
+        require("loss", "must be finite", np.isfinite(log["loss"]) | idle, rows=row)
         if propensity is not None:
             log["propensity"] = _per_step("propensity", propensity, counts, inside)
     still = _static(static, len(counts))
-    return Trajectories(
+    data = Trajectories(
         sequence=padded[inside],
         offsets=np.concatenate([[0], np.cumsum(counts)]),
         schema=Schema(
             sequence=tuple(f"x{i}" for i in range(padded.shape[2])),
-            n_actions=n_actions or top + 1,
+            n_actions=top + 1 if n_actions is None else n_actions,
             static=tuple(f"s{i}" for i in range(still.shape[1])),
             lag=lag,
         ),
@@ -71,6 +76,9 @@ def from_arrays(
         group=None if groups is None else np.asarray(groups),
         **log,  # type: ignore[arg-type]  # each of its own kind, checked by Trajectories
     )
+    if data.n_decisions == 0:
+        raise DataError("action", "must hold at least one decision", fix="See lag.")
+    return data
 
 
 def from_obp(feedback: Mapping[str, Any]) -> Trajectories:
@@ -87,7 +95,7 @@ def from_obp(feedback: Mapping[str, Any]) -> Trajectories:
     return from_arrays(
         feedback["context"],
         feedback["action"],
-        1.0 - np.asarray(feedback["reward"], np.float64),
+        1.0 - _numeric("feedback, reward", feedback["reward"]),
         propensity=feedback.get("pscore"),
         n_actions=feedback.get("n_actions"),
     )
@@ -114,8 +122,7 @@ def to_obp(data: Trajectories) -> dict[str, Any]:
 
 def _padded(features: ArrayLike) -> Floats32:
     """Features as (n, steps, d) float32."""
-    with np.errstate(over="ignore"):  # too large for float32 is refused as infinite
-        found = _numeric("features", features).astype(np.float32)
+    found = _float32("features", features)
     if found.ndim == 2:
         found = found[:, None]
     if found.ndim != 3 or 0 in found.shape[:2]:
@@ -149,14 +156,19 @@ def _per_step(name: str, values: ArrayLike, counts: Ints, inside: Bools) -> Floa
 def _static(static: ArrayLike | None, n: int) -> Floats32:
     if static is None:
         return np.zeros((n, 0), np.float32)
-    found = _numeric("static", static).astype(np.float32)
+    found = _float32("static", static)
     if found.ndim != 2 or len(found) != n:
         raise DataError("static", f"must have shape ({n}, s)")
     return found
 
 
+def _float32(name: str, values: ArrayLike) -> Floats32:
+    with np.errstate(over="ignore"):  # too large for float32 is refused as infinite
+        return _numeric(name, values).astype(np.float32)
+
+
 def _numeric(name: str, values: ArrayLike) -> Floats:
     try:
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(name, "must be an array of numbers") from error
+    except (TypeError, ValueError):
+        raise DataError(name, "must be an array of numbers") from None

@@ -10,6 +10,13 @@ Floats32 = NDArray[np.float32]
 Rows = slice | NDArray[np.integer[Any]] | NDArray[np.bool_]
 
 
+def read_only(values: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written to."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Coded:
     """A float32 array of shape (n, d) whose rows are looked up when they are read.
@@ -27,6 +34,10 @@ class Coded:
     table: NDArray[Any]
     code: NDArray[np.int32]
     unit: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", read_only(self.table))
+        object.__setattr__(self, "code", read_only(self.code))
 
     @property
     def shape(self) -> tuple[int, int]:

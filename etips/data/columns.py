@@ -8,11 +8,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from etips.data.coded import Floats32
-from etips.data.decisions import Floats, Ints
-from etips.data.sources import text_that_is_no_number
+from etips.data.decisions import Bools, Floats, Ints
 from etips.errors import DataError, require
 
 _ROWS = 4096  # rows turned from columns to rows together: about one level-2 cache
+_LONGEST = 255  # characters of an identifier; NumPy gives every one the room of the longest
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -23,6 +23,7 @@ def is_text(kind: pa.DataType) -> bool:
         or pa.types.is_string_view(kind)
         or pa.types.is_binary(kind)
         or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
     )
 
 
@@ -42,14 +43,13 @@ def is_number(kind: pa.DataType) -> bool:
     )
 
 
-def require_number(where: str, column: pa.ChunkedArray) -> None:
+def require_number(where: str, column: pa.ChunkedArray, *, fix: str = "") -> None:
     """Refuse a column that is not numeric, saying how many rows are to blame."""
-    kind = column.type
+    kind = column.type.value_type if is_categorical(column.type) else column.type
     if is_number(kind):
         return
-    if is_text(kind) or is_categorical(kind):
-        fix = "Drop it, turn it into numbers, or name it in categorical."
-        bad = text_that_is_no_number(column)
+    if is_text(kind):
+        bad = _no_number(column)
         require(where, "must be numeric, is text", ~bad if bad.any() else bad, fix=fix)
     raise DataError(where, "must be numeric or boolean", fix="Turn times into hours, say.")
 
@@ -57,11 +57,20 @@ def require_number(where: str, column: pa.ChunkedArray) -> None:
 def numbers(where: str, column: pa.ChunkedArray) -> Floats:
     """A numeric or boolean column as float64, NaN where it is null."""
     require_number(where, column)
+    column = _plain(column)
     if pa.types.is_boolean(column.type):
         column = pc.cast(column, pa.int8())
     elif pa.types.is_decimal(column.type) or pa.types.is_null(column.type):
         column = pc.cast(column, pa.float64())
     found: Floats = column.to_numpy().astype(np.float64, copy=False)
+    return found
+
+
+def _no_number(column: pa.ChunkedArray) -> Bools:
+    """Where a column of text or bytes holds something that is not a number, shape (n,)."""
+    pattern = r"^\s*([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:true|false))\s*$"
+    number = pc.match_substring_regex(pc.cast(_plain(column), pa.binary()), pattern)
+    found: Bools = ~pc.fill_null(number, True).to_numpy()
     return found
 
 
@@ -92,18 +101,21 @@ def labels(where: str, column: pa.ChunkedArray) -> tuple[NDArray[Any], Ints]:
     kind = column.type
     if is_text(kind) or is_categorical(kind):
         names, codes = levels_of(where, column, None)
+        sound = np.array([len(name) <= _LONGEST and "\0" not in name for name in names])
+        rule = f"must be text of at most {_LONGEST} characters, none of them NUL"
+        require(where, rule, sound[codes])
         return np.array(names, dtype=np.str_), codes
     if pa.types.is_integer(kind):
         values = _to_int64(where, column)
     elif pa.types.is_floating(kind):
         found = column.to_numpy()
-        require(where, "must be a whole number or text", np.isfinite(found) & (found % 1 == 0))
+        exact = (np.abs(found) < 2**53) & (found == np.round(found))
+        require(where, "must be a whole number within 2**53, or text", exact)
         values = found.astype(np.int64)
     else:
         raise DataError(where, "must be a whole number or text")
-    rises = np.diff(values)
-    if (rises >= 0).all():  # already in order, the usual case: no sorting
-        first = np.concatenate([[True], rises > 0])
+    if (values[1:] >= values[:-1]).all():  # already in order, the usual case: no sorting
+        first = np.concatenate([[True], values[1:] > values[:-1]])
         return values[first], np.cumsum(first) - 1
     ids, codes = np.unique(values, return_inverse=True)
     return ids, codes
@@ -140,9 +152,11 @@ def moments(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
 
 def _times(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
     try:
-        stamps = pc.cast(column, pa.timestamp("us"), safe=False)
-    except pa.ArrowException as error:
-        raise DataError(where, "must be a date with or without a time of day") from error
+        wanted = pc.CastOptions(pa.timestamp("us"), allow_time_truncate=True)
+        stamps = pc.cast(column, options=wanted)
+    except pa.ArrowException:
+        rule = "must be a date, with or without a time of day"
+        raise DataError(where, rule) from None
     found: NDArray[Any] = stamps.to_numpy().astype("datetime64[us]")
     return found
 
@@ -171,6 +185,16 @@ def levels_of(
 
 def _as_text(where: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
-        return pc.cast(column, pa.string())
-    except pa.ArrowException as error:
-        raise DataError(where, "must be UTF-8 text") from error
+        return pc.cast(_plain(column), pa.string())
+    except pa.ArrowException:
+        raise DataError(where, "must be UTF-8 text") from None
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A dictionary column spelt out; Arrow itself cannot do it for the views polars makes."""
+    if not is_categorical(column.type):
+        return column
+    kind = column.type.value_type
+    values = pa.large_binary() if is_text(kind) else kind
+    chunks = [chunk.dictionary.cast(values).take(chunk.indices) for chunk in column.chunks]
+    return pa.chunked_array(chunks, values)

@@ -47,7 +47,7 @@ def find_decisions(offsets: Ints, lag: int, known: Bools | None) -> Decisions:
     return Decisions(stay[chosen], step[chosen])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Stay:
     """One stay as a loss sees it: its step labels and its sequential features by name."""
 
@@ -68,14 +68,14 @@ Loss = Callable[[Stay], Floats]
 def sofa_change(stay: Stay, *, column: str = "SOFA") -> Floats:
     """The paper's loss: 0 if SOFA falls by the next step, or stays at 5 or below; else 1.
 
-    "Next" means the next step number. Where that step is missing, and at the end, the loss is not
-    known (NaN), so no decision is made of a gap.
+    "Next" means the next step number. Where that step or one of the two scores is missing, and at
+    the end, the loss is not known (NaN), so no decision is made of a gap.
     """
     sofa = stay[column]
     delta = np.diff(sofa)
     worse = (delta > 0) | ((delta == 0) & (sofa[:-1] > 5))
     loss = np.full(sofa.size, np.nan)
-    loss[:-1] = np.where(np.diff(stay.step) == 1, worse, np.nan)
+    loss[:-1] = np.where((np.diff(stay.step) == 1) & ~np.isnan(delta), worse, np.nan)
     return loss
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from etips.data.coded import Floats32
 from etips.data.decisions import Ints
-from etips.data.schema import MISSING_SUFFIX, Schema
+from etips.data.schema import MISSING_SUFFIX
 from etips.errors import DataError, require
 
 Missing = Literal["refuse", "carry"]
@@ -117,7 +117,8 @@ def carry(block: FeatureBlock, starts: Ints, wanted: Sequence[str] | None) -> Fe
         if name in chosen:
             last = np.maximum.accumulate(np.where(gaps[name], starts, row))
             values[:, position] = block.values[last, position]
-    new = [name for name in chosen if name + MISSING_SUFFIX not in block.names]
+    there = () if wanted is None else block.names  # a mark of that name in a new table is not ours
+    new = [name for name in chosen if name + MISSING_SUFFIX not in there]
     marks = [gaps[name].astype(np.float32)[:, None] for name in new]
     return FeatureBlock(
         (*block.names, *(name + MISSING_SUFFIX for name in new)),
@@ -148,8 +149,8 @@ def per_stay(where: str, block: FeatureBlock, offsets: Ints, rows: Ints | None) 
     return FeatureBlock(block.names, first, block.levels)
 
 
-def arrange(where: str, block: FeatureBlock, names: Sequence[str], schema: Schema) -> FeatureBlock:
-    """The columns that `schema` wants, in its order; one that is not there is refused by name."""
+def arrange(where: str, block: FeatureBlock, names: Sequence[str]) -> FeatureBlock:
+    """The columns of these `names`, in their order; one that is not there is refused by name."""
     position = {name: i for i, name in enumerate(block.names)}
     for name in names:
         if name not in position:
@@ -157,4 +158,4 @@ def arrange(where: str, block: FeatureBlock, names: Sequence[str], schema: Schem
     if tuple(names) == block.names:
         return block
     values = block.values[:, [position[name] for name in names]]
-    return FeatureBlock(tuple(names), values, schema.categories, schema.indicators)
+    return FeatureBlock(tuple(names), values, block.levels, block.indicators)

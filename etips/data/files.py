@@ -5,6 +5,7 @@ other file with its SHA-256 and carries a seal over itself, so that no byte of i
 """
 
 import contextlib
+import errno
 import hashlib
 import hmac
 import json
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from etips.errors import FileError
+from etips.errors import FileError, ResourceError
 
 Content = bytes | Callable[[BinaryIO], None]
 """What goes into a file: its bytes, or a function that writes them to an open file."""
@@ -28,12 +29,18 @@ KEY_VARIABLE = "ETIPS_SEAL_KEY"
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700  # patient data: nobody else on the machine reads it
 _MANIFEST_LIMIT = 16 * 2**20  # a manifest is names and hashes; more than this is an attack
 _BLOCK = 2**20
+_SPENT = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EIO,
+)  # the machine's fault, not the input's
 
 
 def write_file(path: Path, content: Content) -> None:
     """Write one file atomically, replacing an earlier one of that name."""
     _require_parent(path)
-    with _beside(path) as temporary:
+    with _refusing(path, "cannot be written"), _beside(path) as temporary:
         _fill(temporary, content)
         temporary.replace(path)
         _sync(path.parent)
@@ -62,7 +69,7 @@ def write_artifact(
             raise FileError(str(folder), "exists already", fix="Choose another place or overwrite.")
         if not (folder / manifest_name).is_file() or folder.is_symlink():
             raise FileError(str(folder), f"is not a folder with {manifest_name}, so it stays")
-    with _beside(folder) as temporary:
+    with _refusing(folder, "cannot be written"), _beside(folder) as temporary:
         temporary.mkdir(mode=_FOLDER_MODE)
         temporary.chmod(_FOLDER_MODE)
         for name, content in files.items():
@@ -113,7 +120,8 @@ def seal(document: Mapping[str, object]) -> dict[str, object]:
 def _seal_of(payload: bytes) -> str:
     key = os.environ.get(KEY_VARIABLE)
     if key:
-        return "hmac-sha256:" + hmac.new(key.encode(), payload, hashlib.sha256).hexdigest()
+        digest = hmac.new(os.fsencode(key), payload, hashlib.sha256)
+        return "hmac-sha256:" + digest.hexdigest()
     return "sha256:" + hashlib.sha256(payload).hexdigest()
 
 
@@ -121,7 +129,8 @@ def _open_sealed(path: Path) -> dict[str, object]:
     _require_plain(path)
     if path.stat().st_size > _MANIFEST_LIMIT:
         raise FileError(str(path), "is too large for a manifest")
-    raw = path.read_bytes()
+    with _refusing(path, "cannot be read"):
+        raw = path.read_bytes()
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -131,12 +140,12 @@ def _open_sealed(path: Path) -> dict[str, object]:
     changed = FileError(str(path), "was changed after it was written", fix="Make it anew.")
     try:
         spelling = canonical({**document, "seal": found})
-    except ValueError as error:  # NaN and its kin are not JSON, though the reader takes them
+    except (ValueError, RecursionError) as error:  # the reader takes NaN, and goes deeper
         raise changed from error
     expected = _seal_of(canonical(document))
     if found.partition(":")[0] != expected.partition(":")[0]:
         raise FileError(str(path), f"was sealed with another kind of key; see {KEY_VARIABLE}")
-    if spelling != raw or not hmac.compare_digest(found, expected):
+    if spelling != raw or not hmac.compare_digest(found.encode(), expected.encode()):
         raise changed
     return document
 
@@ -144,7 +153,7 @@ def _open_sealed(path: Path) -> dict[str, object]:
 def _fingerprint(path: Path) -> dict[str, object]:
     _require_plain(path)
     digest, size = hashlib.sha256(), 0
-    with path.open("rb") as file:
+    with _refusing(path, "cannot be read"), path.open("rb") as file:
         while block := file.read(_BLOCK):
             digest.update(block)
             size += len(block)
@@ -184,9 +193,22 @@ def _swap_in(temporary: Path, folder: Path) -> None:
         folder.rename(aside)
         try:
             temporary.rename(folder)
-        except OSError:
-            aside.rename(folder)
+        except BaseException:  # an interrupt too: what stands aside is removed on the way out
+            if not folder.exists():
+                aside.rename(folder)
             raise
+
+
+@contextlib.contextmanager
+def _refusing(path: Path, rule: str) -> Iterator[None]:
+    """Turn what the system complains of (disk full, not allowed) into one line about `path`."""
+    try:
+        yield
+    except FileError:
+        raise
+    except OSError as error:
+        kind = ResourceError if error.errno in _SPENT else FileError
+        raise kind(str(path), f"{rule}: {error.strerror or 'the system refuses'}") from error
 
 
 @contextlib.contextmanager
@@ -207,7 +229,7 @@ def _sweep(path: Path) -> None:
     for entry in os.scandir(path.parent):
         if entry.name.startswith(start) and entry.name.endswith(".part"):
             owner = entry.name[len(start) :].split(".")[0]
-            if owner.isdigit() and not _alive(int(owner)):
+            if owner.isascii() and owner.isdecimal() and not _alive(int(owner)):
                 _remove(Path(entry.path))
 
 
@@ -216,7 +238,7 @@ def _alive(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except (PermissionError, OverflowError):
         return True
     return True
 

@@ -1,7 +1,7 @@
 """Which column of a long table plays which part."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from etips.data.columns import is_categorical, is_number, require_number
 from etips.data.schema import MISSING_SUFFIX, Roles, Schema
@@ -55,23 +55,39 @@ def lay_out(
     """
     named = {role: column for role, column in given.items() if column is not None}
     _require_columns(source, [*named.values(), *static, *categorical])
-    parts = [*named.values(), *static]
-    for name in parts:
-        if parts.count(name) > 1:
-            raise SettingError(f"column {name}", "must play one part only")
     if like is None:
-        others = [name for name in source.columns if name not in parts]
-        sequence, fixed = tuple(others), tuple(static)
+        taken = {*named.values(), *static}
+        sequence = tuple(name for name in source.columns if name not in taken)
+        fixed = tuple(static)
     else:
         sequence = _wanted(source, like, like.sequence)
         fixed = _wanted(source, like, like.static)
+    parts = [*named.values(), *fixed, *sequence]
+    for name in parts if len(set(parts)) != len(parts) else ():
+        if parts.count(name) > 1:
+            raise SettingError(f"column {name}", "must play one part only")
     by_type = {name for name in (*sequence, *fixed) if is_categorical(source.columns[name])}
     known = set(like.categories) if like is not None else set()
     chosen = frozenset(by_type | (set(categorical) | known) & {*sequence, *fixed})
     for name in (*sequence, *fixed):
         if name not in chosen and not is_number(source.columns[name]):
-            require_number(f"{source.name}, column {name}", whole_column(source, name))
-    return Layout(Roles(**named), frozenset(named), sequence, fixed, chosen)
+            fix = "Drop it, turn it into numbers, or name it in categorical."
+            require_number(f"{source.name}, column {name}", whole_column(source, name), fix=fix)
+    roles = _roles(named, {*sequence, *fixed}, Roles() if like is None else like.roles)
+    return Layout(roles, frozenset(named), sequence, fixed, chosen)
+
+
+def _roles(named: dict[str, str], features: set[str], usual: Roles) -> Roles:
+    """The roles that were named, and for those the table lacks a name that is not taken."""
+    found, taken = dict(named), features | set(named.values())
+    for field in fields(Roles):
+        if field.name not in named:
+            name = getattr(usual, field.name)
+            while name in taken:
+                name += "_"
+            found[field.name] = name
+            taken.add(name)
+    return Roles(**found)
 
 
 def _require_columns(source: Source, names: Sequence[str]) -> None:
@@ -91,6 +107,7 @@ def _wanted(source: Source, like: Schema, features: Sequence[str]) -> tuple[str,
         origin = feature.removesuffix(MISSING_SUFFIX)
         if category is None and origin not in like.indicators:
             raise DataError(f"{source.name}, column {feature}", "is missing from the table")
-        _require_columns(source, [category or origin])
-        found[category or origin] = None
+        column = origin if category is None else category
+        _require_columns(source, [column])
+        found[column] = None
     return tuple(found)

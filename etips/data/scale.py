@@ -40,16 +40,16 @@ _CHUNK = 65_536
 class Scaler:
     """Standardise features, by their logarithm where that is asked for; leave 0/1 columns alone.
 
-    Columns that hold only 0 and 1 in the training stays are left as they are, and so are those
-    named in `leave`. Missing values (NaN) become the training mean. A column that never varies
-    becomes 0.
+    Columns named in `leave` are left as they are, and so are those that hold only 0 and 1 in the
+    training stays, unless `log` names them. Missing values (NaN) become the training mean. Any
+    other column that never varies becomes 0.
 
     Args:
         log: Features to standardise after ln(0.1 + x); names that the data lacks are ignored.
         leave: Features to leave as they are.
     """
 
-    log: Collection[str] = SEPSIS_LOG
+    log: Collection[str] = ()
     leave: Collection[str] = ()
     mean_: dict[str, float] = field(default_factory=dict, init=False)
     scale_: dict[str, float] = field(default_factory=dict, init=False)
@@ -66,6 +66,8 @@ class Scaler:
 
     def transform(self, data: Trajectories) -> Trajectories:
         """The same stays with scaled features; a coded sequence stays coded."""
+        self._require_logs(data.sequence, data.schema.sequence)
+        self._require_logs(data.static, data.schema.static)
         return data.with_features(
             self._apply(data.sequence, data.schema.sequence),
             self._apply_plain(data.static, data.schema.static),
@@ -93,11 +95,15 @@ class Scaler:
             made.mean_ = _numbers(document["mean"])
             made.scale_ = _numbers(document["scale"])
             made.left_ = frozenset(_texts(document["left"]))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise SettingError("scaler", "is not as it was saved") from error
+        complete = made.left_ <= set(made.mean_) == set(made.scale_)
+        if not complete or min(made.scale_.values(), default=1.0) <= 0:
+            raise SettingError("scaler", "is not as it was saved")
         return made
 
     def _learn(self, features: Features, names: Sequence[str]) -> None:
+        self._require_logs(features, names)
         table, weight = _distinct_rows(features)
         total, squares, count = (np.zeros(len(names)) for _ in range(3))
         binary = np.ones(len(names), bool)
@@ -115,19 +121,25 @@ class Scaler:
         scale[scale <= 1e-7 * np.maximum(np.abs(mean), 1)] = 1.0  # float32 noise is no variation
         self.mean_ |= dict(zip(names, mean.tolist(), strict=True))
         self.scale_ |= dict(zip(names, scale.tolist(), strict=True))
-        alone = {name for name, two in zip(names, binary, strict=True) if two or name in self.leave}
-        self.left_ |= alone
+        self.left_ |= {name for name, two in zip(names, binary, strict=True) if two} - set(self.log)
+        self.left_ |= set(names) & set(self.leave)
 
     def _logs(self, rows: Floats32, names: Sequence[str]) -> Floats:
         """The rows in float64, with the logarithm taken where it is asked for."""
         values = rows.astype(np.float64)
+        with np.errstate(invalid="ignore", divide="ignore"):  # rows of a coded table nobody uses
+            for position, name in enumerate(names):
+                if name in self.log:
+                    values[:, position] = np.log(LOG_SHIFT + values[:, position])
+        return values
+
+    def _require_logs(self, features: Features, names: Sequence[str]) -> None:
+        """Refuse what has no logarithm, counting rows of the data and not of a part of it."""
         for position, name in enumerate(names):
             if name in self.log:
-                column = values[:, position]
+                column = _column(features, position)
                 rule = f"must be above {-LOG_SHIFT} for its logarithm"
                 require(f"feature {name}", rule, (column > -LOG_SHIFT) | np.isnan(column))
-                values[:, position] = np.log(LOG_SHIFT + column)
-        return values
 
     def _apply(self, features: Features, names: Sequence[str]) -> Features:
         if not isinstance(features, Coded):
@@ -162,6 +174,13 @@ def _distinct_rows(features: Features) -> tuple[Features, Floats | None]:
     return Coded(features.table, used, features.unit), times[used]
 
 
+def _column(features: Features, position: int) -> Floats32:
+    if not isinstance(features, Coded):
+        return features[:, position]
+    column = Coded(features.table[:, [position]], features.code, features.unit)
+    return column[:].ravel()
+
+
 def _chunks(table: Features, weight: Floats | None) -> Iterator[tuple[Floats32, Floats]]:
     for start in range(0, len(table), _CHUNK):
         rows = table[start : start + _CHUNK]
@@ -177,4 +196,7 @@ def _texts(value: object) -> list[str]:
 def _numbers(value: object) -> dict[str, float]:
     if not isinstance(value, dict):
         raise TypeError
-    return {str(key): float(item) for key, item in value.items()}
+    found = {str(key): float(item) for key, item in value.items()}
+    if not np.isfinite(list(found.values())).all():
+        raise ValueError
+    return found

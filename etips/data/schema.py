@@ -1,8 +1,9 @@
 """What the columns of a data set are called and what they mean."""
 
+import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Self
+from dataclasses import astuple, dataclass, field, fields
+from typing import Self, SupportsIndex
 
 from etips.errors import SettingError
 
@@ -10,9 +11,16 @@ MISSING_SUFFIX = "_missing"
 """A feature that may be missing has a second column of this name: 1 where it was, else 0."""
 
 
+MOST_ACTIONS = 65_536
+"""More than this is a slip (a code for "unknown", say), and would ask for room nobody has."""
+
+
 @dataclass(frozen=True)
 class Roles:
-    """Names of the columns that are not features, in the table the data came from."""
+    """Names of the columns that are not features, in the table the data came from.
+
+    They are distinct from one another and from every feature, whether the data has them or not.
+    """
 
     stay: str = "stay"
     step: str = "step"
@@ -51,15 +59,18 @@ class Schema:
     provenance: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name in ("lag", "n_actions"):  # NumPy's whole numbers are welcome, JSON lacks them
+            object.__setattr__(self, name, _whole(getattr(self, name), name))
         if self.lag not in (0, 1):
             raise SettingError("lag", "must be 0 or 1")
-        if self.n_actions < 1:
-            raise SettingError("n_actions", "must be at least 1")
+        if not 1 <= self.n_actions <= MOST_ACTIONS:
+            raise SettingError("n_actions", f"must be in 1..{MOST_ACTIONS}")
         if self.actions and len(self.actions) != self.n_actions:
             raise SettingError("actions", f"must name all {self.n_actions} actions or none")
-        names = (*self.sequence, *self.static)
-        if len(set(names)) != len(names):
-            raise SettingError("schema", "feature names must be distinct")
+        names = (*astuple(self.roles), *self.sequence, *self.static)
+        for name in names if len(set(names)) != len(names) else ():
+            if names.count(name) > 1:
+                raise SettingError(f"column {name}", "must play one part only")
 
     def may_be_missing(self, name: str) -> bool:
         """Whether feature `name` may hold NaN, which the scaler later fills."""
@@ -125,6 +136,6 @@ def _texts(value: dict[str, object], name: str) -> dict[str, str]:
 
 
 def _whole(value: object, name: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise SettingError("schema", f"{name} must be a whole number")
-    return value
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise SettingError(name, "must be a whole number")
+    return operator.index(value)

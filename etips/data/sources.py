@@ -1,15 +1,16 @@
 """Anything that is a long table (CSV, CSV.gz, Parquet, a data frame, Arrow) as Arrow batches.
 
 Errors of the readers quote the cell that they stumbled over. Here every one of them becomes a
-refusal that names the place and the rule and quotes nothing.
+refusal that names the place and the rule and quotes nothing, nor carries the error that does.
 """
 
+import codecs
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
@@ -21,7 +22,7 @@ CSV_NULLS = ["", "NA", "N/A", "#N/A", "<NA>", "null", "NULL", "None"]
 """Cells of a CSV that mean "missing"; the text NaN is a number that is not one."""
 
 _BLOCK = 8 * 2**20  # bytes of CSV parsed together
-_UNREADABLE = (pa.ArrowException, OSError, EOFError, UnicodeError, ValueError)
+_UNREADABLE = (pa.ArrowException, OSError, EOFError, OverflowError, TypeError, ValueError)
 
 
 @runtime_checkable
@@ -82,66 +83,85 @@ def _from_parquet(path: Path) -> Source:
     try:
         file = pq.ParquetFile(path)
         schema, n_rows = file.schema_arrow, file.metadata.num_rows
-    except _UNREADABLE as error:
-        raise refused from error
+        sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+    except _UNREADABLE:
+        raise refused from None
+    if min(sizes, default=0) < 0 or sum(sizes) != n_rows:
+        raise refused
 
     def parts(wanted: Sequence[str]) -> Iterator[pa.Table]:
-        for group in range(file.num_row_groups):
+        for group, size in enumerate(sizes):
             try:
                 part = file.read_row_group(group, columns=list(wanted))
-            except _UNREADABLE as error:
-                raise refused from error
+            except _UNREADABLE:
+                raise refused from None
+            if part.num_rows != size:
+                raise refused
             yield part
 
     return Source(path.name, _distinct(path.name, schema), n_rows, parts)
 
 
 def _distinct(name: str, schema: pa.Schema) -> dict[str, pa.DataType]:
-    if len(set(schema.names)) != len(schema.names):
+    try:
+        names = schema.names
+    except UnicodeDecodeError:
+        raise DataError(name, "column names must be UTF-8 text") from None
+    if len(set(names)) != len(names):
         raise DataError(name, "column names must be distinct")
-    return {field.name: field.type for field in schema}
+    return dict(zip(names, schema.types, strict=True))
 
 
 def _to_arrow(table: ArrowStream) -> pa.Table:
     if not isinstance(table, ArrowStream):
         raise DataError("table", "must be a path or a pandas, polars or Arrow table")
+    if isinstance(table, pa.Table):
+        return table
     if type(table).__module__.startswith("pandas"):
         return _pandas_to_arrow(table)
+    # The Arrow interface ends a name at NUL, and polars ends the process over one.
+    if any(isinstance(name, str) and "\0" in name for name in getattr(table, "columns", ())):
+        raise DataError("table", "column names must not hold NUL characters")
     try:
         return pa.table(table)
-    except _UNREADABLE as error:
-        raise DataError("table", "cannot be read as an Arrow table") from error
+    except _UNREADABLE:
+        raise DataError("table", "cannot be read as an Arrow table") from None
 
 
 def _pandas_to_arrow(frame: Any) -> pa.Table:  # noqa: ANN401  # a foreign object
     """A frame's columns without its index; a column of mixed types is refused by name."""
-    if len(set(frame.columns)) != len(frame.columns):
+    if not hasattr(frame, "columns"):
+        raise DataError("table", "must be a frame, not a series")
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) != len(names):
         raise DataError("table", "column names must be distinct")
     arrays = {}
-    for name in frame.columns:
+    for position, name in enumerate(names):
         try:
-            arrays[str(name)] = pa.Array.from_pandas(frame[name])
-        except _UNREADABLE as error:
-            raise DataError(f"table, column {name}", "must be of one type") from error
+            arrays[name] = pa.Array.from_pandas(frame.iloc[:, position])
+        except _UNREADABLE:
+            raise DataError(f"table, column {name}", "must be of one type") from None
     return pa.table(arrays)
 
 
 def _read_csv(path: Path) -> pa.Table:
-    try:
-        return _parse_csv(path, {})
-    except _UNREADABLE:
-        # Types are guessed from the first block; 1 in it and 1.5 further down is no fault.
-        return _read_csv_as_text(path)
+    with contextlib.suppress(*_UNREADABLE):
+        return _parse_csv(path)
+    # Types are guessed from the first block; 1 in it and 1.5 further down is no fault.
+    return _read_csv_as_text(path)
 
 
-def _parse_csv(path: Path, types: dict[str, pa.DataType]) -> pa.Table:
-    return pa_csv.read_csv(
-        path,
-        read_options=pa_csv.ReadOptions(block_size=_BLOCK),
-        convert_options=pa_csv.ConvertOptions(
-            null_values=CSV_NULLS, strings_can_be_null=True, column_types=types
-        ),
-    )
+def _parse_csv(path: Path) -> pa.Table:
+    with _open(path) as file:
+        return pa_csv.read_csv(
+            file,
+            read_options=pa_csv.ReadOptions(block_size=_BLOCK),
+            convert_options=pa_csv.ConvertOptions(null_values=CSV_NULLS, strings_can_be_null=True),
+        )
+
+
+def _open(path: Path) -> Any:  # noqa: ANN401  # pyarrow's NativeFile
+    return pa.input_stream(str(path), compression="gzip" if path.suffix.lower() == ".gz" else None)
 
 
 def _read_csv_as_text(path: Path) -> pa.Table:
@@ -153,30 +173,38 @@ def _read_csv_as_text(path: Path) -> pa.Table:
         return "skip"
 
     try:
+        _require_utf8(path)  # first, since `note` is handed the text of a row
         types = dict.fromkeys(_header(path), pa.string())
-        table = pa_csv.read_csv(
-            path,
-            read_options=pa_csv.ReadOptions(block_size=_BLOCK, use_threads=False),
-            parse_options=pa_csv.ParseOptions(invalid_row_handler=note),
-            convert_options=pa_csv.ConvertOptions(
-                null_values=CSV_NULLS, strings_can_be_null=True, column_types=types
-            ),
-        )
-    except _UNREADABLE as error:
-        raise FileError(
-            str(path), "cannot be read as CSV", fix="Is it whole, and UTF-8?"
-        ) from error
+        with _open(path) as file:
+            table = pa_csv.read_csv(
+                file,
+                read_options=pa_csv.ReadOptions(block_size=_BLOCK, use_threads=False),
+                parse_options=pa_csv.ParseOptions(invalid_row_handler=note),
+                convert_options=pa_csv.ConvertOptions(
+                    null_values=CSV_NULLS, strings_can_be_null=True, column_types=types
+                ),
+            )
+    except _UNREADABLE:
+        raise FileError(str(path), "cannot be read as CSV", fix="Is it whole, and UTF-8?") from None
     if ragged:
         total = table.num_rows + len(ragged)
         rule = "every row must have as many fields as the header"
         raise DataError(path.name, rule, rows=ragged, total=total)
-    return pa.table({name: narrow(table.column(name)) for name in table.column_names})
+    return pa.Table.from_arrays([narrow(column) for column in table.columns], table.column_names)
+
+
+def _require_utf8(path: Path) -> None:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with _open(path) as file:
+        while block := file.read(_BLOCK):
+            decoder.decode(block)
+    decoder.decode(b"", final=True)
 
 
 def _header(path: Path) -> list[str]:
     """Column names of a CSV that trips the reader further down."""
     options = pa_csv.ParseOptions(invalid_row_handler=lambda _: "skip")
-    with pa_csv.open_csv(path, parse_options=options) as reader:
+    with _open(path) as file, pa_csv.open_csv(file, parse_options=options) as reader:
         return list(reader.schema.names)
 
 
@@ -188,11 +216,3 @@ def narrow(column: pa.ChunkedArray) -> pa.ChunkedArray:
         except pa.ArrowInvalid:
             continue
     return column
-
-
-def text_that_is_no_number(column: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Where a column of text or bytes holds something that is not a number, shape (n,)."""
-    pattern = r"^\s*([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:true|false))\s*$"
-    number = pc.match_substring_regex(pc.cast(column, pa.binary()), pattern)
-    found: np.ndarray[Any, np.dtype[np.bool_]] = ~pc.fill_null(number, True).to_numpy()
-    return found

@@ -31,8 +31,7 @@ _PER_STEP = ("action", "loss", "propensity", "eligible")
 
 def save_trajectories(data: Trajectories, folder: Path, *, overwrite: bool = False) -> None:
     """Write a Trajectories folder; it appears whole or not at all."""
-    if len(np.unique(data.stay)) != data.n_stays:
-        raise FileError(str(folder), "needs every stay once; these were drawn with repetition")
+    _require_distinct(data, folder)
     files: dict[str, Content] = {
         "steps.parquet": _parquet(_steps(data)),
         "stays.parquet": _parquet(iter([_stays(data)])),
@@ -62,10 +61,10 @@ def load_trajectories(folder: str | Path) -> Trajectories:
         raise FileError(str(folder / MANIFEST), f"must be {_FORMAT}, version {_VERSION}")
     try:
         return _rebuild(folder, document)
-    except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, EtipsError):
-            raise
-        raise FileError(str(folder), "does not hold what its manifest says") from error
+    except EtipsError:
+        raise
+    except (pa.ArrowException, ArithmeticError, LookupError, OSError, TypeError, ValueError):
+        raise FileError(str(folder), "does not hold what its manifest says") from None
 
 
 def write_table(data: Trajectories, path: str | Path) -> None:
@@ -75,6 +74,7 @@ def write_table(data: Trajectories, path: str | Path) -> None:
     back with `like=data.schema`.
     """
     path = Path(path)
+    _require_distinct(data, path)
     kind = path.name.lower()
     if kind.endswith((".parquet", ".pq")):
         write_file(path, _parquet(_long(data)))
@@ -84,6 +84,11 @@ def write_table(data: Trajectories, path: str | Path) -> None:
         write_file(path, lambda file: _csv_gz(file, _long(data)))
     else:
         raise FileError(str(path), "must end in .csv, .csv.gz or .parquet")
+
+
+def _require_distinct(data: Trajectories, path: Path) -> None:
+    if len(np.unique(data.stay)) != data.n_stays:
+        raise FileError(str(path), "needs every stay once; these were drawn with repetition")
 
 
 def _long(data: Trajectories) -> Iterator[pa.Table]:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.features import FeatureBlock, Missing, arrange, carry, per_stay, require_finite
 from etips.data.layout import lay_out
-from etips.data.schema import Schema
+from etips.data.schema import MOST_ACTIONS, Schema
 from etips.data.sorting import Kind, SortedTable, read_sorted
 from etips.data.sources import Source, TableLike, open_source
 from etips.data.trajectories import NO_ACTION, Trajectories
@@ -69,6 +69,8 @@ def read_table(
         raise DataError(source.name, "must have at least one row")
     if missing not in ("refuse", "carry"):
         raise SettingError("missing", 'must be "refuse" or "carry"')
+    if n_actions is not None and not 1 <= n_actions <= MOST_ACTIONS:
+        raise SettingError("n_actions", f"must be in 1..{MOST_ACTIONS}")
     given = {
         "stay": stay,
         "step": step,
@@ -117,7 +119,10 @@ def _complete(
             raise SettingError("action, loss", "must be named together or not at all")
         given["action"] = given["loss"] = None
     if given["action"] is None:
-        given["propensity"] = given["eligible"] = None
+        for role in ("propensity", "eligible"):
+            if given[role] is not None and like is None:
+                raise SettingError(role, "needs action and loss")
+            given[role] = None
     return given
 
 
@@ -130,17 +135,19 @@ def _assemble(table: SortedTable, wanted: _Wanted) -> Trajectories:
         action, n_actions = _actions(table, wanted.n_actions)
         loss = _losses(table, action)
         propensity = _propensities(table, action, loss)
-    schema = Schema(
-        sequence=sequence.names,
-        n_actions=n_actions,
-        static=static.names,
-        lag=wanted.lag,
-        actions=wanted.actions,
-        roles=table.layout.roles,
-        categories={**sequence.levels, **static.levels},
-        indicators=(*sequence.indicators, *static.indicators),
-        provenance={} if wanted.like is None else wanted.like.provenance,
-    )
+    if wanted.like is not None:
+        schema = replace(wanted.like, roles=table.layout.roles)
+    else:
+        schema = Schema(
+            sequence=sequence.names,
+            n_actions=n_actions,
+            static=static.names,
+            lag=wanted.lag,
+            actions=wanted.actions,
+            roles=table.layout.roles,
+            categories={**sequence.levels, **static.levels},
+            indicators=(*sequence.indicators, *static.indicators),
+        )
     data = Trajectories(
         sequence=sequence.values,
         offsets=table.offsets,
@@ -164,6 +171,8 @@ def _features(table: SortedTable, kind: Kind, wanted: _Wanted) -> FeatureBlock:
     """The features of one kind: complete, or with what is missing carried forward and marked."""
     like = wanted.like
     block = table.features(kind, {} if like is None else like.categories)
+    if like is not None:  # what was spread out before it was written belongs together too
+        block = replace(block, levels=like.categories)
     marked = None if like is None else like.indicators
     may_miss = marked if marked is not None or wanted.missing == "carry" else ()
     require_finite(table.name, block, table.rows, may_miss=may_miss)
@@ -175,21 +184,21 @@ def _features(table: SortedTable, kind: Kind, wanted: _Wanted) -> FeatureBlock:
         block = carry(block, starts, marked)
     if like is None:
         return block
-    return arrange(table.name, block, getattr(like, kind), like)
+    return arrange(table.name, block, getattr(like, kind))
 
 
 def _actions(table: SortedTable, n_actions: int | None) -> tuple[Ints, int]:
     place, found = table.place("action"), table.number("action")
     known = ~np.isnan(found)
-    with np.errstate(invalid="ignore"):  # inf % 1
-        whole = np.isfinite(found) & (found % 1 == 0)
     if not known.any():
         raise DataError(place, "must hold at least one action")
+    whole = np.isfinite(found) & (found == np.round(found))
     require(place, "must be a whole number", whole | ~known, rows=table.rows)
-    top = n_actions - 1 if n_actions else int(found[known].max())
-    rule = f"must be in 0..{top}" if n_actions else "must not be negative"
-    require(place, rule, ((found >= 0) & (found <= top)) | ~known, rows=table.rows)
-    return np.where(known, found, NO_ACTION).astype(np.int64), top + 1
+    top = (n_actions or MOST_ACTIONS) - 1
+    inside = (found >= 0) & (found <= top)
+    require(place, f"must be in 0..{top}", inside | ~known, rows=table.rows)
+    action = np.where(known, found, NO_ACTION).astype(np.int64)
+    return action, n_actions or int(action.max()) + 1
 
 
 def _losses(table: SortedTable, action: Ints) -> Floats:

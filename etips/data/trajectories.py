@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from etips.data.coded import Coded, Features, Floats32
+from etips.data.checks import require_codes, require_features, require_offsets, require_steps
+from etips.data.coded import Coded, Features, Floats32, read_only
 from etips.data.decisions import Bools, Decisions, Floats, Ints, Loss, Stay, find_decisions
 from etips.data.schema import Schema
 from etips.errors import DataError, require
@@ -17,12 +18,10 @@ from etips.errors import DataError, require
 NO_ACTION = -1
 """Stands in `action` at a step where no action is known."""
 
-_CHUNK = 65_536  # rows looked at together, so that a check costs little memory
-
 Stays = slice | Sequence[int] | NDArray[np.integer[Any]] | NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Truth:
     """What only a simulated world knows: the expected loss of every action, and the logging policy.
 
@@ -36,6 +35,10 @@ class Truth:
     expected_loss: Floats
     logging: Floats
 
+    def __post_init__(self) -> None:
+        for name in ("code", "expected_loss", "logging"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
 
 class Histories(NamedTuple):
     """Expanding windows, one a decision: padded at the end, shape (n, longest, features)."""
@@ -43,6 +46,9 @@ class Histories(NamedTuple):
     sequence: Floats32
     lengths: Ints
     static: Floats32
+
+    def __repr__(self) -> str:
+        return f"Histories(sequence={self.sequence.shape}, static={self.static.shape})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,6 +86,7 @@ class Trajectories:
     truth: Truth | None = None
 
     def __post_init__(self) -> None:
+        require_offsets(self.offsets)
         lengths = np.diff(self.offsets)
         defaults: dict[str, NDArray[Any]] = {
             "static": np.zeros((lengths.size, 0), np.float32),
@@ -124,7 +131,8 @@ class Trajectories:
 
     @cached_property
     def _decisions(self) -> Decisions:
-        return find_decisions(self.offsets, self.lag, self._known)
+        found = find_decisions(self.offsets, self.lag, self._known)
+        return Decisions(read_only(found.stay), read_only(found.step))
 
     @property
     def _known(self) -> Bools | None:
@@ -145,7 +153,7 @@ class Trajectories:
         one past the stay's end.
         """
         stay, step = self._decisions
-        return self.offsets[stay] + step
+        return read_only(self.offsets[stay] + step)
 
     @property
     def logged_action(self) -> Ints:
@@ -198,7 +206,11 @@ class Trajectories:
         Args:
             stays: A slice, positions, or one yes or no a stay.
         """
-        numbers = np.arange(self.n_stays)[stays if isinstance(stays, slice) else np.asarray(stays)]
+        numbers = np.arange(self.n_stays)
+        if isinstance(stays, slice):
+            numbers = numbers[stays]
+        else:
+            numbers = numbers[np.asarray(stays)] if len(stays) else numbers[:0]
         if numbers.size == 0:
             raise DataError("subset", "must keep at least one stay")
         lengths = np.diff(self.offsets)[numbers]
@@ -240,13 +252,16 @@ class Trajectories:
         return replace(self, schema=replace(self.schema, lag=lag))
 
     def with_loss(self, loss: Loss) -> Self:
-        """The same stays with the loss computed afresh by a function of a stay."""
+        """The same stays with the loss computed afresh by a function of a stay.
+
+        A simulated world knows the truth of its own loss only, so that does not come along.
+        """
         names, steps = self.schema.sequence, np.split(self.step, self.offsets[1:-1])
         found = [
             loss(Stay(step, self.sequence[start:stop], names))
             for step, start, stop in zip(steps, self.offsets, self.offsets[1:], strict=False)
         ]
-        return replace(self, loss=np.concatenate(found))
+        return replace(self, loss=np.concatenate(found), truth=None)
 
     def with_features(self, sequence: Features, static: Floats32) -> Self:
         """The same stays with their features replaced, by scaled ones say."""
@@ -306,20 +321,18 @@ class Trajectories:
 
 
 def _freeze(data: Trajectories) -> None:
-    """Make the arrays read-only views, so that a caller's own array keeps its flags."""
+    """Make the arrays read-only; views, so that a caller's own array keeps its flags."""
     for name in (f.name for f in fields(data)):
         value = getattr(data, name)
         if isinstance(value, np.ndarray):
-            view = value.view()
-            view.flags.writeable = False
-            object.__setattr__(data, name, view)
+            object.__setattr__(data, name, read_only(value))
 
 
 def _check(data: Trajectories) -> None:
     _check_shapes(data)
-    _check_features("sequence", data.sequence, data.schema.sequence, data.schema)
-    _check_features("static", data.static, data.schema.static, data.schema)
-    _check_steps(data)
+    require_features("sequence", data.sequence, data.schema.sequence, data.schema)
+    require_features("static", data.static, data.schema.static, data.schema)
+    require_steps(data.step, data.offsets)
     if data.action is None or data.loss is None:
         return
     whole = np.issubdtype(data.action.dtype, np.integer)
@@ -334,9 +347,6 @@ def _check(data: Trajectories) -> None:
 
 
 def _check_shapes(data: Trajectories) -> None:
-    offsets = data.offsets
-    if offsets.ndim != 1 or offsets.size < 2 or offsets[0] != 0 or (np.diff(offsets) < 1).any():
-        raise DataError("offsets", "must start at 0 and rise: every stay has at least one step")
     n_stays, n_steps = data.n_stays, data.n_steps
     if (data.action is None) != (data.loss is None):
         raise DataError("action, loss", "must be given together or not at all")
@@ -355,34 +365,8 @@ def _check_shapes(data: Trajectories) -> None:
     ):
         if value is not None and value.shape != shape:
             raise DataError(name, f"must have shape {shape}, has {value.shape}")
-
-
-def _check_features(where: str, values: Features, names: Sequence[str], schema: Schema) -> None:
-    """Refuse what is not finite, naming the column; NaN passes where the schema allows it."""
-    if values.dtype != np.float32:
-        raise DataError(where, "must be float32")
-    if isinstance(values, Coded):
-        if np.issubdtype(values.table.dtype, np.integer):
-            return
-        values = values.expanded_table()
-    may_be_missing = np.array([schema.may_be_missing(name) for name in names], bool)
-    for start in range(0, len(values), _CHUNK):
-        part = values[start : start + _CHUNK]
-        bad = ~np.isfinite(part)
-        bad[:, may_be_missing] = np.isinf(part[:, may_be_missing])
-        if bad.any():
-            column = int(bad.any(axis=0).argmax())
-            rows = start + np.flatnonzero(bad[:, column])
-            raise DataError(
-                f"{where}, feature {names[column]}",
-                "must be finite",
-                rows=rows,
-                total=len(values),
-            )
-
-
-def _check_steps(data: Trajectories) -> None:
-    rises = np.ones(data.n_steps, bool)
-    rises[1:] = data.step[1:] > data.step[:-1]
-    rises[data.offsets[:-1]] = True
-    require("step", "must rise within a stay", rises)
+    if data.truth is not None:
+        table = (len(data.truth.expected_loss), data.n_actions)
+        if data.truth.expected_loss.shape != table or data.truth.logging.shape != table:
+            raise DataError("truth", "its tables must have one row a code and one column an action")
+        require_codes("truth", data.truth.code, len(data.truth.expected_loss))

@@ -1,0 +1,164 @@
+"""Files and frames of every kind as a long table."""
+
+import gzip
+
+import pandas as pd
+import polars as pl
+import pytest
+from strategies import (
+    ROLES,
+    TEXT,
+    Cohort,
+    long_table,
+    refusal_text,
+    roles_of,
+)
+from strategies import read_small as read
+from strategies import small_table as table
+
+from etips.data import read_table
+from etips.errors import DataError, FileError
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        (pd.Series([1, 2]), r"^table: must be a frame, not a series\.$"),
+        (pl.Series([1, 2]), r"^table: cannot be read as an Arrow table\.$"),
+        ([[1, 2]], r"^table: must be a path or a pandas, polars or Arrow table\.$"),
+        (pd.DataFrame({1: [1], "1": [2]}), r"^table: column names must be distinct\.$"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), r"^table: column names must be distinct\.$"),
+        (
+            pd.DataFrame({"s": pd.Series([1, TEXT, 2], dtype=object)}),
+            r"^table, column s: must be of one type\.$",
+        ),
+        (
+            pd.DataFrame({"s": pd.Series([2**70, 1], dtype=object)}),
+            r"^table, column s: must be of one type\.$",
+        ),
+        (pl.DataFrame({"a\0b": [1]}), r"^table: column names must not hold NUL characters\.$"),
+        (pd.DataFrame({"s": [1j]}), r"^table, column s: must be of one type\.$"),
+    ],
+)
+def test_what_is_no_table_is_refused(frame, message):
+    with pytest.raises(DataError, match=message) as caught:
+        read(frame)
+    assert TEXT not in refusal_text(caught.value)
+
+
+def test_a_name_with_nul_in_an_arrow_table_is_kept_whole():
+    """Sent through the Arrow interface both columns would be called `x`."""
+    assert read(table(**{"x\0y": [1.0] * 6})).schema.sequence == ("x", "x\0y")
+
+
+def test_whole_numbers_as_pandas_column_names_are_read():
+    frame = table().to_pandas().rename(columns={"x": 7})
+    assert read(frame).schema.sequence == ("7",)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("no.csv", None, r"no\.csv: is not a file that exists\.$"),
+        ("log.xlsx", b"x", r"log\.xlsx: must end in \.csv, \.csv\.gz or \.parquet\.$"),
+        ("e.csv", b"", r"e\.csv: cannot be read as CSV\. Is it whole, and UTF-8\?$"),
+        ("e.parquet", b"", r"e\.parquet: cannot be read as Parquet\. Is it whole\?$"),
+        ("e.csv.gz", b"no gzip", r"e\.csv\.gz: cannot be read as CSV\. Is it whole, and UTF-8\?$"),
+        ("z.csv", b"s,t,a,l,x\n", r"^z\.csv: must have at least one row\.$"),
+        (
+            "r.csv",
+            b"s,t,a,l,x\n1,0,0,1,1\n1,1\n1,2,0,1,1\n1,3,0,1,1,1\n",
+            r"^r\.csv: every row must have as many fields as the header; "
+            r"2 of 4 rows fail, first at row 1\.$",
+        ),
+        (
+            "d.csv",
+            b"s,s,t\n1,2,3\n",
+            r"^d\.csv: column names must be distinct\.$",
+        ),
+        (
+            "t.csv",
+            b"s,t,a,l,x\n1,0,0,1,1\n1,1,0,1,kanarienvogel\n",
+            r"^t\.csv, column x: must be numeric, is text; 1 of 2 rows fail, first at row 1\. Drop",
+        ),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused_by_name(tmp_path, name, content, message):
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises((DataError, FileError), match=message) as caught:
+        read(path)
+    assert TEXT not in refusal_text(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_column_names_that_repeat_in_a_ragged_file_are_refused_not_a_traceback(tmp_path):
+    """The reader stumbles first over the types, and the second reading over the names."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"s,s,t\n" + b"1,2,3\n" * 2_000_000 + b"x,y,z\n")
+    with pytest.raises(DataError, match=r"^a\.csv: column names must be distinct\.$"):
+        read(path)
+
+
+def test_a_number_with_a_fraction_far_down_a_csv_is_no_fault(tmp_path):
+    """Types are guessed from the first block; this fraction stands in the second."""
+    n = 1_200_000
+    path = tmp_path / "a.csv"
+    rows = "".join(f"1,{i},0,1,7\n" for i in range(n))
+    path.write_text("s,t,a,l,x\n" + rows + f"1,{n},0,1,7.5\n")
+    assert read(path).sequence[-1] == 7.5
+
+
+def test_text_far_down_a_csv_is_refused_by_its_row(tmp_path):
+    n = 1_200_000
+    path = tmp_path / "a.csv"
+    rows = "".join(f"1,{i},0,1,7\n" for i in range(n))
+    path.write_text("s,t,a,l,x\n" + rows + f"1,{n},0,1,{TEXT}\n")
+    message = (
+        rf"^a\.csv, column x: must be numeric, is text; 1 of {n + 1} rows fail, first at row {n}"
+    )
+    with pytest.raises(DataError, match=message) as caught:
+        read(path)
+    assert TEXT not in refusal_text(caught.value)
+
+
+CSV = "s,t,a,l,x\n1,0,0,1,1.5\n1,1,1,0,2.5\n2,0,,,3.5\n2,1,1,NA,4.5\n2,2,0,1,5.5\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        CSV,
+        "\ufeff" + CSV,
+        CSV.replace("\n", "\r\n"),
+        CSV.replace("\n", "\n\n"),
+        CSV.rstrip("\n"),
+        CSV.replace("1,1,1,0,2.5", '"1","1","1","0","2.5"'),
+        CSV.replace(",NA,", ",null,"),
+    ],
+    ids=["plain", "BOM", "CRLF", "blank lines", "no last newline", "quotes", "null"],
+)
+def test_the_spellings_of_a_csv_do_not_matter(tmp_path, content):
+    path = tmp_path / "a.csv"
+    path.write_bytes(content.encode())
+    data = read(path)
+    assert data.sequence.ravel().tolist() == [1.5, 2.5, 3.5, 4.5, 5.5]
+    assert data.action.tolist() == [0, 1, -1, 1, 0]
+    assert data.n_decisions == 2
+
+
+def test_the_ending_of_a_file_name_may_be_in_capitals(tmp_path):
+    for name, content in (("A.CSV", CSV.encode()), ("A.CSV.GZ", gzip.compress(CSV.encode()))):
+        (tmp_path / name).write_bytes(content)
+        assert read(tmp_path / name).n_steps == 5
+
+
+def test_all_roles_are_named_as_the_table_names_them():
+    data = Cohort(seed=0).make()
+    found = read_table(long_table(data), **roles_of(data))
+    roles = found.schema.roles
+    assert {role: getattr(roles, role) for role in ROLES} == ROLES
+    assert (roles.propensity, roles.group) == ("chance", "patient")

@@ -1,0 +1,69 @@
+"""Refusals are one line: place, rule, rows, remedy; and never a value."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etips.errors import DataError, EtipsError, FileError, SettingError, require
+
+
+def test_a_data_refusal_names_place_rule_rows_and_remedy():
+    error = DataError("log.csv, column a", "must be whole", rows=[7, 3], total=20, fix="Round it.")
+    assert str(error) == (
+        "log.csv, column a: must be whole; 2 of 20 rows fail, first at row 3. Round it."
+    )
+    assert (error.where, error.rule, error.fix) == (
+        "log.csv, column a",
+        "must be whole",
+        "Round it.",
+    )
+    assert (error.n_failing, error.total, error.first_row) == (2, 20, 3)
+
+
+def test_a_refusal_of_the_whole_counts_no_rows():
+    error = DataError("log.csv", "must have at least one row")
+    assert str(error) == "log.csv: must have at least one row."
+    assert error.first_row is None
+
+
+@pytest.mark.parametrize(
+    ("error", "parent", "text"),
+    [
+        (DataError("a", "must b"), ValueError, "a: must b."),
+        (SettingError("a", "must b", fix="Do c."), ValueError, "a: must b. Do c."),
+        (FileError("a", "must b", fix="Do c."), OSError, "a: must b. Do c."),
+    ],
+)
+def test_each_refusal_is_an_etips_error_and_the_standard_one(error, parent, text):
+    assert isinstance(error, EtipsError)
+    assert isinstance(error, parent)
+    assert error.exit_code == 2
+    assert str(error) == text
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_a_refusal_is_one_printable_line_whatever_a_column_is_called(where, fix):
+    for error in (
+        DataError(where, "must be", rows=[0], total=1, fix=fix),
+        SettingError(where, "must be", fix=fix),
+        FileError(where, "must be", fix=fix),
+    ):
+        assert len(str(error).splitlines()) == 1
+        assert str(error).isprintable()
+
+
+def test_require_passes_when_the_rule_holds_everywhere():
+    require("x", "must hold", np.ones(5, bool))
+    require("x", "must hold", np.ones(0, bool))
+
+
+def test_require_counts_positions_when_rows_have_no_numbers_of_their_own():
+    with pytest.raises(DataError, match=r"^x: must hold; 2 of 4 rows fail, first at row 1\.$"):
+        require("x", "must hold", np.array([True, False, True, False]))
+
+
+def test_require_reports_the_users_own_row_numbers():
+    rows = np.array([40, 30, 20, 10])
+    with pytest.raises(DataError, match=r"^x: must hold; 2 of 4 rows fail, first at row 20\.$"):
+        require("x", "must hold", np.array([True, False, False, True]), rows=rows)
