@@ -1,1 +1,4 @@
-"""."""
+"""Sources whose truth is known: digits (MNIST), icu_sepsis, clinic.
+
+Import the world you need (`from etips.worlds import icu_sepsis`): only `digits` loads torch.
+"""

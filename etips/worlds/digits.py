@@ -1,0 +1,161 @@
+"""The paper's two MNIST tasks as logs: count the zeros of a sequence, read a digit row by row."""
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etips.data.coded import Coded
+from etips.data.decisions import Ints
+from etips.data.schema import Schema
+from etips.data.trajectories import NO_ACTION, Trajectories
+from etips.errors import SettingError
+from etips.worlds.bandit import Classify, Logging, Progress, to_bandit
+from etips.worlds.classifier import StoppedLstm
+from etips.worlds.draws import generator
+from etips.worlds.shipped import read_shipped
+
+N_ZEROS, N_ROWS = 10_000, 70_000
+"""Samples of the two tasks."""
+
+LOGGING_POLICY = StoppedLstm()
+"""Stopped at an accuracy of 0.66, as the paper has it."""
+
+_IMAGES = 0  # stream of random numbers
+_SIDE = 28
+_SOURCE = "MNIST (LeCun and Cortes; CC BY-SA 3.0)"
+
+
+def silent(what: str, share: float) -> None:
+    """Report no progress."""
+
+
+def zeros(
+    *,
+    n: int | None = None,
+    logging: Logging = "sampled",
+    seed: int = 0,
+    train: Classify = LOGGING_POLICY,
+    progress: Progress = silent,
+) -> Trajectories:
+    """Count the zeros: sequences of 3 to 32 images of which 0, 1 or 2 show the digit 0.
+
+    One decision a sequence, at its last image, seen with it (`lag=0`).
+
+    Args:
+        n: Only the first `n` of 10,000 sequences.
+        logging: Actions drawn from the logging policy (the paper), or its likeliest (the authors).
+        seed: Of the images, the logging policy and the actions; labels and lengths never change.
+        train: Trains the logging policy.
+        progress: Told how far it is.
+    """
+    answers = train(labelled := labelled_zeros(n=n, seed=seed), seed=seed, progress=progress)
+    return to_bandit(labelled, answers, logging=logging, seed=seed)
+
+
+def rows(
+    *,
+    n: int | None = None,
+    logging: Logging = "sampled",
+    seed: int = 0,
+    train: Classify = LOGGING_POLICY,
+    progress: Progress = silent,
+) -> Trajectories:
+    """Read a digit row by row: 28 steps of 28 pixels, which of ten digits is it?
+
+    One decision an image, at its last row, seen with it (`lag=0`).
+
+    Args:
+        n: Only the first `n` of 70,000 images.
+        logging: As in `zeros`.
+        seed: Of the logging policy and the actions.
+        train: Trains the logging policy.
+        progress: Told how far it is.
+    """
+    answers = train(labelled := labelled_rows(n=n), seed=seed, progress=progress)
+    return to_bandit(labelled, answers, logging=logging, seed=seed)
+
+
+def labelled_zeros(*, n: int | None = None, seed: int = 0) -> Trajectories:
+    """The sequences of `zeros` with their true labels as actions, each of loss 0."""
+    images, digit = _mnist()
+    size = _size(n, N_ZEROS)
+    label, lengths = (values[:size] for values in _labels_and_lengths())
+    zero, other = np.flatnonzero(digit == 0), np.flatnonzero(digit != 0)
+    rng = generator(seed, _IMAGES)
+    code = [
+        rng.permutation(
+            np.concatenate(
+                [
+                    rng.choice(zero, n_zeros, replace=False),
+                    rng.choice(other, length - n_zeros, replace=False),
+                ]
+            )
+        )
+        for n_zeros, length in zip(label, lengths, strict=True)
+    ]
+    table = images.reshape(len(images), -1)
+    names = tuple(f"pixel_{i}" for i in range(table.shape[1]))
+    return _labelled(
+        Coded(table, np.concatenate(code).astype(np.int32), 1 / 255), lengths, label, names
+    )
+
+
+def labelled_rows(*, n: int | None = None) -> Trajectories:
+    """The images of `rows`, official order, with their true labels as actions, each of loss 0."""
+    images, digit = _mnist()
+    size = _size(n, N_ROWS)
+    table = images.reshape(-1, _SIDE)
+    code = np.arange(size * _SIDE, dtype=np.int32)
+    names = tuple(f"column_{i}" for i in range(_SIDE))
+    return _labelled(
+        Coded(table, code, 1 / 255), np.full(size, _SIDE, np.int64), digit[:size], names
+    )
+
+
+def _labels_and_lengths() -> tuple[Ints, Ints]:
+    """Labels and lengths of `zeros` as the authors drew them: NumPy's legacy generator, seed 0.
+
+    The legacy generator is frozen by NumPy, so these numbers stand. The first draw is their shuffle
+    of the image pool.
+    """
+    legacy = np.random.RandomState(0)  # the very generator they used
+    legacy.permutation(N_ROWS)
+    label = legacy.randint(0, 3, size=N_ZEROS)
+    lengths = np.clip(np.round(legacy.normal(20, 5, N_ZEROS)), 3, 32)
+    return label.astype(np.int64), lengths.astype(np.int64)
+
+
+def _labelled(sequence: Coded, lengths: Ints, label: Ints, names: tuple[str, ...]) -> Trajectories:
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    last = offsets[1:] - 1
+    action = np.full(offsets[-1], NO_ACTION)
+    loss = np.full(offsets[-1], np.nan)
+    action[last], loss[last] = label, 0.0
+    task, n_actions = ("digits-rows", 10) if len(names) == _SIDE else ("digits-zeros", 3)
+    schema = Schema(
+        sequence=names,
+        n_actions=n_actions,
+        lag=0,
+        provenance={"world": task, "source": _SOURCE, "loss": "1 if the action is not the label"},
+    )
+    return Trajectories(sequence, offsets, schema, action=action, loss=loss)
+
+
+@cache
+def _mnist() -> tuple[NDArray[np.uint8], Ints]:
+    """All 70,000 images, official order, training part first, and their digits."""
+    train, train_digit, test, test_digit = read_shipped(
+        "mnist.npz", "x_train", "y_train", "x_test", "y_test"
+    )
+    images = np.concatenate([train, test])
+    images.flags.writeable = False  # one copy serves everybody
+    return images, np.concatenate([train_digit, test_digit]).astype(np.int64)
+
+
+def _size(n: int | None, most: int) -> int:
+    if n is None:
+        return most
+    if not 1 <= n <= most:
+        raise SettingError("n", f"must be in 1..{most}")
+    return n

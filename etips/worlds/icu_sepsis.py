@@ -1,0 +1,202 @@
+"""ICU-Sepsis: stays simulated from a published model of sepsis care, with every risk exact.
+
+The model (Choudhary, Gupta and Thomas, 2024) has 716 states and the 25 actions of the paper. It was
+estimated from MIMIC-III by its authors; we ship its one data file and read no code of theirs.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from etips.data.coded import Coded, Floats32
+from etips.data.decisions import Bools, Floats, Ints
+from etips.data.schema import Schema
+from etips.data.trajectories import Trajectories, Truth
+from etips.errors import DataError, SettingError, require
+from etips.worlds.draws import Chances, generator
+from etips.worlds.shipped import read_shipped
+
+N_STATES, N_ACTIONS = 716, 25
+DEATH, SURVIVAL, END = 713, 714, 715
+"""States from which no treatment is given; those below `DEATH` are patients."""
+
+# Order of the stored features: the groups of the cohort's normalisation, one after the other.
+FEATURES = (
+    *("gender", "mechvent", "max_dose_vaso", "re_admission"),
+    # standardised
+    *("age", "Weight_kg", "GCS", "HR", "SysBP", "MeanBP", "DiaBP", "RR", "Temp_C", "FiO2_1"),
+    *("Potassium", "Sodium", "Chloride", "Glucose", "Magnesium", "Calcium", "Hb", "WBC_count"),
+    *("Platelets_count", "PTT", "PT", "Arterial_pH", "paO2", "paCO2", "Arterial_BE", "HCO3"),
+    *("Arterial_lactate", "SOFA", "SIRS", "Shock_Index", "PaO2_FiO2", "cumulated_balance"),
+    # logarithm, then standardised
+    *("SpO2", "BUN", "Creatinine", "SGOT", "SGPT", "Total_bili", "INR"),
+    *("input_total", "input_4hourly", "output_total", "output_4hourly"),
+)
+ACTIONS = tuple(f"fluid {action // 5}, vasopressor {action % 5}" for action in range(N_ACTIONS))
+
+_UNCHANGED_IS_GOOD = 5  # SOFA up to which "no change" counts as success: the paper's loss
+
+
+@dataclass(frozen=True, eq=False)
+class _World:
+    features: Floats32  # (716, 47)
+    start: Floats  # (716,)
+    clinicians: Floats  # (716, 25); no action, so zeros, in the last three states
+    expected_loss: Floats  # (716, 25)
+    under_clinicians: Floats  # (716, 716): from one patient state to the next
+    worse: Bools  # (716, 716): loss of moving from a state to another
+    moves: Chances  # row state * 25 + action
+
+
+def simulate(n_stays: int, *, seed: int, lag: int = 1, max_steps: int = 18) -> Trajectories:
+    """Simulate stays treated by the clinicians until death, survival or `max_steps` steps.
+
+    Every step of a patient is logged with its action, loss and true propensity. A stay has at least
+    one step; with `lag=1` its first step is not a decision, so a stay of one step has none.
+
+    Args:
+        n_stays: How many stays.
+        seed: Same seed, same stays.
+        lag: 1 hides the state the clinicians saw, which is unmeasured confounding; 0 shows it.
+        max_steps: Longest stay; 18 is the paper's longest history.
+    """
+    if n_stays < 1:
+        raise SettingError("n_stays", "must be at least 1")
+    _check_max_steps(max_steps)
+    world = _world()
+    stay, step, state, action, loss = _walk(world, n_stays, max_steps, generator(seed))
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(stay, minlength=n_stays))])
+    row = np.empty(stay.size, np.int64)
+    row[offsets[stay] + step] = np.arange(stay.size)  # steps come time by time, and go stay by stay
+    state, action = state[row], action[row]
+    code = state.astype(np.int32)
+    return Trajectories(
+        sequence=Coded(world.features, code),
+        offsets=offsets,
+        schema=_schema(seed, lag, max_steps),
+        action=action,
+        loss=loss[row].astype(np.float64),
+        propensity=world.clinicians[state, action],
+        truth=Truth(code, world.expected_loss, world.clinicians),
+    )
+
+
+def exact_risk(policy: Floats, *, max_steps: int | None = 18, lag: int = 0) -> float:
+    """Exact one-step risk of a policy over the states that the clinicians' patients pass through.
+
+    Args:
+        policy: Probability of each action in each state, shape (716, 25); the last three rows are
+            not looked at.
+        max_steps: Longest stay, as in `simulate`; None for stays that run to their end.
+        lag: 1 leaves out first steps, which are then no decisions.
+    """
+    if policy.shape != (N_STATES, N_ACTIONS):
+        raise DataError("policy", f"must have shape {(N_STATES, N_ACTIONS)}")
+    patients = policy[:DEATH]
+    sound = (patients >= 0).all(axis=1) & (np.abs(patients.sum(axis=1) - 1) < 1e-6)
+    require("policy", "rows must be probabilities that sum to 1", sound)
+    visits = occupancy(max_steps=max_steps, lag=lag)[:DEATH]
+    return float(visits @ (patients * _world().expected_loss[:DEATH]).sum(axis=1))
+
+
+def occupancy(*, max_steps: int | None = 18, lag: int = 0) -> Floats:
+    """Share of each state among the decisions of the clinicians' patients, shape (716,)."""
+    if lag not in (0, 1):
+        raise SettingError("lag", "must be 0 or 1")
+    world = _world()
+    visits = -lag * world.start
+    if max_steps is None:
+        visits = visits + np.linalg.solve(np.eye(N_STATES) - world.under_clinicians.T, world.start)
+    else:
+        _check_max_steps(max_steps)
+        if max_steps <= lag:
+            raise SettingError("max_steps", "must exceed lag, or no decision is left")
+        now = world.start
+        for _ in range(max_steps):
+            visits = visits + now
+            now = now @ world.under_clinicians
+    return np.asarray(visits / visits.sum())
+
+
+def clinicians() -> Floats:
+    """The clinicians' policy, shape (716, 25); zeros in the three states without treatment."""
+    return _world().clinicians
+
+
+def expected_loss() -> Floats:
+    """Exact expected loss of each action in each state, shape (716, 25)."""
+    return _world().expected_loss
+
+
+@cache
+def _world() -> _World:
+    moves, start, clinicians, centers, sofa = read_shipped(
+        "icu_sepsis.npz", "tx_mat", "d_0", "expert_policy", "state_cluster_centers", "sofa_scores"
+    )
+    worse = _worse(sofa)
+    loss = np.einsum("sat,st->sa", moves, worse.astype(np.float64))
+    under_clinicians = np.einsum("sa,sat->st", clinicians, moves)
+    under_clinicians[:, DEATH:] = 0  # a stay has no steps after its last treatment
+    loss[DEATH:] = 0
+    arrays = (centers.astype(np.float32), start, clinicians, loss, under_clinicians, worse)
+    for array in arrays:
+        array.flags.writeable = False  # one copy serves everybody
+    return _World(*arrays, moves=Chances.of(moves.reshape(-1, N_STATES)))
+
+
+def _worse(sofa: Floats) -> Bools:
+    """The paper's loss of each move: SOFA rises, or stays the same above 5; death is 1.
+
+    SOFA is the mean of a state, a real number: only a state and itself are "the same".
+    """
+    before, after = sofa[:, None], sofa[None, :]
+    worse: Bools = (after > before) | ((after == before) & (before > _UNCHANGED_IS_GOOD))
+    worse[:, DEATH] = True  # both ends are stored with SOFA 0
+    worse[:, SURVIVAL] = False
+    return worse
+
+
+def _walk(
+    world: _World, n_stays: int, max_steps: int, rng: np.random.Generator
+) -> tuple[Ints, Ints, Ints, Ints, Bools]:
+    """All steps, time by time: stay, step, state, action, loss."""
+    treat, steps = Chances.of(world.clinicians), []
+    stay = np.arange(n_stays)
+    state = Chances.of(world.start[None]).draw(np.zeros(n_stays, np.int64), rng)
+    for step in range(max_steps):
+        action = treat.draw(state, rng)
+        following = world.moves.draw(state * N_ACTIONS + action, rng)
+        steps.append((stay, np.full(stay.size, step), state, action, world.worse[state, following]))
+        alive = following < DEATH
+        stay, state = stay[alive], following[alive]
+    stays, numbers, states, actions, losses = zip(*steps, strict=True)
+    return (
+        np.concatenate(stays),
+        np.concatenate(numbers),
+        np.concatenate(states),
+        np.concatenate(actions),
+        np.concatenate(losses),
+    )
+
+
+def _schema(seed: int, lag: int, max_steps: int) -> Schema:
+    return Schema(
+        sequence=FEATURES,
+        n_actions=N_ACTIONS,
+        lag=lag,
+        actions=ACTIONS,
+        provenance={
+            "world": "icu-sepsis",
+            "source": "dynamics.npz of the package icu-sepsis 2.0.1 (MIT)",
+            "logging": "the clinicians' policy of the source",
+            "loss": "SOFA change; death 1, survival 0",
+            "seed": str(seed),
+            "max_steps": str(max_steps),
+        },
+    )
+
+
+def _check_max_steps(max_steps: int) -> None:
+    if max_steps < 1:
+        raise SettingError("max_steps", "must be at least 1")
