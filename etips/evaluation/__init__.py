@@ -1,0 +1,95 @@
+"""Risk of a policy from logged decisions, with its interval, diagnosis and verdict."""
+
+from etips.evaluation.abstention import AbstentionPoint, abstention_curve
+from etips.evaluation.assessment import Assessment, assess, estimator_names
+from etips.evaluation.contrast import Contrast, MatchedContrast, atenp, difference
+from etips.evaluation.diagnostics import (
+    ActionOverlap,
+    Calibration,
+    Diagnostics,
+    balance,
+    calibration,
+    diagnose,
+    gain,
+    overlap_by_action,
+)
+from etips.evaluation.estimate import Estimate, effective_size
+from etips.evaluation.evidence import Evidence
+from etips.evaluation.improvement import Improvement, holm, require_unseen, safe_improvement
+from etips.evaluation.intervals import DEFAULT, Interval, Logit, Percentile, Studentised, Wald
+from etips.evaluation.log import Log, View, view
+from etips.evaluation.risk import (
+    clipped_ips,
+    dm,
+    dr,
+    dr_shrinkage,
+    ips,
+    logged_risk,
+    matching_factor,
+    sndr,
+    snips,
+    switch_dr,
+    weigh,
+)
+from etips.evaluation.sensitivity import Bound, Sensitivity, SensitivityBounds, bound_risk
+from etips.evaluation.subgroups import Subgroup, bands, hide_small, subgroup_table
+from etips.evaluation.verdict import RULES, Rule, Verdict, judge
+
+__all__ = [
+    "DEFAULT",
+    "RULES",
+    "AbstentionPoint",
+    "ActionOverlap",
+    "Assessment",
+    "Bound",
+    "Calibration",
+    "Contrast",
+    "Diagnostics",
+    "Estimate",
+    "Evidence",
+    "Improvement",
+    "Interval",
+    "Log",
+    "Logit",
+    "MatchedContrast",
+    "Percentile",
+    "Rule",
+    "Sensitivity",
+    "SensitivityBounds",
+    "Studentised",
+    "Subgroup",
+    "Verdict",
+    "View",
+    "Wald",
+    "abstention_curve",
+    "assess",
+    "atenp",
+    "balance",
+    "bands",
+    "bound_risk",
+    "calibration",
+    "clipped_ips",
+    "diagnose",
+    "difference",
+    "dm",
+    "dr",
+    "dr_shrinkage",
+    "effective_size",
+    "estimator_names",
+    "gain",
+    "hide_small",
+    "holm",
+    "ips",
+    "judge",
+    "logged_risk",
+    "matching_factor",
+    "overlap_by_action",
+    "require_unseen",
+    "safe_improvement",
+    "sndr",
+    "snips",
+    "subgroup_table",
+    "switch_dr",
+    "view",
+    "weigh",
+]

@@ -1,0 +1,140 @@
+"""A log of decisions as the evaluation sees it, and a policy seen through it."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from etips.errors import SettingError, require
+from etips.evaluation.checks import (
+    Clusters,
+    Floats,
+    Ints,
+    check_actions,
+    check_numbers,
+    check_probabilities,
+    check_propensity,
+    check_table,
+    code_clusters,
+    weigh_logged,
+)
+
+
+@dataclass(frozen=True)
+class Log:
+    """Logged decisions, checked once when made.
+
+    Args:
+        loss: Loss of the logged action, shape (n,).
+        action: Logged actions, shape (n,).
+        propensity: Probability of the logged action, shape (n,).
+        cluster: Stay or patient of each decision, shape (n,).
+        n_actions: How many actions there are.
+        propensities: Probability of every action, where known, shape (n, n_actions). With it the
+            verdict sees gaps in overlap that no logged action shows.
+        predicted: An outcome model's loss for every action, shape (n, n_actions), made without the
+            decisions it predicts.
+        propensity_floor: The value that smaller propensities were raised to; 0 for none.
+    """
+
+    loss: Floats
+    action: Ints
+    propensity: Floats
+    cluster: NDArray[Any]
+    n_actions: int
+    propensities: Floats | None = None
+    predicted: Floats | None = None
+    propensity_floor: float = 0.0
+    clusters: Clusters = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.n_actions < 2:
+            raise SettingError("n_actions", "must be at least 2")
+        if not 0 <= self.propensity_floor < 1:
+            raise SettingError("propensity_floor", "must lie between 0 and 1")
+        loss = check_numbers("loss", self.loss)
+        n = loss.size
+        self._store("loss", loss)
+        self._store("action", check_actions(self.action, n=n, n_actions=self.n_actions))
+        self._store("propensity", check_propensity(self.propensity, n=n))
+        self._store("cluster", np.asarray(self.cluster))
+        self._store("clusters", code_clusters(self.cluster, n=n))
+        if self.propensities is not None:
+            self._store("propensities", self._check_propensities(self.propensities))
+        if self.predicted is not None:
+            model = check_table("predicted", self.predicted, n=n, width=self.n_actions)
+            self._store("predicted", model)
+
+    @property
+    def n_decisions(self) -> int:
+        """How many decisions there are."""
+        return self.loss.size
+
+    @cached_property
+    def rows(self) -> Ints:
+        """0..n-1, to pick the logged action from a table."""
+        return np.arange(self.n_decisions)
+
+    def take(self, keep: NDArray[np.bool_]) -> "Log":
+        """The decisions for which `keep` (n,) holds."""
+        return Log(
+            loss=self.loss[keep],
+            action=self.action[keep],
+            propensity=self.propensity[keep],
+            cluster=self.cluster[keep],
+            n_actions=self.n_actions,
+            propensities=None if self.propensities is None else self.propensities[keep],
+            predicted=None if self.predicted is None else self.predicted[keep],
+            propensity_floor=self.propensity_floor,
+        )
+
+    def _check_propensities(self, values: Floats) -> Floats:
+        n = self.loss.size
+        table = check_probabilities("propensities", values, n=n, n_actions=self.n_actions)
+        raised = np.maximum(table[self.rows, self.action], self.propensity_floor)
+        agrees = np.abs(raised - self.propensity) <= 1e-6
+        rule = "must hold the propensity of the logged action, before it is raised to the floor"
+        require("propensities", rule, agrees)
+        return table
+
+    def _store(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class View:
+    """A policy seen through a log; made by `view`.
+
+    Args:
+        probabilities: The policy's distribution at each decision, shape (n, n_actions).
+        recommended: Its likeliest action, shape (n,).
+        weight: Policy probability over propensity of the logged action, shape (n,).
+        predicted: The outcome model's loss for the logged action, shape (n,).
+        predicted_policy: The same averaged over the policy, shape (n,).
+    """
+
+    probabilities: Floats
+    recommended: Ints
+    weight: Floats
+    predicted: Floats | None = None
+    predicted_policy: Floats | None = None
+
+
+def view(log: Log, probabilities: ArrayLike) -> View:
+    """Weigh the decisions of `log` as the policy with these `probabilities` would."""
+    table = check_probabilities(
+        "probabilities", probabilities, n=log.n_decisions, n_actions=log.n_actions
+    )
+    weight = weigh_logged(table[log.rows, log.action], log.propensity)
+    recommended = table.argmax(axis=1)
+    if log.predicted is None:
+        return View(table, recommended, weight)
+    return View(
+        table,
+        recommended,
+        weight,
+        predicted=log.predicted[log.rows, log.action],
+        predicted_policy=np.einsum("na,na->n", table, log.predicted),
+    )

@@ -1,0 +1,110 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from evaluation_logs import make_log
+
+from etips.errors import DataError, SettingError
+from etips.evaluation import (
+    Log,
+    assess,
+    atenp,
+    difference,
+    dm,
+    dr,
+    estimator_names,
+    logged_risk,
+    snips,
+    view,
+)
+
+ALL = ("snips", "ips", "clipped_ips", "dm", "dr", "sndr", "switch_dr", "dr_shrinkage")
+
+
+def test_an_assessment_holds_every_estimate_gain_diagnosis_and_verdict():
+    log, table, _ = make_log()
+    found = assess(log, table)
+    policy = view(log, table)
+    assert tuple(e.estimator for e in found.estimates) == ALL == estimator_names(log)
+    assert found.estimates[0] == snips(log.loss, policy.weight, log.cluster)
+    assert found.estimates[3] == dm(policy.predicted_policy, log.cluster)
+    model = {"predicted": policy.predicted, "predicted_policy": policy.predicted_policy}
+    assert found.estimates[4] == dr(log.loss, policy.weight, log.cluster, **model)
+    clinicians = logged_risk(log.loss, log.cluster).risk
+    assert found.gain.difference == pytest.approx(found.estimates[0].risk - clinicians)
+    assert found.matched == atenp(log.loss, log.action, table, log.cluster)
+    assert found.diagnostics.n_matched == found.matched.n_matched
+    assert found.verdict.label in ("reliable", "doubtful", "unusable")
+
+
+def test_the_first_estimator_asked_for_is_the_headline():
+    log, table, _ = make_log()
+    found = assess(log, table, estimators=("dr", "snips"))
+    assert [e.estimator for e in found.estimates] == ["dr", "snips"]
+    clinicians = logged_risk(log.loss, log.cluster).risk
+    assert found.gain.difference == pytest.approx(found.estimates[0].risk - clinicians)
+
+
+def test_without_an_outcome_model_the_weighted_estimators_remain():
+    log, table, _ = make_log(predicted=False)
+    assert [e.estimator for e in assess(log, table).estimates] == ["snips", "ips", "clipped_ips"]
+    with pytest.raises(
+        SettingError, match=r"^estimators: must be among snips, ips, clipped_ips\.$"
+    ):
+        assess(log, table, estimators=("dr",))
+
+
+def test_deterministic_policies_get_every_estimate_too():
+    log, table, _ = make_log()
+    found = assess(log, np.eye(4)[table.argmax(axis=1)])
+    assert all(np.isfinite(e.risk) for e in found.estimates)
+
+
+def test_estimates_of_two_logs_cannot_be_paired_though_they_have_as_many_stays():
+    log, table, _ = make_log()
+    fields = {name: getattr(log, name) for name in ("loss", "action", "propensity")}
+    other = Log(**fields, cluster=log.cluster + 1000, n_actions=4)
+    first, second = assess(log, table).estimates[0], assess(other, table).estimates[0]
+    with pytest.raises(DataError, match="cluster"):
+        difference(first, second)
+
+
+def test_names_of_stays_give_the_same_as_numbers():
+    log, table, _ = make_log()
+    fields = {name: getattr(log, name) for name in ("loss", "action", "propensity")}
+    named = Log(**fields, cluster=[f"stay {i:03}" for i in log.cluster], n_actions=4)
+    assert assess(named, table).estimates[0] == assess(log, table).estimates[0]
+
+
+def test_inputs_are_left_unchanged():
+    log, table, _ = make_log()
+    copies = [log.loss.copy(), log.action.copy(), log.propensity.copy(), table.copy()]
+    for array in (log.loss, log.action, log.propensity, table):
+        array.flags.writeable = False
+    assess(log, table)
+    for array, copy in zip((log.loss, log.action, log.propensity, table), copies, strict=True):
+        assert (array == copy).all()
+
+
+def test_taking_some_decisions_keeps_everything_about_them():
+    log, table, _ = make_log(floor=0.01)
+    keep = log.cluster % 2 == 0
+    part = log.take(keep)
+    assert part.n_decisions == keep.sum()
+    assert part.clusters.size == 30
+    assert part.propensity_floor == 0.01
+    whole = view(log, table).predicted_policy[keep]
+    assert view(part, table[keep]).predicted_policy == pytest.approx(whole)
+    bare, _, _ = make_log(full=False, predicted=False)
+    assert bare.take(keep).propensities is None
+
+
+def test_evaluation_needs_numpy_only():
+    code = (
+        "import sys, etips.evaluation; "
+        "print(sorted({m.split('.')[0] for m in sys.modules} & "
+        "{'torch', 'pyarrow', 'scipy', 'pandas', 'rich', 'typer'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,143 @@
+import math
+
+import numpy as np
+import pytest
+from evaluation_logs import cases
+from hypothesis import given, settings
+
+from etips.errors import DataError, SettingError
+from etips.evaluation import (
+    Wald,
+    atenp,
+    difference,
+    holm,
+    logged_risk,
+    require_unseen,
+    safe_improvement,
+    snips,
+)
+from etips.evaluation.quantiles import student_cdf
+
+CLUSTER = np.array([0, 0, 1, 1, 2, 2])
+LOSS = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 1.0])
+ACTION = np.array([0, 1, 1, 0, 2, 2])
+# the likeliest actions are 0, 0, 1, 2, 2, 0: decisions 0, 2 and 4 match
+PROBABILITIES = np.array(
+    [[0.5, 0.3, 0.2], [0.6, 0.4, 0], [0, 1, 0], [0, 0.1, 0.9], [0.2, 0.2, 0.6], [0.7, 0, 0.3]]
+)
+
+
+def gain_of(shift, *, seed=0, n=200):
+    """The gain of a policy whose matched decisions have a loss lower by `shift`."""
+    generator = np.random.default_rng(seed)
+    matched = generator.random(n) < 0.5
+    loss = generator.random(n) - shift * matched
+    cluster = np.arange(n)
+    return difference(snips(loss, 2.0 * matched, cluster), logged_risk(loss, cluster))
+
+
+def test_atenp_is_matched_minus_unmatched_with_both_sizes():
+    found = atenp(LOSS, ACTION, PROBABILITIES, CLUSTER)
+    assert found.difference == pytest.approx(2 / 3 - 2 / 3)
+    assert (found.n_matched, found.n_unmatched, found.n_clusters) == (3, 3, 3)
+    other = atenp(LOSS * np.array([3, 1, 1, 1, 1, 1]), ACTION, PROBABILITIES, CLUSTER)
+    assert other.difference == pytest.approx(4 / 3 - 2 / 3)
+    assert other.low < other.difference < other.high
+
+
+def test_atenp_with_an_empty_group_is_undefined_but_counted():
+    found = atenp(LOSS, PROBABILITIES.argmax(axis=1), PROBABILITIES, CLUSTER)
+    assert math.isnan(found.difference)
+    assert (found.n_matched, found.n_unmatched) == (6, 0)
+
+
+@given(cases())
+@settings(max_examples=100, deadline=None)
+def test_a_paired_difference_is_the_difference_and_reverses(case):
+    first = snips(case.loss, case.weight, case.cluster)
+    second = logged_risk(case.loss, case.cluster)
+    forth, back = difference(first, second), difference(second, first)
+    assert forth.difference == pytest.approx(first.risk - second.risk, abs=1e-12)
+    assert forth.std_error == pytest.approx(back.std_error)
+    assert (forth.low, forth.high) == pytest.approx((-back.high, -back.low))
+    assert forth.p_value + back.p_value == pytest.approx(1) or forth.std_error == 0
+
+
+def test_an_estimate_does_not_differ_from_itself():
+    estimate = snips(LOSS, np.ones(6), CLUSTER)
+    same = difference(estimate, estimate)
+    assert same.difference == same.std_error == 0
+    assert same.p_value == 1
+    clinicians = difference(estimate, logged_risk(LOSS, CLUSTER))
+    assert clinicians.difference == pytest.approx(0)
+    assert clinicians.std_error == pytest.approx(0, abs=1e-12)
+
+
+def test_pairing_makes_the_error_smaller_than_adding_two_errors():
+    generator = np.random.default_rng(0)
+    loss = (generator.random(500) < 0.4).astype(float)
+    weight = 1 + 0.1 * generator.random(500)
+    first, second = snips(loss, weight, np.arange(500)), logged_risk(loss, np.arange(500))
+    paired = difference(first, second).std_error
+    assert paired < 0.1 * math.hypot(first.std_error, second.std_error)
+
+
+def test_estimates_of_different_clusters_cannot_be_paired():
+    with pytest.raises(DataError, match=r"^cluster: must be the same in both estimates"):
+        difference(snips(LOSS, np.ones(6), CLUSTER), snips(LOSS, np.ones(6), CLUSTER + 1))
+
+
+def test_the_p_value_is_one_sided_and_agrees_with_the_interval():
+    gain = gain_of(0.1)
+    t = gain.difference / gain.std_error
+    assert gain.p_value == pytest.approx(student_cdf(t, 199))
+    limit = Wald(0.9)(gain.evidence)[1]  # its upper end is the one-sided 95 % limit
+    assert (limit < 0) == (gain.p_value < 0.05)
+
+
+def test_a_gain_that_cannot_be_known_has_p_value_one():
+    never = difference(snips(LOSS, np.zeros(6), CLUSTER), logged_risk(LOSS, CLUSTER))
+    assert never.p_value == 1
+    one = np.array([1.0, 1, 0, 0, 0, 0])
+    assert difference(snips(LOSS, one, CLUSTER), logged_risk(LOSS, CLUSTER)).p_value == 1
+
+
+def test_a_certain_gain_has_p_value_zero():
+    sure = difference(logged_risk(LOSS * 0, CLUSTER), logged_risk(LOSS * 0 + 1, CLUSTER))
+    assert (sure.difference, sure.std_error, sure.p_value) == (-1, 0, 0)
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+    assert holm([0.02]) == pytest.approx([0.02])
+
+
+def test_safe_improvement_corrects_for_every_policy_asked_about():
+    single = gain_of(0.14)
+    assert 0.001 < single.p_value < 0.05
+    (alone,) = safe_improvement({"one": single})
+    assert alone.better
+    many = {"one": single} | {f"other {i}": gain_of(0.0, seed=i) for i in range(1, 60)}
+    found = safe_improvement(many)
+    assert not found[0].better
+    assert found[0].adjusted_p == pytest.approx(min(1, 60 * single.p_value))
+    assert [f.policy for f in found] == list(many)
+
+
+def test_safe_improvement_refuses_nothing_and_a_bad_level():
+    with pytest.raises(DataError, match="at least one policy"):
+        safe_improvement({})
+    with pytest.raises(SettingError, match="alpha"):
+        safe_improvement({"one": gain_of(0.1)}, alpha=1.5)
+
+
+def test_stays_used_for_selection_are_refused_without_their_ids():
+    require_unseen([4, 5, 6], [1, 2, 3])
+    with pytest.raises(DataError) as caught:
+        require_unseen([40041, 5, 6, 5], [5, 77])
+    expected = (
+        "cluster: must not have been used for selection; 2 of 4 rows fail, first at row 1. "
+        "Evaluate on held-out stays."
+    )
+    assert str(caught.value) == expected

@@ -1,0 +1,166 @@
+import numpy as np
+import pytest
+from evaluation_logs import make_log, softmax
+
+from etips.errors import DataError
+from etips.evaluation import (
+    Log,
+    balance,
+    calibration,
+    diagnose,
+    effective_size,
+    overlap_by_action,
+    view,
+)
+
+
+def tiny(**other):
+    """Four decisions of two stays; the policy always takes action 0."""
+    fields = {
+        "loss": [1.0, 0.0, 1.0, 0.0],
+        "action": [0, 0, 1, 0],
+        "propensity": [0.5, 0.25, 0.5, 0.1],
+        "cluster": [3, 3, 8, 8],
+        "n_actions": 2,
+    }
+    log = Log(**(fields | other))
+    return log, view(log, np.tile([1.0, 0.0], (4, 1)))
+
+
+def test_diagnosis_by_hand():
+    found = diagnose(*tiny(propensity_floor=0.1))  # weights 2, 4, 0, 10
+    assert found.matching_factor.risk == 4
+    assert found.uniform_factor.risk == pytest.approx((1 + 2 + 1 + 5) / 4)
+    assert (found.n_decisions, found.n_clusters, found.n_matched) == (4, 2, 3)
+    assert found.effective_sample_size == pytest.approx(16**2 / 120)
+    assert found.effective_share == pytest.approx(16**2 / 120 / 4)
+    assert found.effective_clusters == pytest.approx(16**2 / 136)
+    assert found.effective_events == pytest.approx(16**2 / 136)  # a fair coin has kurtosis 1
+    assert found.max_weight == 10
+    assert found.largest_shares == pytest.approx((10 / 16, 4 / 16, 2 / 16, 0))
+    assert found.heaviest_cluster == 10 / 16
+    assert found.clipped_share == 0.25
+    assert found.expected_share is None
+    assert found.unsupported is None
+    assert found.calibration_gap is None
+
+
+def test_overlap_of_all_actions_by_hand():
+    table = np.array([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5], [0.005, 0.995]])
+    found = diagnose(*tiny(propensities=table, propensity=[0.5, 0.25, 0.5, 0.005]))
+    assert found.expected_share == pytest.approx(4 / (2 + 4 + 2 + 200))
+    assert found.unsupported == 0.25
+
+
+def test_an_action_that_is_never_taken_has_no_expected_support():
+    table = np.array([[0.5, 0.5], [0.25, 0.75], [0.0, 1.0], [0.1, 0.9]])
+    found = diagnose(*tiny(propensities=table, propensity=[0.5, 0.25, 1.0, 0.1]))
+    assert found.expected_share == 0
+    assert found.unsupported == 0.25
+
+
+def test_events_follow_the_rarer_outcome_and_are_none_for_a_constant_loss():
+    log, policy = tiny()
+    clusters = diagnose(log, policy).effective_clusters
+    rare, _ = tiny(loss=[1.0, 0.0, 0.0, 0.0])
+    variance, fourth = 3 / 16, (0.75**4 + 3 * 0.25**4) / 4
+    expected = clusters * variance**2 / fourth
+    assert diagnose(rare, policy).effective_events == pytest.approx(expected)
+    constant, _ = tiny(loss=[1.0, 1.0, 1.0, 1.0])
+    assert diagnose(constant, policy).effective_events == 0
+
+
+def test_a_policy_that_never_matches_is_diagnosed_without_a_warning():
+    log, _ = tiny(action=[1, 1, 1, 1])
+    found = diagnose(log, view(log, np.tile([1.0, 0.0], (4, 1))))
+    assert found.effective_sample_size == found.heaviest_cluster == found.n_matched == 0
+    assert found.largest_shares == (0, 0, 0, 0)
+
+
+def test_overlap_by_action_by_hand():
+    log, policy = tiny()
+    found = overlap_by_action(log, policy)
+    assert found.n_logged.tolist() == [3, 1]
+    assert found.logged_share.tolist() == [0.75, 0.25]
+    assert found.policy_share.tolist() == [1, 0]
+    assert found.effective_n == pytest.approx([16**2 / 120, 0])
+    assert found.least_propensity.tolist() == [0.1, 0.5]
+
+
+def test_overlap_of_25_actions_is_laid_out_by_fluid_and_vasopressor():
+    log, table, _ = make_log(n_stays=200, n_actions=25)
+    found = overlap_by_action(log, view(log, table))
+    grid = found.grid()
+    assert grid.n_logged.shape == (5, 5)
+    assert grid.n_logged[2, 3] == (log.action == 5 * 2 + 3).sum()
+    assert grid.least_propensity.shape == (5, 5)
+    with pytest.raises(DataError, match=r"^action: must have 5 x 5 levels for this grid\.$"):
+        overlap_by_action(*tiny()).grid()
+
+
+def test_an_action_never_taken_has_no_least_propensity():
+    log, _ = tiny(action=[0, 0, 0, 0])
+    assert np.isnan(overlap_by_action(log, view(log, np.full((4, 2), 0.5))).least_propensity[1])
+
+
+def test_right_propensities_are_calibrated_and_flattened_ones_are_not():
+    log, _, _ = make_log(n_stays=2000)
+    found = calibration(log)
+    assert found.error < 0.02
+    assert found.gap == 0
+    assert found.n_pairs.sum() == log.n_decisions * 4
+    wrong = softmax(np.log(log.propensities) * 0.3)
+    rows = np.arange(log.n_decisions)
+    flat = Log(
+        loss=log.loss,
+        action=log.action,
+        propensity=wrong[rows, log.action],
+        cluster=log.cluster,
+        n_actions=4,
+        propensities=wrong,
+    )
+    assert calibration(flat).gap > 0.05
+    assert calibration(flat).error > 0.05
+
+
+def test_calibration_by_hand():
+    table = np.array([[0.55, 0.45], [0.55, 0.45], [0.95, 0.05], [0.95, 0.05]])
+    log, _ = tiny(propensities=table, propensity=[0.55, 0.55, 0.05, 0.95])
+    found = calibration(log)
+    assert found.n_pairs.tolist() == [2, 0, 0, 0, 2, 2, 0, 0, 0, 2]
+    assert found.observed[[0, 4, 5, 9]].tolist() == [0.5, 0, 1, 0.5]
+    assert found.stated[[0, 4, 5, 9]] == pytest.approx([0.05, 0.45, 0.55, 0.95])
+    assert found.error == pytest.approx(0.45)
+    assert found.gap == 0  # two pairs a bin prove nothing
+
+
+def test_calibration_needs_every_propensity():
+    with pytest.raises(DataError, match=r"^propensities: must be given for every action"):
+        calibration(tiny()[0])
+
+
+def test_weighting_balances_a_feature_that_the_clinicians_followed():
+    generator = np.random.default_rng(0)
+    feature = generator.normal(size=9000)
+    table = softmax(np.outer(feature, [-0.5, 0.5]))
+    action = (generator.random(9000) > table[:, 0]).astype(int)
+    log = Log(
+        loss=np.zeros(9000),
+        action=action,
+        propensity=table[np.arange(9000), action],
+        cluster=np.arange(9000),
+        n_actions=2,
+    )
+    always = np.tile([1.0, 0.0], (9000, 1))
+    features = np.column_stack([feature, feature**2, np.ones(feature.size)])
+    before, after = balance(log, view(log, always), features)
+    assert before.shape == after.shape == (3,)
+    assert abs(before[0]) > 0.3
+    assert np.abs(after[:2]).max() < 0.05
+    assert before[2] == after[2] == 0
+
+
+def test_effective_size_with_counts_is_that_of_repetition():
+    weight, count = np.array([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 3.0])
+    repeated = np.repeat(weight, count.astype(int))
+    assert effective_size(weight, count=count) == pytest.approx(effective_size(repeated))

@@ -1,0 +1,204 @@
+import math
+
+import numpy as np
+import pytest
+from evaluation_logs import cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from etips.evaluation import (
+    Logit,
+    Percentile,
+    Studentised,
+    Wald,
+    bootstrap,
+    difference,
+    dr,
+    logged_risk,
+    sndr,
+    snips,
+)
+from etips.evaluation.quantiles import student_cdf, student_quantile
+
+EVERY = (Wald(), Logit(), Percentile(replicates=100))
+
+
+def sample(k=80, per=3, seed=0):
+    generator = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(k), per)
+    loss = (generator.random(k * per) < 0.3).astype(float)
+    weight = generator.exponential(size=k * per)
+    return loss, weight, cluster
+
+
+@given(cases(), st.integers(2, 5))
+@settings(max_examples=200, deadline=None)
+def test_repeating_every_decision_in_its_stay_leaves_the_interval_unchanged_s7(case, times):
+    rows = np.repeat(np.arange(case.loss.size), times)
+    again = case.take(rows)
+    for interval in EVERY:
+        for estimator, model in ((snips, False), (dr, True), (sndr, True)):
+            options = {"interval": interval} | (case.model if model else {})
+            more = {"interval": interval} | (again.model if model else {})
+            once = estimator(case.loss, case.weight, case.cluster, **options)
+            repeated = estimator(again.loss, again.weight, again.cluster, **more)
+            for name in ("risk", "std_error", "low", "high"):
+                expected = getattr(once, name)
+                found = getattr(repeated, name)
+                assert found == pytest.approx(expected, rel=1e-12, abs=1e-12, nan_ok=True)
+
+
+def test_repeating_decisions_leaves_the_studentised_interval_unchanged_s7():
+    """Not for tiny samples: a replicate with next to no spread has a t statistic of any size."""
+    loss, weight, cluster = sample(k=30, per=2)
+    once = snips(loss, weight, cluster, interval=Studentised())
+    rows = np.repeat(np.arange(loss.size), 3)
+    again = snips(loss[rows], weight[rows], cluster[rows], interval=Studentised())
+    assert (again.low, again.high) == pytest.approx((once.low, once.high), rel=1e-12)
+
+
+# values of R's qt, which agree with SciPy
+@pytest.mark.parametrize(
+    ("probability", "freedom", "expected"),
+    [
+        (0.975, 1, 12.706204736174694),
+        (0.975, 9, 2.262157162798205),
+        (0.95, 3.5, 2.2224334936496004),
+        (0.995, 199, 2.600760216058516),
+        (0.975, 999, 1.9623414611334493),
+        (0.5, 4, 0.0),
+    ],
+)
+def test_quantiles_of_student(probability, freedom, expected):
+    assert student_quantile(probability, freedom) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert student_quantile(1 - probability, freedom) == pytest.approx(
+        -expected, rel=1e-9, abs=1e-12
+    )
+    assert student_cdf(expected, freedom) == pytest.approx(probability, abs=1e-10)
+
+
+def test_the_distribution_of_student_reaches_its_ends():
+    assert student_cdf(math.inf, 5) == 1
+    assert student_cdf(-math.inf, 5) == 0
+    assert student_cdf(0, 5) == 0.5
+
+
+def test_wald_is_value_plus_and_minus_t_errors():
+    loss, weight, cluster = sample()
+    estimate = snips(loss, weight, cluster, interval=Wald(0.9))
+    reach = student_quantile(0.95, 79) * estimate.std_error
+    assert estimate.high - estimate.risk == pytest.approx(reach)
+    assert estimate.risk - estimate.low == pytest.approx(reach)
+
+
+def test_logit_stays_inside_0_to_1_and_is_wald_without_bounds():
+    loss, weight, cluster = sample(k=12)
+    estimate = snips(loss, weight * (1 + 30 * loss), cluster, interval=Logit(0.999))
+    assert 0 < estimate.low < estimate.risk < estimate.high < 1
+    for other in (10 * loss, 3 * loss - 0.5, np.where(loss > 0, 1.5, 0.25)):
+        wide = snips(other, weight, cluster, interval=Logit())
+        assert (wide.low, wide.high) == Wald()(wide.evidence)
+
+
+def test_logit_leans_away_from_the_near_bound():
+    loss, weight, cluster = sample()
+    estimate = snips(loss * (cluster % 4 == 0), weight, cluster)
+    assert estimate.risk < 0.2
+    assert estimate.high - estimate.risk > estimate.risk - estimate.low
+
+
+def naive(evidence, columns, counts):
+    total = counts @ columns
+    half = columns.shape[1] // 2
+    return (total[:half] / total[half:]) @ evidence.sign
+
+
+def test_the_bootstrap_equals_a_plain_loop_over_its_counts(monkeypatch):
+    loss, weight, cluster = sample()
+    evidence = difference(snips(loss, weight, cluster), logged_risk(loss, cluster)).evidence
+    drawn = np.random.default_rng(1).integers(0, 80, (150, 80))
+    counts = np.stack([np.bincount(row, minlength=80) for row in drawn]).astype(float)
+    served = iter(counts)
+    monkeypatch.setattr(
+        bootstrap,
+        "_multinomial",
+        lambda _g, rows, _k: np.stack([next(served) for _ in range(rows)]),
+    )
+    values, errors = bootstrap.replicate_studentised(evidence, replicates=150, seed=0)
+    columns = np.hstack([evidence.numerator, evidence.denominator])
+    assert values == pytest.approx([naive(evidence, columns, row) for row in counts], abs=1e-12)
+    for row, error in zip(counts, errors, strict=True):
+        chosen = np.repeat(np.arange(80), row.astype(int))
+        above, below = evidence.numerator[chosen], evidence.denominator[chosen]
+        ratio = above.sum(axis=0) / below.sum(axis=0)
+        influence = ((above - ratio * below) / below.sum(axis=0)) @ evidence.sign
+        assert error == pytest.approx(math.sqrt(80 / 79 * (influence**2).sum()))
+
+
+def test_bootstrap_standard_deviation_agrees_with_the_standard_error():
+    loss, weight, cluster = sample(k=400)
+    estimate = snips(loss, weight, cluster)
+    values = bootstrap.replicate_values(estimate.evidence, replicates=4000, seed=3)
+    assert values.std() == pytest.approx(estimate.std_error, rel=0.06)  # 4000 draws: noise 1.1 %
+    assert values.mean() == pytest.approx(estimate.risk, abs=4 * estimate.std_error / 60)
+
+
+def test_poisson_counts_agree_with_multinomial_ones(monkeypatch):
+    loss, weight, cluster = sample(k=400)
+    evidence = snips(loss, weight, cluster).evidence
+    exact = bootstrap.replicate_values(evidence, replicates=4000, seed=3)
+    monkeypatch.setattr(bootstrap, "EXACT_UP_TO", 10)
+    quick = bootstrap.replicate_values(evidence, replicates=4000, seed=3)
+    assert quick.std() == pytest.approx(exact.std(), rel=0.06)
+    assert np.quantile(quick, 0.975) == pytest.approx(np.quantile(exact, 0.975), rel=0.02)
+
+
+def test_quick_counts_have_the_moments_of_poisson():
+    assert bootstrap._COUNTS.size == 256
+    assert bootstrap._COUNTS.mean() == 1
+    assert bootstrap._COUNTS.var() == 1
+    drawn = bootstrap._poisson(np.random.default_rng(0), 50, 2000)
+    assert drawn.shape == (50, 2000)
+    assert drawn.mean() == pytest.approx(1, abs=0.015)
+    assert drawn.var() == pytest.approx(1, abs=0.03)
+
+
+def test_multinomial_counts_sum_to_the_number_of_clusters():
+    counts = bootstrap._multinomial(np.random.default_rng(0), 30, 17)
+    assert counts.shape == (30, 17)
+    assert (counts.sum(axis=1) == 17).all()
+    assert counts.std() > 0.8
+
+
+@pytest.mark.parametrize("interval", [Percentile, Studentised])
+def test_a_bootstrap_depends_on_its_seed_and_on_nothing_else(interval):
+    evidence = snips(*sample()).evidence
+    np.random.seed(5)  # noqa: NPY002  global state must neither be read nor changed
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    first = interval(seed=1)(evidence)
+    assert first == interval(seed=1)(evidence)
+    assert first != interval(seed=2)(evidence)
+    assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
+
+
+def test_chunks_do_not_change_the_shape_of_the_work(monkeypatch):
+    evidence = snips(*sample()).evidence
+    monkeypatch.setattr(bootstrap, "CELLS", 100)  # one replicate at a time
+    assert np.isfinite(bootstrap.replicate_values(evidence, replicates=101, seed=0)).all()
+
+
+def test_intervals_of_every_kind_agree_in_a_large_sample():
+    evidence = snips(*sample(k=3000)).evidence
+    reference = Wald()(evidence)
+    width = reference[1] - reference[0]
+    for interval in (Logit(), Percentile(), Studentised()):
+        assert interval(evidence) == pytest.approx(reference, abs=0.1 * width)
+
+
+def test_bootstraps_without_any_spread_fall_back():
+    cluster = np.repeat(np.arange(10), 2)
+    evidence = snips(np.full(20, 0.25), np.ones(20), cluster).evidence
+    assert Studentised()(evidence) == (0.25, 0.25)
+    assert Percentile()(evidence) == pytest.approx((0.25, 0.25))
+    never = snips(np.ones(20), np.zeros(20), cluster).evidence
+    assert all(math.isnan(limit) for limit in (*Percentile()(never), *Studentised()(never)))
