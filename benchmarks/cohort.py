@@ -1,0 +1,143 @@
+"""Time and peak memory of the cohort builder on 1 to 50 copies of the open MIMIC-III demo.
+
+    python benchmarks/cohort.py                    the demo as it ships, then 1, 10, 50 copies
+    python benchmarks/cohort.py --copies 460       full MIMIC-III's size: 330 million chart rows
+
+Copies are Parquet files in a temporary folder, removed afterwards. Each run is a process of its
+own, so that its peak memory is its own; the time includes starting Python and importing. The
+reference of 50 seconds is what the original scripts took on the demo (SQL and interpreter).
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from etips.worlds.mimic3_tables import write_copies
+
+ORIGINAL_SECONDS = 50.0
+
+
+def demo_folder() -> Path:
+    """Where the demo is: ETIPS_MIMIC3_DEMO, or beside the checkout."""
+    beside = Path(__file__).resolve().parents[1] / "../shared/data/mimic3-demo"
+    return Path(os.environ.get("ETIPS_MIMIC3_DEMO", beside))
+
+
+def build_once(folder: Path, profile: str) -> dict:
+    """Build in this process and report."""
+    from etips.cohorts.mimic3.address import open_source
+    from etips.cohorts.mimic3.build import build_cohort
+    from etips.cohorts.mimic3.config import PROFILES
+
+    source = open_source(folder)
+    cohort = build_cohort(source, PROFILES[profile])
+    source.close()
+    return {
+        "stays": cohort.table["icustayid"].n_unique(),
+        "rows": cohort.table.height,
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def show_switches(folder: Path) -> None:
+    """Stays, rows, samples and mean loss with each switch of the clean profile alone."""
+    from dataclasses import fields, replace
+
+    from etips.cohorts.mimic3.address import open_source
+    from etips.cohorts.mimic3.build import build_cohort
+    from etips.cohorts.mimic3.config import CLEAN, PAPER
+
+    changed = [
+        f.name
+        for f in fields(PAPER)
+        if f.name not in ("name", "window_2", "n_steps")
+        and getattr(PAPER, f.name) != getattr(CLEAN, f.name)
+    ]
+    runs = {"paper": PAPER}
+    for name in changed:
+        settings = {name: getattr(CLEAN, name)}
+        if name in ("window_1", "anchor_at_window"):
+            settings = {
+                n: getattr(CLEAN, n) for n in ("window_1", "window_2", "n_steps")
+            } | settings
+        runs[name] = replace(PAPER, **settings)
+    runs["clean"] = CLEAN
+    print("| switch | onsets | stays | rows | samples A | mean loss |\n|" + " --- |" * 6)
+    for name, config in runs.items():
+        source = open_source(folder)
+        cohort = build_cohort(source, config)
+        source.close()
+        f = cohort.funnel
+        print(
+            f"| `{name}` | {cohort.onsets.height} | {f.stages[-1].n_stays} | {f.n_rows} "
+            f"| {f.n_samples['A']} | {f.mean_loss:.3f} |",
+            flush=True,
+        )
+
+
+def measure(folder: Path, profile: str) -> dict:
+    """Build in a process of its own; wall seconds and peak memory."""
+    began = time.perf_counter()
+    command = [sys.executable, __file__, "--build", str(folder), "--profile", profile]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return {"seconds": time.perf_counter() - began, **json.loads(done.stdout)}
+
+
+def show(name: str, found: dict, disk: float) -> None:
+    """One line of the table."""
+    print(
+        f"| {name} | {disk:,.0f} | {found['stays']:,} | {found['rows']:,} | {found['seconds']:.1f} "
+        f"| {found['peak_mib']:,.0f} |",
+        flush=True,
+    )
+
+
+def size_mib(folder: Path) -> float:
+    """Size of the files in a folder."""
+    return sum(file.stat().st_size for file in folder.iterdir()) / 2**20
+
+
+def main() -> None:
+    """Run what the arguments ask for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=Path)
+    parser.add_argument("--copies", type=int, nargs="*", default=[1, 10, 50])
+    parser.add_argument("--profile", default="paper")
+    parser.add_argument("--switches", action="store_true", help="effect of each switch, demo")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--work", type=Path, help="folder for the copies")
+    options = parser.parse_args()
+    if options.switches:
+        show_switches(demo_folder())
+        return
+    if options.build:
+        print(json.dumps(build_once(options.build, options.profile)))
+        return
+    print("| source | MiB on disk | stays kept | rows | seconds | peak MiB |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    demo = demo_folder()
+    runs = sorted(
+        (measure(demo, options.profile) for _ in range(options.repeat)), key=lambda r: r["seconds"]
+    )
+    middle = runs[len(runs) // 2]
+    show(f"demo, CSV.gz, median of {len(runs)}", middle, size_mib(demo))
+    for copies in options.copies:
+        folder = Path(tempfile.mkdtemp(prefix="etips-copies-", dir=options.work))
+        try:
+            write_copies(folder / "tables", source=demo, copies=copies)
+            found = measure(folder / "tables", options.profile)
+            show(f"{copies} copies, Parquet", found, size_mib(folder / "tables"))
+        finally:
+            shutil.rmtree(folder)
+    print(f"\nspeed-up on the demo: {ORIGINAL_SECONDS / middle['seconds']:.0f} times")
+
+
+if __name__ == "__main__":
+    main()

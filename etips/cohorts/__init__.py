@@ -1,0 +1,1 @@
+"""Raw hospital tables to evaluated-ready cohorts; one folder per source."""

@@ -1,0 +1,86 @@
+"""From what the user types to a source: a folder, a file, a PostgreSQL or a Spark address."""
+
+import importlib
+from enum import StrEnum
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import ibis  # type: ignore[import-untyped, unused-ignore]
+
+from etips.cohorts.mimic3.engines import DuckDBSource, ServerSource, refusals
+from etips.cohorts.mimic3.source import Source
+from etips.errors import SettingError
+
+
+class Engine(StrEnum):
+    """Where queries run."""
+
+    DUCKDB = "duckdb"
+    POSTGRES = "postgres"
+    SPARK = "spark"
+
+
+def open_source(
+    address: str | Path,
+    *,
+    engine: Engine = Engine.DUCKDB,
+    work: Path | None = None,
+    memory_limit: str = "2GB",
+) -> Source:
+    """Open the raw tables; close the result when done.
+
+    Args:
+        address: A folder of CSV, CSV.gz or Parquet tables, a DuckDB file,
+            `postgresql://.../database?schema=mimiciii`, or `spark:DATABASE` for a Spark catalogue.
+        engine: DuckDB unless the address says otherwise; `Engine.SPARK` also reads a folder.
+        work: Folder for temporary files with patient data; the system's own if left out.
+        memory_limit: What DuckDB may use before it spills to `work`, such as "2GB".
+    """
+    text = str(address)
+    if text.startswith(("postgresql://", "postgres://")):
+        return _postgres(text, work=work, memory_limit=memory_limit)
+    if engine is Engine.POSTGRES:
+        raise SettingError("source", "must be postgresql://... for the engine postgres")
+    if engine is Engine.SPARK or text.startswith("spark:"):
+        return _spark(text, work=work, memory_limit=memory_limit)
+    path = Path(address)
+    if not path.exists():
+        raise SettingError("source", "must be an existing folder or file, or a database address")
+    return DuckDBSource(path, work=work, memory_limit=memory_limit)
+
+
+def _postgres(address: str, *, work: Path | None, memory_limit: str) -> Source:
+    """Split off `schema`, which is ours, and connect with the rest."""
+    parts = urlsplit(address)
+    options = dict(parse_qsl(parts.query))
+    schema = options.pop("schema", "mimiciii")
+    plain = urlunsplit(parts._replace(query=urlencode(options)))
+    name = f"postgresql schema {schema}"
+    with refusals(name):
+        try:
+            backend = ibis.connect(plain)
+        except ImportError:
+            raise SettingError(
+                "engine", "postgres needs psycopg", fix=_install("postgres")
+            ) from None
+        return ServerSource(
+            backend,
+            name=name,
+            database=schema,
+            tables=backend.list_tables(database=schema),
+            work=work,
+            memory_limit=memory_limit,
+        )
+
+
+def _spark(address: str, *, work: Path | None, memory_limit: str) -> Source:
+    try:
+        spark = importlib.import_module("etips.cohorts.mimic3.spark")
+    except ImportError:
+        raise SettingError("engine", "spark needs pyspark", fix=_install("spark")) from None
+    source: Source = spark.open_spark(address, work=work, memory_limit=memory_limit)
+    return source
+
+
+def _install(extra: str) -> str:
+    return f"Install it with: pip install 'etips[{extra}]'."

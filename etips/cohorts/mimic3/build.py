@@ -1,0 +1,313 @@
+"""The pipeline, top to bottom: raw tables to the final table, its actions and its funnel."""
+
+import io
+import json
+import logging
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from etips.cohorts.mimic3 import concepts, exclusions, extract, funnel, infection, rates
+from etips.cohorts.mimic3.actions import N_ACTIONS, DoseClasses, action_of, classify
+from etips.cohorts.mimic3.columns import (
+    DELAY,
+    FINAL_CHARTED,
+    LABS,
+    PASS_1_COLUMNS,
+    PASS_2_COLUMNS,
+    TABLE_COLUMNS,
+    VITALS,
+)
+from etips.cohorts.mimic3.concepts import Items
+from etips.cohorts.mimic3.config import PAPER, CohortConfig
+from etips.cohorts.mimic3.demographics import demographics, is_adult
+from etips.cohorts.mimic3.funnel import Funnel, Stage, require_stays
+from etips.cohorts.mimic3.grid import Bools, first_of_run
+from etips.cohorts.mimic3.impute import (
+    dense_columns,
+    impute_nearest,
+    interpolate_rarely_missing,
+)
+from etips.cohorts.mimic3.rows import four_hour_rows
+from etips.cohorts.mimic3.samples import add_samples
+from etips.cohorts.mimic3.scores import SOFA_PARTS, add_ratios, add_scores, tidy
+from etips.cohorts.mimic3.source import Source, open_tables
+from etips.cohorts.mimic3.split import training_stays
+
+log = logging.getLogger(__name__)
+_DECISION_COLUMNS: Final = (
+    "icustayid", "bloc", "fluid_class", "vaso_class", "action", "loss", "rows_before",
+    "SOFA_next_bloc", "SOFA_next_row", "loss_next_row", "sample_A", "sample_B", "sample_C",
+    "training",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """A finished cohort.
+
+    Attributes:
+        table: The 59 columns of section 16, sorted by stay and block; elixhauser is null.
+        decisions: Per row of `table`: classes, action, loss (null without a next block), sample
+            flags, and whether the stay belongs to the training part.
+        onsets: icustay_id, onset (seconds since 1970) of all stays with one, minors too.
+        sofa_parts: The six parts of SOFA of each row.
+        fluid: Classes of input_4hourly.
+        vasopressor: Classes of max_dose_vaso.
+        funnel: What happened to the stays.
+        before_imputation: Rows of pass 1, untidied, and of pass 2, tidied, before imputation.
+        kept: Stays kept by pass 1: icustayid, mortality_90d, max_sofa, max_sirs, onset.
+        config: The settings it was built with.
+    """
+
+    table: pl.DataFrame
+    decisions: pl.DataFrame
+    onsets: pl.DataFrame
+    sofa_parts: pl.DataFrame
+    fluid: DoseClasses
+    vasopressor: DoseClasses
+    funnel: Funnel
+    before_imputation: tuple[pl.DataFrame, pl.DataFrame]
+    kept: pl.DataFrame
+    config: CohortConfig
+
+    def files(self) -> dict[str, bytes]:
+        """File names and contents of the cohort folder."""
+        doses = {"input_4hourly": asdict(self.fluid), "max_dose_vaso": asdict(self.vasopressor)}
+        return {
+            "table.parquet": _parquet(self.table),
+            "onset.parquet": _parquet(self.onsets),
+            "decisions.parquet": _parquet(self.decisions),
+            "funnel.json": _json(asdict(self.funnel)),
+            "doses.json": _json(doses),
+            "config.json": _json(asdict(self.config)),
+        }
+
+
+def build_cohort(source: Source, config: CohortConfig = PAPER) -> Cohort:
+    """Build the Sepsis-3 cohort from raw MIMIC-III tables.
+
+    Args:
+        source: Where the tables are; see `engines.open_source`. It is not closed.
+        config: `PAPER`, `CLEAN`, or either with single switches changed.
+    """
+    items = concepts.select(config)
+    people, onsets, stages = find_candidates(source, items, config)
+    pass_1, pass_2, unknown_units = _rows_of_both_passes(source, people, items, config)
+    _stage(stages, "with data in the pass 1 window", pass_1)
+    training = training_stays(people, config)
+    scored_1 = complete(tidy(pass_1), config, training=training, second_pass=False)
+    kept, dropped = exclusions.exclude(scored_1, config)
+    _count_dropped(stages, dropped)
+    pass_2 = pass_2.filter(pl.col("icustayid").is_in(kept["icustayid"].unique().implode()))
+    pass_2 = tidy(pass_2).with_columns(pl.col("input_total", "input_4hourly").clip(lower_bound=0))
+    _stage(stages, "with data in the pass 2 window", pass_2)
+    scored_2 = complete(pass_2, config, training=training, second_pass=True)
+    if config.recheck_in_pass_2:
+        scored_2, dropped = exclusions.exclude(scored_2, config)
+        _count_dropped(stages, {f"{name}, pass 2": n for name, n in dropped.items()})
+    cohort = _finish(scored_2, training, config)
+    return replace(
+        cohort,
+        onsets=onsets,
+        before_imputation=(pass_1.select(PASS_1_COLUMNS), pass_2.select(PASS_2_COLUMNS)),
+        kept=_kept_stays(kept, people),
+        funnel=replace(
+            cohort.funnel,
+            stages=tuple(stages),
+            missing_share=funnel.missing_shares(pass_2, FINAL_CHARTED),
+            unknown_units=unknown_units,
+        ),
+    )
+
+
+def find_candidates(
+    source: Source, items: Items, config: CohortConfig
+) -> tuple[pl.DataFrame, pl.DataFrame, list[Stage]]:
+    """Adults with a suspected infection, all onsets, and the funnel so far.
+
+    Also keeps the large tables' rows of every adult stay with an antibiotic in the source's store.
+    """
+    tables = open_tables(source, config)
+    procedures = "procedureevents_mv" in tables
+    people = demographics(extract.read_stays(source, tables), config)
+    given = infection.attach_antibiotics(
+        extract.read_antibiotics(source, tables, items, config), people, config
+    )
+    samples = infection.attach_samples(extract.read_microbiology(source, tables), people, config)
+    treated = given["icustay_id"].drop_nulls().unique()
+    adults = people.filter(is_adult())
+    candidates = adults.filter(pl.col("icustay_id").is_in(treated.implode()))
+    extract.store_large(source, tables, items, config, candidates["icustay_id"].to_list())
+    cultures = extract.read_cultures(source, items, config, procedures=procedures)
+    samples = pl.concat([samples, cultures])
+    onsets = infection.find_onsets(given, samples, config)
+    found = adults.join(onsets, on="icustay_id").sort("icustay_id")
+    sampled = samples["icustay_id"].unique()
+    stages = [
+        Stage("ICU stays", people.height),
+        Stage("adult", adults.height),
+        Stage("with an antibiotic (any age)", treated.len()),
+        Stage("with a sample (any age)", sampled.len()),
+        Stage("with both (any age)", treated.filter(treated.is_in(sampled.implode())).len()),
+        Stage("with an onset (any age)", onsets.height),
+        Stage("adult with an onset", found.height),
+    ]
+    for n in range(1, len(stages) + 1):
+        require_stays(stages[:n])
+    return found, onsets, stages
+
+
+def _rows_of_both_passes(
+    source: Source, people: pl.DataFrame, items: Items, config: CohortConfig
+) -> tuple[pl.DataFrame, pl.DataFrame, dict[int, int]]:
+    """Four-hour rows of both windows, block by block of stays, so that memory stays bounded.
+
+    Pass 2 is computed for every candidate and filtered later: until imputation no stay depends on
+    another, and so each block is read once.
+    """
+    procedures = bool(items.procedure_cultures or items.procedure_ventilation)
+    parts: tuple[list[pl.DataFrame], list[pl.DataFrame]] = ([], [])
+    unknown: dict[int, int] = {}
+    for at in range(0, people.height, config.stays_per_block):
+        stays = people[at : at + config.stays_per_block]
+        first, last = int(stays["icustay_id"][0]), int(stays["icustay_id"][-1])
+        block = extract.read_block(source, first, last, procedures=procedures)
+        for item, n in rates.unknown_units(block, items, config).items():
+            unknown[item] = unknown.get(item, 0) + n
+        for second_pass in (False, True):
+            rows = four_hour_rows(block, stays, items, config, second_pass=second_pass)
+            parts[second_pass].append(rows)
+        log.info("four-hour rows of %d of %d stays", at + stays.height, people.height)
+    return pl.concat(parts[0]), pl.concat(parts[1]), unknown
+
+
+def complete(
+    rows: pl.DataFrame, config: CohortConfig, *, training: frozenset[int], second_pass: bool
+) -> pl.DataFrame:
+    """Impute, then derive ratios and scores (sections 13 and 14).
+
+    Args:
+        rows: Of one pass, tidied, before imputation.
+        config: The switches.
+        training: Stays that imputation may learn from with `fit_on_training_only`.
+        second_pass: Whether the fixed column list applies, and the limits of pass 2.
+    """
+    charted = FINAL_CHARTED if second_pass else VITALS + LABS
+    reference = _rows_of(rows, training) if config.fit_on_training_only else None
+    rows = _imputed(rows, charted, config, reference, drop_sparse=not second_pass)
+    return add_scores(add_ratios(rows, capped=second_pass, reference=reference), config)
+
+
+def _imputed(
+    rows: pl.DataFrame,
+    charted: tuple[str, ...],
+    config: CohortConfig,
+    reference: Bools | None,
+    *,
+    drop_sparse: bool,
+) -> pl.DataFrame:
+    names = list(charted)
+    if drop_sparse:
+        names = dense_columns(charted, rows.select(charted).to_numpy().T)
+    if not config.impute_without_delay:
+        names = [DELAY, *names]
+    values = np.ascontiguousarray(rows.select(names).to_numpy().T)
+    first = first_of_run(rows["icustayid"].to_numpy())
+    interpolate_rarely_missing(values, first=first if config.interpolate_within_stay else None)
+    impute_nearest(values, donors=reference)
+    return rows.with_columns(
+        pl.Series(name, column) for name, column in zip(names, values, strict=True)
+    )
+
+
+def _finish(scored: pl.DataFrame, training: frozenset[int], config: CohortConfig) -> Cohort:
+    """Actions, samples and the figures of the final table."""
+    in_training = _rows_of(scored, training)
+    fit = in_training if config.fit_on_training_only else None
+    fluid_class, fluid = classify(scored["input_4hourly"].to_numpy(), training=fit)
+    vaso_class, vasopressor = classify(scored["max_dose_vaso"].to_numpy(), training=fit)
+    action = action_of(fluid_class, vaso_class)
+    rows = add_samples(scored).with_columns(
+        fluid_class=pl.Series(fluid_class),
+        vaso_class=pl.Series(vaso_class),
+        action=pl.Series(action),
+        loss=pl.col("loss_next_bloc"),
+        training=pl.Series(in_training),
+    )
+    return Cohort(
+        table=scored.select(TABLE_COLUMNS),
+        decisions=rows.select(_DECISION_COLUMNS),
+        onsets=pl.DataFrame(),
+        sofa_parts=scored.select("bloc", "icustayid", *SOFA_PARTS, sofa="SOFA"),
+        fluid=fluid,
+        vasopressor=vasopressor,
+        funnel=_figures(rows, config),
+        before_imputation=(pl.DataFrame(), pl.DataFrame()),
+        kept=pl.DataFrame(),
+        config=config,
+    )
+
+
+def _figures(rows: pl.DataFrame, config: CohortConfig) -> Funnel:
+    samples = rows.filter("sample_A")
+    lengths = samples["rows_before"].to_numpy()
+    n_gaps, n_first = funnel.count_gaps(rows)
+    some = samples.height > 0
+    return Funnel(
+        profile=config.name,
+        antibiotic_order=config.antibiotic_order.value,
+        stages=(),
+        n_rows=rows.height,
+        n_single_row_stays=rows.filter(pl.len().over("icustayid") == 1).height,
+        n_gaps=n_gaps,
+        n_gaps_after_first_row=n_first,
+        n_samples={name: int(rows[f"sample_{name}"].sum()) for name in "ABC"},
+        history=(
+            (int(lengths.min()), float(lengths.mean()), int(lengths.max())) if some else (0, 0.0, 0)
+        ),
+        mean_loss=float(samples["loss"].to_numpy().mean()) if some else float("nan"),
+        action_counts=tuple(
+            int(n) for n in np.bincount(rows["action"].to_numpy(), minlength=N_ACTIONS)
+        ),
+        missing_share={},
+        unknown_units={},
+    )
+
+
+def _stage(stages: list[Stage], name: str, rows: pl.DataFrame) -> None:
+    stages.append(Stage(name, rows["icustayid"].n_unique()))
+    require_stays(stages)
+
+
+def _count_dropped(stages: list[Stage], dropped: dict[str, int]) -> None:
+    for name, n in dropped.items():
+        stages.append(Stage(f"after exclusion: {name}", stages[-1].n_stays - n))
+        require_stays(stages)
+
+
+def _rows_of(rows: pl.DataFrame, stays: frozenset[int]) -> Bools:
+    chosen: Bools = rows["icustayid"].is_in(sorted(stays)).to_numpy()
+    return chosen
+
+
+def _kept_stays(kept: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
+    per_stay = kept.group_by("icustayid").agg(
+        pl.col("mortality_90d").first(),
+        max_sofa=pl.col("SOFA").max(),
+        max_sirs=pl.col("SIRS").max(),
+    )
+    onsets = people.select(icustayid="icustay_id", onset="onset")
+    return per_stay.join(onsets, on="icustayid").sort("icustayid")
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def _json(content: object) -> bytes:
+    return (json.dumps(content, indent=2) + "\n").encode()

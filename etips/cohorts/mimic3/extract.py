@@ -1,0 +1,307 @@
+"""What is read from the raw tables, written once in Ibis for every engine (section 4.2).
+
+Filters and joins run where the data is; what comes back is reduced to the items and stays needed.
+Times come back as timestamps and leave this module as whole seconds since 1970.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import ibis  # type: ignore[import-untyped, unused-ignore]
+import ibis.expr.types as ir  # type: ignore[import-untyped, unused-ignore]
+import polars as pl
+
+from etips.cohorts.mimic3 import concepts
+from etips.cohorts.mimic3.concepts import Items
+from etips.cohorts.mimic3.config import CohortConfig
+from etips.cohorts.mimic3.source import Source
+from etips.errors import DataError
+
+Tables = Mapping[str, ibis.Table]
+LARGE: Final = ("chart", "labs", "infusions_mv", "infusions_cv", "urine")
+_TABLE_OF: Final = {
+    "chart": "chartevents",
+    "labs": "labevents",
+    "infusions_mv": "inputevents_mv",
+    "infusions_cv": "inputevents_cv",
+    "urine": "outputevents",
+    "procedures": "procedureevents_mv",
+}
+NO_PROCEDURES: Final = pl.DataFrame(
+    schema=dict.fromkeys(("icustay_id", "start", "end", "itemid"), pl.Int64)
+)
+_FIRST_METAVISION_ITEM: Final = 220_000
+
+
+@dataclass(frozen=True)
+class Block:
+    """Raw rows of some stays; every frame has icustay_id and times in seconds.
+
+    Attributes:
+        chart: t, itemid, number, has_text, ventilated, extubated.
+        labs: t, itemid, number.
+        infusions_mv: start, end, itemid, amount, rate, rateuom, statusdescription.
+        infusions_cv: t, itemid, amount, rate, rateuom.
+        urine: t, itemid, amount; pre-admission urine among them.
+        procedures: start, end, itemid; empty in the paper profile.
+    """
+
+    chart: pl.DataFrame
+    labs: pl.DataFrame
+    infusions_mv: pl.DataFrame
+    infusions_cv: pl.DataFrame
+    urine: pl.DataFrame
+    procedures: pl.DataFrame
+
+
+def read_stays(source: Source, tables: Tables) -> pl.DataFrame:
+    """One row per ICU stay: ids, gender, and the times that demographics need."""
+    icu, adm, pat = tables["icustays"], tables["admissions"], tables["patients"]
+    joined = icu.join(adm.select("hadm_id", "dischtime"), "hadm_id").join(pat, "subject_id")
+    query = joined.select(
+        "icustay_id", "subject_id", "hadm_id", "gender", "dob", "dod", "intime", "outtime",
+        "dischtime",
+    )  # fmt: skip
+    stays = _seconds(source.fetch(query)).unique().sort("icustay_id")
+    if stays["icustay_id"].n_unique() != stays.height:
+        rule = "icustay_id, hadm_id and subject_id must each name one row"
+        raise DataError("icustays, admissions, patients", rule, fix="Remove the repeated rows.")
+    return stays
+
+
+def read_antibiotics(
+    source: Source, tables: Tables, items: Items, config: CohortConfig
+) -> pl.DataFrame:
+    """Antibiotic prescriptions: row_id, hadm_id, icustay_id or null, t (a date at midnight)."""
+    rows = tables["prescriptions"]
+    chosen = named_antibiotic(rows) if config.antibiotics_by_name else _coded(rows, items)
+    query = rows.filter(chosen & rows.startdate.notnull()).select(
+        "row_id", "hadm_id", "icustay_id", t=rows.startdate
+    )
+    return _seconds(source.fetch(query)).sort("row_id", "hadm_id", "icustay_id", "t")
+
+
+def _coded(rows: ibis.Table, items: Items) -> ir.BooleanValue:
+    return rows.gsn.isin(sorted(items.antibiotics))
+
+
+_NAMES: Final = (
+    r"cef|ceph|cillin|bactam|penem|floxacin|mycin|cycline|aztreonam|metronidazole|linezolid"
+    r"|sulfameth|trimethoprim|nitrofurantoin|rifampin|micin|amikacin|tobramycin|colistin"
+    r"|chloramphenicol"
+)
+_FALSE_NAMES: Final = (
+    r"cream|ophth|gel|desensitization|penicillamine|irrigat|mitomycin|bleomycin|dactinomycin"
+    r"|plicamycin"
+)
+_LOCAL_ROUTES: Final = ("OU", "OS", "OD", "AU", "AS", "AD", "TP")
+
+
+def named_antibiotic(rows: ibis.Table) -> ir.BooleanValue:
+    """Antibiotics by drug name, without local forms and false friends (section 21.2)."""
+    name = rows.drug.lower()
+    route = rows.route.fill_null("")
+    local = route.upper().isin(_LOCAL_ROUTES) | route.lower().re_search("eye|ear")
+    base = rows.drug_type.fill_null("").upper() == "BASE"
+    return name.re_search(_NAMES) & ~name.re_search(_FALSE_NAMES) & ~local & ~base
+
+
+def read_microbiology(source: Source, tables: Tables) -> pl.DataFrame:
+    """Every microbiology row: subject_id, hadm_id, t; the date stands in for a missing time."""
+    rows = tables["microbiologyevents"]
+    time = rows.charttime.coalesce(rows.chartdate)
+    query = rows.filter(time.notnull()).select("subject_id", "hadm_id", t=time).distinct()
+    return _seconds(source.fetch(query))
+
+
+def store_large(
+    source: Source, tables: Tables, items: Items, config: CohortConfig, stays: list[int]
+) -> None:
+    """Keep the rows of candidate stays, reading each large table once.
+
+    Args:
+        source: Where the queries run.
+        tables: The raw tables.
+        items: What to look for.
+        config: Which rows count.
+        stays: Candidate stays; cultures are kept for all.
+    """
+    candidates = ibis.memtable(pl.DataFrame({"icustay_id": pl.Series(stays, dtype=pl.Int64)}))
+    source.store(chart_query(tables, items, config, candidates), "chart")
+    source.store(lab_query(tables, items, candidates), "labs")
+    source.store(_infusions_mv(tables, items, candidates), "infusions_mv")
+    source.store(_infusions_cv(tables, items, candidates), "infusions_cv")
+    source.store(_urine(tables, items, candidates), "urine")
+    if "procedureevents_mv" in tables:
+        source.store(_procedures(tables, items), "procedures")
+
+
+def chart_query(
+    tables: Tables, items: Items, config: CohortConfig, candidates: ibis.Table
+) -> ibis.Table:
+    """Charted rows of the needed items: vitals, chart labs, ventilation and cultures."""
+    rows = tables["chartevents"]
+    kept = (
+        rows.itemid.isin(items.charted)
+        & rows.icustay_id.notnull()
+        & rows.charttime.notnull()
+        & (rows.value.notnull() | rows.valuenum.notnull())
+        & (
+            rows.icustay_id.isin(candidates.icustay_id)
+            | rows.itemid.isin(sorted(items.chart_cultures))
+        )
+    )
+    if config.drop_charted_errors:
+        kept &= rows.error.fill_null(0) != 1
+    return rows.filter(kept).select(
+        "icustay_id",
+        itemid=rows.itemid.cast("int32"),
+        t=rows.charttime,
+        number=_number(rows, items, config),
+        has_text=rows.value.notnull(),
+        ventilated=_ventilated(rows, items),
+        extubated=(rows.itemid == concepts.EXTUBATION_ITEM)
+        & rows.value.isin(concepts.EXTUBATION_TEXTS),
+    )
+
+
+def _number(rows: ibis.Table, items: Items, config: CohortConfig) -> ir.Value:
+    """Device code where the text is a device, else the number (section 4.2)."""
+    devices = sorted(code for code, name in items.vitals.items() if name == "Interface")
+    if config.metavision_devices:
+        code = rows.value.lower().cases(*concepts.DEVICE_TEXTS_CLEAN.items(), else_=None)
+        is_device = rows.itemid.isin(devices)
+    else:
+        code = rows.value.cases(*concepts.DEVICE_TEXTS.items(), else_=None)
+        is_device = rows.itemid.isin(sorted(items.vitals))
+    number = ibis.cases((is_device & code.notnull(), code.cast("float64")), else_=rows.valuenum)
+    verbal = sorted(code for code, name in items.vitals.items() if name == "GCS_verbal")
+    if verbal:
+        untestable = rows.itemid.isin(verbal) & rows.value.isin(concepts.UNTESTABLE_VERBAL)
+        number = ibis.cases((untestable, ibis.null("float64")), else_=number)
+    pounds = rows.itemid == concepts.POUND_WEIGHT_ITEM
+    return ibis.cases((pounds, number * concepts.KG_PER_POUND), else_=number)
+
+
+def _ventilated(rows: ibis.Table, items: Items) -> ir.Value:
+    """Whether a row of a ventilation item says ventilated; null for other items."""
+    texts = [
+        *(
+            (rows.itemid == item, rows.value == text)
+            for item, text in concepts.VENTILATED_IF.items()
+        ),
+        *(
+            (rows.itemid == item, rows.value != text)
+            for item, text in concepts.VENTILATED_UNLESS.items()
+            if item in items.ventilation
+        ),
+    ]
+    return ibis.cases(
+        (rows.value.isnull(), ibis.null("boolean")),
+        (rows.itemid == concepts.EXTUBATION_ITEM, False),
+        *texts,
+        (rows.itemid.isin(sorted(items.ventilation)), True),
+        else_=ibis.null("boolean"),
+    )
+
+
+def lab_query(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.Table:
+    """Laboratory results from a day before to a day after each stay of the admission."""
+    labs, icu = tables["labevents"], tables["icustays"]
+    day = ibis.interval(hours=24)
+    stays = icu.filter(icu.icustay_id.isin(candidates.icustay_id)).select(
+        "icustay_id", "hadm_id", opens=icu.intime - day, closes=icu.outtime + day
+    )
+    wanted = labs.filter(
+        labs.itemid.isin(sorted(items.labs)) & labs.valuenum.notnull() & labs.charttime.notnull()
+    )
+    joined = wanted.join(stays, "hadm_id")
+    within = joined.filter(joined.charttime.between(joined.opens, joined.closes))
+    return within.select(
+        "icustay_id", itemid=within.itemid.cast("int32"), t=within.charttime, number=within.valuenum
+    )
+
+
+def _infusions_mv(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.Table:
+    rows = tables["inputevents_mv"]
+    kept = rows.itemid.isin(items.infused) & rows.icustay_id.isin(candidates.icustay_id)
+    return rows.filter(kept).select(
+        "icustay_id", "amount", "rate", "rateuom", "statusdescription",
+        itemid=rows.itemid.cast("int32"), start=rows.starttime, end=rows.endtime,
+    )  # fmt: skip
+
+
+def _infusions_cv(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.Table:
+    rows = tables["inputevents_cv"]
+    kept = rows.itemid.isin(items.infused) & rows.icustay_id.isin(candidates.icustay_id)
+    return rows.filter(kept).select(
+        "icustay_id", "amount", "rate", "rateuom",
+        itemid=rows.itemid.cast("int32"), t=rows.charttime,
+    )  # fmt: skip
+
+
+def _urine(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.Table:
+    rows = tables["outputevents"]
+    wanted = sorted({*items.urine, *concepts.PREADMISSION_URINE_ITEMS})
+    kept = (
+        rows.itemid.isin(wanted)
+        & rows.icustay_id.isin(candidates.icustay_id)
+        & rows.value.notnull()
+        & rows.charttime.notnull()
+    )
+    return rows.filter(kept).select(
+        "icustay_id", itemid=rows.itemid.cast("int32"), t=rows.charttime, amount=rows.value
+    )
+
+
+def _procedures(tables: Tables, items: Items) -> ibis.Table:
+    rows = tables["procedureevents_mv"]
+    wanted = sorted({*items.procedure_cultures, *items.procedure_ventilation})
+    kept = rows.itemid.isin(wanted) & rows.icustay_id.notnull() & rows.starttime.notnull()
+    return rows.filter(kept).select(
+        "icustay_id", itemid=rows.itemid.cast("int32"), start=rows.starttime, end=rows.endtime
+    )
+
+
+def read_block(source: Source, first: int, last: int, *, procedures: bool) -> Block:
+    """Read the kept rows of the stays first..last."""
+    names = (*LARGE, "procedures") if procedures else LARGE
+    frames = {name: _seconds(source.stored(name, stays=(first, last))) for name in names}
+    frames.setdefault("procedures", NO_PROCEDURES)
+    for name, frame in frames.items():
+        _require_finite(name, frame)
+    return Block(**frames)
+
+
+def read_cultures(
+    source: Source, items: Items, config: CohortConfig, *, procedures: bool
+) -> pl.DataFrame:
+    """Cultures of all stays: icustay_id, t. The charted value counts in the clean profile only."""
+    charted = _seconds(source.stored("chart", items=sorted(items.chart_cultures)))
+    if config.cultures_from_procedures:
+        line_tip = pl.col("itemid") >= _FIRST_METAVISION_ITEM
+        charted = charted.filter(~line_tip | (pl.col("number") == 1))
+    charted = charted.select("icustay_id", "t")
+    if not procedures:
+        return charted
+    done = _seconds(source.stored("procedures", items=sorted(items.procedure_cultures)))
+    return pl.concat([charted, done.select("icustay_id", t="start")])
+
+
+def _seconds(frame: pl.DataFrame) -> pl.DataFrame:
+    """Timestamps to whole seconds since 1970."""
+    times = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Datetime)]
+    return frame.with_columns(pl.col(times).dt.epoch("s"))
+
+
+def _require_finite(name: str, frame: pl.DataFrame) -> None:
+    """Refuse NaN and infinity, which no chart holds; a missing number is null."""
+    numbers = [column for column, kind in frame.schema.items() if kind == pl.Float64]
+    if not numbers:
+        return
+    bad = frame.select(pl.any_horizontal(pl.col(numbers).is_finite().not_())).to_series()
+    if bad.any():
+        table = _TABLE_OF[name]
+        rule = f"{' and '.join(numbers)} must be finite; {bad.sum()} rows fail"
+        raise DataError(table, rule, fix="Leave the cell empty where there is no number.")

@@ -1,0 +1,125 @@
+"""Raw tables of the MIMIC-III shape: simulated ones for tests anywhere, and copies of a source."""
+
+import contextlib
+import gzip
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import polars as pl
+import pyarrow.parquet as pq
+
+from etips.cohorts.mimic3.config import CLEAN
+from etips.cohorts.mimic3.engines import DuckDBSource
+from etips.cohorts.mimic3.source import needed
+from etips.data.files import write_file
+from etips.errors import FileError, SettingError
+from etips.worlds.mimic3_hospital import BLOCK_STAYS, simulate_table
+
+_ID_STEP: Final = 1_000_000
+_DAYS_BETWEEN_COPIES: Final = 7
+_IDS: Final = ("row_id", "subject_id", "hadm_id", "icustay_id")
+
+
+def write_simulated(folder: Path, *, n_stays: int, seed: int = 0, parquet: bool = False) -> None:
+    """Write simulated raw tables.
+
+    Args:
+        folder: Must not exist yet; its parent must.
+        n_stays: ICU stays in all.
+        seed: The same seed gives the same tables.
+        parquet: Parquet files; gzipped CSV otherwise.
+    """
+    if n_stays < 1:
+        raise SettingError("n_stays", "must be at least 1")
+    sizes = [min(BLOCK_STAYS, n_stays - at) for at in range(0, n_stays, BLOCK_STAYS)]
+
+    def blocks(table: str) -> Iterator[pl.DataFrame]:
+        for number, size in enumerate(sizes):
+            yield simulate_table(table, seed=seed, block=number, n_stays=size)
+
+    _write_tables(folder, blocks, parquet=parquet)
+
+
+def write_copies(folder: Path, *, source: Path, copies: int, parquet: bool = True) -> None:
+    """Write K copies of a source with their own numbers and, from the second on, later times.
+
+    Args:
+        folder: Must not exist yet; its parent must.
+        source: Folder with raw tables, or a DuckDB file.
+        copies: How many; 1 gives the source itself, reduced to the columns the cohort reads.
+        parquet: Parquet files; gzipped CSV otherwise.
+    """
+    if copies < 1:
+        raise SettingError("copies", "must be at least 1")
+    opened = DuckDBSource(source)
+    try:
+
+        def blocks(table: str) -> Iterator[pl.DataFrame]:
+            rows = opened.fetch(opened.table(table, needed(CLEAN)[table]))
+            for number in range(copies):
+                yield _shifted(rows, number)
+
+        _write_tables(folder, blocks, parquet=parquet)
+    finally:
+        opened.close()
+
+
+def _shifted(rows: pl.DataFrame, number: int) -> pl.DataFrame:
+    """Copy `number`: ids moved by millions, times by whole weeks (dates stay at midnight)."""
+    ids = [name for name in rows.columns if name in _IDS]
+    times = [name for name, kind in rows.schema.items() if isinstance(kind, pl.Datetime)]
+    return rows.with_columns(
+        pl.col(ids) + number * _ID_STEP,
+        pl.col(times) + pl.duration(days=number * _DAYS_BETWEEN_COPIES),
+    )
+
+
+def _write_tables(
+    folder: Path, blocks: Callable[[str], Iterator[pl.DataFrame]], *, parquet: bool
+) -> None:
+    with _beside(folder) as temporary:
+        for table in needed(CLEAN):
+            write = _parquet_writer(blocks(table)) if parquet else _csv_writer(blocks(table))
+            ending = "parquet" if parquet else "csv.gz"
+            write_file(temporary / f"{table.upper()}.{ending}", write)
+
+
+@contextlib.contextmanager
+def _beside(folder: Path) -> Iterator[Path]:
+    """A temporary folder that becomes `folder` when all went well, and vanishes otherwise."""
+    if folder.exists():
+        raise FileError(str(folder), "exists already", fix="Choose another place.")
+    if not folder.parent.is_dir():
+        raise FileError(str(folder.parent), "must be an existing folder")
+    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        yield temporary
+        temporary.rename(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _parquet_writer(frames: Iterator[pl.DataFrame]) -> Callable[[BinaryIO], None]:
+    def write(file: BinaryIO) -> None:
+        first = next(frames).to_arrow()
+        with pq.ParquetWriter(file, first.schema, compression="zstd") as writer:
+            writer.write_table(first)
+            for frame in frames:
+                writer.write_table(frame.to_arrow())
+
+    return write
+
+
+def _csv_writer(frames: Iterator[pl.DataFrame]) -> Callable[[BinaryIO], None]:
+    def write(file: BinaryIO) -> None:
+        with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1, mtime=0) as packed:
+            for number, frame in enumerate(frames):
+                text = frame.write_csv(
+                    include_header=number == 0, datetime_format="%Y-%m-%d %H:%M:%S"
+                )
+                packed.write(text.encode())
+
+    return write

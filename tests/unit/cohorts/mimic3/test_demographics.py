@@ -1,0 +1,92 @@
+"""Section 4.2: one row per stay."""
+
+from datetime import UTC, datetime
+
+import polars as pl
+import pytest
+
+from etips.cohorts.mimic3.config import CLEAN, PAPER
+from etips.cohorts.mimic3.demographics import demographics, is_adult
+
+HOUR = 3600
+
+
+def at(text):
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
+
+
+def stay(config=PAPER, **changed):
+    row = {
+        "icustay_id": 1, "subject_id": 1, "hadm_id": 1, "gender": "F", "dob": at("2100-01-01"),
+        "dod": None, "intime": at("2150-01-01"), "outtime": at("2150-01-05"),
+        "dischtime": at("2150-01-09"), **changed,
+    }  # fmt: skip
+    kinds = {name: pl.String if name == "gender" else pl.Int64 for name in row}
+    return demographics(pl.DataFrame([row], schema=kinds), config).row(0, named=True)
+
+
+def test_age_is_in_days_and_gender_in_numbers():
+    found = stay()
+    assert found["age"] == 18262
+    assert found["gender"] == 2
+    assert stay(gender="M")["gender"] == 1
+
+
+def test_without_a_date_of_death_nobody_died():
+    found = stay()
+    assert [found[name] for name in ("died_in_hosp", "mortality_90d")] == [0, 0]
+    assert found["died_within_48h_of_out_time"] == 0
+
+
+@pytest.mark.parametrize(
+    ("dod", "died"), [("2150-01-08", 1), ("2150-01-10", 1), ("2150-01-10T00:00:01", 0)]
+)
+def test_death_in_hospital_is_up_to_a_day_after_discharge(dod, died):
+    assert stay(dod=at(dod))["died_in_hosp"] == died
+
+
+@pytest.mark.parametrize(
+    ("dod", "paper", "clean"),
+    [
+        ("2150-03-31T15:00:00", 0, 1),  # 89.6 days, but "2 months 30 days 15 hours"
+        ("2150-04-01", 1, 1),
+        ("2150-04-01T00:00:01", 0, 0),
+    ],
+)
+def test_ninety_days_from_january_the_first(dod, paper, clean):
+    found = stay(dod=at(dod))["mortality_90d"], stay(CLEAN, dod=at(dod))["mortality_90d"]
+    assert found == (paper, clean)
+
+
+def test_the_scripts_count_months_as_thirty_days():
+    """15 March to 14 June is 91 days, but 2 months 30 days for PostgreSQL's age()."""
+    times = {"intime": at("2150-03-15"), "dod": at("2150-06-14")}
+    assert stay(**times)["mortality_90d"] == 1
+    assert stay(CLEAN, **times)["mortality_90d"] == 0
+
+
+@pytest.mark.parametrize(("hours", "died"), [(47, 1), (48, 0), (-47, 1), (-48, 0)])
+def test_death_near_leaving_the_icu_is_strictly_within_48_hours(hours, died):
+    found = stay(dod=at("2150-01-05") + hours * HOUR)
+    assert found["died_within_48h_of_out_time"] == died
+
+
+@pytest.mark.parametrize(("days", "adult"), [(6574, False), (6574.1, True)])
+def test_adults_are_older_than_6574_days(days, adult):
+    frame = pl.DataFrame({"age": [float(days)]})
+    assert frame.select(is_adult())["age"][0] is adult
+
+
+def test_readmission_is_any_earlier_stay_or_one_of_the_same_admission_in_clean():
+    rows = pl.DataFrame(
+        {
+            "icustay_id": [3, 1, 2], "subject_id": [1, 1, 1], "hadm_id": [1, 1, 2],
+            "gender": ["M"] * 3, "dob": [0] * 3, "dod": [None] * 3,
+            "intime": [HOUR, 2 * HOUR, 3 * HOUR], "outtime": [HOUR] * 3, "dischtime": [HOUR] * 3,
+        },
+        schema_overrides={"dod": pl.Int64},
+    )  # fmt: skip
+    paper = demographics(rows, PAPER).sort("intime")["re_admission"].to_list()
+    clean = demographics(rows, CLEAN).sort("intime")["re_admission"].to_list()
+    assert paper == [0, 1, 1]
+    assert clean == [0, 1, 0]

@@ -1,0 +1,177 @@
+"""The whole pipeline on a simulated hospital: determinism, routes, blocks, switches."""
+
+import json
+from dataclasses import fields, replace
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from cohort_building import built
+
+from etips.cohorts.mimic3.columns import SEQUENTIAL_FEATURES, STATIC_FEATURES, TABLE_COLUMNS
+from etips.cohorts.mimic3.config import (
+    CLEAN,
+    PAPER,
+    SWITCHES,
+    AntibioticOrder,
+    CohortConfig,
+    Window,
+    profile,
+)
+from etips.cohorts.mimic3.source import needed
+from etips.cohorts.mimic3.tablefiles import find
+from etips.errors import SettingError
+
+
+def tables(folder):
+    return {name: pl.read_csv(file.path, infer_schema=False) for name, file in find(folder).items()}
+
+
+def same(one, other):
+    """Identical to the last bit."""
+    assert one.table.equals(other.table)
+    assert one.decisions.equals(other.decisions)
+    assert one.onsets.equals(other.onsets)
+    assert json.dumps(one.files()["funnel.json"].decode()) == json.dumps(
+        other.files()["funnel.json"].decode()
+    )
+
+
+@pytest.fixture(scope="module")
+def shuffled(hospital, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shuffled")
+    for seed, (name, rows) in enumerate(tables(hospital).items()):
+        rows.sample(fraction=1.0, shuffle=True, seed=seed).write_csv(folder / f"{name}.csv")
+    return folder
+
+
+@pytest.mark.parametrize("config", [PAPER, CLEAN], ids=lambda config: config.name)
+def test_shuffled_rows_and_plain_csv_give_the_identical_cohort(hospital, shuffled, config):
+    same(built(hospital, config), built(shuffled, config))
+
+
+def test_parquet_gives_the_identical_cohort(hospital, paper_cohort, tmp_path):
+    """D4: whatever route the tables take."""
+    types = {"int64": pl.Int64, "float64": pl.Float64, "string": pl.String}
+    for name, columns in needed(CLEAN).items():
+        rows = tables(hospital)[name]
+        rows.with_columns(
+            pl.col(c).str.to_datetime() if kind == "timestamp" else pl.col(c).cast(types[kind])
+            for c, kind in columns.items()
+        ).rename(str.upper).write_parquet(tmp_path / f"{name}.parquet")
+    same(paper_cohort, built(tmp_path))
+
+
+@pytest.mark.parametrize("config", [PAPER, CLEAN], ids=lambda config: config.name)
+def test_the_size_of_a_block_of_stays_changes_nothing(hospital, config):
+    same(built(hospital, config), built(hospital, replace(config, stays_per_block=7)))
+
+
+def test_the_table_is_complete_and_in_order(paper_cohort):
+    table = paper_cohort.table
+    assert tuple(table.columns) == TABLE_COLUMNS
+    assert len(table.columns) == 59
+    assert table.select("icustayid", "bloc").is_duplicated().sum() == 0
+    assert table.sort("icustayid", "bloc").equals(table)
+    values = table.drop("elixhauser").to_numpy()
+    assert np.isfinite(values).all()
+
+
+def test_there_are_47_features():
+    assert len(STATIC_FEATURES) == 3
+    assert len(SEQUENTIAL_FEATURES) == 44
+    assert set(STATIC_FEATURES + SEQUENTIAL_FEATURES) <= set(TABLE_COLUMNS)
+
+
+def test_decisions_belong_to_the_rows_of_the_table(paper_cohort):
+    table, decisions = paper_cohort.table, paper_cohort.decisions
+    assert decisions.select("icustayid", "bloc").equals(table.select("icustayid", "bloc"))
+    chosen = decisions.filter("sample_A")
+    assert chosen["loss"].is_in([0.0, 1.0]).all()
+    assert chosen["rows_before"].min() >= 1
+    assert decisions["action"].is_between(0, 24).all()
+    zero = (table["input_4hourly"] == 0) & (table["max_dose_vaso"] == 0)
+    assert (zero == (decisions["action"] == 0)).all()
+
+
+def test_the_funnel_adds_up(paper_cohort):
+    funnel, table = paper_cohort.funnel, paper_cohort.table
+    left = [stage.n_stays for stage in funnel.stages]
+    assert left[0] == 60
+    assert all(later <= earlier for earlier, later in pairwise(left[6:]))
+    assert left[-1] == table["icustayid"].n_unique()
+    assert funnel.n_rows == table.height == sum(funnel.action_counts)
+    n_single = funnel.n_single_row_stays
+    assert funnel.n_samples["C"] == funnel.n_rows - 2 * left[-1] + n_single
+    assert funnel.n_samples["C"] - funnel.n_samples["A"] == (
+        funnel.n_gaps - funnel.n_gaps_after_first_row
+    )
+
+
+def test_an_unknown_unit_is_counted_in_the_audit(paper_cohort):
+    assert sum(paper_cohort.funnel.unknown_units.values()) > 0
+    assert set(paper_cohort.funnel.unknown_units) == {221289}
+
+
+def test_training_rows_do_not_depend_on_test_rows_in_clean(hospital, tmp_path):
+    """D3: imputation, cap and dose edges are fitted on training stays only."""
+    before = built(hospital, CLEAN)
+    test_stays = before.decisions.filter(~pl.col("training"))["icustayid"].unique()
+    assert test_stays.len() > 0
+    for name, rows in tables(hospital).items():
+        if name == "outputevents":
+            of_test = pl.col("icustay_id").cast(pl.Int64).is_in(test_stays.implode())
+            changed = pl.col("value").cast(pl.Float64) + 40
+            rows = rows.with_columns(
+                value=pl.when(of_test).then(changed.cast(pl.String)).otherwise(pl.col("value"))
+            )
+        rows.write_csv(tmp_path / f"{name}.csv")
+    after = built(tmp_path, CLEAN)
+    assert before.fluid.edges == after.fluid.edges
+    keep = pl.col("icustayid").is_in(test_stays.implode()).not_()
+    assert before.table.filter(keep).equals(after.table.filter(keep))
+    assert not before.table.equals(after.table)
+
+
+def test_no_patient_is_both_trained_and_tested_on(hospital):
+    icu = tables(hospital)["icustays"].cast({"icustay_id": pl.Int64, "subject_id": pl.Int64})
+    decisions = built(hospital, CLEAN).decisions.join(
+        icu, left_on="icustayid", right_on="icustay_id"
+    )
+    sides = decisions.group_by("subject_id").agg(pl.col("training").n_unique())
+    assert (sides["training"] == 1).all()
+
+
+def test_clean_turns_every_switch_on_and_paper_none():
+    assert len(SWITCHES) >= 30
+    assert not any(getattr(PAPER, name) for name in SWITCHES)
+    assert all(getattr(CLEAN, name) for name in SWITCHES)
+    assert profile("clean") is CLEAN
+
+
+@pytest.mark.parametrize("switch", SWITCHES)
+def test_every_switch_works_alone(hospital, switch):
+    cohort = built(hospital, replace(PAPER, **{switch: True}))
+    assert cohort.table.height > 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("n_steps", 2), ("stays_per_block", 0), ("test_share", 1.0), ("test_share", float("nan"))],
+)
+def test_settings_outside_their_limits_are_refused(setting, value):
+    with pytest.raises(SettingError, match=f"^{setting}: "):
+        replace(PAPER, **{setting: value})
+
+
+def test_an_empty_window_and_an_unknown_profile_are_refused():
+    with pytest.raises(SettingError, match="window"):
+        Window(-5, 5)
+    with pytest.raises(SettingError, match="paper, clean"):
+        profile("draft")
+
+
+def test_settings_are_frozen_and_the_order_is_a_setting():
+    assert {f.name for f in fields(CohortConfig)} >= {"antibiotic_order", "window_1", "window_2"}
+    assert CLEAN.antibiotic_order is AntibioticOrder.DATE

@@ -1,0 +1,70 @@
+"""Section 1: the published figures, and when they can be judged."""
+
+import json
+
+import polars as pl
+import pytest
+
+from etips.cohorts.mimic3.columns import TABLE_COLUMNS
+from etips.cohorts.validate import Evidence, Outcome, validate
+from etips.errors import FileError
+
+
+def evidence(n_source=61_532, **figures):
+    """A cohort of one row whose own figures are given."""
+    row = dict.fromkeys(TABLE_COLUMNS, 1.0)
+    funnel = {
+        "stages": [
+            {"name": "ICU stays", "n_stays": n_source},
+            {"name": "after exclusion: maximum SOFA below 2", "n_stays": 21_333},
+        ],
+        "n_samples": {"A": 224_333, "B": 1, "C": 1},
+        "history": [1, 7.2, 18],
+        "mean_loss": 0.498,
+        "action_counts": [9] + [1] * 24,
+        **figures,
+    }
+    doses = {
+        "input_4hourly": {"edges": [48.884, 150, 500], "medians": [0, 30, 80, 284, 874]},
+        "max_dose_vaso": {"edges": [0.08, 0.2, 0.45], "medians": [0, 0.04, 0.13, 0.27, 0.78]},
+    }
+    return Evidence(pl.DataFrame([row]), pl.DataFrame(), funnel, doses)
+
+
+def outcomes(found):
+    return {check.quantity: check.outcome for check in validate(found)}
+
+
+def test_figures_inside_their_limits_pass_and_others_fail():
+    found = outcomes(evidence(mean_loss=0.51))
+    assert found["samples"] is Outcome.PASS
+    assert found["IV fluid, quartile 1"] is Outcome.PASS
+    assert found["stays in the final table"] is Outcome.FAIL
+    assert found["mean loss"] is Outcome.FAIL
+
+
+def test_a_small_source_is_not_judged_except_by_what_size_cannot_change():
+    found = outcomes(evidence(n_source=136))
+    assert found["features"] is Outcome.PASS
+    assert found["actions"] is Outcome.PASS
+    rest = {name: o for name, o in found.items() if name not in ("features", "actions")}
+    assert rest.pop("accuracy of the predictive model") is Outcome.NOT_MEASURED
+    assert set(rest.values()) == {Outcome.TOO_SMALL}
+
+
+def test_every_target_of_the_specification_is_there():
+    assert len(validate(evidence())) == 13 + 3 + 14 + 32 + 12
+
+
+def test_a_folder_gives_the_same_as_the_cohort(tmp_path, request):
+    paper_cohort = request.getfixturevalue("paper_cohort")
+    for name, content in paper_cohort.files().items():
+        (tmp_path / name).write_bytes(content)
+    one, other = validate(Evidence.of(paper_cohort)), validate(Evidence.read(tmp_path))
+    assert one == other
+
+
+def test_a_damaged_folder_is_refused_in_one_line(tmp_path):
+    (tmp_path / "funnel.json").write_text(json.dumps({}))
+    with pytest.raises(FileError, match="must be a whole cohort folder"):
+        Evidence.read(tmp_path)
