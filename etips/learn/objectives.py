@@ -1,0 +1,118 @@
+"""What is minimised: functions of tensors, one value a network and decision.
+
+Ratios of probabilities are differences of logarithms, so that a tiny propensity gives a large
+number and not a NaN. Shapes: J networks, n decisions, K actions.
+"""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+FORBIDDEN = -1e9
+"""Logit of an action that must not be taken: its probability is zero in any precision."""
+
+
+class Objective(Protocol):
+    """What training minimises."""
+
+    def __call__(self, outputs: Tensor, seen: Tensor) -> Tensor:
+        """Value of each decision, shape (J, n).
+
+        Args:
+            outputs: Of the networks, shape (J, n, K).
+            seen: Row of each decision's last visible step, shape (n,), to look up what was logged.
+        """
+
+
+def cross_entropy(logits: Tensor, action: Tensor) -> Tensor:
+    """Minus the log-probability of the logged action, shape (J, n).
+
+    Args:
+        logits: Shape (J, n, K).
+        action: Shape (n,).
+    """
+    return -_log_chosen(logits, action)
+
+
+def translated_ips(
+    logits: Tensor, action: Tensor, loss: Tensor, log_propensity: Tensor, translation: Tensor
+) -> Tensor:
+    """Translated inverse propensity risk of a softmax policy, paper eq. (5), shape (J, n).
+
+    Args:
+        logits: Shape (J, n, K).
+        action: Shape (n,).
+        loss: Shape (n,).
+        log_propensity: Logarithm of the logged action's propensity, shape (n,).
+        translation: Subtracted from the loss, shape (J, 1).
+    """
+    weight = (_log_chosen(logits, action) - log_propensity).exp()
+    return (loss - translation) * weight
+
+
+def doubly_robust(
+    logits: Tensor, action: Tensor, loss: Tensor, log_propensity: Tensor, expected: Tensor
+) -> Tensor:
+    """Doubly robust risk of a softmax policy, shape (J, n).
+
+    Args:
+        logits: Shape (J, n, K).
+        action: Shape (n,).
+        loss: Shape (n,).
+        log_propensity: Shape (n,).
+        expected: Predicted loss of every action, shape (n, K).
+    """
+    log_policy = logits.log_softmax(dim=-1)
+    chosen = _gather(log_policy, action)
+    residual = loss - expected.gather(1, action[:, None]).squeeze(1)
+    return (log_policy.exp() * expected).sum(-1) + (chosen - log_propensity).exp() * residual
+
+
+def bernoulli(outputs: Tensor, action: Tensor, loss: Tensor) -> Tensor:
+    """Cross-entropy of a loss in [0, 1] with its prediction for the logged action, shape (J, n).
+
+    Args:
+        outputs: Logit of the predicted loss of every action, shape (J, n, K).
+        action: Shape (n,).
+        loss: Shape (n,).
+    """
+    chosen = _gather(outputs, action)
+    return functional.binary_cross_entropy_with_logits(
+        chosen, loss.expand_as(chosen), reduction="none"
+    )
+
+
+def squared(outputs: Tensor, action: Tensor, loss: Tensor) -> Tensor:
+    """Squared error of the predicted loss of the logged action, shape (J, n)."""
+    return (_gather(outputs, action) - loss).square()
+
+
+def pull(logits: Tensor, log_propensities: Tensor) -> Tensor:
+    """Kullback-Leibler divergence of the policy from the propensities, shape (J, n).
+
+    Args:
+        logits: Shape (J, n, K).
+        log_propensities: Of every action, shape (n, K).
+    """
+    log_policy = logits.log_softmax(dim=-1)
+    return (log_policy.exp() * (log_policy - log_propensities)).sum(-1)
+
+
+def forbid(logits: Tensor, allowed: Tensor) -> Tensor:
+    """Logits in which an action that is not allowed has no probability.
+
+    Args:
+        logits: Shape (J, n, K).
+        allowed: Shape (n, K).
+    """
+    return logits.masked_fill(~allowed, FORBIDDEN)
+
+
+def _log_chosen(logits: Tensor, action: Tensor) -> Tensor:
+    return _gather(logits, action) - torch.logsumexp(logits, dim=-1)
+
+
+def _gather(values: Tensor, action: Tensor) -> Tensor:
+    return values.gather(-1, action[:, None].expand(len(values), -1, 1)).squeeze(-1)

@@ -1,0 +1,175 @@
+"""Stays as tensors: every step once, batches of stays of like length, padded at the end."""
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from etips.data.coded import Coded
+from etips.data.decisions import Ints
+from etips.data.trajectories import NO_ACTION, Trajectories
+
+_SORT_TOGETHER = 16  # batches whose stays are sorted by length before they are cut
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some stays, as rows of the per-step arrays.
+
+    Args:
+        rows: Row of each step, shape (T, B); past its end a stay's last row stands in.
+        stay: Which stays, shape (B,).
+        slots: Places t * B + b whose state answers a decision, shape (n,).
+        seen: Row of each slot: the last that the decision may see, shape (n,).
+        owner: Stay of each slot, shape (n,).
+    """
+
+    rows: Tensor
+    stay: Tensor
+    slots: Tensor
+    seen: Tensor
+    owner: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class StepTensors:
+    """What a network reads, on its device: `plain` features, or a coded sequence's two parts."""
+
+    offsets: Ints
+    answers: NDArray[np.bool_]
+    static: Tensor
+    plain: Tensor | None
+    table: Tensor | None
+    code: Tensor | None
+    unit: float
+    previous: Tensor | None
+    n_actions: int
+
+    @property
+    def n_stays(self) -> int:
+        """Number of stays."""
+        return len(self.offsets) - 1
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors are."""
+        return self.static.device
+
+    @property
+    def n_features(self) -> int:
+        """Inputs a step, earlier actions included."""
+        features = self.plain if self.table is None else self.table
+        assert features is not None
+        return features.shape[1] + (0 if self.previous is None else self.n_actions)
+
+    def inputs(self, rows: Tensor) -> Tensor:
+        """What the networks read at these rows, shape (*rows.shape, n_features)."""
+        if self.plain is not None:
+            found = self.plain[rows]
+        else:
+            assert self.table is not None
+            assert self.code is not None
+            found = self.table[self.code[rows]].to(torch.float32)
+            found = found * self.unit if self.unit != 1.0 else found
+        if self.previous is None:
+            return found.to(self.static.dtype)
+        actions = torch.arange(self.n_actions, device=rows.device)
+        earlier = (self.previous[rows][..., None] == actions).to(found.dtype)
+        return torch.cat([found, earlier], dim=-1).to(self.static.dtype)
+
+    def batch(self, stays: Ints) -> Batch:
+        """These stays as a batch."""
+        starts, lengths = self.offsets[stays], np.diff(self.offsets)[stays]
+        step = np.arange(lengths.max())[:, None]
+        rows = starts + np.minimum(step, lengths - 1)
+        place = np.flatnonzero((self.answers[rows] & (step < lengths)).ravel())
+        found = (rows, stays, place, rows.ravel()[place], stays[place % len(stays)])
+        return Batch(*(torch.from_numpy(array).to(self.device) for array in found))
+
+    def batches(
+        self, stays: Ints, size: int, generator: np.random.Generator | None = None
+    ) -> Iterator[Batch]:
+        """All `stays` in batches of like length; shuffled if a generator is given.
+
+        A shuffled run sorts only a few batches' worth of stays by length, so that what comes
+        together still changes from epoch to epoch.
+
+        Args:
+            stays: Which stays.
+            size: Stays a batch.
+            generator: Source of the order.
+        """
+        return (self.batch(part) for part in self.parts(stays, size, generator))
+
+    def parts(
+        self, stays: Ints, size: int, generator: np.random.Generator | None = None
+    ) -> list[Ints]:
+        """The stays of each batch, as in `batches`."""
+        lengths = np.diff(self.offsets)
+        if generator is None:
+            ordered = stays[np.argsort(lengths[stays], kind="stable")]
+            return [ordered[start : start + size] for start in range(0, len(ordered), size)]
+        mixed = generator.permutation(stays)
+        found: list[Ints] = []
+        for start in range(0, len(mixed), size * _SORT_TOGETHER):
+            chunk = mixed[start : start + size * _SORT_TOGETHER]
+            chunk = chunk[np.argsort(lengths[chunk], kind="stable")]
+            found += [chunk[begin : begin + size] for begin in range(0, len(chunk), size)]
+        return [found[position] for position in generator.permutation(len(found))]
+
+
+def step_tensors(
+    data: Trajectories, *, earlier_actions: bool, device: torch.device | str = "cpu"
+) -> StepTensors:
+    """Put scaled data on a device.
+
+    Args:
+        data: Scaled stays.
+        earlier_actions: Also read the newest action logged before each decision.
+        device: Where to.
+    """
+    sequence, answers = data.sequence, np.zeros(data.n_steps, bool)
+    answers[data.decision_rows - data.lag] = True
+    plain = table = code = None
+    unit = 1.0
+    if isinstance(sequence, Coded):
+        table, code = as_tensor(sequence.table, device), as_tensor(sequence.code, device)
+        unit = sequence.unit
+    else:
+        plain = as_tensor(sequence, device)
+    return StepTensors(
+        offsets=data.offsets,
+        answers=answers,
+        static=as_tensor(data.static, device),
+        plain=plain,
+        table=table,
+        code=code,
+        unit=unit,
+        previous=as_tensor(_newest_action(data), device) if earlier_actions else None,
+        n_actions=data.n_actions,
+    )
+
+
+def as_tensor(values: NDArray[np.generic], device: torch.device | str = "cpu") -> Tensor:
+    """A tensor of the array, sharing its memory on the CPU."""
+    with warnings.catch_warnings():  # torch has no read-only tensors; nothing here writes to one
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.from_numpy(values).to(device)
+
+
+def _newest_action(data: Trajectories) -> Ints:
+    """The newest action known to the decision that a row answers, -1 if there is none.
+
+    The decision at step t + lag is answered from row t, and knows the action of step t + lag - 1.
+    """
+    if data.action is None:
+        return np.full(data.n_steps, NO_ACTION)
+    if data.lag == 1:
+        return data.action
+    before = np.concatenate([[NO_ACTION], data.action[:-1]])
+    before[data.offsets[:-1]] = NO_ACTION
+    return before

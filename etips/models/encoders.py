@@ -1,0 +1,187 @@
+"""Causal encoders: what a network has understood after each step, for many networks at once."""
+
+import copy
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from etips.errors import SettingError
+from etips.models.recurrent import gru, lstm
+
+Parameters = dict[str, Tensor]
+"""Parameters by name; every tensor has a leading axis, one entry a network."""
+
+
+class Encoder(Protocol):
+    """Turns the steps of a stay into a state after each, never looking ahead."""
+
+    def start(self, n_features: int, seeds: Sequence[int]) -> Parameters:
+        """Fresh parameters, one network a seed; a network depends on its own seed only."""
+
+    def states(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
+        """States after every step, shape (J, T, B, hidden), of inputs (T, B, n_features)."""
+
+    def size(self, n_features: int) -> int:
+        """Width of the state."""
+
+
+@dataclass(frozen=True)
+class GRU:
+    """A gated recurrent unit, one layer."""
+
+    hidden: int = 64
+
+    def start(self, n_features: int, seeds: Sequence[int]) -> Parameters:
+        """Uniform within 1/sqrt(hidden), as `torch.nn.GRU` starts."""
+        shapes = {
+            "weight": (n_features, 3 * self.hidden),
+            "recurrent": (self.hidden, 3 * self.hidden),
+            "bias": (3 * self.hidden,),
+            "new": (self.hidden,),
+        }
+        return _uniform(shapes, 1 / math.sqrt(self.hidden), seeds)
+
+    def states(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
+        """States after every step."""
+        p = parameters
+        return gru(inputs, p["weight"], p["recurrent"], p["bias"], p["new"])
+
+    def size(self, n_features: int) -> int:  # noqa: ARG002  # the interface
+        """Width of the state."""
+        return self.hidden
+
+
+@dataclass(frozen=True)
+class LSTM:
+    """A long short-term memory, one layer."""
+
+    hidden: int = 64
+
+    def start(self, n_features: int, seeds: Sequence[int]) -> Parameters:
+        """Uniform within 1/sqrt(hidden), with forget gates open so that early steps count."""
+        shapes = {
+            "weight": (n_features, 4 * self.hidden),
+            "recurrent": (self.hidden, 4 * self.hidden),
+            "bias": (4 * self.hidden,),
+        }
+        parameters = _uniform(shapes, 1 / math.sqrt(self.hidden), seeds)
+        parameters["bias"][:, self.hidden : 2 * self.hidden] += 1.0
+        return parameters
+
+    def states(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
+        """States after every step."""
+        return lstm(inputs, parameters["weight"], parameters["recurrent"], parameters["bias"])
+
+    def size(self, n_features: int) -> int:  # noqa: ARG002  # the interface
+        """Width of the state."""
+        return self.hidden
+
+
+class ModuleEncoder:
+    """Any causal `torch.nn.Module` that maps (batch, steps, features) to (batch, steps, hidden).
+
+    Networks of the bundle run through `torch.func.vmap`; a module that it cannot handle runs one
+    network after another, with the same result.
+
+    Args:
+        make: Builds a fresh module for a number of features; a module class that takes it will do.
+            A module instance is copied, and its layers' `reset_parameters` gives each seed its own.
+    """
+
+    def __init__(self, make: Callable[[int], nn.Module] | nn.Module) -> None:
+        self.make = make
+        self._skeleton: nn.Module | None = None
+        self._batched = True
+
+    def start(self, n_features: int, seeds: Sequence[int]) -> Parameters:
+        """Build one module a seed, each under its own seed, and stack their parameters."""
+        modules = [self._build(n_features, seed) for seed in seeds]
+        self._skeleton = copy.deepcopy(modules[0]).to("meta")
+        if any(True for _ in self._skeleton.buffers()):
+            raise SettingError("encoder", "must not keep buffers such as running averages")
+        require_causal(modules[0], n_features)
+        names = [name for name, _ in modules[0].named_parameters()]
+        each = [dict(module.named_parameters()) for module in modules]
+        return {name: torch.stack([one[name].detach() for one in each]) for name in names}
+
+    def states(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
+        """States after every step."""
+        batch = inputs.transpose(0, 1)
+        if self._batched:
+            try:
+                found: Tensor = torch.func.vmap(self._call, in_dims=(0, None))(
+                    dict(parameters), batch
+                )
+                return found.transpose(1, 2)
+            except (RuntimeError, ValueError):  # the module does what vmap cannot batch
+                self._batched = False
+        n_networks = len(next(iter(parameters.values())))
+        one_by_one = [
+            self._call({name: value[j] for name, value in parameters.items()}, batch)
+            for j in range(n_networks)
+        ]
+        return torch.stack(one_by_one).transpose(1, 2)
+
+    def size(self, n_features: int) -> int:
+        """Width of the state."""
+        found: Tensor = self._build(n_features, 0)(torch.zeros(1, 1, n_features))
+        return found.shape[2]
+
+    def _call(self, parameters: dict[str, Tensor], batch: Tensor) -> Tensor:
+        assert self._skeleton is not None
+        found: Tensor = torch.func.functional_call(self._skeleton, parameters, (batch,))
+        return found
+
+    def _build(self, n_features: int, seed: int) -> nn.Module:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            if not isinstance(self.make, nn.Module):
+                return self.make(n_features)
+            module = copy.deepcopy(self.make)
+            for layer in module.modules():
+                reset = getattr(layer, "reset_parameters", None)
+                if callable(reset):
+                    reset()
+            return module
+
+
+def require_causal(module: nn.Module, n_features: int) -> None:
+    """Refuse an encoder whose state after a step changes with what comes later.
+
+    One look on random input; a state that is wrong only for rare inputs would pass.
+    """
+    generator = torch.Generator().manual_seed(0)
+    steps = torch.randn(2, 6, n_features, generator=generator)
+    later = steps.clone()
+    later[:, 3:] = torch.randn(2, 3, n_features, generator=generator)
+    was_training = module.training
+    module.eval()
+    with torch.no_grad():
+        first, second = module(steps), module(later)
+    module.train(was_training)
+    if first.dim() != 3 or first.shape[:2] != steps.shape[:2]:
+        raise SettingError("encoder", "must map (batch, steps, features) to (batch, steps, hidden)")
+    if not torch.allclose(first[:, :3], second[:, :3], atol=1e-5):
+        raise SettingError(
+            "encoder", "must be causal: its state at a step changed with later steps"
+        )
+
+
+def _uniform(
+    shapes: Mapping[str, tuple[int, ...]], bound: float, seeds: Sequence[int]
+) -> Parameters:
+    """Parameters uniform in +-bound; every network draws from its own generator."""
+    each = []
+    for seed in seeds:
+        generator = torch.Generator().manual_seed(seed)
+        each.append(
+            {
+                name: (torch.rand(shape, generator=generator) * 2 - 1) * bound
+                for name, shape in shapes.items()
+            }
+        )
+    return {name: torch.stack([one[name] for one in each]) for name in shapes}
