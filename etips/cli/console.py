@@ -1,0 +1,74 @@
+"""What every command shares: refusals as one line, progress bars, tables and JSON."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from etips.errors import EtipsError, ResourceError
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+SeedOption = Annotated[int, typer.Option(help="Same seed, same result.", min=0)]
+OverwriteFlag = Annotated[
+    bool, typer.Option("--overwrite", help="Replace what an earlier run wrote there.")
+]
+
+
+@contextmanager
+def refusals(command: str) -> Iterator[None]:
+    """Turn a refusal into one line on stderr and its exit code; a bug keeps its traceback."""
+    try:
+        yield
+    except EtipsError as error:
+        _fail(f"{command}: {error}", error.exit_code)
+    except MemoryError:
+        _fail(f"{command}: not enough memory", ResourceError.exit_code)
+    except KeyboardInterrupt:
+        _fail(f"{command}: interrupted", 130)
+
+
+def _fail(line: str, code: int) -> None:
+    typer.echo(line, err=True)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, float], None]]:
+    """A function that shows what is being done and which share of it; silent without a terminal."""
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    )
+    with bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda what, share: bar.update(task, description=what, completed=share)
+
+
+def show(title: str, rows: Sequence[Mapping[str, object]], *, as_json: bool) -> None:
+    """Print rows of the same columns as a table, or as JSON."""
+    if as_json:
+        typer.echo(json.dumps(list(rows), indent=1))
+        return
+    table = Table(title=title, title_justify="left")
+    for position, column in enumerate(rows[0]):
+        table.add_column(column, justify="right" if position else "left")
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row.values()))
+    Console().print(table)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
