@@ -71,6 +71,10 @@ def sofa_change(stay: Stay, *, column: str = "SOFA") -> Floats:
     "Next" means the next step number. Where that step or one of the two scores is missing, and at
     the end, the loss is not known (NaN), so no decision is made of a gap.
     """
+    if not np.issubdtype(stay.step.dtype, np.integer):
+        raise DataError(
+            "step", "must be whole numbers, so that a gap can be told", fix="Count blocks."
+        )
     sofa = stay[column]
     delta = np.diff(sofa)
     worse = (delta > 0) | ((delta == 0) & (sofa[:-1] > 5))

@@ -50,7 +50,8 @@ def read_table(
         step: Column that orders the rows of a stay: numbers or times.
         action: Column of the logged action, whole numbers 0..K-1; with `loss` left out too, the
             table holds questions, not a log.
-        loss: Column of the loss of the logged action.
+        loss: Column of the loss of the logged action; with `action` alone the loss is not known
+            yet, and `with_loss` computes it.
         static: Columns that do not change within a stay.
         propensity: Column of the known probability of the logged action.
         group: Column of the patient, so that splits keep a patient's stays together.
@@ -86,6 +87,9 @@ def read_table(
     if like is None:
         wanted = _Wanted(missing, lag, n_actions, tuple(actions))
     else:
+        if (static, missing, lag, n_actions, actions) != ((), "refuse", 1, None, ()):
+            fixed = "static, missing, lag, n_actions and actions"
+            raise SettingError("like", f"fixes {fixed}", fix="Leave them out.")
         missing = "carry" if like.indicators else "refuse"
         wanted = _Wanted(missing, like.lag, like.n_actions, like.actions, like)
     return _assemble(read_sorted(source, layout), wanted)
@@ -114,14 +118,16 @@ def _complete(
     for role in ("stay", "step"):
         if given[role] is None:
             raise SettingError(role, "must name a column")
-    if (given["action"] is None) != (given["loss"] is None):
+    if given["action"] is None and given["loss"] is not None:
         if like is None:
-            raise SettingError("action, loss", "must be named together or not at all")
-        given["action"] = given["loss"] = None
+            raise SettingError("loss", "needs action")
+        given["loss"] = None
+    if given["loss"] is None and like is not None:
+        given["action"] = None
     if given["action"] is None:
         for role in ("propensity", "eligible"):
             if given[role] is not None and like is None:
-                raise SettingError(role, "needs action and loss")
+                raise SettingError(role, "needs action")
             given[role] = None
     return given
 
@@ -134,7 +140,7 @@ def _assemble(table: SortedTable, wanted: _Wanted) -> Trajectories:
     if "action" in table.layout.present:
         action, n_actions = _actions(table, wanted.n_actions)
         loss = _losses(table, action)
-        propensity = _propensities(table, action, loss)
+        propensity = _propensities(table, action, loss, wanted.lag)
     if wanted.like is not None:
         schema = replace(wanted.like, roles=table.layout.roles)
     else:
@@ -161,7 +167,7 @@ def _assemble(table: SortedTable, wanted: _Wanted) -> Trajectories:
         step=table.step,
         group=_groups(table),
     )
-    if data.logged and data.n_decisions == 0:
+    if "loss" in table.layout.present and data.n_decisions == 0:
         fix = "A decision is a step with an action, a loss and a history; see lag."
         raise DataError(table.name, "must hold at least one decision", fix=fix)
     return data
@@ -202,6 +208,8 @@ def _actions(table: SortedTable, n_actions: int | None) -> tuple[Ints, int]:
 
 
 def _losses(table: SortedTable, action: Ints) -> Floats:
+    if "loss" not in table.layout.present:
+        return np.full(action.size, np.nan)  # to be computed from the stay
     place, loss = table.place("loss"), table.number("loss")
     odd = np.isinf(loss) | (table.is_nan("loss") & (action != NO_ACTION))
     fix = "Leave the cell empty where the loss of an action is not known."
@@ -212,15 +220,20 @@ def _losses(table: SortedTable, action: Ints) -> Floats:
     return loss
 
 
-def _propensities(table: SortedTable, action: Ints, loss: Floats) -> Floats | None:
+def _propensities(table: SortedTable, action: Ints, loss: Floats, lag: int) -> Floats | None:
+    """Known propensities; what stands where no decision can be is not looked at."""
     if "propensity" not in table.layout.present:
         return None
-    found = table.number("propensity")
-    idle = (action == NO_ACTION) | np.isnan(loss)
+    found, eligible = table.number("propensity"), _eligible(table)
+    idle = (action == NO_ACTION) | (np.arange(action.size) - table.starts < lag)
+    if "loss" in table.layout.present:
+        idle |= np.isnan(loss)
+    if eligible is not None:
+        idle |= ~eligible
     valid = (found > 0) & (found <= 1)
     place, rule = table.place("propensity"), "must be in (0, 1] at every decision"
-    require(place, rule, valid | (idle & np.isnan(found)), rows=table.rows)
-    return found
+    require(place, rule, valid | idle, rows=table.rows)
+    return np.where(valid, found, np.nan)
 
 
 def _eligible(table: SortedTable) -> Bools | None:

@@ -261,7 +261,10 @@ class Trajectories:
             loss(Stay(step, self.sequence[start:stop], names))
             for step, start, stop in zip(steps, self.offsets, self.offsets[1:], strict=False)
         ]
-        return replace(self, loss=np.concatenate(found), truth=None)
+        values = np.concatenate(found)
+        if np.isnan(values).all():
+            raise DataError("loss", "is known at no step", fix="Do the step labels rise by one?")
+        return replace(self, loss=values, truth=None)
 
     def with_features(self, sequence: Features, static: Floats32) -> Self:
         """The same stays with their features replaced, by scaled ones say."""
@@ -342,7 +345,8 @@ def _check(data: Trajectories) -> None:
     require("loss", "must be finite, or NaN where it is not known", ~np.isinf(data.loss))
     if data.propensity is not None:
         valid = (data.propensity > 0) & (data.propensity <= 1)
-        idle = (data.action == NO_ACTION) | np.isnan(data.loss)
+        idle = np.ones(data.n_steps, bool)
+        idle[data.decision_rows] = False
         require("propensity", "must be in (0, 1] at every decision", valid | idle)
 
 

@@ -43,7 +43,7 @@ class Logit:
     """Wald on the logit scale, for quantities with known bounds; plain Wald for all others.
 
     The default: near a bound the error of a risk is lopsided, and the symmetric interval covers
-    89 % where this one covers 95 to 97 (docs/method/coverage.md).
+    86 to 90 % where this one covers 96 (docs/method/coverage.md: 200 stays, risk 0.05 or 0.95).
     """
 
     level: float = 0.95

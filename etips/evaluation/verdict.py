@@ -46,12 +46,12 @@ RULES = (
     Rule(
         "effective_clusters", 30, 10, "low",
         "The evidence is worth only {value:.0f} stays.",
-        "docs/method/coverage.md: below 30 the 95 % interval covers less than 93 %.",
+        "docs/method/coverage.md, overlap 0.1: with 20 to 30 of them coverage is 87 to 94 %.",
     ),
     Rule(
         "effective_events", 15, 3, "low",
         "The evidence is worth only about {value:.0f} stays with the rarer outcome.",
-        "docs/method/coverage.md: with about 12 the 95 % interval covers 91 %, with 25 95.",
+        "Chosen on wards 0 to 299: coverage 89 % with 3 of them, 91 with 12, 95 with 25.",
     ),
     Rule(
         "effective_share", 0.1, 0.01, "low",

@@ -212,7 +212,7 @@ def vasopressor_columns(
     running = pl.DataFrame(
         {
             "position": position,
-            "drug": given["drug"].to_numpy()[event],
+            "drug": given["drug"].gather(event),
             "start": np.maximum(doses.start[event], number * STEP_SECONDS),
             "end": doses.end[event],
             "dose": doses.size[event],

@@ -62,13 +62,15 @@ class Store:
         frame: pl.DataFrame = kept.pl()
         return frame
 
-    def put(self, table: str, batches: pa.RecordBatchReader) -> None:
-        """Keep the rows of a stream of record batches."""
-        self.connection.register("etips_batches", batches)
+    def put(self, table: str, rows: pa.Table, *, append: bool) -> None:
+        """Keep rows, after those already kept under the name or instead of them."""
+        self.connection.register("etips_rows", rows)
+        make = "INSERT INTO" if append else "CREATE OR REPLACE TABLE"
+        keyword = "" if append else "AS"
         self.connection.execute(
-            f"CREATE OR REPLACE TABLE store.{table} AS SELECT * FROM etips_batches"  # noqa: S608
+            f"{make} store.{table} {keyword} SELECT * FROM etips_rows"  # noqa: S608
         )
-        self.connection.unregister("etips_batches")
+        self.connection.unregister("etips_rows")
 
     def close(self) -> None:
         """Remove the file."""
@@ -210,8 +212,14 @@ class ServerSource:
     def store(self, query: ibis.Table, table: str) -> None:
         """Run a query whose result may be large and keep it on disk under a name."""
         with refusals(self.name):
-            batches = self._ibis.to_pyarrow_batches(query, chunk_size=_BATCH_ROWS)
-            self._store.put(table, batches)
+            # Kept on the server first: a driver takes a whole result into memory before it gives
+            # out the first row, so the result is fetched by groups of stays.
+            with query.cache() as kept:
+                n_rows = int(self._ibis.to_pyarrow(kept.count()).as_py())
+                n_pieces = -(-n_rows // _BATCH_ROWS) or 1
+                for number in range(n_pieces):
+                    piece = kept.filter(kept.icustay_id % n_pieces == number)
+                    self._store.put(table, self._ibis.to_pyarrow(piece), append=number > 0)
 
     def stored(
         self,

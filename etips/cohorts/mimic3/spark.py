@@ -23,8 +23,7 @@ _TYPES: Final = {
 def open_spark(address: str, *, work: Path | None, memory_limit: str) -> ServerSource:
     """Open `spark:DATABASE`, or a folder of tables read by Spark.
 
-    Times carry no zone in MIMIC; the session is set to UTC so that Spark adds none. The driver
-    holds the reduced rows of one table at a time.
+    Times carry no zone in MIMIC; the session is set to UTC so that Spark adds none.
 
     Args:
         address: The catalogue database after `spark:`, or a folder.

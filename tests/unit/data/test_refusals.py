@@ -276,7 +276,7 @@ def test_rows_are_counted_as_the_user_gave_them_whatever_their_order():
 SETTINGS = {
     "no stay": ({"stay": None}, r"^stay: must name a column\.$"),
     "no step": ({"step": None}, r"^step: must name a column\.$"),
-    "action alone": ({"loss": None}, r"^action, loss: must be named together or not at all\.$"),
+    "loss alone": ({"action": None}, r"^loss: needs action\.$"),
     "one column twice": ({"loss": "a"}, r"^column a: must play one part only\.$"),
     "role and static": ({"static": ["a"]}, r"^column a: must play one part only\.$"),
     "static twice": ({"static": ["x", "x"]}, r"^column x: must play one part only\.$"),
@@ -285,11 +285,11 @@ SETTINGS = {
     "fewer than none": ({"n_actions": -3}, r"^n_actions: must be in 1\.\.65536\.$"),
     "propensity without action": (
         {"action": None, "loss": None, "propensity": "x"},
-        r"^propensity: needs action and loss\.$",
+        r"^propensity: needs action\.$",
     ),
     "eligible without action": (
         {"action": None, "loss": None, "eligible": "x"},
-        r"^eligible: needs action and loss\.$",
+        r"^eligible: needs action\.$",
     ),
 }
 

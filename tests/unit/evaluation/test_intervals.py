@@ -181,6 +181,22 @@ def test_a_bootstrap_depends_on_its_seed_and_on_nothing_else(interval):
     assert (np.random.get_state()[1] == state).all()  # noqa: NPY002
 
 
+def test_percentile_limits_are_quantiles_of_the_replicates():
+    evidence = snips(*sample()).evidence
+    values = bootstrap.replicate_values(evidence, replicates=300, seed=4)
+    found = Percentile(level=0.8, replicates=300, seed=4)(evidence)
+    assert found == pytest.approx(tuple(np.quantile(values, [0.1, 0.9])))
+
+
+def test_studentised_limits_are_quantiles_of_t_reversed():
+    evidence = snips(*sample()).evidence
+    values, errors = bootstrap.replicate_studentised(evidence, replicates=300, seed=4)
+    low, high = np.quantile((values - evidence.value) / errors, [0.1, 0.9])
+    own = math.sqrt(80 / 79 * (evidence.influence**2).sum())
+    found = Studentised(level=0.8, replicates=300, seed=4)(evidence)
+    assert found == pytest.approx((evidence.value - high * own, evidence.value - low * own))
+
+
 def test_chunks_do_not_change_the_shape_of_the_work(monkeypatch):
     evidence = snips(*sample()).evidence
     monkeypatch.setattr(bootstrap, "CELLS", 100)  # one replicate at a time

@@ -1,0 +1,73 @@
+"""Ways of holding a table that once went wrong in silence."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import etips
+
+
+def small() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "stay": [1, 1, 1, 2, 2],
+            "step": [0, 1, 2, 0, 1],
+            "action": [0, 1, 0, 1, 1],
+            "loss": [0.0, 1.0, 0.0, 1.0, 0.0],
+            "propensity": [0.5, 0.5, 0.5, 0.5, 0.5],
+            "SOFA": [6.0, 6.0, 4.0, 3.0, 3.0],
+        }
+    )
+
+
+def read(table: pd.DataFrame, **more: object) -> etips.Trajectories:
+    roles = {"stay": "stay", "step": "step", "action": "action", "loss": "loss"}
+    return etips.read_table(table, **{**roles, **more})
+
+
+def test_a_table_without_a_loss_column_is_read_and_its_loss_computed():
+    table = small().drop(columns=["loss", "propensity"])
+    data = etips.read_table(table, stay="stay", step="step", action="action", lag=0)
+    assert data.n_decisions == 0
+    assert data.with_loss(etips.sofa_change).logged_loss.tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("labels", [[0, 4, 8, 0, 4], [0.5, 1.5, 2.5, 0.5, 1.5]])
+def test_a_loss_that_no_step_has_is_refused(labels):
+    data = read(small().assign(step=labels).drop(columns="propensity"))
+    with pytest.raises(etips.DataError, match="^(loss: is known at no step|step: must be whole)"):
+        data.with_loss(etips.sofa_change)
+
+
+def test_times_as_step_labels_are_refused_by_the_sofa_loss():
+    table = small().drop(columns="propensity")
+    table["step"] = pd.to_datetime("2020-01-01") + pd.to_timedelta(table["step"], unit="h")
+    with pytest.raises(etips.DataError, match="^step: must be whole numbers"):
+        read(table).with_loss(etips.sofa_change)
+
+
+def test_a_propensity_where_no_decision_can_be_is_not_looked_at():
+    table = small()
+    table.loc[0, "propensity"] = 0.0  # the first step of a stay, with lag 1
+    table["eligible"] = [True, False, True, True, True]
+    table.loc[1, "propensity"] = 7.0
+    data = read(table, propensity="propensity", eligible="eligible")
+    assert data.logged_propensity.tolist() == [0.5, 0.5]
+    assert np.isnan(data.propensity[:2]).all()
+
+
+def test_a_propensity_at_a_decision_is_still_refused():
+    table = small()
+    table.loc[2, "propensity"] = 0.0
+    message = (
+        r"^table, column propensity: must be in \(0, 1\] .* 1 of 5 rows fail, first at row 2\.$"
+    )
+    with pytest.raises(etips.DataError, match=message):
+        read(table, propensity="propensity")
+
+
+@pytest.mark.parametrize("more", [{"lag": 0}, {"n_actions": 3}, {"static": ["SOFA"]}])
+def test_what_a_schema_fixes_cannot_be_asked_for_beside_it(more):
+    schema = read(small()).schema
+    with pytest.raises(etips.SettingError, match="^like: fixes static, missing, lag"):
+        etips.read_table(small(), like=schema, **more)
