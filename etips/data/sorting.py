@@ -15,9 +15,11 @@ from etips.data.decisions import Bools, Floats, Ints
 from etips.data.features import FeatureBlock, join
 from etips.data.layout import Layout
 from etips.data.sources import Source
-from etips.errors import require
+from etips.errors import DataError, require
 
 Kind = Literal["sequence", "static"]
+
+_MOST_LEVELS = 1000  # each becomes a column, and its name part of the schema: free text must not
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +79,8 @@ class SortedTable:
             if name in self.layout.categorical:
                 place = _place(self.name, name)
                 levels, code = levels_of(place, self.cells.column(name), known.get(name))
+                if len(levels) > _MOST_LEVELS:
+                    raise DataError(place, f"must have at most {_MOST_LEVELS} levels")
                 categories[name] = (levels, self._in_order(code))
         return join(columns, numeric, self.matrices[kind], categories)
 

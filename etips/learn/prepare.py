@@ -83,6 +83,7 @@ def prepare(
     seed: int,
     device: torch.device,
     earlier_actions: bool = False,
+    scaler: Scaler | None = None,
 ) -> Prepared:
     """Scale the stays, put them on a device and deal them into folds.
 
@@ -92,10 +93,11 @@ def prepare(
         seed: Of the folds.
         device: Where to train.
         earlier_actions: Let the networks read the newest earlier action.
+        scaler: Fitted here; one that standardises everything if left out.
     """
     if data.n_decisions == 0:
         raise DataError("data", "must hold at least one decision")
-    scaler = Scaler().fit(data)
+    scaler = (scaler or Scaler()).fit(data)
     seen = data.decision_rows - data.lag
     return Prepared(
         data=data,

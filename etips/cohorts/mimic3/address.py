@@ -68,6 +68,7 @@ def _postgres(address: str, *, work: Path | None, memory_limit: str) -> Source:
             name=name,
             database=schema,
             tables=backend.list_tables(database=schema),
+            temporary_tables=True,
             work=work,
             memory_limit=memory_limit,
         )

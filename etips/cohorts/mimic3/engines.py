@@ -174,6 +174,7 @@ class ServerSource:
         name: How refusals call it; no password in it.
         database: Schema or catalogue database that holds the tables.
         tables: Names of the tables in it.
+        temporary_tables: Whether large results may be kept there while they are fetched in pieces.
         work: Folder for temporary files; the system's own if left out.
         memory_limit: What DuckDB may use for the local store before it spills to `work`.
     """
@@ -185,10 +186,12 @@ class ServerSource:
         name: str,
         database: str | None,
         tables: Iterable[str],
+        temporary_tables: bool,
         work: Path | None = None,
         memory_limit: str = "2GB",
     ) -> None:
         self.name, self._ibis, self._database = name, backend, database
+        self._temporary_tables = temporary_tables
         self._names = {table.lower(): table for table in tables}
         self._store = Store(duckdb.connect(), work=work, memory_limit=memory_limit)
 
@@ -212,14 +215,22 @@ class ServerSource:
     def store(self, query: ibis.Table, table: str) -> None:
         """Run a query whose result may be large and keep it on disk under a name."""
         with refusals(self.name):
-            # Kept on the server first: a driver takes a whole result into memory before it gives
-            # out the first row, so the result is fetched by groups of stays.
-            with query.cache() as kept:
-                n_rows = int(self._ibis.to_pyarrow(kept.count()).as_py())
-                n_pieces = -(-n_rows // _BATCH_ROWS) or 1
-                for number in range(n_pieces):
-                    piece = kept.filter(kept.icustay_id % n_pieces == number)
-                    self._store.put(table, self._ibis.to_pyarrow(piece), append=number > 0)
+            if not self._temporary_tables:
+                self._store.put(table, self._ibis.to_pyarrow(query), append=False)
+                return
+            for number, rows in enumerate(self._pieces(query)):
+                self._store.put(table, rows, append=number > 0)
+
+    def _pieces(self, query: ibis.Table) -> Iterator[pa.Table]:
+        """Keep a result on the server and fetch it by groups of stays.
+
+        A driver takes a whole result into memory before it gives out the first row.
+        """
+        with query.cache() as kept:
+            n_rows = int(self._ibis.to_pyarrow(kept.count()).as_py())
+            n_pieces = -(-n_rows // _BATCH_ROWS) or 1
+            for number in range(n_pieces):
+                yield self._ibis.to_pyarrow(kept.filter(kept.icustay_id % n_pieces == number))
 
     def stored(
         self,

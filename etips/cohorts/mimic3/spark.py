@@ -23,7 +23,8 @@ _TYPES: Final = {
 def open_spark(address: str, *, work: Path | None, memory_limit: str) -> ServerSource:
     """Open `spark:DATABASE`, or a folder of tables read by Spark.
 
-    Times carry no zone in MIMIC; the session is set to UTC so that Spark adds none.
+    Times carry no zone in MIMIC; the session is set to UTC so that Spark adds none. The driver
+    holds the reduced rows of one table at a time.
 
     Args:
         address: The catalogue database after `spark:`, or a folder.
@@ -44,6 +45,7 @@ def open_spark(address: str, *, work: Path | None, memory_limit: str) -> ServerS
             name=address,
             database=database,
             tables=[table.name for table in session.catalog.listTables(database)],
+            temporary_tables=False,  # Ibis 12 forgets in-memory tables when it caches on Spark
             work=work,
             memory_limit=memory_limit,
         )

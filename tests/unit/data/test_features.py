@@ -77,6 +77,16 @@ def test_whole_numbers_and_booleans_may_be_categories(values, levels):
     assert data.sequence[:, 1].tolist() == [0, 1, 0, 0, 1, 0]
 
 
+def test_free_text_is_no_category():
+    """Every level becomes a column and its text part of the schema."""
+    n = 1001
+    notes = [f"note {i}" for i in range(n)]
+    frame = pa.table({"s": [1] * n, "t": range(n), "a": [0] * n, "l": [0.0] * n, "note": notes})
+    assert len(read(frame.slice(1), categorical=["note"]).schema.sequence) == 1000
+    with pytest.raises(DataError, match=r"^table, column note: must have at most 1000 levels\.$"):
+        read(frame, categorical=["note"])
+
+
 def test_a_static_category_is_spread_once_a_stay():
     data = read(table(sex=["f", "f", "f", "m", "m", "m"]), static=["sex"], categorical=["sex"])
     assert data.schema.static == ("sex=f", "sex=m")

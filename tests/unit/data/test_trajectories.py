@@ -196,6 +196,8 @@ def test_without_log_every_step_becomes_a_question():
     data = with_truth(BIG.make()).without_log()
     assert not data.logged
     assert data.propensity is None
+    assert data.eligible is None
+    assert data.truth is None
     assert data.n_decisions == data.n_steps
     for what in ("logged_action", "logged_loss"):
         with pytest.raises(

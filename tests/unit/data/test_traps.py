@@ -35,14 +35,14 @@ def test_a_table_without_a_loss_column_is_read_and_its_loss_computed():
 @pytest.mark.parametrize("labels", [[0, 4, 8, 0, 4], [0.5, 1.5, 2.5, 0.5, 1.5]])
 def test_a_loss_that_no_step_has_is_refused(labels):
     data = read(small().assign(step=labels).drop(columns="propensity"))
-    with pytest.raises(etips.DataError, match="^(loss: is known at no step|step: must be whole)"):
+    with pytest.raises(etips.DataError, match=r"^(loss: is known at no step|step: must be whole)"):
         data.with_loss(etips.sofa_change)
 
 
 def test_times_as_step_labels_are_refused_by_the_sofa_loss():
     table = small().drop(columns="propensity")
     table["step"] = pd.to_datetime("2020-01-01") + pd.to_timedelta(table["step"], unit="h")
-    with pytest.raises(etips.DataError, match="^step: must be whole numbers"):
+    with pytest.raises(etips.DataError, match=r"^step: must be whole numbers"):
         read(table).with_loss(etips.sofa_change)
 
 
@@ -69,5 +69,5 @@ def test_a_propensity_at_a_decision_is_still_refused():
 @pytest.mark.parametrize("more", [{"lag": 0}, {"n_actions": 3}, {"static": ["SOFA"]}])
 def test_what_a_schema_fixes_cannot_be_asked_for_beside_it(more):
     schema = read(small()).schema
-    with pytest.raises(etips.SettingError, match="^like: fixes static, missing, lag"):
+    with pytest.raises(etips.SettingError, match=r"^like: fixes static, missing, lag"):
         etips.read_table(small(), like=schema, **more)

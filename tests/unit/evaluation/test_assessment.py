@@ -70,6 +70,16 @@ def test_estimates_of_two_logs_cannot_be_paired_though_they_have_as_many_stays()
         difference(first, second)
 
 
+def test_a_view_averages_the_outcome_model_over_the_policy():
+    log, table, _ = make_log()
+    policy = view(log, table)
+    rows = np.arange(log.n_decisions)
+    assert policy.predicted == pytest.approx(log.predicted[rows, log.action])
+    assert policy.predicted_policy == pytest.approx((table * log.predicted).sum(axis=1))
+    assert (policy.recommended == table.argmax(axis=1)).all()
+    assert policy.weight == pytest.approx(table[rows, log.action] / log.propensity)
+
+
 def test_names_of_stays_give_the_same_as_numbers():
     log, table, _ = make_log()
     fields = {name: getattr(log, name) for name in ("loss", "action", "propensity")}

@@ -9,6 +9,7 @@ import pytest
 from cohort_building import built
 from servers import load_postgres, postgres_programs, postgres_server
 
+from etips.cohorts.mimic3 import engines
 from etips.cohorts.mimic3.address import Engine, open_source
 from etips.cohorts.mimic3.config import CLEAN, PAPER
 from etips.cohorts.mimic3.source import needed
@@ -99,3 +100,8 @@ def test_a_closed_source_leaves_no_folder_behind(hospital, tmp_path):
     with contextlib.closing(open_source(hospital, work=tmp_path)):
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_result_fetched_in_pieces_is_the_same(simulated_in_postgres, paper_cohort, monkeypatch):
+    monkeypatch.setattr(engines, "_BATCH_ROWS", 700)
+    same(paper_cohort, built(simulated_in_postgres))

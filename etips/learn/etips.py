@@ -1,0 +1,201 @@
+"""The paper's Algorithm 1, all translations and folds at once, and its plainer relatives."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor, nn
+
+from etips.data.decisions import Bools, Floats, Ints
+from etips.data.trajectories import Trajectories
+from etips.errors import SettingError
+from etips.learn.crossfit import fit_sets, out_of_fold
+from etips.learn.foundation import Foundation, Training, conclude, lay_foundation
+from etips.learn.objectives import forbid, pull, translated_ips
+from etips.learn.policy import FittedPolicy, Kind, fitted, greedy
+from etips.learn.prepare import as_trajectories, seeds_from
+from etips.learn.propensity import KnownPropensity, PropensityModel
+from etips.learn.selection import Candidate, Selection, choose, judge_candidate
+from etips.learn.training import Report
+from etips.models.bundle import Bundle
+from etips.models.encoders import GRU, Encoder
+
+PURPOSE = 3  # of the random numbers drawn for policy networks
+
+TRANSLATIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""The paper's grid in (0, 1); values beyond 1 are allowed."""
+
+Init = Literal["propensity", "random"]
+"""Where policy networks start: as the clinicians, or anywhere (the paper)."""
+
+
+@dataclass(kw_only=True, eq=False)
+class EtIPS:
+    """Estimated translated inverse propensity score, Algorithm 1 of Wu et al. (2020).
+
+    Fits the clinicians' policy, then for every translation a policy that minimises
+    mean((loss - translation) * policy / propensity), and keeps one of them. One policy network is
+    trained a fold, judged on that fold, and all of a translation's networks answer together.
+
+    Args:
+        translations: Candidates; the best constant policy always stands beside them.
+        propensity: Where logged propensities come from: a model with `fit` and `predict_proba`,
+            `KnownPropensity()`, or our networks if left out.
+        encoder: `GRU(...)`, `LSTM(...)`, or any causal torch module (a class or an instance).
+        init: Start from the clinicians (does not collapse) or at random (the paper).
+        selection: "held-out" looks at risk, error, matching factor and effective size on stays not
+            learnt from; "paper" at SNIPS alone.
+        support: Least propensity of an action that may be recommended; see `lay_foundation`.
+        kl: Pull towards the propensities.
+        clip: Logged propensities below this are raised to it; the share is `clipped_share_`.
+        training: Folds, device, and settings of each kind of network.
+        seed: Same seed, machine and versions, same policy.
+    """
+
+    translations: Sequence[float] = TRANSLATIONS
+    propensity: PropensityModel | None = None
+    encoder: Encoder | nn.Module | type[nn.Module] = field(default_factory=GRU)
+    init: Init = "propensity"
+    selection: Selection = "held-out"
+    support: float | None = None
+    kl: float = 0.0
+    clip: float = 0.01
+    training: Training = field(default_factory=Training)
+    seed: int = 0
+
+    def fit(
+        self,
+        data: Trajectories | ArrayLike,
+        action: ArrayLike | None = None,
+        loss: ArrayLike | None = None,
+        *,
+        report: Report | None = None,
+        **arrays: Any,  # noqa: ANN401  # static, lengths, propensity, groups: see from_arrays
+    ) -> Self:
+        """Learn from logged stays, or from arrays as `from_arrays` takes them; return self."""
+        stays = as_trajectories(data, action, loss, **arrays)
+        if not len(self.translations):
+            raise SettingError("translations", "must hold at least one")
+        base = lay_foundation(  # lines 1 and 2
+            stays,
+            encoder=self.encoder,
+            model=self.propensity,
+            training=self.training,
+            support=self.support,
+            clip=self.clip,
+            seed=self.seed,
+            outcome=False,
+            report=report,
+        )
+        bundle = self._train(base, report)  # lines 3 to 6, all at once
+        candidates = [*self._trained(base, bundle), *_constants(base)]
+        best = choose(candidates, self.selection)  # line 7
+        self.path_ = tuple(
+            Candidate(**{**vars(c), "chosen": i == best}) for i, c in enumerate(candidates)
+        )
+        self.policy_ = _policy(base, bundle, candidates[best], best)
+        self.quality_ = base.propensity.quality
+        self.clipped_share_ = base.clipped_share
+        self.support_ = base.support
+        return self
+
+    def predict_proba(self, data: Trajectories | ArrayLike, **arrays: Any) -> Floats:  # noqa: ANN401
+        """Probability of every action, shape (n_decisions, n_actions), in decision order."""
+        return fitted(self).answer(as_trajectories(data, **arrays)).probabilities
+
+    def predict(self, data: Trajectories | ArrayLike, **arrays: Any) -> Ints:  # noqa: ANN401
+        """The recommended action of each decision, shape (n_decisions,)."""
+        return greedy(fitted(self).answer(as_trajectories(data, **arrays)))
+
+    def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
+        """Where no action has enough support, shape (n_decisions,)."""
+        return fitted(self).answer(as_trajectories(data, **arrays)).abstained
+
+    def _train(self, base: Foundation, report: Report | None) -> Bundle:
+        prepared, n_folds = base.prepared, base.prepared.folds.n_networks
+        network = base.propensity.bundle.network
+        n_sets = len(self.translations)
+        if self.init == "propensity":
+            start = base.propensity.bundle.select(list(range(n_folds)) * n_sets)
+        else:
+            seeds = list(seeds_from(self.seed, PURPOSE, n_folds)) * n_sets
+            start = Bundle.start(network, seeds)
+        shift = torch.tensor(np.repeat(np.asarray(self.translations, np.float32), n_folds))
+        shift = shift.to(prepared.steps.device)[:, None]
+        allowed, log_chance = base.allowed_rows(), base.log_chance_rows()
+        likely = base.log_propensity_rows() if self.kl else None
+
+        def objective(outputs: Tensor, seen: Tensor) -> Tensor:
+            logits = forbid(outputs, allowed[seen])
+            action, loss = prepared.action[seen], prepared.loss[seen]
+            value = translated_ips(logits, action, loss, log_chance[seen], shift)
+            return value if likely is None else value + self.kl * pull(logits, likely[seen])
+
+        settings = self.training.with_seed(self.seed + 1).policy
+        return fit_sets(prepared, network, objective, settings=settings, start=start, report=report)
+
+    def _trained(self, base: Foundation, bundle: Bundle) -> list[Candidate]:
+        allowed, action = base.allowed_rows(), base.prepared.action
+
+        def chosen(outputs: Tensor, seen: Tensor) -> Tensor:
+            policy = forbid(outputs, allowed[seen]).double().softmax(-1)
+            return policy.gather(-1, action[seen][None, :, None].expand(len(policy), -1, 1))[..., 0]
+
+        found = out_of_fold(bundle, base.prepared, chosen).cpu().numpy()
+        return [
+            _judge(base, found[number], translation, None)
+            for number, translation in enumerate(self.translations)
+        ]
+
+
+def TIPS(**settings: Any) -> EtIPS:  # noqa: ANN401, N802  # settings and name as EtIPS has them
+    """Translated inverse propensity score: `EtIPS` with the propensities that are in the data."""
+    return EtIPS(**{"propensity": KnownPropensity(), **settings})
+
+
+def EIPS(**settings: Any) -> EtIPS:  # noqa: ANN401, N802
+    """Inverse propensity score, estimated: `EtIPS` as the paper runs it without translation.
+
+    Kept as a baseline. With a loss that is never negative it flees every logged action, and its
+    matching factor near zero says so.
+    """
+    plain = {"translations": (0.0,), "init": "random", "selection": "paper", "support": 0.0}
+    return EtIPS(**{**plain, **settings})
+
+
+def IPS(**settings: Any) -> EtIPS:  # noqa: ANN401, N802
+    """`EIPS` with the propensities that are in the data."""
+    return EIPS(**{"propensity": KnownPropensity(), **settings})
+
+
+def _judge(base: Foundation, chosen: Floats, translation: float, action: int | None) -> Candidate:
+    data = base.prepared.data
+    stay, loss = data.decisions().stay, data.logged_loss
+    return judge_candidate(chosen, base.chance, loss, stay, translation, action)
+
+
+def _constants(base: Foundation) -> list[Candidate]:
+    """Every action given to everybody who may have it: what a rule has to beat.
+
+    Who may not have it is treated as usual, just as the policy would do.
+    """
+    logged = base.prepared.data.logged_action
+    usual = np.exp(base.propensity.log_probabilities[np.arange(len(logged)), logged])
+    return [
+        _judge(base, np.where(base.allowed[:, action], logged == action, usual), math.nan, action)
+        for action in range(base.prepared.data.n_actions)
+        if base.allowed[:, action].any()
+    ]
+
+
+def _policy(base: Foundation, bundle: Bundle, winner: Candidate, place: int) -> FittedPolicy:
+    n_folds = base.prepared.folds.n_networks
+    networks = None
+    if winner.action is None:
+        networks = bundle.select(range(place * n_folds, (place + 1) * n_folds))
+    kind: Kind = "softmax" if winner.action is None else "constant"
+    return conclude(base, kind, networks=networks, constant=winner.action)

@@ -1,0 +1,262 @@
+"""What every learner stands on: prepared stays, propensities, and the actions with support."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from torch import Tensor, nn
+
+from etips.data.decisions import Bools, Floats
+from etips.data.scale import Scaler
+from etips.data.trajectories import Trajectories
+from etips.errors import SettingError
+from etips.evaluation.contrast import difference
+from etips.evaluation.risk import snips
+from etips.learn.crossfit import fit_sets, out_of_fold
+from etips.learn.objectives import bernoulli, squared
+from etips.learn.policy import FittedPolicy, Kind
+from etips.learn.prepare import Prepared, choose_device, prepare, seeds_from
+from etips.learn.propensity import (
+    FittedPropensity,
+    PropensityModel,
+    fit_propensity,
+    logged_log_propensity,
+)
+from etips.learn.selection import judge_candidate
+from etips.learn.training import Report, Settings
+from etips.models.bundle import Bundle
+from etips.models.encoders import GRU, LSTM, Encoder, ModuleEncoder
+from etips.models.network import Network
+
+PURPOSE = 2  # of the random numbers drawn for outcome networks
+
+SUPPORT = {0: 0.05, 1: 0.1}
+"""Least propensity of an action that may be recommended, by lag. With lag 1 what the clinicians saw
+at the decision itself is hidden, so rare actions were rare for reasons nobody wrote down."""
+
+PROPENSITY = Settings(epochs=25, patience=5, dropout=0.1)
+OUTCOME = Settings(epochs=20, learning_rate=1e-3, patience=4, dropout=0.1)
+POLICY = Settings(epochs=15, learning_rate=1e-3, patience=4, dropout=0.1)
+
+
+@dataclass(frozen=True)
+class Training:
+    """How the networks of a learner are trained.
+
+    Args:
+        n_folds: Folds of the cross-fitting; 1 fits and asks the same stays, as the paper does.
+        device: "auto" takes the GPU where there is one.
+        propensity: Settings of the propensity networks.
+        outcome: Of the networks that predict the loss.
+        policy: Of the policy networks.
+        earlier_actions: Let all of them read the newest earlier action; then a table to recommend
+            for must hold the actions taken so far.
+        calibrate: Fit a temperature to the propensities.
+    """
+
+    n_folds: int = 5
+    device: str = "auto"
+    propensity: Settings = PROPENSITY
+    outcome: Settings = OUTCOME
+    policy: Settings = POLICY
+    earlier_actions: bool = False
+    calibrate: bool = True
+
+    def with_seed(self, seed: int) -> "Training":
+        """The same with the batches of every stage drawn from `seed`."""
+        stages = {name: replace(getattr(self, name), seed=seed) for name in STAGES}
+        return replace(self, **stages)
+
+
+STAGES = ("propensity", "outcome", "policy")
+
+
+@dataclass(frozen=True, eq=False)
+class Foundation:
+    """Stays, propensities and support, ready for an objective.
+
+    Args:
+        prepared: The stays.
+        propensity: Networks that imitate the clinicians.
+        outcome: Networks that predict the loss of every action; None if nobody asked.
+        expected: Their out-of-fold predictions, shape (n_decisions, n_actions).
+        chance: Propensity of each logged action, clipped, shape (n_decisions,).
+        clipped_share: Share of decisions whose propensity was below the clip.
+        support: Least propensity of a recommended action.
+        allowed: Actions with that much support, out of fold, shape (n_decisions, n_actions).
+    """
+
+    prepared: Prepared
+    propensity: FittedPropensity
+    outcome: Bundle | None
+    expected: Floats | None
+    chance: Floats
+    clipped_share: float
+    support: float
+    allowed: Bools
+
+    def allowed_rows(self) -> Tensor:
+        """Allowed actions by row, shape (n_steps, n_actions)."""
+        return self.prepared.by_row(self.allowed)
+
+    def log_chance_rows(self) -> Tensor:
+        """Clipped log-propensity of the logged action by row, shape (n_steps,)."""
+        return self.prepared.by_row(np.log(self.chance).astype(np.float32))
+
+    def log_propensity_rows(self) -> Tensor:
+        """Log-propensity of every action by row, shape (n_steps, n_actions)."""
+        return self.prepared.by_row(self.propensity.log_probabilities.astype(np.float32))
+
+
+def as_encoder(encoder: Encoder | nn.Module | type[nn.Module]) -> Encoder:
+    """Ours as they are; anything else is a torch module to be wrapped."""
+    if isinstance(encoder, GRU | LSTM | ModuleEncoder):
+        return encoder
+    if isinstance(encoder, nn.Module) or callable(encoder):
+        return ModuleEncoder(encoder)
+    raise SettingError("encoder", "must be GRU(...), LSTM(...) or a causal torch module")
+
+
+def lay_foundation(
+    data: Trajectories,
+    *,
+    encoder: Encoder | nn.Module | type[nn.Module],
+    model: PropensityModel | None,
+    training: Training,
+    support: float | None,
+    clip: float,
+    seed: int,
+    outcome: bool = True,
+    report: Report | None = None,
+) -> Foundation:
+    """Prepare stays, fit propensities, and find which actions have support.
+
+    Args:
+        data: Logged stays.
+        encoder: Of every network.
+        model: Where the logged propensities come from; our networks if left out.
+        training: How to train.
+        support: Least propensity of a recommended action. Left out it is 0.05, or 0.1 with lag 1,
+            unless the held-out log shows that a floor does harm.
+        clip: Logged propensities below this are raised to it.
+        seed: Of folds and networks.
+        outcome: Whether to fit outcome networks.
+        report: Told after every epoch.
+    """
+    if not 0 < clip <= 1:
+        raise SettingError("clip", "must be in (0, 1]")
+    if support is not None and not 0 <= support < 1:
+        raise SettingError("support", "must be in [0, 1)")
+    training, shape = training.with_seed(seed), as_encoder(encoder)
+    prepared = prepare(
+        data,
+        n_folds=training.n_folds,
+        seed=seed,
+        device=choose_device(training.device),
+        earlier_actions=training.earlier_actions,
+        scaler=Scaler(),
+    )
+    propensity = fit_propensity(
+        prepared,
+        shape,
+        training.propensity,
+        seed=seed,
+        calibrate=training.calibrate,
+        report=report,
+    )
+    log_chance = logged_log_propensity(prepared, propensity, model)
+    chance = np.maximum(np.exp(log_chance), clip)
+    networks = expected = None
+    if outcome or support is None:
+        networks, expected = fit_outcome(
+            prepared, shape, training.outcome, seed=seed, report=report
+        )
+    if support is None:
+        support = _choose_support(prepared, propensity, expected, chance)
+    return Foundation(
+        prepared=prepared,
+        propensity=propensity,
+        outcome=networks,
+        expected=expected,
+        chance=chance,
+        clipped_share=float((np.exp(log_chance) < clip).mean()),
+        support=support,
+        allowed=np.exp(propensity.log_probabilities) >= support,
+    )
+
+
+def fit_outcome(
+    prepared: Prepared,
+    encoder: Encoder,
+    settings: Settings,
+    *,
+    seed: int,
+    additive: bool = False,
+    report: Report | None = None,
+) -> tuple[Bundle, Floats]:
+    """Networks that predict the loss of every action, and their out-of-fold predictions.
+
+    A loss within [0, 1] is predicted as a probability, any other as a number.
+    """
+    steps, data = prepared.steps, prepared.data
+    network = Network(
+        encoder, steps.n_features, data.static.shape[1], data.n_actions, additive=additive
+    )
+    formula = bernoulli if is_share(data) else squared
+    bundle = fit_sets(
+        prepared,
+        network,
+        lambda outputs, seen: formula(outputs, prepared.action[seen], prepared.loss[seen]),
+        settings=settings,
+        seeds=list(seeds_from(seed, PURPOSE, prepared.folds.n_networks)),
+        report=report,
+    )
+    share = is_share(data)
+    found = out_of_fold(bundle, prepared, lambda o, _: o.sigmoid() if share else o)[0]
+    return bundle, found.double().cpu().numpy()
+
+
+def is_share(data: Trajectories) -> bool:
+    """Whether every logged loss lies in [0, 1]."""
+    loss = data.logged_loss
+    return bool(((loss >= 0) & (loss <= 1)).all())
+
+
+def _choose_support(
+    prepared: Prepared, propensity: FittedPropensity, expected: Floats | None, chance: Floats
+) -> float:
+    """The usual floor, unless the log itself shows that it costs more than it protects.
+
+    Judged by the rule "least predicted loss" with and without the floor, on stays that its networks
+    did not learn from. The floor goes only if the rule without it rests on sound weights and is
+    better by more than two standard errors.
+    """
+    data = prepared.data
+    usual = SUPPORT[data.lag]
+    assert expected is not None
+    likely = np.exp(propensity.log_probabilities)
+    held = np.where(likely >= usual, expected, np.inf).argmin(axis=1) == data.logged_action
+    free = expected.argmin(axis=1) == data.logged_action
+    stay, loss = data.decisions().stay, data.logged_loss
+    sound = judge_candidate(free * 1.0, chance, loss, stay, np.nan, None).sound
+    enough = (free / chance).sum() ** 2 / ((free / chance) ** 2).sum() >= 0.1 * len(loss)
+    if not (sound and enough) or not held.any():
+        return usual
+    gap = difference(snips(loss, free / chance, stay), snips(loss, held / chance, stay))
+    return 0.0 if gap.high < 0 else usual
+
+
+def conclude(
+    base: Foundation, kind: Kind, *, networks: Bundle | None = None, constant: int | None = None
+) -> FittedPolicy:
+    """A policy on this foundation."""
+    return FittedPolicy(
+        kind=kind,
+        schema=base.prepared.data.schema,
+        scaler=base.prepared.scaler,
+        propensity=base.propensity.bundle,
+        temperature=base.propensity.temperature,
+        support=base.support,
+        networks=networks,
+        constant=constant,
+        earlier_actions=base.prepared.steps.previous is not None,
+    )

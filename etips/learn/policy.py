@@ -1,0 +1,125 @@
+"""What a fitted policy can do: give probabilities, recommend, abstain."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from etips.data.decisions import Bools, Floats, Ints
+from etips.data.scale import Scaler
+from etips.data.schema import Schema
+from etips.data.trajectories import Trajectories
+from etips.errors import DataError, SettingError
+from etips.learn.objectives import forbid
+from etips.learn.training import run_batch
+from etips.models.batches import step_tensors
+from etips.models.bundle import Bundle
+
+Kind = Literal["softmax", "least loss", "constant", "imitation"]
+"""How outputs become a policy: their softmax, the action of least predicted loss, one action for
+everybody, or the propensities themselves."""
+
+
+class Answer(NamedTuple):
+    """A policy's answer to every decision.
+
+    Args:
+        probabilities: Of each action, shape (n_decisions, n_actions).
+        abstained: Where no action had enough support, so that the propensities answer.
+    """
+
+    probabilities: Floats
+    abstained: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPolicy:
+    """Networks whose answers are averaged, kept within what clinicians do.
+
+    Args:
+        kind: How outputs become a policy.
+        schema: Of the data it was fitted on.
+        scaler: Fitted on them.
+        propensity: Networks that imitate the clinicians.
+        temperature: Divides their logits.
+        support: Least propensity of an action that may be recommended.
+        networks: The policy's own; None for a constant or an imitation.
+        constant: The one action, where kind is "constant".
+        earlier_actions: Whether the networks read the newest earlier action.
+    """
+
+    kind: Kind
+    schema: Schema
+    scaler: Scaler
+    propensity: Bundle
+    temperature: float
+    support: float
+    networks: Bundle | None = None
+    constant: int | None = None
+    earlier_actions: bool = False
+
+    def answer(self, data: Trajectories) -> Answer:
+        """Answer every decision of `data`, in decision order."""
+        self._require_alike(data)
+        device = self.propensity.device
+        steps = step_tensors(
+            self.scaler.transform(data), earlier_actions=self.earlier_actions, device=device
+        )
+        order = np.full(data.n_steps, -1)
+        order[data.decision_rows - data.lag] = np.arange(data.n_decisions)
+        probabilities = np.empty((data.n_decisions, data.n_actions))
+        abstained = np.empty(data.n_decisions, bool)
+        with torch.no_grad():
+            for batch in steps.batches(np.arange(steps.n_stays), 1024):
+                places = order[batch.seen.cpu().numpy()]
+                outputs = None if self.networks is None else run_batch(self.networks, batch, steps)
+                logits = run_batch(self.propensity, batch, steps) / self.temperature
+                found, none = self._decide(logits.double().softmax(-1).mean(0), outputs)
+                probabilities[places] = found.cpu().numpy()
+                abstained[places] = none.cpu().numpy()
+        return Answer(probabilities, abstained)
+
+    def _decide(self, propensities: Tensor, outputs: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Probabilities and abstention at some decisions, from averaged propensities (n, K)."""
+        allowed = propensities >= self.support
+        none = ~allowed.any(-1)
+        if self.kind == "imitation":
+            return propensities, torch.zeros_like(none)
+        if self.constant is not None:
+            found = torch.zeros_like(propensities)
+            found[:, self.constant] = 1.0
+            none = ~allowed[:, self.constant]
+        else:
+            assert outputs is not None
+            found = _combine(self.kind, outputs.double(), allowed)
+        return torch.where(none[:, None], propensities, found), none
+
+    def _require_alike(self, data: Trajectories) -> None:
+        for name in ("sequence", "static", "lag"):
+            if getattr(data.schema, name) != getattr(self.schema, name):
+                raise DataError(f"data, {name}", "is not as in the data the policy was fitted on")
+        if data.n_actions > self.schema.n_actions:
+            raise DataError("data, n_actions", "is more than the policy was fitted on")
+
+
+def _combine(kind: Kind, outputs: Tensor, allowed: Tensor) -> Tensor:
+    """Average the networks' answers (J, n, K), in probability or in predicted loss."""
+    if kind == "softmax":
+        return forbid(outputs, allowed).softmax(-1).mean(0)
+    best = outputs.sigmoid().mean(0).masked_fill(~allowed, torch.inf).argmin(-1)
+    return torch.nn.functional.one_hot(best, outputs.shape[-1]).to(outputs.dtype)
+
+
+def greedy(answer: Answer) -> Ints:
+    """The likeliest action of each decision, shape (n_decisions,)."""
+    return np.asarray(answer.probabilities.argmax(axis=1))
+
+
+def fitted(learner: object) -> FittedPolicy:
+    """The learner's policy, or a refusal if there is none yet."""
+    policy = getattr(learner, "policy_", None)
+    if not isinstance(policy, FittedPolicy):
+        raise SettingError(type(learner).__name__, "must be fitted first")
+    return policy
