@@ -7,16 +7,36 @@ from etips.data import Scaler, Schema, Trajectories, folds, from_arrays, sofa_ch
 from etips.errors import DataError, EtipsError, FileError, SettingError
 
 if TYPE_CHECKING:
-    from etips.data.storage import load_trajectories as load
     from etips.data.storage import write_table
     from etips.data.tables import read_table
+    from etips.learn import (
+        EIPS,
+        IPS,
+        TIPS,
+        DirectMethod,
+        DoublyRobust,
+        EtIPS,
+        MostFrequent,
+        PredictiveModel,
+        RandomPolicy,
+    )
+    from etips.learn.loading import load
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "EIPS",
+    "IPS",
+    "TIPS",
     "DataError",
+    "DirectMethod",
+    "DoublyRobust",
+    "EtIPS",
     "EtipsError",
     "FileError",
+    "MostFrequent",
+    "PredictiveModel",
+    "RandomPolicy",
     "Scaler",
     "Schema",
     "SettingError",
@@ -31,15 +51,26 @@ __all__ = [
 ]
 
 _LATER = {
-    "load": ("etips.data.storage", "load_trajectories"),
-    "read_table": ("etips.data.tables", "read_table"),
-    "write_table": ("etips.data.storage", "write_table"),
+    "load": "etips.learn.loading",
+    "read_table": "etips.data.tables",
+    "write_table": "etips.data.storage",
+}
+_LEARNERS = {
+    "EIPS",
+    "IPS",
+    "TIPS",
+    "DirectMethod",
+    "DoublyRobust",
+    "EtIPS",
+    "MostFrequent",
+    "PredictiveModel",
+    "RandomPolicy",
 }
 
 
 def __getattr__(name: str) -> object:
     """What needs pyarrow or torch is imported on first use: `import etips` stays quick."""
-    if name not in _LATER:
+    home = "etips.learn" if name in _LEARNERS else _LATER.get(name)
+    if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, attribute = _LATER[name]
-    return getattr(import_module(module), attribute)
+    return getattr(import_module(home), name)

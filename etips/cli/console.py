@@ -60,12 +60,14 @@ def show(title: str, rows: Sequence[Mapping[str, object]], *, as_json: bool) -> 
     if as_json:
         typer.echo(json.dumps(list(rows), indent=1))
         return
-    table = Table(title=title, title_justify="left")
+    console = Console()
+    console.print(title, highlight=False)
+    table = Table()
     for position, column in enumerate(rows[0]):
         table.add_column(column, justify="right" if position else "left")
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
-    Console().print(table)
+    console.print(table)
 
 
 def _cell(value: object) -> str:

@@ -6,6 +6,8 @@ import typer
 
 import etips
 from etips.cli.demo import demo
+from etips.cli.fit import fit
+from etips.cli.recommend import recommend
 from etips.cli.simulate import simulate
 
 # Rich tracebacks print local variables, and a local variable may be a patient.
@@ -18,6 +20,8 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(simulate)
+app.command()(fit)
+app.command()(recommend)
 
 
 def _version(wanted: bool) -> None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from etips.learn.crossfit import fit_sets, out_of_fold
 from etips.learn.foundation import Foundation, Training, conclude, lay_foundation
 from etips.learn.objectives import forbid, pull, translated_ips
 from etips.learn.policy import FittedPolicy, Kind, fitted, greedy
+from etips.learn.policy_files import save_policy
 from etips.learn.prepare import as_trajectories, seeds_from
 from etips.learn.propensity import KnownPropensity, PropensityModel
 from etips.learn.selection import Candidate, Selection, choose, judge_candidate
@@ -114,6 +116,10 @@ class EtIPS:
     def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
         """Where no action has enough support, shape (n_decisions,)."""
         return fitted(self).answer(as_trajectories(data, **arrays)).abstained
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the fitted policy; `etips.load` reads it back."""
+        save_policy(fitted(self), folder, overwrite=overwrite)
 
     def _train(self, base: Foundation, report: Report | None) -> Bundle:
         prepared, n_folds = base.prepared, base.prepared.folds.n_networks

@@ -17,9 +17,9 @@ from etips.learn.training import run_batch
 from etips.models.batches import step_tensors
 from etips.models.bundle import Bundle
 
-Kind = Literal["softmax", "least loss", "constant", "imitation"]
+Kind = Literal["softmax", "least loss", "constant", "imitation", "uniform"]
 """How outputs become a policy: their softmax, the action of least predicted loss, one action for
-everybody, or the propensities themselves."""
+everybody, the propensities themselves, or every action alike."""
 
 
 class Answer(NamedTuple):
@@ -42,7 +42,7 @@ class FittedPolicy:
         kind: How outputs become a policy.
         schema: Of the data it was fitted on.
         scaler: Fitted on them.
-        propensity: Networks that imitate the clinicians.
+        propensity: Networks that imitate the clinicians; None for a policy that asks nobody.
         temperature: Divides their logits.
         support: Least propensity of an action that may be recommended.
         networks: The policy's own; None for a constant or an imitation.
@@ -52,24 +52,39 @@ class FittedPolicy:
 
     kind: Kind
     schema: Schema
-    scaler: Scaler
-    propensity: Bundle
-    temperature: float
-    support: float
+    scaler: Scaler | None = None
+    propensity: Bundle | None = None
+    temperature: float = 1.0
+    support: float = 0.0
     networks: Bundle | None = None
     constant: int | None = None
     earlier_actions: bool = False
 
+    def predict_proba(self, data: Trajectories) -> Floats:
+        """Probability of every action, shape (n_decisions, n_actions), in decision order."""
+        return self.answer(data).probabilities
+
+    def predict(self, data: Trajectories) -> Ints:
+        """The recommended action of each decision, shape (n_decisions,)."""
+        return greedy(self.answer(data))
+
+    def abstains(self, data: Trajectories) -> Bools:
+        """Where no action has enough support, shape (n_decisions,)."""
+        return self.answer(data).abstained
+
     def answer(self, data: Trajectories) -> Answer:
         """Answer every decision of `data`, in decision order."""
         self._require_alike(data)
-        device = self.propensity.device
+        if self.propensity is None or self.scaler is None:
+            return self._answer_alike(data.n_decisions)
         steps = step_tensors(
-            self.scaler.transform(data), earlier_actions=self.earlier_actions, device=device
+            self.scaler.transform(data),
+            earlier_actions=self.earlier_actions,
+            device=self.propensity.device,
         )
         order = np.full(data.n_steps, -1)
         order[data.decision_rows - data.lag] = np.arange(data.n_decisions)
-        probabilities = np.empty((data.n_decisions, data.n_actions))
+        probabilities = np.empty((data.n_decisions, self.schema.n_actions))
         abstained = np.empty(data.n_decisions, bool)
         with torch.no_grad():
             for batch in steps.batches(np.arange(steps.n_stays), 1024):
@@ -80,6 +95,15 @@ class FittedPolicy:
                 probabilities[places] = found.cpu().numpy()
                 abstained[places] = none.cpu().numpy()
         return Answer(probabilities, abstained)
+
+    def _answer_alike(self, n: int) -> Answer:
+        """The same answer for everybody: one action, or all alike."""
+        found = np.zeros((n, self.schema.n_actions))
+        if self.constant is None:
+            found[:] = 1 / self.schema.n_actions
+        else:
+            found[:, self.constant] = 1.0
+        return Answer(found, np.zeros(n, bool))
 
     def _decide(self, propensities: Tensor, outputs: Tensor | None) -> tuple[Tensor, Tensor]:
         """Probabilities and abstention at some decisions, from averaged propensities (n, K)."""

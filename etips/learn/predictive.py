@@ -1,6 +1,7 @@
 """Predictive modelling: do what the clinicians would most likely do."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -10,6 +11,7 @@ from etips.data.decisions import Bools, Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.learn.foundation import Training, conclude, lay_foundation
 from etips.learn.policy import fitted, greedy
+from etips.learn.policy_files import save_policy
 from etips.learn.prepare import as_trajectories
 from etips.learn.training import Report
 from etips.models.encoders import GRU, Encoder
@@ -66,3 +68,7 @@ class PredictiveModel:
     def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
         """Where no action has enough support, shape (n_decisions,)."""
         return fitted(self).answer(as_trajectories(data, **arrays)).abstained
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the fitted policy; `etips.load` reads it back."""
+        save_policy(fitted(self), folder, overwrite=overwrite)

@@ -1,6 +1,7 @@
 """Doubly robust learning: minimise the doubly robust risk, starting from the clinicians."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from etips.learn.crossfit import fit_sets
 from etips.learn.foundation import Foundation, Training, conclude, lay_foundation
 from etips.learn.objectives import doubly_robust, forbid, pull
 from etips.learn.policy import fitted, greedy
+from etips.learn.policy_files import save_policy
 from etips.learn.prepare import as_trajectories
 from etips.learn.propensity import PropensityModel
 from etips.learn.training import Report
@@ -83,6 +85,10 @@ class DoublyRobust:
     def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
         """Where no action has enough support, shape (n_decisions,)."""
         return fitted(self).answer(as_trajectories(data, **arrays)).abstained
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the fitted policy; `etips.load` reads it back."""
+        save_policy(fitted(self), folder, overwrite=overwrite)
 
     def _train(self, base: Foundation, report: Report | None) -> Bundle:
         prepared, networks = base.prepared, base.propensity.bundle

@@ -1,0 +1,144 @@
+"""`etips fit`: learn a policy from logged decisions."""
+
+import time
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from etips.cli.columns import (
+    ActionOption,
+    DataArgument,
+    GroupOption,
+    LagOption,
+    LossOption,
+    PropensityOption,
+    StaticOption,
+    StayOption,
+    StepOption,
+    read_data,
+)
+from etips.cli.console import JsonFlag, OverwriteFlag, SeedOption, progress_bar, refusals, show
+from etips.cli.methods import Method, make_learner
+from etips.data import Trajectories
+from etips.errors import FileError
+from etips.learn.policy import FittedPolicy, fitted
+from etips.learn.policy_files import save_policy
+from etips.learn.simple import MostFrequent
+from etips.worlds.bandit import Progress
+
+
+class Device(StrEnum):
+    """Where to train."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
+def fit(
+    data: DataArgument,
+    out: Annotated[Path, typer.Option(help="Run folder to write.")],
+    method: Annotated[Method, typer.Option(help="Learner.")] = Method.ETIPS,
+    stay: StayOption = None,
+    step: StepOption = None,
+    action: ActionOption = None,
+    loss: LossOption = None,
+    static: StaticOption = None,
+    propensity: PropensityOption = None,
+    group: GroupOption = None,
+    lag: LagOption = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="key=value, repeatable: hidden=96, epochs=20, support=0.1."),
+    ] = None,
+    device: Annotated[Device, typer.Option(help="Where to train.")] = Device.AUTO,
+    seed: SeedOption = 0,
+    overwrite: OverwriteFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Learn a policy from logged decisions and write it as a run folder.
+
+    Prints what was learnt; for etips and its kin every candidate translation with its held-out
+    risk, matching factor and effective size.
+    """
+    with refusals("etips fit"):
+        if out.exists() and not overwrite:
+            raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
+        started = time.perf_counter()
+        with progress_bar() as progress:
+            progress("reading", 0.0)
+            stays = read_data(
+                data,
+                stay=stay,
+                step=step,
+                action=action,
+                loss=loss,
+                static=static,
+                propensity=propensity,
+                group=group,
+                lag=lag,
+            )
+            policy, rows = _learn(stays, method, set_ or [], device.value, seed, progress)
+            progress("writing", 1.0)
+            write_run(policy, out, overwrite=overwrite)
+        took = time.perf_counter() - started
+        show(f"{method.value}, fitted in {took:.0f} s, in {out}", rows, as_json=as_json)
+
+
+def write_run(policy: FittedPolicy, out: Path, *, overwrite: bool) -> None:
+    """Write the run folder."""
+    if not out.parent.is_dir():
+        raise FileError(str(out.parent), "must be a folder that exists")
+    out.mkdir(mode=0o700, exist_ok=True)
+    save_policy(policy, out / "policy", overwrite=overwrite)
+
+
+def _learn(
+    stays: Trajectories,
+    method: Method,
+    settings: list[str],
+    device: str,
+    seed: int,
+    progress: Progress,
+) -> tuple[FittedPolicy, list[Mapping[str, object]]]:
+    """The policy, and what to print of it."""
+    if method is Method.RANDOM:
+        policy = FittedPolicy("uniform", stays.schema)
+        return policy, [{"policy": "every action alike"}]
+    if method is Method.MOST_FREQUENT:
+        action = MostFrequent().fit(stays).action_
+        return FittedPolicy("constant", stays.schema, constant=action), [{"action": action}]
+    learner = make_learner(method, settings, device=device, seed=seed)
+    learner.fit(stays, report=lambda at: progress(f"epoch {at['epoch']:.0f}", 0.5))
+    return fitted(learner), _rows(learner)
+
+
+def _rows(learner: object) -> list[Mapping[str, object]]:
+    path = getattr(learner, "path_", ())
+    if path:
+        return [
+            {
+                "candidate": f"translation {c.translation:g}"
+                if c.action is None
+                else f"always action {c.action}",
+                "held-out SNIPS": c.risk,
+                "std error": c.std_error,
+                "matching factor": c.matching_factor,
+                "effective size": round(c.effective_size),
+                "chosen": "<-" if c.chosen else "",
+            }
+            for c in path
+            if c.action is None or c.chosen
+        ]
+    quality = getattr(learner, "quality_", None)
+    return [
+        {
+            "propensity accuracy": getattr(quality, "accuracy", float("nan")),
+            "log-loss": getattr(quality, "log_loss", float("nan")),
+            "calibration error": getattr(quality, "calibration_error", float("nan")),
+            "support": getattr(learner, "support_", 0.0),
+        }
+    ]
