@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         RandomPolicy,
     )
     from etips.learn.loading import load
+    from etips.study.evaluate import evaluate
 
 __version__ = "0.1.0"
 
@@ -41,6 +42,7 @@ __all__ = [
     "Schema",
     "SettingError",
     "Trajectories",
+    "evaluate",
     "folds",
     "from_arrays",
     "load",
@@ -51,6 +53,7 @@ __all__ = [
 ]
 
 _LATER = {
+    "evaluate": "etips.study.evaluate",
     "load": "etips.learn.loading",
     "read_table": "etips.data.tables",
     "write_table": "etips.data.storage",

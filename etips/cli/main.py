@@ -6,6 +6,7 @@ import typer
 
 import etips
 from etips.cli.demo import demo
+from etips.cli.evaluate import evaluate
 from etips.cli.fit import fit
 from etips.cli.recommend import recommend
 from etips.cli.simulate import simulate
@@ -22,6 +23,7 @@ app.command()(demo)
 app.command()(simulate)
 app.command()(fit)
 app.command()(recommend)
+app.command()(evaluate)
 
 
 def _version(wanted: bool) -> None:

@@ -1,6 +1,6 @@
 """What a fitted policy can do: give probabilities, recommend, abstain."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -95,6 +95,10 @@ class FittedPolicy:
                 probabilities[places] = found.cpu().numpy()
                 abstained[places] = none.cpu().numpy()
         return Answer(probabilities, abstained)
+
+    def propensities(self, data: Trajectories) -> Floats:
+        """What the clinicians would do, as fitted with the policy, shape (n_decisions, K)."""
+        return replace(self, kind="imitation", networks=None, constant=None).predict_proba(data)
 
     def _answer_alike(self, n: int) -> Answer:
         """The same answer for everybody: one action, or all alike."""

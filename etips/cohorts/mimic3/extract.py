@@ -39,7 +39,7 @@ class Block:
     """Raw rows of some stays; every frame has icustay_id and times in seconds.
 
     Attributes:
-        chart: t, itemid, number, has_text, ventilated, extubated.
+        chart: t, itemid, number, device, has_text, ventilated, extubated.
         labs: t, itemid, number.
         infusions_mv: start, end, itemid, amount, rate, rateuom, statusdescription.
         infusions_cv: t, itemid, amount, rate, rateuom.
@@ -158,52 +158,43 @@ def chart_query(
         "icustay_id",
         itemid=rows.itemid.cast("int32"),
         t=rows.charttime,
-        number=_number(rows, items, config),
+        number=_number(rows, items),
+        device=_device(rows, items, config).cast("float64"),
         has_text=rows.value.notnull(),
-        ventilated=_ventilated(rows, items),
+        ventilated=_ventilated(rows),
         extubated=(rows.itemid == concepts.EXTUBATION_ITEM)
         & rows.value.isin(concepts.EXTUBATION_TEXTS),
     )
 
 
-def _number(rows: ibis.Table, items: Items, config: CohortConfig) -> ir.Value:
-    """Device code where the text is a device, else the number (section 4.2)."""
-    devices = sorted(code for code, name in items.vitals.items() if name == "Interface")
-    if config.metavision_devices:
-        code = rows.value.lower().cases(*concepts.DEVICE_TEXTS_CLEAN.items(), else_=None)
-        is_device = rows.itemid.isin(devices)
-    else:
-        code = rows.value.cases(*concepts.DEVICE_TEXTS.items(), else_=None)
-        is_device = rows.itemid.isin(sorted(items.vitals))
-    number = ibis.cases((is_device & code.notnull(), code.cast("float64")), else_=rows.valuenum)
+def _number(rows: ibis.Table, items: Items) -> ir.Value:
+    """The charted number, in kg where it is pounds, null where it cannot be tested."""
+    pounds = rows.itemid == concepts.POUND_WEIGHT_ITEM
+    exceptions = [(pounds, rows.valuenum * concepts.KG_PER_POUND)]
     verbal = sorted(code for code, name in items.vitals.items() if name == "GCS_verbal")
     if verbal:
         untestable = rows.itemid.isin(verbal) & rows.value.isin(concepts.UNTESTABLE_VERBAL)
-        number = ibis.cases((untestable, ibis.null("float64")), else_=number)
-    pounds = rows.itemid == concepts.POUND_WEIGHT_ITEM
-    return ibis.cases((pounds, number * concepts.KG_PER_POUND), else_=number)
+        exceptions.append((untestable, ibis.null("float64")))
+    return ibis.cases(*exceptions, else_=rows.valuenum)
 
 
-def _ventilated(rows: ibis.Table, items: Items) -> ir.Value:
-    """Whether a row of a ventilation item says ventilated; null for other items."""
-    texts = [
-        *(
-            (rows.itemid == item, rows.value == text)
-            for item, text in concepts.VENTILATED_IF.items()
-        ),
-        *(
-            (rows.itemid == item, rows.value != text)
-            for item, text in concepts.VENTILATED_UNLESS.items()
-            if item in items.ventilation
-        ),
-    ]
-    return ibis.cases(
-        (rows.value.isnull(), ibis.null("boolean")),
+def _device(rows: ibis.Table, items: Items, config: CohortConfig) -> ir.Value:
+    """Code of the oxygen device that the text names; looked for in every row in the scripts."""
+    if not config.metavision_devices:
+        return rows.value.cases(*concepts.DEVICE_TEXTS.items(), else_=None)
+    code = rows.value.lower().cases(*concepts.DEVICE_TEXTS_CLEAN.items(), else_=None)
+    devices = sorted(item for item, name in items.vitals.items() if name == "Interface")
+    return ibis.cases((rows.itemid.isin(devices), code), else_=None)
+
+
+def _ventilated(rows: ibis.Table) -> ir.Value:
+    """Whether a row says ventilated if its item is one of ventilation: any text, but for a few."""
+    deciding = [
         (rows.itemid == concepts.EXTUBATION_ITEM, False),
-        *texts,
-        (rows.itemid.isin(sorted(items.ventilation)), True),
-        else_=ibis.null("boolean"),
-    )
+        *((rows.itemid == i, rows.value == text) for i, text in concepts.VENTILATED_IF.items()),
+        *((rows.itemid == i, rows.value != text) for i, text in concepts.VENTILATED_UNLESS.items()),
+    ]
+    return ibis.cases(*deciding, else_=True)
 
 
 def lab_query(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.Table:

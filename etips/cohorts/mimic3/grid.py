@@ -76,10 +76,13 @@ def make_grid(block: Block, windows: pl.DataFrame, items: Items, config: CohortC
 
 def long_values(chart: pl.DataFrame, labs: pl.DataFrame, items: Items) -> pl.DataFrame:
     """Stack vitals, labs and ventilation: icustay_id, t, column, source, itemid, number."""
-    vitals = chart.filter("has_text").join(_columns(items.vitals), on="itemid")
+    written = chart.filter("has_text")
+    vitals = written.join(_columns(items.vitals), on="itemid").with_columns(
+        number=pl.coalesce("device", "number")
+    )
     chart_labs = chart.join(_columns(items.chart_labs), on="itemid").drop_nulls("number")
     results = labs.join(_columns(items.labs), on="itemid")
-    ventilation = chart.filter(pl.col("ventilated").is_not_null())
+    ventilation = written.filter(pl.col("itemid").is_in(items.ventilation))
     parts = [
         vitals.with_columns(source=pl.lit(0, pl.Int8)),
         chart_labs.with_columns(source=pl.lit(0, pl.Int8)),

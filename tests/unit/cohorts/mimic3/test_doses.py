@@ -137,6 +137,14 @@ def test_boluses_count_where_they_are_given_and_on_an_edge_twice():
     assert fluids(both, HALF_OPEN)["input_4hourly"].tolist() == [500, 250, 0]
 
 
+def test_what_is_given_as_the_first_step_begins_counts_before_it_and_in_it_if_closed():
+    rows = block(cv=[(30018, 0, 100.0, None, None)], urine=[(FOLEY, 0, 50.0)])
+    assert fluids(rows)["input_total"][0] == 200
+    assert fluids(rows, HALF_OPEN)["input_total"][0] == 100
+    assert urine(rows)["output_total"][0] == 100
+    assert urine(rows, HALF_OPEN)["output_total"][0] == 50
+
+
 def test_the_total_starts_from_everything_before_and_skips_missing_steps():
     before = (30018, -5, 100.0, None, None)
     preadmission = (30054, -9, 1000.0, None, None)

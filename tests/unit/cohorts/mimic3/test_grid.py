@@ -9,10 +9,11 @@ from etips.cohorts.mimic3.config import CLEAN, PAPER
 from etips.cohorts.mimic3.extract import NO_PROCEDURES, Block
 from etips.cohorts.mimic3.grid import make_grid
 
-HEART, OTHER_HEART, POTASSIUM_CHART, POTASSIUM_LAB = 211, 220045, 829, 50971
+HEART, OTHER_HEART = 211, 220045
+POTASSIUM_CHART, POTASSIUM_METAVISION, POTASSIUM_LAB = 829, 227442, 50971
 CHART = {
     "icustay_id": pl.Int64, "itemid": pl.Int32, "t": pl.Int64, "number": pl.Float64,
-    "has_text": pl.Boolean, "ventilated": pl.Boolean, "extubated": pl.Boolean,
+    "device": pl.Float64, "has_text": pl.Boolean, "ventilated": pl.Boolean, "extubated": pl.Boolean,
 }  # fmt: skip
 LABS = {name: CHART[name] for name in ("icustay_id", "itemid", "t", "number")}
 WINDOW = pl.DataFrame({"icustay_id": [1, 2], "opens": [0, 0], "closes": [100, 100]})
@@ -20,7 +21,7 @@ WINDOW = pl.DataFrame({"icustay_id": [1, 2], "opens": [0, 0], "closes": [100, 10
 
 def grid(chart=(), labs=(), config=PAPER, procedures=NO_PROCEDURES):
     """A grid of rows (stay, item, t, number) and, in the chart, ventilated."""
-    rows = [(*row[:4], True, row[4] if len(row) > 4 else None, False) for row in chart]
+    rows = [(*row[:4], None, True, row[4] if len(row) > 4 else None, False) for row in chart]
     block = Block(
         chart=pl.DataFrame(rows, schema=CHART, orient="row"),
         labs=pl.DataFrame(list(labs), schema=LABS, orient="row"),
@@ -47,8 +48,9 @@ def test_of_several_values_the_last_by_item_then_number_wins():
 
 
 def test_laboratory_results_win_over_charted_labs():
-    made = grid([(1, POTASSIUM_CHART, 5, 9.0)], [(1, POTASSIUM_LAB, 5, 4.0)])
-    assert made["Potassium"].tolist() == [4]
+    for item in (POTASSIUM_CHART, POTASSIUM_METAVISION):  # one number below the lab's, one above
+        made = grid([(1, item, 5, 9.0)], [(1, POTASSIUM_LAB, 5, 4.0)])
+        assert made["Potassium"].tolist() == [4]
 
 
 def test_clean_takes_the_median_of_distinct_values():

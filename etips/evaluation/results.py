@@ -1,0 +1,107 @@
+"""Results as data: what was evaluated, each policy's estimates, diagnosis, verdict and truth."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from etips.evaluation.assessment import Assessment
+
+LEAST_PEOPLE = 11
+"""A count from 1 up to one less than this is not shown."""
+
+
+@dataclass(frozen=True)
+class MethodResult:
+    """One policy.
+
+    Args:
+        name: What it is called.
+        assessment: Estimates, gain, diagnosis, verdict.
+        truth: Its true risk, in simulated worlds.
+        notes: Where propensities and predicted losses came from.
+    """
+
+    name: str
+    assessment: Assessment
+    truth: float | None = None
+    notes: Mapping[str, str] | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """A JSON-ready copy: numbers that are not finite become null."""
+        found = self.assessment
+        return {
+            "name": self.name,
+            "estimates": [
+                {
+                    "estimator": e.estimator,
+                    "risk": _finite(e.risk),
+                    "std_error": _finite(e.std_error),
+                    "low": _finite(e.low),
+                    "high": _finite(e.high),
+                }
+                for e in found.estimates
+            ],
+            "gain": {
+                "difference": _finite(found.gain.difference),
+                "std_error": _finite(found.gain.std_error),
+                "low": _finite(found.gain.low),
+                "high": _finite(found.gain.high),
+            },
+            "atenp": {
+                "difference": _finite(found.matched.difference),
+                "n_matched": _count(found.matched.n_matched),
+                "n_unmatched": _count(found.matched.n_unmatched),
+            },
+            "diagnostics": {
+                "matching_factor": _finite(found.diagnostics.matching_factor.risk),
+                "effective_sample_size": _finite(found.diagnostics.effective_sample_size),
+                "n_matched": _count(found.diagnostics.n_matched),
+                "clipped_share": _finite(found.diagnostics.clipped_share),
+                "max_weight": _finite(found.diagnostics.max_weight),
+            },
+            "verdict": found.verdict.label,
+            "reasons": list(found.verdict.reasons),
+            "truth": self.truth,
+            "notes": dict(self.notes or {}),
+        }
+
+
+@dataclass(frozen=True)
+class Results:
+    """An evaluation of one or more policies on the same decisions.
+
+    Args:
+        data: What they were evaluated on: counts and names, no patient.
+        methods: The policies, in the order given.
+        seconds: How long it took.
+    """
+
+    data: Mapping[str, object]
+    methods: tuple[MethodResult, ...]
+    seconds: float
+
+    def to_json(self) -> dict[str, object]:
+        """The contract's results.json."""
+        return {
+            "data": dict(self.data),
+            "methods": [method.to_json() for method in self.methods],
+            "seconds": self.seconds,
+        }
+
+    def __repr__(self) -> str:
+        lines = [f"Results on {self.data.get('n_decisions', '?')} decisions"]
+        for method in self.methods:
+            head, verdict = method.assessment.estimates[0], method.assessment.verdict
+            lines.append(
+                f"  {method.name}: {head.estimator} {head.risk:.4f} "
+                f"[{head.low:.4f}, {head.high:.4f}], {verdict.label}"
+            )
+        return "\n".join(lines)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _count(value: int) -> int | None:
+    return None if 0 < value < LEAST_PEOPLE else int(value)
