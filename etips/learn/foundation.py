@@ -9,19 +9,18 @@ from etips.data.decisions import Bools, Floats
 from etips.data.scale import Scaler
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
-from etips.evaluation.contrast import difference
-from etips.evaluation.risk import snips
 from etips.learn.crossfit import fit_sets, out_of_fold
 from etips.learn.objectives import bernoulli, squared
 from etips.learn.policy import FittedPolicy, Kind
 from etips.learn.prepare import Prepared, choose_device, prepare, seeds_from
 from etips.learn.propensity import (
     FittedPropensity,
+    KnownPropensity,
     PropensityModel,
     fit_propensity,
     logged_log_propensity,
 )
-from etips.learn.selection import judge_candidate
+from etips.learn.support import choose_support
 from etips.learn.training import Report, Settings
 from etips.models.bundle import Bundle
 from etips.models.encoders import GRU, LSTM, Encoder, ModuleEncoder
@@ -29,9 +28,7 @@ from etips.models.network import Network
 
 PURPOSE = 2  # of the random numbers drawn for outcome networks
 
-SUPPORT = {0: 0.05, 1: 0.1}
-"""Least propensity of an action that may be recommended, by lag. With lag 1 what the clinicians saw
-at the decision itself is hidden, so rare actions were rare for reasons nobody wrote down."""
+MOST_SEEDS = 2**32
 
 PROPENSITY = Settings(epochs=25, patience=5, dropout=0.1)
 OUTCOME = Settings(epochs=20, learning_rate=1e-3, patience=4, dropout=0.1)
@@ -116,6 +113,12 @@ def as_encoder(encoder: Encoder | nn.Module | type[nn.Module]) -> Encoder:
     raise SettingError("encoder", "must be GRU(...), LSTM(...) or a causal torch module")
 
 
+def check_pull(kl: float) -> None:
+    """Refuse a pull that would push away, or be no number."""
+    if not 0 <= kl < np.inf:
+        raise SettingError("kl", "must be finite and not negative")
+
+
 def lay_foundation(
     data: Trajectories,
     *,
@@ -146,6 +149,10 @@ def lay_foundation(
         raise SettingError("clip", "must be in (0, 1]")
     if support is not None and not 0 <= support < 1:
         raise SettingError("support", "must be in [0, 1)")
+    if not 0 <= seed < MOST_SEEDS:
+        raise SettingError("seed", f"must be in 0..{MOST_SEEDS - 1}")
+    if isinstance(model, KnownPropensity):
+        model.fit(data)  # refuses before anything is trained
     training, shape = training.with_seed(seed), as_encoder(encoder)
     prepared = prepare(
         data,
@@ -166,12 +173,12 @@ def lay_foundation(
     log_chance = logged_log_propensity(prepared, propensity, model)
     chance = np.maximum(np.exp(log_chance), clip)
     networks = expected = None
-    if outcome or support is None:
+    if outcome:
         networks, expected = fit_outcome(
             prepared, shape, training.outcome, seed=seed, report=report
         )
     if support is None:
-        support = _choose_support(prepared, propensity, expected, chance)
+        support = choose_support(prepared, propensity, chance, training.policy, report=report)
     return Foundation(
         prepared=prepared,
         propensity=propensity,
@@ -195,24 +202,26 @@ def fit_outcome(
 ) -> tuple[Bundle, Floats]:
     """Networks that predict the loss of every action, and their out-of-fold predictions.
 
-    A loss within [0, 1] is predicted as a probability, any other as a number.
+    A loss within [0, 1] is predicted as a probability, any other as an amount: networks learn it in
+    standard deviations from its mean, so that they need not walk far.
     """
-    steps, data = prepared.steps, prepared.data
+    steps, data, share = prepared.steps, prepared.data, is_share(prepared.data)
+    centre, unit = (0.0, 1.0) if share else _spread(data)
     network = Network(
         encoder, steps.n_features, data.static.shape[1], data.n_actions, additive=additive
     )
-    formula = bernoulli if is_share(data) else squared
+    formula = bernoulli if share else squared
+    loss = (prepared.loss - centre) / unit
     bundle = fit_sets(
         prepared,
         network,
-        lambda outputs, seen: formula(outputs, prepared.action[seen], prepared.loss[seen]),
+        lambda outputs, seen: formula(outputs, prepared.action[seen], loss[seen]),
         settings=settings,
         seeds=list(seeds_from(seed, PURPOSE, prepared.folds.n_networks)),
         report=report,
     )
-    share = is_share(data)
     found = out_of_fold(bundle, prepared, lambda o, _: o.sigmoid() if share else o)[0]
-    return bundle, found.double().cpu().numpy()
+    return bundle, centre + unit * found.double().cpu().numpy()
 
 
 def is_share(data: Trajectories) -> bool:
@@ -221,28 +230,10 @@ def is_share(data: Trajectories) -> bool:
     return bool(((loss >= 0) & (loss <= 1)).all())
 
 
-def _choose_support(
-    prepared: Prepared, propensity: FittedPropensity, expected: Floats | None, chance: Floats
-) -> float:
-    """The usual floor, unless the log itself shows that it costs more than it protects.
-
-    Judged by the rule "least predicted loss" with and without the floor, on stays that its networks
-    did not learn from. The floor goes only if the rule without it rests on sound weights and is
-    better by more than two standard errors.
-    """
-    data = prepared.data
-    usual = SUPPORT[data.lag]
-    assert expected is not None
-    likely = np.exp(propensity.log_probabilities)
-    held = np.where(likely >= usual, expected, np.inf).argmin(axis=1) == data.logged_action
-    free = expected.argmin(axis=1) == data.logged_action
-    stay, loss = data.decisions().stay, data.logged_loss
-    sound = judge_candidate(free * 1.0, chance, loss, stay, np.nan, None).sound
-    enough = (free / chance).sum() ** 2 / ((free / chance) ** 2).sum() >= 0.1 * len(loss)
-    if not (sound and enough) or not held.any():
-        return usual
-    gap = difference(snips(loss, free / chance, stay), snips(loss, held / chance, stay))
-    return 0.0 if gap.high < 0 else usual
+def _spread(data: Trajectories) -> tuple[float, float]:
+    """Mean and standard deviation of the logged losses; 1 for the latter where they are equal."""
+    loss = data.logged_loss
+    return float(loss.mean()), float(loss.std()) or 1.0
 
 
 def conclude(

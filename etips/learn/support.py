@@ -1,0 +1,93 @@
+"""Which actions have support: a floor on the propensity, lifted where the log shows its cost."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from etips.data.decisions import Floats
+from etips.evaluation.contrast import difference
+from etips.evaluation.risk import snips
+from etips.learn.crossfit import fit_sets, out_of_fold
+from etips.learn.objectives import forbid, translated_ips
+from etips.learn.prepare import Prepared
+from etips.learn.propensity import FittedPropensity
+from etips.learn.selection import judge_candidate
+from etips.learn.training import Report, Settings
+
+SUPPORT = {0: 0.05, 1: 0.1}
+"""Least propensity of an action that may be recommended, by lag. With lag 1 what the clinicians saw
+at the decision itself is hidden, so rare actions were rare for reasons nobody wrote down."""
+
+LEAST_SHARE = 0.1
+"""Effective share of the decisions that a pilot without a floor must rest on to be believed."""
+
+
+def choose_support(
+    prepared: Prepared,
+    propensity: FittedPropensity,
+    chance: Floats,
+    settings: Settings,
+    *,
+    report: Report | None = None,
+) -> float:
+    """The usual floor, unless the log itself shows that it costs more than it protects.
+
+    Two pilot policies are trained, with and without the floor, at one translation (the mean loss)
+    and judged on stays they did not learn from. The floor goes only if the pilot without it rests
+    on sound weights and is better beyond chance.
+
+    Args:
+        prepared: The stays.
+        propensity: Fitted on them.
+        chance: Clipped propensity of the logged actions, shape (n_decisions,).
+        settings: Of the pilots.
+        report: Told after every epoch.
+    """
+    data = prepared.data
+    usual = SUPPORT[data.lag]
+    likely = np.exp(propensity.log_probabilities)
+    if not (likely < usual).any():
+        return usual
+    held, free = _pilots(prepared, propensity, chance, settings, likely >= usual, report)
+    stay, loss = data.decisions().stay, data.logged_loss
+    candidate = judge_candidate(free, chance, loss, stay, np.nan, None)
+    if not candidate.sound or candidate.effective_size < LEAST_SHARE * len(loss) or not held.any():
+        return usual
+    gap = difference(snips(loss, free / chance, stay), snips(loss, held / chance, stay))
+    return 0.0 if gap.high < 0 else usual
+
+
+def _pilots(
+    prepared: Prepared,
+    propensity: FittedPropensity,
+    chance: Floats,
+    settings: Settings,
+    above: np.ndarray[tuple[int, int], np.dtype[np.bool_]],
+    report: Report | None,
+) -> tuple[Floats, Floats]:
+    """Probability of the logged action by the pilot with the floor and the one without."""
+    n_folds = prepared.folds.n_networks
+    start = propensity.bundle.select(list(range(n_folds)) * 2)
+    allowed = prepared.by_row(above)
+    log_chance = prepared.by_row(np.log(chance).astype(np.float32))
+    shift = torch.tensor([[float(prepared.data.logged_loss.mean())]], device=allowed.device)
+
+    def floored(outputs: Tensor, seen: Tensor) -> Tensor:
+        half = len(outputs) // 2  # the first set keeps to the floor
+        return torch.cat([forbid(outputs[:half], allowed[seen]), outputs[half:]])
+
+    def objective(outputs: Tensor, seen: Tensor) -> Tensor:
+        action, loss = prepared.action[seen], prepared.loss[seen]
+        return translated_ips(floored(outputs, seen), action, loss, log_chance[seen], shift)
+
+    def chosen(outputs: Tensor, seen: Tensor) -> Tensor:
+        policy = floored(outputs, seen).double().softmax(-1)
+        return policy.gather(-1, prepared.action[seen][None, :, None].expand(len(policy), -1, 1))[
+            ..., 0
+        ]
+
+    bundle = fit_sets(
+        prepared, start.network, objective, settings=settings, start=start, report=report
+    )
+    found = out_of_fold(bundle, prepared, chosen).cpu().numpy()
+    return found[0], found[1]
