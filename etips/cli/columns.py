@@ -51,8 +51,12 @@ def read_data(
         propensity: See there.
         group: See there.
         lag: See there; a folder knows its own.
-        like: Schema of the data a policy was fitted on: fills what was left out.
+        like: Schema of the data a policy was fitted on: fills what was left out, `lag` too.
     """
+    names = [name.strip() for name in static.split(",")] if static else []
+    if like is not None:
+        _require_like(names, lag, like)
+        lag = like.lag
     if data.is_dir():
         named = (stay, step, action, loss, static, propensity, group)
         if any(value is not None for value in named):
@@ -73,5 +77,14 @@ def read_data(
     )
     if like is not None:
         return read(like=like)
-    names = [name.strip() for name in static.split(",")] if static else []
     return read(static=names, lag=1 if lag is None else lag)
+
+
+def _require_like(static: list[str], lag: int | None, like: Schema) -> None:
+    """Refuse what contradicts the data a policy was fitted on; it cannot read them otherwise."""
+    rule = "must be as in the data the policy was fitted on"
+    known = {name for column in like.static for name in (column, column.partition("=")[0])}
+    if not set(static) <= known:
+        raise SettingError("--static", rule, fix="Leave it out.")
+    if lag is not None and lag != like.lag:
+        raise SettingError("--lag", rule, fix="Leave it out.")

@@ -1,6 +1,7 @@
 """What every command shares: refusals as one line, progress bars, tables and JSON."""
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -58,7 +59,8 @@ def progress_bar() -> Iterator[Callable[[str, float], None]]:
 def show(title: str, rows: Sequence[Mapping[str, object]], *, as_json: bool) -> None:
     """Print rows of the same columns as a table, or as JSON."""
     if as_json:
-        typer.echo(json.dumps(list(rows), indent=1))
+        plain = [{name: _plain(value) for name, value in row.items()} for row in rows]
+        typer.echo(json.dumps(plain, indent=1, allow_nan=False))
         return
     console = Console()
     console.print(title, highlight=False)
@@ -68,6 +70,11 @@ def show(title: str, rows: Sequence[Mapping[str, object]], *, as_json: bool) -> 
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
     console.print(table)
+
+
+def _plain(value: object) -> object:
+    """JSON has neither NaN nor infinity; null says that there is no number."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _cell(value: object) -> str:

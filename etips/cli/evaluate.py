@@ -8,8 +8,10 @@ import typer
 from etips.cli.columns import (
     ActionOption,
     GroupOption,
+    LagOption,
     LossOption,
     PropensityOption,
+    StaticOption,
     StayOption,
     StepOption,
     read_data,
@@ -31,7 +33,9 @@ def evaluate(
     step: StepOption = None,
     action: ActionOption = None,
     loss: LossOption = None,
+    static: StaticOption = None,
     propensity: PropensityOption = None,
+    lag: LagOption = None,
     cluster: GroupOption = None,
     estimators: Annotated[
         str | None,
@@ -59,7 +63,9 @@ def evaluate(
                 step=step,
                 action=action,
                 loss=loss,
+                static=static,
                 propensity=propensity,
+                lag=lag,
                 group=cluster,
                 like=next(iter(policies.values())).schema,
             )

@@ -23,9 +23,9 @@ from etips.cli.columns import (
 from etips.cli.console import JsonFlag, OverwriteFlag, SeedOption, progress_bar, refusals, show
 from etips.cli.methods import Method, make_learner
 from etips.data import Trajectories
-from etips.errors import FileError
+from etips.errors import FileError, SettingError
 from etips.learn.policy import FittedPolicy, fitted
-from etips.learn.policy_files import save_policy
+from etips.learn.policy_files import MANIFEST, save_policy
 from etips.learn.simple import MostFrequent
 from etips.worlds.bandit import Progress
 
@@ -65,8 +65,7 @@ def fit(
     risk, matching factor and effective size.
     """
     with refusals("etips fit"):
-        if out.exists() and not overwrite:
-            raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
+        require_room(out, overwrite=overwrite)
         started = time.perf_counter()
         with progress_bar() as progress:
             progress("reading", 0.0)
@@ -88,12 +87,29 @@ def fit(
         show(f"{method.value}, fitted in {took:.0f} s, in {out}", rows, as_json=as_json)
 
 
-def write_run(policy: FittedPolicy, out: Path, *, overwrite: bool) -> None:
-    """Write the run folder."""
+def require_room(out: Path, *, overwrite: bool) -> None:
+    """Refuse before the work is done what could not be written after it."""
     if not out.parent.is_dir():
         raise FileError(str(out.parent), "must be a folder that exists")
+    if not (out.exists() or out.is_symlink()):
+        return
+    if not overwrite:
+        raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
+    if not (out / "policy" / MANIFEST).is_file():
+        raise FileError(str(out), "is not a run folder, so it stays", fix="Choose another.")
+
+
+def write_run(policy: FittedPolicy, out: Path, *, overwrite: bool) -> None:
+    """Write the run folder; one that could not be filled is taken away again."""
+    require_room(out, overwrite=overwrite)
+    made = not out.exists()
     out.mkdir(mode=0o700, exist_ok=True)
-    save_policy(policy, out / "policy", overwrite=overwrite)
+    try:
+        save_policy(policy, out / "policy", overwrite=overwrite)
+    except BaseException:
+        if made:
+            out.rmdir()
+        raise
 
 
 def _learn(
@@ -105,6 +121,8 @@ def _learn(
     progress: Progress,
 ) -> tuple[FittedPolicy, list[Mapping[str, object]]]:
     """The policy, and what to print of it."""
+    if settings and method in (Method.RANDOM, Method.MOST_FREQUENT):
+        raise SettingError("--set", f"does not apply: {method.value} has no settings")
     if method is Method.RANDOM:
         policy = FittedPolicy("uniform", stays.schema)
         return policy, [{"policy": "every action alike"}]

@@ -1,29 +1,49 @@
 """The `etips` command."""
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 import etips
-from etips.cli.demo import demo
-from etips.cli.evaluate import evaluate
-from etips.cli.fit import fit
-from etips.cli.recommend import recommend
-from etips.cli.simulate import simulate
+
+COMMANDS = {
+    "demo": "demo",
+    "cohort": "cohort",
+    "validate": "cohort",
+    "simulate": "simulate",
+    "fit": "fit",
+    "recommend": "recommend",
+    "evaluate": "evaluate",
+}
+"""Module of each command, in the order of the help page."""
+
+
+class _Group(TyperGroup):
+    """Imports a command when it is called: some bring torch, some a query engine."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002  # typer's own click
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"etips.cli.{COMMANDS[cmd_name]}")
+        own = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+        own.command(cmd_name)(getattr(module, cmd_name))
+        return get_command(own)
+
 
 # Rich tracebacks print local variables, and a local variable may be a patient.
 app = typer.Typer(
     name="etips",
-    help="Learn, evaluate and explain treatment policies from logged decisions.",
+    cls=_Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
-app.command()(simulate)
-app.command()(fit)
-app.command()(recommend)
-app.command()(evaluate)
 
 
 def _version(wanted: bool) -> None:

@@ -17,6 +17,7 @@ from etips.learn import (
     PredictiveModel,
     Training,
 )
+from etips.learn.foundation import STAGES
 from etips.learn.training import Report, Settings
 from etips.models.encoders import GRU, LSTM
 
@@ -108,8 +109,8 @@ def _encoder(given: dict[str, str]) -> GRU | LSTM:
 def _stages(training: Training, given: dict[str, str]) -> Training:
     for key in list(given):
         stage, dot, name = key.rpartition(".")
-        stages = (stage,) if dot else ("propensity", "outcome", "policy")
-        if name not in _STAGE_KEYS or any(not hasattr(training, s) for s in stages):
+        stages = (stage,) if dot else STAGES
+        if name not in _STAGE_KEYS or not set(stages) <= set(STAGES):
             continue
         kind = type(getattr(Settings(), name))
         value = _read(key, kind, given.pop(key))

@@ -11,7 +11,11 @@ import typer
 from etips.cli.columns import (
     ActionOption,
     DataArgument,
+    GroupOption,
+    LagOption,
     LossOption,
+    PropensityOption,
+    StaticOption,
     StayOption,
     StepOption,
     read_data,
@@ -34,6 +38,10 @@ def recommend(
     step: StepOption = None,
     action: ActionOption = None,
     loss: LossOption = None,
+    static: StaticOption = None,
+    propensity: PropensityOption = None,
+    group: GroupOption = None,
+    lag: LagOption = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Write what the policy recommends, one row a decision, in decision order.
@@ -48,7 +56,16 @@ def recommend(
         with progress_bar() as progress:
             progress("reading", 0.1)
             stays = read_data(
-                data, stay=stay, step=step, action=action, loss=loss, like=policy.schema
+                data,
+                stay=stay,
+                step=step,
+                action=action,
+                loss=loss,
+                static=static,
+                propensity=propensity,
+                group=group,
+                lag=lag,
+                like=policy.schema,
             )
             progress("asking the policy", 0.4)
             answer = policy.answer(stays)

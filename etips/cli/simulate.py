@@ -11,6 +11,7 @@ from etips.data import Trajectories
 from etips.errors import FileError, SettingError
 from etips.worlds import clinic, icu_sepsis
 from etips.worlds.bandit import Logging, Progress
+from etips.worlds.mimic3_tables import write_simulated
 
 
 class World(StrEnum):
@@ -20,6 +21,7 @@ class World(StrEnum):
     ROWS = "digits-rows"
     ICU_SEPSIS = "icu-sepsis"
     CLINIC = "clinic"
+    MIMIC3 = "mimic3"
 
 
 class LoggingMode(StrEnum):
@@ -52,11 +54,16 @@ def simulate(
     """Write a simulated data set with its true propensities and true expected losses.
 
     digits-zeros and digits-rows are the paper's two MNIST tasks; icu-sepsis simulates stays of a
-    published sepsis model under its clinicians; clinic is a small tunable world.
+    published sepsis model under its clinicians; clinic is a small tunable world; mimic3 writes raw
+    tables of the MIMIC-III shape for `etips cohort`.
     """
     with refusals("etips simulate"):
         if out.exists() and not overwrite:
             raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
+        if world is World.MIMIC3:
+            write_simulated(out, n_stays=stays or 200, seed=seed)
+            typer.echo(f"raw tables of the MIMIC-III shape in {out}")
+            return
         with progress_bar() as progress:
             data = _make(world, stays, lag, logging.value, seed, progress)
             progress("writing", 1.0)

@@ -7,6 +7,7 @@ number, which another process may carry by then, and removed, which two can do a
 removing the lock that the first has just taken.
 """
 
+import contextlib
 import fcntl
 import os
 import socket
@@ -93,5 +94,6 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 def _sign(descriptor: int) -> None:
     """Note who holds the folder, for whoever looks; nothing here reads it."""
-    os.ftruncate(descriptor, 0)
-    os.write(descriptor, canonical({"host": socket.gethostname(), "process": os.getpid()}))
+    with contextlib.suppress(OSError):  # on a full disk the folder is held all the same
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, canonical({"host": socket.gethostname(), "process": os.getpid()}))

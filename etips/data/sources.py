@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from etips.errors import DataError, FileError
+from etips.errors import DataError, EtipsError, FileError
 
 CSV_NULLS = ["", "NA", "N/A", "#N/A", "<NA>", "null", "NULL", "None"]
 """Cells of a CSV that mean "missing"; the text NaN is a number that is not one."""
@@ -145,52 +144,40 @@ def _pandas_to_arrow(frame: Any) -> pa.Table:  # noqa: ANN401  # a foreign objec
 
 
 def _read_csv(path: Path) -> pa.Table:
-    with contextlib.suppress(*_UNREADABLE):
-        return _parse_csv(path)
-    # Types are guessed from the first block; 1 in it and 1.5 further down is no fault.
-    return _read_csv_as_text(path)
-
-
-def _parse_csv(path: Path) -> pa.Table:
-    with _open(path) as file:
+    with contextlib.suppress(*_UNREADABLE), _open(path) as file:
         return pa_csv.read_csv(
             file,
             read_options=pa_csv.ReadOptions(block_size=_BLOCK),
             convert_options=pa_csv.ConvertOptions(null_values=CSV_NULLS, strings_can_be_null=True),
         )
+    raise _complaint(path)
 
 
 def _open(path: Path) -> Any:  # noqa: ANN401  # pyarrow's NativeFile
     return pa.input_stream(str(path), compression="gzip" if path.suffix.lower() == ".gz" else None)
 
 
-def _read_csv_as_text(path: Path) -> pa.Table:
-    """Read every cell as text, then give each column the narrowest type all of it fits."""
+def _complaint(path: Path) -> EtipsError:
+    """Why the reader stumbles over a CSV: rows with too few or too many fields, or all of it."""
     ragged: list[int] = []
 
     def note(row: Any) -> str:  # noqa: ANN401  # pyarrow's InvalidRow
         ragged.append(row.number - 2)  # the reader counts from 1 and counts the header
         return "skip"
 
+    unreadable = FileError(str(path), "cannot be read as CSV", fix="Is it whole, and UTF-8?")
     try:
         _require_utf8(path)  # first, since `note` is handed the text of a row
-        types = dict.fromkeys(_header(path), pa.string())
         with _open(path) as file:
-            table = pa_csv.read_csv(
+            sound = pa_csv.read_csv(
                 file,
                 read_options=pa_csv.ReadOptions(block_size=_BLOCK, use_threads=False),
                 parse_options=pa_csv.ParseOptions(invalid_row_handler=note),
-                convert_options=pa_csv.ConvertOptions(
-                    null_values=CSV_NULLS, strings_can_be_null=True, column_types=types
-                ),
             )
     except _UNREADABLE:
-        raise FileError(str(path), "cannot be read as CSV", fix="Is it whole, and UTF-8?") from None
-    if ragged:
-        total = table.num_rows + len(ragged)
-        rule = "every row must have as many fields as the header"
-        raise DataError(path.name, rule, rows=ragged, total=total)
-    return pa.Table.from_arrays([narrow(column) for column in table.columns], table.column_names)
+        return unreadable
+    rule, total = "every row must have as many fields as the header", sound.num_rows + len(ragged)
+    return DataError(path.name, rule, rows=ragged, total=total) if ragged else unreadable
 
 
 def _require_utf8(path: Path) -> None:
@@ -199,20 +186,3 @@ def _require_utf8(path: Path) -> None:
         while block := file.read(_BLOCK):
             decoder.decode(block)
     decoder.decode(b"", final=True)
-
-
-def _header(path: Path) -> list[str]:
-    """Column names of a CSV that trips the reader further down."""
-    options = pa_csv.ParseOptions(invalid_row_handler=lambda _: "skip")
-    with _open(path) as file, pa_csv.open_csv(file, parse_options=options) as reader:
-        return list(reader.schema.names)
-
-
-def narrow(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column as whole numbers, numbers, booleans or times if all its text reads so."""
-    for wanted in (pa.int64(), pa.float64(), pa.bool_(), pa.timestamp("us")):
-        try:
-            return pc.cast(column, wanted)
-        except pa.ArrowInvalid:
-            continue
-    return column

@@ -5,7 +5,7 @@ checksums. A coded sequence adds `codebook.parquet`, simulated data `truth.parqu
 """
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,8 +29,21 @@ _ROWS = 131_072  # rows written together
 _PER_STEP = ("action", "loss", "propensity", "eligible")
 
 
-def save_trajectories(data: Trajectories, folder: Path, *, overwrite: bool = False) -> None:
-    """Write a Trajectories folder; it appears whole or not at all."""
+def save_trajectories(
+    data: Trajectories,
+    folder: Path,
+    *,
+    overwrite: bool = False,
+    beside: Mapping[str, Content] | None = None,
+) -> None:
+    """Write a Trajectories folder; it appears whole or not at all.
+
+    Args:
+        data: What to write.
+        folder: Where.
+        overwrite: Replace an earlier one.
+        beside: Further files by name, sealed with the rest: what a cohort says about itself, say.
+    """
     _require_distinct(data, folder)
     files: dict[str, Content] = {
         "steps.parquet": _parquet(_steps(data)),
@@ -50,6 +63,7 @@ def save_trajectories(data: Trajectories, folder: Path, *, overwrite: bool = Fal
         used, _ = _used(data.truth)
         both = np.concatenate([data.truth.expected_loss[used], data.truth.logging[used]], axis=1)
         files["truth.parquet"] = _parquet(iter([_matrix(both, _truth_names(data.n_actions))]))
+    files |= beside or {}
     write_artifact(folder, files, manifest, manifest_name=MANIFEST, overwrite=overwrite)
 
 

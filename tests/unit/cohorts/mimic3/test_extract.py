@@ -56,8 +56,8 @@ def test_device_texts_count_exactly_in_the_scripts_and_whatever_their_case_in_cl
 
 def test_text_decides_on_ventilation_and_extubation(tmp_path):
     found = charted(
-        tmp_path, PAPER, (640, "Extubated", ""), (720, "Other/Remarks", ""), (467, "Ventilator", ""),
-        (449, "7", "7"),
+        tmp_path, PAPER, (640, "Extubated", ""), (720, "Other/Remarks", ""),
+        (467, "Ventilator", ""), (449, "7", "7"),
     )  # fmt: skip
     assert [found[i]["ventilated"] for i in (640, 720, 467, 449)] == [False, False, True, True]
     assert [found[i]["extubated"] for i in (640, 720, 467, 449)] == [True, False, False, False]
@@ -115,7 +115,8 @@ DRUGS = [
     ("CefTRIAXone", "IV", "MAIN", True), ("Meropenem", "IV", "MAIN", True),
     ("Ciprofloxacin", "PO", "MAIN", True), ("Sulfameth/Trimethoprim", "PO", "MAIN", True),
     ("Penicillamine", "PO", "MAIN", False), ("Mitomycin", "IV", "MAIN", False),
-    ("Erythromycin 0.5% Ophth Oint", "OU", "MAIN", False), ("Ciprofloxacin", "BOTH EARS", "MAIN", False),
+    ("Erythromycin 0.5% Ophth Oint", "OU", "MAIN", False),
+    ("Ciprofloxacin", "BOTH EARS", "MAIN", False),
     ("Vancomycin", "IV", "BASE", False), ("Heparin", "SC", "MAIN", False),
     ("Neomycin Irrigation", "IR", "MAIN", False), ("Clindamycin Gel", "TP", "MAIN", False),
 ]  # fmt: skip

@@ -1,0 +1,95 @@
+"""`etips cohort` and `etips validate`: the Sepsis-3 cohort, and whether it is the paper's."""
+
+import contextlib
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, show
+from etips.cohorts.mimic3 import Cohort, Engine, build_cohort, open_source, profile
+from etips.cohorts.mimic3.trajectories import to_trajectories
+from etips.cohorts.validate import Evidence
+from etips.cohorts.validate import validate as compare
+from etips.data.storage import save_trajectories
+from etips.errors import FileError
+
+LEAST_PEOPLE = 11  # a smaller count is not printed
+
+
+class Profile(StrEnum):
+    """The paper's rules with their oddities, or corrected."""
+
+    PAPER = "paper"
+    CLEAN = "clean"
+
+
+def cohort(
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="Folder of CSV, CSV.gz or Parquet tables, .duckdb file, postgresql:// or spark:."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Cohort folder to write.")],
+    profile_: Annotated[Profile, typer.Option("--profile", help="Which rules.")] = Profile.PAPER,
+    engine: Annotated[Engine, typer.Option(help="What runs the queries.")] = Engine.DUCKDB,
+    memory: Annotated[str, typer.Option(help="Memory the query engine may use.")] = "2GB",
+    overwrite: OverwriteFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Build the Sepsis-3 cohort of the paper from raw MIMIC-III tables.
+
+    The folder is a Trajectories folder for `etips fit`, with the 59-column table, onsets, the
+    funnel and the dose classes beside it.
+    """
+    with refusals("etips cohort"):
+        if out.exists() and not overwrite:
+            raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
+        with progress_bar() as progress:
+            progress("building the cohort", 0.2)
+            with contextlib.closing(
+                open_source(source, engine=engine, memory_limit=memory)
+            ) as opened:
+                built = build_cohort(opened, profile(profile_.value))
+            progress("writing", 0.9)
+            save_trajectories(
+                to_trajectories(built), out, overwrite=overwrite, beside=built.files()
+            )
+        show(f"cohort in {out}", funnel_rows(built), as_json=as_json)
+
+
+def validate(
+    folder: Annotated[Path, typer.Argument(help="Folder that `etips cohort` wrote.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare a cohort with the paper's figures: target, found, pass or fail."""
+    with refusals("etips validate"):
+        rows: list[dict[str, object]] = [
+            {
+                "quantity": check.quantity,
+                "target": f"{check.target:g}",
+                "found": "-" if check.found is None else f"{check.found:.5g}",
+                "outcome": check.outcome.value,
+            }
+            for check in compare(Evidence.read(folder))
+        ]
+        show(f"{folder} against the paper", rows, as_json=as_json)
+
+
+def funnel_rows(built: Cohort) -> list[dict[str, object]]:
+    """The funnel as rows; a count of fewer than eleven people is not shown."""
+    rows: list[dict[str, object]] = [
+        {"step": stage.name, "count": _shown(stage.n_stays)} for stage in built.funnel.stages
+    ]
+    rows.append({"step": "rows (stay and four-hour block)", "count": built.funnel.n_rows})
+    rows += [
+        {"step": f"decisions, reading {name}", "count": count}
+        for name, count in built.funnel.n_samples.items()
+    ]
+    return rows
+
+
+def _shown(count: int) -> object:
+    return f"under {LEAST_PEOPLE}" if 0 < count < LEAST_PEOPLE else count
