@@ -50,6 +50,7 @@ test-statistical: $(READY)
 
 bench: $(READY)
 	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/evaluate.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
