@@ -90,6 +90,11 @@ def _print(results: Results, *, as_json: bool) -> None:
         typer.echo(f"{method.name}: against the clinicians {limits}")
         for reason in method.assessment.verdict.reasons:
             typer.echo(f"  {reason}")
+        if method.sensitivity is not None and gain.difference < 0:
+            gamma = method.sensitivity.gamma_point
+            typer.echo(
+                f"  Hidden confounding with an odds ratio of {gamma:.2f} could undo the gain."
+            )
 
 
 def _row(method: MethodResult) -> dict[str, object]:

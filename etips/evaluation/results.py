@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from etips.evaluation.assessment import Assessment
+from etips.evaluation.sensitivity import Sensitivity
 
 LEAST_PEOPLE = 11
 """A count from 1 up to one less than this is not shown."""
@@ -18,12 +19,14 @@ class MethodResult:
         name: What it is called.
         assessment: Estimates, gain, diagnosis, verdict.
         truth: Its true risk, in simulated worlds.
+        sensitivity: What hidden confounding could do to its risk and its gain.
         notes: Where propensities and predicted losses came from.
     """
 
     name: str
     assessment: Assessment
     truth: float | None = None
+    sensitivity: Sensitivity | None = None
     notes: Mapping[str, str] | None = None
 
     def to_json(self) -> dict[str, object]:
@@ -62,6 +65,7 @@ class MethodResult:
             "verdict": found.verdict.label,
             "reasons": list(found.verdict.reasons),
             "truth": self.truth,
+            "sensitivity": _bounds(self.sensitivity),
             "notes": dict(self.notes or {}),
         }
 
@@ -97,6 +101,19 @@ class Results:
                 f"[{head.low:.4f}, {head.high:.4f}], {verdict.label}"
             )
         return "\n".join(lines)
+
+
+def _bounds(found: Sensitivity | None) -> dict[str, object] | None:
+    if found is None:
+        return None
+    return {
+        "gamma_point": _finite(found.gamma_point),
+        "gamma_interval": _finite(found.gamma_interval),
+        "bounds": [
+            {"gamma": b.gamma, "low": _finite(b.risk_least.low), "high": _finite(b.risk_most.high)}
+            for b in found.bounds
+        ],
+    }
 
 
 def _finite(value: float) -> float | None:

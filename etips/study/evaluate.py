@@ -9,12 +9,15 @@ import numpy as np
 from torch import nn
 
 from etips.data.decisions import Floats
+from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
 from etips.evaluation.assessment import assess
 from etips.evaluation.intervals import DEFAULT, Interval
-from etips.evaluation.log import Log
+from etips.evaluation.log import Log, view
 from etips.evaluation.results import MethodResult, Results
+from etips.evaluation.sensitivity import bound_risk
 from etips.learn.foundation import Training, as_encoder, fit_outcome
+from etips.learn.outcome import SklearnOutcome
 from etips.learn.policy import FittedPolicy
 from etips.learn.prepare import Prepared, choose_device, prepare
 from etips.learn.propensity import fit_propensity
@@ -35,14 +38,15 @@ class Models:
     Args:
         encoder: Of the networks fitted here.
         training: Of them; the folds are stays of the evaluated data.
-        outcome: Fit predicted losses, for the estimators that use them.
+        outcome: Predict losses, for the estimators that use them: True by our networks, or by a
+            `SklearnOutcome`; False leaves those estimators out.
         clip: Propensities below this are raised to it.
         seed: Of the networks.
     """
 
     encoder: Encoder | nn.Module | type[nn.Module] = field(default_factory=GRU)
     training: Training = field(default_factory=Training)
-    outcome: bool = True
+    outcome: bool | SklearnOutcome = True
     clip: float = 0.01
     seed: int = 0
 
@@ -76,7 +80,8 @@ def evaluate(
         probabilities = np.asarray(policy.predict_proba(data), np.float64)
         truth = None if data.truth is None else data.true_risk(probabilities)
         found = assess(log, probabilities, estimators=estimators, interval=interval)
-        methods.append(MethodResult(name, found, truth, notes))
+        hidden = bound_risk(log, view(log, probabilities), interval=interval)
+        methods.append(MethodResult(name, found, truth, hidden, notes))
     return Results(_describe(data), tuple(methods), time.perf_counter() - started)
 
 
@@ -107,14 +112,7 @@ def _log(
             propensities = np.exp(networks.log_probabilities)
             source = "cross-fitted on the evaluated stays"
         chance = propensities[np.arange(data.n_decisions), data.logged_action]
-    predicted = None
-    if models.outcome:
-        _, predicted = fit_outcome(
-            prepared or _prepare(data, models),
-            as_encoder(models.encoder),
-            models.training.with_seed(models.seed).outcome,
-            seed=models.seed,
-        )
+    predicted = _predicted(data, models, prepared)
     floor = models.clip if propensities is not None else 0.0
     log = Log(
         loss=data.logged_loss,
@@ -128,6 +126,19 @@ def _log(
     )
     model = "cross-fitted on the evaluated stays" if models.outcome else "none"
     return log, {"propensities": source, "predicted losses": model, "clip": f"{floor:g}"}
+
+
+def _predicted(data: Trajectories, models: Models, prepared: Prepared | None) -> Floats | None:
+    """Cross-fitted loss of every action at every decision, or None if nobody wants it."""
+    if isinstance(models.outcome, SklearnOutcome):
+        fold = assign_folds(data, n_folds=max(models.training.n_folds, 2), seed=models.seed)
+        return models.outcome.cross_fit(data, fold)
+    if not models.outcome:
+        return None
+    settings = models.training.with_seed(models.seed).outcome
+    return fit_outcome(
+        prepared or _prepare(data, models), as_encoder(models.encoder), settings, seed=models.seed
+    )[1]
 
 
 def _prepare(data: Trajectories, models: Models) -> Prepared:

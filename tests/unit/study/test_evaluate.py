@@ -1,0 +1,143 @@
+"""Evaluating policies end to end: where propensities and predicted losses come from."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import etips
+from etips.data.files import canonical
+from etips.learn import LoggingPolicy, MostFrequent, PredictiveModel, RandomPolicy
+from etips.learn.foundation import Training
+from etips.learn.outcome import SklearnOutcome
+from etips.learn.training import Settings
+from etips.models.encoders import GRU
+from etips.study.evaluate import Models, evaluate
+from etips.worlds.clinic import Clinic
+
+QUICK = Training(n_folds=2, **{s: Settings(epochs=2) for s in ("propensity", "outcome", "policy")})
+SMALL = Models(encoder=GRU(4), training=QUICK)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def world():
+    return Clinic(decisions_per_stay=3)
+
+
+def test_known_propensities_are_used_and_the_truth_stands_beside(world):
+    log = world.log(300, seed=0)
+    results = evaluate({"random": RandomPolicy().fit(log)}, log, models=SMALL)
+    (method,) = results.methods
+    assert method.notes["propensities"] == "known, from the data"
+    weight = (1 / log.n_actions) / log.logged_propensity
+    assert method.assessment.estimates[0].estimator == "snips"
+    assert method.assessment.estimates[0].risk == pytest.approx(
+        (weight * log.logged_loss).sum() / weight.sum()
+    )
+    assert method.truth == pytest.approx(log.true_expected_loss().mean())
+
+
+def test_without_propensities_those_of_a_fitted_policy_serve(world):
+    train, test = (replace(world.log(150, seed=s), propensity=None) for s in (1, 2))
+    policy = PredictiveModel(encoder=GRU(4), training=QUICK).fit(train)
+    results = evaluate({"same": RandomPolicy().fit(train), "own": policy}, test, models=SMALL)
+    assert {m.notes["propensities"] for m in results.methods} == {
+        "fitted with the policy, on its training stays"
+    }
+    imitation = results.methods[1].assessment
+    assert imitation.diagnostics.matching_factor.risk == pytest.approx(1, abs=1e-9)
+
+
+def test_without_any_they_are_cross_fitted_on_the_evaluated_stays(world):
+    log = replace(world.log(150, seed=3), propensity=None)
+    results = evaluate(MostFrequent().fit(log), log, models=SMALL)
+    assert results.methods[0].name == "MostFrequent"
+    assert results.methods[0].notes["propensities"] == "cross-fitted on the evaluated stays"
+
+
+def test_predicted_losses_can_be_left_out(world):
+    log = world.log(100, seed=4)
+    found = evaluate(RandomPolicy().fit(log), log, models=replace(SMALL, outcome=False))
+    names = {e.estimator for e in found.methods[0].assessment.estimates}
+    assert "snips" in names
+    assert "dr" not in names
+
+
+class MeanByAction:
+    """A classifier of scikit-learn's kind: the share of losses among those treated alike."""
+
+    def fit(self, X, y):  # noqa: N803
+        self.classes_ = np.unique(y)
+        taken = X[:, -5:].argmax(axis=1)
+        self.share_ = np.array(
+            [y[taken == a].mean() if (taken == a).any() else 0.5 for a in range(5)]
+        )
+        return self
+
+    def predict_proba(self, X):  # noqa: N803
+        one = self.share_[X[:, -5:].argmax(axis=1)]
+        return np.stack([1 - one, one], axis=1)
+
+
+def test_a_classifier_of_the_loss_is_cross_fitted_by_stay(world):
+    log = world.log(200, seed=5)
+    fold = np.arange(log.n_stays) % 2
+    found = SklearnOutcome(MeanByAction()).cross_fit(log, fold)
+    inside = fold[log.decisions().stay] == 0
+    taken, loss = log.logged_action[~inside], log.logged_loss[~inside]
+    expected = [loss[taken == a].mean() for a in range(5)]
+    assert found[inside][0] == pytest.approx(expected)
+    results = evaluate(
+        RandomPolicy().fit(log),
+        log,
+        models=replace(SMALL, outcome=SklearnOutcome(MeanByAction())),
+    )
+    assert "dr" in {e.estimator for e in results.methods[0].assessment.estimates}
+
+
+def test_a_classifier_of_the_loss_needs_losses_of_zero_and_one(world):
+    log = world.log(50, seed=6)
+    half = replace(log, loss=log.loss / 2)
+    with pytest.raises(etips.DataError, match=r"^loss: must be 0 or 1 for a classifier"):
+        SklearnOutcome(MeanByAction()).cross_fit(half, np.arange(log.n_stays) % 2)
+
+
+def test_results_are_json_of_the_contract_and_the_printed_form_names_the_verdict(world):
+    log = world.log(200, seed=7)
+    results = evaluate({"clinicians": LoggingPolicy().fit(log)}, log, models=SMALL)
+    document = json.loads(canonical(results.to_json()))
+    assert set(document) == {"data", "methods", "seconds"}
+    (method,) = document["methods"]
+    assert {"name", "estimates", "diagnostics", "verdict", "reasons", "truth"} <= set(method)
+    assert set(method["estimates"][0]) == {"estimator", "risk", "std_error", "low", "high"}
+    assert set(method["diagnostics"]) == {
+        "matching_factor",
+        "effective_sample_size",
+        "n_matched",
+        "clipped_share",
+        "max_weight",
+    }
+    assert method["verdict"] in repr(results)
+    assert method["sensitivity"]["bounds"][0]["gamma"] == 1
+
+
+def test_a_count_of_fewer_than_eleven_is_not_shown(world):
+    log = world.log(4, seed=8)  # twelve decisions
+    results = evaluate(MostFrequent().fit(log), log, models=replace(SMALL, outcome=False))
+    n_matched = results.methods[0].assessment.diagnostics.n_matched
+    assert 0 < n_matched < 11
+    assert results.to_json()["methods"][0]["diagnostics"]["n_matched"] is None
+
+
+def test_evaluate_is_at_hand_in_the_package(world):
+    assert etips.evaluate is evaluate
