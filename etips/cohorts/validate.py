@@ -1,4 +1,4 @@
-"""A finished cohort against the published figures (cohort.md section 1).
+"""A finished cohort against the published figures (docs/cohort/rules.md section 1).
 
 Only a user with the full database can meet them. On a smaller source every figure that depends on
 its size is reported as too small to judge, never as passed.

@@ -1,4 +1,4 @@
-"""Dose classes and the 25 actions (cohort.md section 17)."""
+"""Dose classes and the 25 actions (docs/cohort/rules.md section 17)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,7 @@
-"""Names and order of the columns, and how long a value is held (cohort.md sections 8, 11, 16)."""
+"""Names and order of the columns, and how long a value is held.
+
+The rules: docs/cohort/rules.md sections 8, 11, 16.
+"""
 
 from types import MappingProxyType
 from typing import Final

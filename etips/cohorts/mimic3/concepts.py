@@ -1,4 +1,7 @@
-"""Item identifiers to features, drugs and limits: `concepts.csv` (cohort.md section 4.1)."""
+"""Item identifiers to features, drugs and limits: `concepts.csv`.
+
+The rules: docs/cohort/rules.md section 4.1.
+"""
 
 import csv
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Every quirk of the original scripts as a named switch (cohort.md section 20), in two profiles."""
+"""Every quirk of the original scripts as a named switch, in two profiles.
+
+The rules: docs/cohort/rules.md section 20.
+"""
 
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""One row per ICU stay: age, gender, readmission, deaths (cohort.md section 4.2)."""
+"""One row per ICU stay: age, gender, readmission, deaths (docs/cohort/rules.md section 4.2)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Fluids, urine and vasopressors of each step (cohort.md section 12)."""
+"""Fluids, urine and vasopressors of each step (docs/cohort/rules.md section 12)."""
 
 from dataclasses import dataclass
 

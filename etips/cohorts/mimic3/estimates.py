@@ -1,4 +1,7 @@
-"""Values worked out from one another, and sample-and-hold (cohort.md sections 10 and 11)."""
+"""Values worked out from one another, and sample-and-hold.
+
+The rules: docs/cohort/rules.md sections 10 and 11.
+"""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Who is left out at the end of pass 1, in order (cohort.md section 15)."""
+"""Who is left out at the end of pass 1, in order (docs/cohort/rules.md section 15)."""
 
 from collections.abc import Callable
 from typing import Final
@@ -58,7 +58,7 @@ def care_withdrawn(rows: pl.DataFrame, config: CohortConfig) -> pl.Series:
 
 
 def death_in_collection(rows: pl.DataFrame, config: CohortConfig) -> pl.Series:
-    """15.5: died within 48 h of leaving, record ending less than a day before; void in [A]."""
+    """15.5: died within 48 h of leaving, record ending under a day before; void in the scripts."""
     if not config.drop_deaths_in_collection:
         return rows["icustayid"].clear()
     first = pl.col("bloc") == pl.col("bloc").min().over("icustayid")

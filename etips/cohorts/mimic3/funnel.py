@@ -1,4 +1,4 @@
-"""What happened to the stays on the way, in counts (cohort.md section 18.3)."""
+"""What happened to the stays on the way, in counts (docs/cohort/rules.md section 18.3)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Missing values: sparse columns, interpolation, nearest neighbour (cohort.md section 13)."""
+"""Missing values: sparse columns, interpolation, nearest neighbour.
+
+The rules: docs/cohort/rules.md section 13.
+"""
 
 import os
 from concurrent.futures import ThreadPoolExecutor

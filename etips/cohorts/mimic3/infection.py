@@ -1,4 +1,4 @@
-"""Suspected infection and its onset (cohort.md sections 5 and 6)."""
+"""Suspected infection and its onset (docs/cohort/rules.md sections 5 and 6)."""
 
 from typing import Final, Literal
 

@@ -1,4 +1,7 @@
-"""Raw input rows to isotonic volumes and norepinephrine equivalents (cohort.md section 4.2)."""
+"""Raw input rows to isotonic volumes and norepinephrine equivalents.
+
+The rules: docs/cohort/rules.md section 4.2.
+"""
 
 from typing import Final
 

@@ -1,4 +1,7 @@
-"""Raw rows of a block of stays to four-hour rows before imputation (cohort.md sections 7 to 12)."""
+"""Raw rows of a block of stays to four-hour rows before imputation.
+
+The rules: docs/cohort/rules.md sections 7 to 12.
+"""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""Loss, and which steps are samples (cohort.md section 18)."""
+"""Loss, and which steps are samples (docs/cohort/rules.md section 18)."""
 
 import numpy as np
 import polars as pl

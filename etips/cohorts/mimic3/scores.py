@@ -1,4 +1,4 @@
-"""Derived variables: ratios, SOFA and SIRS (cohort.md section 14)."""
+"""Derived variables: ratios, SOFA and SIRS (docs/cohort/rules.md section 14)."""
 
 import numpy as np
 import polars as pl

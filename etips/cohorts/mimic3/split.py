@@ -1,4 +1,7 @@
-"""Which stays a fit may look at: whole patients, chosen by a seed (cohort.md section 19)."""
+"""Which stays a fit may look at: whole patients, chosen by a seed.
+
+The rules: docs/cohort/rules.md section 19.
+"""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""Timestamps to four-hour steps (cohort.md section 12)."""
+"""Timestamps to four-hour steps (docs/cohort/rules.md section 12)."""
 
 from dataclasses import dataclass
 

@@ -18,7 +18,7 @@ from etips.cohorts.mimic3.exclusions import RULES
 from etips.cohorts.mimic3.scores import tidy
 from etips.cohorts.validate import Evidence, Outcome, validate
 
-SKIPPED = frozenset({"elixhauser"})  # cohort.md: left out of the first release
+SKIPPED = frozenset({"elixhauser"})  # docs/cohort/rules.md: left out of the first release
 WHOLE = frozenset(
     {
         "gender", "re_admission", "died_in_hosp", "died_within_48h_of_out_time", "mortality_90d",
