@@ -45,6 +45,7 @@ class Schema:
         roles: Names of the columns that are not features.
         categories: Levels of each categorical column; `ward` with level `icu` is `ward=icu`.
         indicators: Feature columns that may be missing and so have a `_missing` column.
+        logarithms: Features whose logarithm learners standardise, skewed doses and enzymes say.
         provenance: Where the data came from, in words; never a path or a patient.
     """
 
@@ -56,6 +57,7 @@ class Schema:
     roles: Roles = field(default_factory=Roles)
     categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     indicators: tuple[str, ...] = ()
+    logarithms: tuple[str, ...] = ()
     provenance: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -88,6 +90,7 @@ class Schema:
             "roles": {f.name: getattr(self.roles, f.name) for f in fields(Roles)},
             "categories": {name: list(levels) for name, levels in self.categories.items()},
             "indicators": list(self.indicators),
+            "logarithms": list(self.logarithms),
             "provenance": dict(self.provenance),
         }
 
@@ -113,6 +116,7 @@ class Schema:
                 for name, levels in _mapping(given["categories"], "categories").items()
             },
             indicators=_names(given["indicators"], "indicators"),
+            logarithms=_names(given["logarithms"], "logarithms"),
             provenance=_texts(_mapping(given["provenance"], "provenance"), "provenance"),
         )
 

@@ -6,7 +6,6 @@ import numpy as np
 from torch import Tensor, nn
 
 from etips.data.decisions import Bools, Floats
-from etips.data.scale import Scaler
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
 from etips.learn.crossfit import fit_sets, out_of_fold
@@ -160,7 +159,6 @@ def lay_foundation(
         seed=seed,
         device=choose_device(training.device),
         earlier_actions=training.earlier_actions,
-        scaler=Scaler(),
     )
     propensity = fit_propensity(
         prepared,

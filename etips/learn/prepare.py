@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from torch import Tensor
 
-from etips.data.arrays import from_arrays
 from etips.data.decisions import Ints
 from etips.data.scale import Scaler
 from etips.data.splitting import assign_folds
@@ -83,7 +82,6 @@ def prepare(
     seed: int,
     device: torch.device,
     earlier_actions: bool = False,
-    scaler: Scaler | None = None,
 ) -> Prepared:
     """Scale the stays, put them on a device and deal them into folds.
 
@@ -93,11 +91,10 @@ def prepare(
         seed: Of the folds.
         device: Where to train.
         earlier_actions: Let the networks read the newest earlier action.
-        scaler: Fitted here; one that standardises everything if left out.
     """
     if data.n_decisions == 0:
         raise DataError("data", "must hold at least one decision")
-    scaler = (scaler or Scaler()).fit(data)
+    scaler = Scaler(log=data.schema.logarithms).fit(data)
     seen = data.decision_rows - data.lag
     return Prepared(
         data=data,
@@ -134,20 +131,6 @@ def _by_row(values: NDArray[Any], seen: Ints, n_steps: int, device: torch.device
     return as_tensor(spread, device)
 
 
-def as_trajectories(
-    data: Trajectories | ArrayLike,
-    action: ArrayLike | None = None,
-    loss: ArrayLike | None = None,
-    **more: Any,  # noqa: ANN401  # the keyword arguments of from_arrays
-) -> Trajectories:
-    """Trajectories as they are, or arrays as `from_arrays` takes them."""
-    if isinstance(data, Trajectories):
-        if action is not None or loss is not None or any(v is not None for v in more.values()):
-            raise SettingError("fit", "takes Trajectories alone, or arrays with action and loss")
-        return data
-    return from_arrays(data, action, loss, **{k: v for k, v in more.items() if v is not None})
-
-
 def choose_device(name: str) -> torch.device:
     """The device called `name`; "auto" is the GPU where there is one."""
     if name == "auto":
@@ -155,9 +138,12 @@ def choose_device(name: str) -> torch.device:
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise SettingError("device", "cuda was asked for, but torch finds no GPU")
     try:
-        return torch.device(name)
+        found = torch.device(name)
     except RuntimeError as error:
         raise SettingError("device", "must be auto, cpu or cuda") from error
+    if found.type not in ("cpu", "cuda"):
+        raise SettingError("device", "must be auto, cpu or cuda")
+    return found
 
 
 def seeds_from(seed: int, purpose: int, count: int) -> Sequence[int]:

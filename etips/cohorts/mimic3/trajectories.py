@@ -5,6 +5,7 @@ import numpy as np
 from etips.cohorts.mimic3.actions import N_ACTIONS
 from etips.cohorts.mimic3.build import Cohort
 from etips.cohorts.mimic3.columns import SEQUENTIAL_FEATURES, STATIC_FEATURES
+from etips.data.scale import SEPSIS_LOG
 from etips.data.schema import Roles, Schema
 from etips.data.trajectories import Trajectories
 
@@ -30,6 +31,7 @@ def to_trajectories(cohort: Cohort) -> Trajectories:
             lag=1,
             actions=ACTIONS,
             roles=Roles(stay="icustayid", step="bloc"),
+            logarithms=SEPSIS_LOG,
             provenance={"cohort": "Sepsis-3 from MIMIC-III", "profile": cohort.funnel.profile},
         ),
         action=decisions["action"].cast(int).to_numpy(),
