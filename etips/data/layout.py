@@ -105,8 +105,6 @@ def _wanted(source: Source, like: Schema, features: Sequence[str]) -> tuple[str,
             continue
         category = next((c for c in like.categories if feature.startswith(f"{c}=")), None)
         origin = feature.removesuffix(MISSING_SUFFIX)
-        if category is None and origin not in like.indicators:
-            raise DataError(f"{source.name}, column {feature}", "is missing from the table")
         column = origin if category is None else category
         _require_columns(source, [column])
         found[column] = None

@@ -285,7 +285,6 @@ def _read_coded(folder: Path, schema: Schema, cells: pa.Table, unit: object) -> 
     for position, name in enumerate(schema.sequence):
         table[:, position] = book.column(name).to_numpy()
     code = cells.column(_CODE).to_numpy().astype(np.int32)
-    _require_inside(code, len(table))
     return Coded(table, code, float(str(unit)))
 
 
@@ -293,10 +292,4 @@ def _read_truth(folder: Path, cells: pa.Table, n_actions: int) -> Truth:
     table = pq.read_table(folder / "truth.parquet")
     both = np.stack([table.column(name).to_numpy() for name in _truth_names(n_actions)], axis=1)
     code = cells.column(_TRUTH).to_numpy().astype(np.int32)
-    _require_inside(code, len(both))
     return Truth(code, both[:, :n_actions], both[:, n_actions:])
-
-
-def _require_inside(code: NDArray[np.int32], n_codes: int) -> None:
-    if code.size and not (code.min() >= 0 and code.max() < n_codes):
-        raise ValueError("codes must point into the table")

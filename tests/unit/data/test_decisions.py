@@ -31,7 +31,7 @@ def pairs(data):
 
 
 def plain_decisions(data):
-    """The rule of cohort.md section 18.2, step by step."""
+    """The rule of docs/cohort/rules.md section 18.2, step by step."""
     found = []
     for stay in range(data.n_stays):
         start, stop = int(data.offsets[stay]), int(data.offsets[stay + 1])
@@ -164,7 +164,7 @@ def test_d2_a_history_never_changes_with_what_happens_at_or_after_its_decision(l
     assert n_checked == 1000
 
 
-# bloc, SOFA, loss by hand: every branch of cohort.md section 18.1, two gaps and the end.
+# bloc, SOFA, loss by hand: every branch of docs/cohort/rules.md section 18.1, two gaps and the end.
 SOFA_TABLE = [
     (1, 7, 0),  # falls to 6
     (2, 6, 1),  # stays, above 5

@@ -1,4 +1,4 @@
-"""Scaling by the groups of cohort.md section 19, fitted on training stays only."""
+"""Scaling by the groups of docs/cohort/rules.md section 19, fitted on training stays only."""
 
 import json
 import math

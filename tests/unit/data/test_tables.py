@@ -225,9 +225,11 @@ def test_like_knows_levels_marks_order_and_roles_from_before(fitted):
     assert data.group is None
 
 
-def test_like_ignores_a_loss_without_an_action(fitted):
-    data = read_table(later(a=None), like=fitted.schema)
+@pytest.mark.parametrize("gone", ["a", "l"])
+def test_like_takes_half_a_log_for_questions(fitted, gone):
+    data = read_table(later(**{gone: None}), like=fitted.schema)
     assert not data.logged
+    assert data.n_decisions == 6
 
 
 def test_a_level_never_seen_before_is_refused_by_row(fitted):
@@ -245,6 +247,29 @@ def test_a_level_never_seen_before_is_refused_by_row(fitted):
 def test_a_column_a_fitted_policy_needs_is_refused_by_name_when_missing(fitted, gone):
     with pytest.raises(DataError, match=rf"^table, column {gone}: is missing from the table\.$"):
         read_table(later().drop_columns([gone]), like=fitted.schema)
+
+
+def test_a_feature_that_only_looks_like_a_mark_is_refused_by_its_own_name():
+    schema = read(table(x_missing=[0.0] * 6)).schema
+    with pytest.raises(DataError, match=r"^table, column x_missing: is missing from the table\.$"):
+        read_table(table(), like=schema)
+
+
+def test_like_refuses_a_category_where_there_was_a_number():
+    frame = table(x=pa.array(WARDS).dictionary_encode())
+    with pytest.raises(DataError, match=r"^table, column x: is missing from the table\.$"):
+        read_table(frame, like=read().schema)
+
+
+def test_a_written_table_that_lost_one_of_its_marks_reads_in_the_order_of_before(tmp_path):
+    data = read(table(x=HOLES, y=HOLES[::-1]), missing="carry")
+    assert data.schema.sequence == ("x", "y", "x_missing", "y_missing")
+    write_table(data, tmp_path / "t.parquet")
+    lost = pa.parquet.read_table(tmp_path / "t.parquet").drop_columns(["x_missing"])
+    again = read_table(lost, like=data.schema)
+    assert again.schema == data.schema
+    assert np.array_equal(again.sequence[:, [0, 1, 3]], data.sequence[:, [0, 1, 3]], equal_nan=True)
+    assert again.sequence[:, 2].tolist() == [1, 0, 0, 0, 0, 0]  # only what was never known is left
 
 
 def test_like_refuses_a_gap_where_there_was_none_in_training():

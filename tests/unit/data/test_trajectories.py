@@ -113,12 +113,16 @@ def test_a_subset_is_the_chosen_stays_one_after_another(cohort, draw):
     assert part.schema == data.schema
 
 
-def test_slices_masks_and_positions_choose_the_same_stays():
+@pytest.mark.parametrize("stays", [slice(4, 11), slice(3, 20, 4), slice(None, None, -1)])
+def test_slices_masks_and_positions_choose_the_same_stays(stays):
     data = with_truth(BIG.make())
-    mask = np.zeros(30, bool)
-    mask[4:11] = True
-    prints = {fingerprint(data.subset(s)) for s in (slice(4, 11), mask, np.arange(4, 11))}
-    assert len(prints) == 1
+    positions = np.arange(data.n_stays)[stays]
+    expected = fingerprint(data.subset(stays))
+    assert fingerprint(data.subset(positions)) == expected
+    assert fingerprint(data.subset(positions.tolist())) == expected
+    if stays.step != -1:
+        mask = np.isin(np.arange(data.n_stays), positions)
+        assert fingerprint(data.subset(mask)) == expected
 
 
 def test_a_coded_sequence_stays_coded_in_a_subset():
