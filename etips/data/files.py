@@ -29,6 +29,7 @@ KEY_VARIABLE = "ETIPS_SEAL_KEY"
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700  # patient data: nobody else on the machine reads it
 _MANIFEST_LIMIT = 16 * 2**20  # a manifest is names and hashes; more than this is an attack
 _BLOCK = 2**20
+_PART, _ASIDE = ".part", ".aside"  # endings of what is not finished, and of what is being replaced
 _SPENT = (
     errno.ENOSPC,
     errno.EDQUOT,
@@ -87,6 +88,8 @@ def read_artifact(folder: Path, *, manifest_name: str) -> dict[str, object]:
 
     A changed, truncated, missing, extra or linked file is refused by name.
     """
+    if not folder.exists() and folder.parent.is_dir():
+        _sweep(folder)
     if folder.is_symlink() or not folder.is_dir():
         raise FileError(str(folder), "must be a folder")
     path = folder / manifest_name
@@ -189,7 +192,7 @@ def _swap_in(temporary: Path, folder: Path) -> None:
     if not folder.exists():
         temporary.rename(folder)
         return
-    with _beside(folder) as aside:
+    with _beside(folder, ending=_ASIDE) as aside:
         folder.rename(aside)
         try:
             temporary.rename(folder)
@@ -212,11 +215,11 @@ def _refusing(path: Path, rule: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _beside(path: Path) -> Iterator[Path]:
+def _beside(path: Path, *, ending: str = _PART) -> Iterator[Path]:
     """A name beside `path` for unfinished work; whatever stands there at the end is removed."""
     _sweep(path)
     host = socket.gethostname()
-    temporary = path.parent / f".{path.name}.{host}.{os.getpid()}.{secrets.token_hex(4)}.part"
+    temporary = path.parent / f".{path.name}.{host}.{os.getpid()}.{secrets.token_hex(4)}{ending}"
     try:
         yield temporary
     finally:
@@ -224,13 +227,21 @@ def _beside(path: Path) -> Iterator[Path]:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what a killed process of this machine left of an earlier try at the same target."""
+    """Clear up after a process of this machine that was killed while it wrote to `path`.
+
+    Killed between the two renames of an overwrite, it left the old artifact aside and nothing in
+    its place: that comes back. The rest is unfinished and goes.
+    """
     start = f".{path.name}.{socket.gethostname()}."
     for entry in os.scandir(path.parent):
-        if entry.name.startswith(start) and entry.name.endswith(".part"):
+        if entry.name.startswith(start) and entry.name.endswith((_PART, _ASIDE)):
             owner = entry.name[len(start) :].split(".")[0]
             if owner.isascii() and owner.isdecimal() and not _alive(int(owner)):
-                _remove(Path(entry.path))
+                left = Path(entry.path)
+                if left.suffix == _ASIDE and not path.exists():
+                    left.rename(path)
+                else:
+                    _remove(left)
 
 
 def _alive(process: int) -> bool:

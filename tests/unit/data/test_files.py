@@ -436,3 +436,31 @@ def test_a_manifest_too_large_to_be_one_is_not_even_read(tmp_path):
         file.truncate(17 * 2**20)
     with pytest.raises(FileError, match=r"m\.json: is too large for a manifest\.$"):
         contents(tmp_path / "x")
+
+
+def dead_process() -> int:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    return child.pid
+
+
+@pytest.mark.parametrize("next_step", ["read", "overwrite"])
+def test_f2_an_artifact_left_aside_by_a_killed_overwrite_comes_back(tmp_path, next_step):
+    folder = tmp_path / "a"
+    write_artifact(folder, {"x": b"old"}, {}, manifest_name="m.json")
+    folder.rename(tmp_path / f".a.{socket.gethostname()}.{dead_process()}.0000.aside")
+    if next_step == "read":
+        read_artifact(folder, manifest_name="m.json")
+        assert (folder / "x").read_bytes() == b"old"
+    else:
+        write_artifact(folder, {"x": b"new"}, {}, manifest_name="m.json", overwrite=True)
+        assert (folder / "x").read_bytes() == b"new"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
+
+
+def test_what_stands_aside_goes_once_its_successor_is_in_place(tmp_path):
+    folder = tmp_path / "a"
+    write_artifact(folder, {"x": b"new"}, {}, manifest_name="m.json")
+    (tmp_path / f".a.{socket.gethostname()}.{dead_process()}.0000.aside").mkdir()
+    write_artifact(folder, {"x": b"newer"}, {}, manifest_name="m.json", overwrite=True)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
