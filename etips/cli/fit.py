@@ -66,6 +66,8 @@ def fit(
     """
     with refusals("etips fit"):
         require_room(out, overwrite=overwrite)
+        if not data.is_dir() and data.exists() and (action is None or loss is None):
+            raise SettingError("--action, --loss", "must name columns: a table needs both")
         started = time.perf_counter()
         with progress_bar() as progress:
             progress("reading", 0.0)

@@ -1,5 +1,6 @@
 """The `etips` command."""
 
+import sys
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -66,5 +67,19 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line; a slip in the options is refused in one line like any other."""
+    try:
+        code = app(prog_name="etips", standalone_mode=False)
+    except typer.Abort:
+        sys.exit(1)
+    except Exception as error:
+        context = getattr(error, "ctx", None)
+        if context is None or not hasattr(error, "format_message"):
+            raise  # a bug
+        if type(error).__name__ == "NoArgsIsHelpError":
+            typer.echo(error.format_message(), nl=False)  # empty where rich has shown it already
+        else:
+            text = " ".join(error.format_message().split())
+            typer.echo(f"{context.command_path}: {text}", err=True)
+        sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -9,10 +9,17 @@ from torch import nn
 
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.trajectories import Trajectories
-from etips.learn.foundation import Training, as_encoder, conclude, fit_outcome, lay_foundation
+from etips.learn.foundation import (
+    Training,
+    as_encoder,
+    conclude,
+    fit_outcome,
+    is_share,
+    lay_foundation,
+)
+from etips.learn.inputs import as_trajectories
 from etips.learn.policy import fitted, greedy
 from etips.learn.policy_files import save_policy
-from etips.learn.prepare import as_trajectories
 from etips.learn.training import Report
 from etips.models.encoders import GRU, Encoder
 
@@ -68,7 +75,11 @@ class DirectMethod:
                 additive=True,
                 report=report,
             )
-        self.policy_ = conclude(base, "least loss", networks=networks)
+        # The additive network ranks alike in logits; a mean of chances would bend the ranking.
+        chances = self.interaction and is_share(stays)
+        self.policy_ = conclude(
+            base, "least loss" if chances else "least amount", networks=networks
+        )
         self.quality_ = base.propensity.quality
         self.support_ = base.support
         return self

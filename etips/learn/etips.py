@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import torch
@@ -15,11 +15,12 @@ from etips.data.decisions import Bools, Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
 from etips.learn.crossfit import fit_sets, out_of_fold
-from etips.learn.foundation import Foundation, Training, conclude, lay_foundation
+from etips.learn.foundation import Foundation, Training, check_pull, conclude, lay_foundation
+from etips.learn.inputs import as_trajectories
 from etips.learn.objectives import forbid, pull, translated_ips
 from etips.learn.policy import FittedPolicy, Kind, fitted, greedy
 from etips.learn.policy_files import save_policy
-from etips.learn.prepare import as_trajectories, seeds_from
+from etips.learn.prepare import seeds_from
 from etips.learn.propensity import KnownPropensity, PropensityModel
 from etips.learn.selection import Candidate, Selection, choose, judge_candidate
 from etips.learn.training import Report
@@ -80,8 +81,7 @@ class EtIPS:
     ) -> Self:
         """Learn from logged stays, or from arrays as `from_arrays` takes them; return self."""
         stays = as_trajectories(data, action, loss, **arrays)
-        if not len(self.translations):
-            raise SettingError("translations", "must hold at least one")
+        self._check()
         base = lay_foundation(  # lines 1 and 2
             stays,
             encoder=self.encoder,
@@ -120,6 +120,14 @@ class EtIPS:
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the fitted policy; `etips.load` reads it back."""
         save_policy(fitted(self), folder, overwrite=overwrite)
+
+    def _check(self) -> None:
+        if not len(self.translations) or not np.isfinite(self.translations).all():
+            raise SettingError("translations", "must hold at least one, all of them finite")
+        for name, known in (("init", get_args(Init)), ("selection", get_args(Selection))):
+            if getattr(self, name) not in known:
+                raise SettingError(name, f"must be {' or '.join(known)}")
+        check_pull(self.kl)
 
     def _train(self, base: Foundation, report: Report | None) -> Bundle:
         prepared, n_folds = base.prepared, base.prepared.folds.n_networks

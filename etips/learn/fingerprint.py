@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, cast
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from etips.errors import SettingError
@@ -38,13 +39,14 @@ def _feed(update: Update, value: object) -> None:
     elif isinstance(value, np.ndarray):
         _feed_array(update, value)
     elif isinstance(value, Tensor):
-        _feed_array(update, value.detach().cpu().numpy())
+        _token(update, "tensor", str(value.dtype), str(tuple(value.shape)))
+        update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
     elif isinstance(value, Mapping):
         _feed_items(update, {str(key): item for key, item in value.items()})
     elif isinstance(value, list | tuple):
         _feed_list(update, value)
     elif isinstance(value, set | frozenset):
-        _feed_list(update, sorted(value, key=repr))
+        _feed_list(update, ("set", *sorted(value, key=repr)))
     else:
         _feed_object(update, value)
 
@@ -59,7 +61,10 @@ def _feed_object(update: Update, value: object) -> None:
     elif isinstance(value, types.MethodType):
         _feed_list(update, ("method", value.__func__, value.__self__))
     elif isinstance(value, types.FunctionType):
-        _token(update, "function", _name(value), value.__code__.co_code.hex())
+        code = value.__code__
+        plain = [const for const in code.co_consts if not isinstance(const, types.CodeType)]
+        _token(update, "function", _name(value), code.co_code.hex())
+        _feed_list(update, (code.co_names, plain))
     elif isinstance(value, types.BuiltinFunctionType | np.ufunc):
         _token(update, "built-in", value.__name__)
     elif isinstance(value, nn.Module):

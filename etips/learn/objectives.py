@@ -6,12 +6,16 @@ number and not a NaN. Shapes: J networks, n decisions, K actions.
 
 from typing import Protocol
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
 FORBIDDEN = -1e9
 """Logit of an action that must not be taken: its probability is zero in any precision."""
+
+
+STEEPEST = 40.0
+"""Ratios of probabilities are exact up to e to this power; beyond it they go on along the tangent,
+so that neither a ratio nor its gradient overflows in float32, however small the propensity."""
 
 
 class Objective(Protocol):
@@ -48,8 +52,7 @@ def translated_ips(
         log_propensity: Logarithm of the logged action's propensity, shape (n,).
         translation: Subtracted from the loss, shape (J, 1).
     """
-    weight = (_log_chosen(logits, action) - log_propensity).exp()
-    return (loss - translation) * weight
+    return (loss - translation) * _ratio(_log_chosen(logits, action) - log_propensity)
 
 
 def doubly_robust(
@@ -67,7 +70,7 @@ def doubly_robust(
     log_policy = logits.log_softmax(dim=-1)
     chosen = _gather(log_policy, action)
     residual = loss - expected.gather(1, action[:, None]).squeeze(1)
-    return (log_policy.exp() * expected).sum(-1) + (chosen - log_propensity).exp() * residual
+    return (log_policy.exp() * expected).sum(-1) + _ratio(chosen - log_propensity) * residual
 
 
 def bernoulli(outputs: Tensor, action: Tensor, loss: Tensor) -> Tensor:
@@ -110,8 +113,14 @@ def forbid(logits: Tensor, allowed: Tensor) -> Tensor:
     return logits.masked_fill(~allowed, FORBIDDEN)
 
 
+def _ratio(log_ratio: Tensor) -> Tensor:
+    """The ratio whose logarithm is given."""
+    within = log_ratio.clamp_max(STEEPEST)
+    return within.exp() * (1 + log_ratio - within)
+
+
 def _log_chosen(logits: Tensor, action: Tensor) -> Tensor:
-    return _gather(logits, action) - torch.logsumexp(logits, dim=-1)
+    return _gather(logits.log_softmax(dim=-1), action)
 
 
 def _gather(values: Tensor, action: Tensor) -> Tensor:

@@ -17,9 +17,10 @@ from etips.learn.training import run_batch
 from etips.models.batches import step_tensors
 from etips.models.bundle import Bundle
 
-Kind = Literal["softmax", "least loss", "constant", "imitation", "uniform"]
-"""How outputs become a policy: their softmax, the action of least predicted loss, one action for
-everybody, the propensities themselves, or every action alike."""
+Kind = Literal["softmax", "least loss", "least amount", "constant", "imitation", "uniform"]
+"""How outputs become a policy: their softmax, the action of least predicted loss (as the logit of a
+loss in [0, 1], or as an amount), one action for everybody, the propensities themselves, or every
+action alike."""
 
 
 class Answer(NamedTuple):
@@ -74,7 +75,7 @@ class FittedPolicy:
 
     def answer(self, data: Trajectories) -> Answer:
         """Answer every decision of `data`, in decision order."""
-        self._require_alike(data)
+        data = self._as_fitted(data)
         if self.propensity is None or self.scaler is None:
             return self._answer_alike(data.n_decisions)
         steps = step_tensors(
@@ -124,19 +125,27 @@ class FittedPolicy:
             found = _combine(self.kind, outputs.double(), allowed)
         return torch.where(none[:, None], propensities, found), none
 
-    def _require_alike(self, data: Trajectories) -> None:
+    def _as_fitted(self, data: Trajectories) -> Trajectories:
+        """The data, refused unless like those fitted on; questions may not know all actions."""
         for name in ("sequence", "static", "lag"):
             if getattr(data.schema, name) != getattr(self.schema, name):
                 raise DataError(f"data, {name}", "is not as in the data the policy was fitted on")
         if data.n_actions > self.schema.n_actions:
             raise DataError("data, n_actions", "is more than the policy was fitted on")
+        if self.earlier_actions and not data.logged:
+            raise DataError("data", "must hold the actions taken so far: the policy reads them")
+        if data.n_actions == self.schema.n_actions:
+            return data
+        schema = replace(data.schema, n_actions=self.schema.n_actions, actions=())
+        return replace(data, schema=schema, truth=None)
 
 
 def _combine(kind: Kind, outputs: Tensor, allowed: Tensor) -> Tensor:
     """Average the networks' answers (J, n, K), in probability or in predicted loss."""
     if kind == "softmax":
         return forbid(outputs, allowed).softmax(-1).mean(0)
-    best = outputs.sigmoid().mean(0).masked_fill(~allowed, torch.inf).argmin(-1)
+    losses = outputs.sigmoid() if kind == "least loss" else outputs
+    best = losses.mean(0).masked_fill(~allowed, torch.inf).argmin(-1)
     return torch.nn.functional.one_hot(best, outputs.shape[-1]).to(outputs.dtype)
 
 

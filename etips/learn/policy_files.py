@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast, get_args
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
@@ -25,6 +24,8 @@ MANIFEST = "policy.json"
 _WEIGHTS = "weights.safetensors"
 _FORMAT, _VERSION = "etips/policy", 1
 _PARTS = ("propensity", "networks")
+_GATES = {"gru": 3, "lstm": 4}
+_LARGEST = 1e300  # of a number in a manifest; JSON's whole numbers have no end
 
 
 def save_policy(policy: FittedPolicy, folder: str | Path, *, overwrite: bool = False) -> None:
@@ -69,9 +70,9 @@ def load_policy(
     try:
         tensors = load_tensors((folder / _WEIGHTS).read_bytes())
         return _rebuild(document, tensors, encoder)
-    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        if isinstance(error, EtipsError):
-            raise
+    except EtipsError:
+        raise
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise FileError(str(folder), "does not hold what its manifest says") from error
 
 
@@ -80,23 +81,46 @@ def _rebuild(
     tensors: Mapping[str, Tensor],
     encoder: Encoder | nn.Module | type[nn.Module] | None,
 ) -> FittedPolicy:
-    kind, scaler = document["kind"], document["scaler"]
-    if kind not in get_args(Kind):
-        raise ValueError("unknown kind of policy")
-    shapes = document["shapes"]
-    assert isinstance(shapes, dict)
-    bundles = {part: _bundle(shapes[part], part, tensors, encoder) for part in _PARTS}
+    schema, scaler = Schema.from_json(document["schema"]), document["scaler"]
+    shapes, earlier_actions = document["shapes"], document["earlier_actions"]
     constant = document["constant"]
-    return FittedPolicy(
-        kind=cast(Kind, kind),
-        schema=Schema.from_json(document["schema"]),
+    _require(isinstance(shapes, dict) and set(shapes) == set(_PARTS))
+    _require(isinstance(earlier_actions, bool))
+    _require(constant is None or _whole(constant, schema.n_actions) >= 0)
+    n_features = len(schema.sequence) + (schema.n_actions if earlier_actions else 0)
+    numbers = (n_features, len(schema.static), schema.n_actions)
+    bundles = {
+        part: None if shape is None else _bundle(shape, numbers, _part(tensors, part), encoder)
+        for part, shape in cast(dict[str, Mapping[str, object] | None], shapes).items()
+    }
+    _require(set(tensors) == {f"{p}.{n}" for p, b in bundles.items() if b for n in b.parameters})
+    policy = FittedPolicy(
+        kind=cast(Kind, document["kind"]),
+        schema=schema,
         scaler=Scaler.from_json(scaler) if isinstance(scaler, dict) else None,
-        temperature=float(cast(float, document["temperature"])),
-        support=float(cast(float, document["support"])),
-        constant=None if constant is None else int(cast(int, constant)),
-        earlier_actions=bool(document["earlier_actions"]),
+        temperature=_number(document["temperature"]),
+        support=_number(document["support"]),
+        constant=cast(int | None, constant),
+        earlier_actions=cast(bool, earlier_actions),
         **bundles,
     )
+    _require_whole_policy(policy)
+    return policy
+
+
+def _require_whole_policy(policy: FittedPolicy) -> None:
+    """Refuse a policy that could be built but could not answer."""
+    kind, learnt = policy.kind, policy.propensity is not None
+    _require(kind in get_args(Kind))
+    _require(policy.temperature > 0 and 0 <= policy.support < 1)
+    _require((policy.scaler is not None) == learnt)
+    names = {*policy.schema.sequence, *policy.schema.static}
+    _require(policy.scaler is None or names == set(policy.scaler.mean_))
+    _require((policy.constant is not None) == (kind == "constant"))
+    own = kind in ("softmax", "least loss", "least amount")
+    _require((policy.networks is not None) == own)
+    _require(learnt or kind in ("constant", "uniform"))
+    _require(not (learnt and kind == "uniform"))
 
 
 def _shape(bundle: Bundle | None) -> dict[str, object] | None:
@@ -116,29 +140,56 @@ def _shape(bundle: Bundle | None) -> dict[str, object] | None:
 
 
 def _bundle(
-    shape: Mapping[str, object] | None,
-    part: str,
+    shape: Mapping[str, object],
+    numbers: tuple[int, int, int],
     tensors: Mapping[str, Tensor],
     encoder: Encoder | nn.Module | type[nn.Module] | None,
-) -> Bundle | None:
-    """Rebuild networks, holding every tensor against the shape it must have."""
-    if shape is None:
-        return None
-    numbers = {name: cast(int, shape[name]) for name in ("n_features", "n_static", "n_outputs")}
+) -> Bundle:
+    """Rebuild networks, holding every tensor against the shape it must have.
+
+    Nothing is made that is larger than what the file holds: a manifest can ask for anything.
+    """
+    names = ("n_features", "n_static", "n_outputs")
+    _require(tuple(shape[name] for name in names) == numbers)
+    _require(isinstance(shape["additive"], bool))
+    n_members, hidden = _whole(shape["n_members"]), _whole(shape["hidden"])
+    _require(n_members >= 1 and hidden >= 1)
     if shape["encoder"] == "module":
         if encoder is None:
             raise SettingError("encoder", "is needed: this policy has a torch module of your own")
         reader = as_encoder(encoder)
     else:
-        hidden = cast(int, shape["hidden"])
+        _require(shape["encoder"] in _GATES)
+        wanted = (n_members, hidden, _GATES[str(shape["encoder"])] * hidden)
+        _require(tensors["encoder.recurrent"].shape == wanted)
         reader = GRU(hidden) if shape["encoder"] == "gru" else LSTM(hidden)
-    network = Network(reader, **numbers, additive=bool(shape["additive"]))
+    network = Network(reader, *numbers, additive=bool(shape["additive"]))
     expected = network.start([0])
-    found = {name: tensors[f"{part}.{name}"] for name in expected}
+    found = {name: tensors[name] for name in expected}
     for name, value in found.items():
-        wanted = (cast(int, shape["n_members"]), *expected[name].shape[1:])
-        if value.shape != wanted or value.dtype != torch.float32:
-            raise ValueError("a tensor has another shape")
-        if not np.isfinite(value.numpy()).all():
-            raise ValueError("a tensor is not finite")
+        _require(value.shape == (n_members, *expected[name].shape[1:]))
+        _require(value.dtype == torch.float32 and bool(value.isfinite().all()))
     return Bundle(network, found)
+
+
+def _part(tensors: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
+    start = f"{part}."
+    return {name[len(start) :]: v for name, v in tensors.items() if name.startswith(start)}
+
+
+def _require(holds: bool) -> None:
+    if not holds:
+        raise ValueError("the parts of the policy do not fit together")
+
+
+def _whole(value: object, below: int | None = None) -> int:
+    _require(isinstance(value, int) and not isinstance(value, bool))
+    found = cast(int, value)
+    _require(found >= 0 and (below is None or found < below))
+    return found
+
+
+def _number(value: object) -> float:
+    _require(isinstance(value, int | float) and not isinstance(value, bool))
+    _require(abs(cast(float, value)) < _LARGEST)
+    return float(cast(float, value))

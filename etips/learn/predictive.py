@@ -10,9 +10,9 @@ from torch import nn
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.learn.foundation import Training, conclude, lay_foundation
+from etips.learn.inputs import as_trajectories
 from etips.learn.policy import fitted, greedy
 from etips.learn.policy_files import save_policy
-from etips.learn.prepare import as_trajectories
 from etips.learn.training import Report
 from etips.models.encoders import GRU, Encoder
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
-from etips.errors import DataError, SettingError
+from etips.errors import DataError, SettingError, require
 from etips.learn.crossfit import fit_sets, out_of_fold
 from etips.learn.objectives import cross_entropy
 from etips.learn.prepare import Prepared, seeds_from
@@ -170,8 +170,19 @@ def logged_log_propensity(
         learn_from = data if prepared.folds.n_networks == 1 else data.subset(~inside)
         own = copy.deepcopy(model)
         own.fit(learn_from)
-        probabilities[fold_of_decision == fold] = own.predict_proba(data.subset(inside))
+        asked = data.subset(inside)
+        probabilities[fold_of_decision == fold] = _checked(own.predict_proba(asked), asked)
     return np.log(np.maximum(_of_logged(probabilities, data.logged_action), 1e-300))
+
+
+def _checked(found: Floats, asked: Trajectories) -> Floats:
+    """What somebody's model said, refused unless it is one distribution a decision."""
+    values = np.asarray(found, np.float64)
+    if values.shape != (asked.n_decisions, asked.n_actions):
+        raise DataError("propensity model", "must give one row a decision, one column an action")
+    sound = (values >= 0).all(axis=1) & (np.abs(values.sum(axis=1) - 1) < 1e-3)
+    require("propensity model", "must give probabilities that sum to 1", sound)
+    return values
 
 
 def _of_logged(values: Floats, action: Ints) -> Floats:
@@ -210,8 +221,11 @@ class SklearnModel:
 
     def fit(self, data: Trajectories) -> Self:
         """Fit a copy of the classifier to the logged actions."""
+        action = data.logged_action
+        self.classes_ = np.unique(action)
         self.classifier_ = copy.deepcopy(self.classifier)
-        self.classifier_.fit((self.summary or last_and_mean)(data), data.logged_action)
+        if len(self.classes_) > 1:  # most classifiers refuse a single class
+            self.classifier_.fit((self.summary or last_and_mean)(data), action)
         return self
 
     def predict_proba(self, data: Trajectories) -> Floats:
@@ -219,6 +233,9 @@ class SklearnModel:
         if not hasattr(self, "classifier_"):
             raise SettingError("SklearnModel", "must be fitted first")
         found = np.zeros((data.n_decisions, data.n_actions))
+        if len(self.classes_) == 1:
+            found[:, self.classes_] = 1.0
+            return found
         classes = np.asarray(self.classifier_.classes_, np.int64)  # type: ignore[attr-defined]
         found[:, classes] = self.classifier_.predict_proba((self.summary or last_and_mean)(data))
         return found

@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.learn.crossfit import fit_sets
-from etips.learn.foundation import Foundation, Training, conclude, lay_foundation
+from etips.learn.foundation import Foundation, Training, check_pull, conclude, lay_foundation
+from etips.learn.inputs import as_trajectories
 from etips.learn.objectives import doubly_robust, forbid, pull
 from etips.learn.policy import fitted, greedy
 from etips.learn.policy_files import save_policy
-from etips.learn.prepare import as_trajectories
 from etips.learn.propensity import PropensityModel
 from etips.learn.training import Report
 from etips.models.bundle import Bundle
@@ -58,6 +58,7 @@ class DoublyRobust:
     ) -> Self:
         """Learn from logged stays, or from arrays as `from_arrays` takes them; return self."""
         stays = as_trajectories(data, action, loss, **arrays)
+        check_pull(self.kl)
         base = lay_foundation(
             stays,
             encoder=self.encoder,

@@ -70,13 +70,14 @@ def judge_candidate(
     if not weight.any():
         return Candidate(translation, action, np.inf, np.inf, 0.0, 0.0)
     estimate = snips(loss, weight, stay)
+    share = weight / weight.max()  # squares of tiny weights would vanish
     return Candidate(
         translation,
         action,
         estimate.risk,
         estimate.std_error,
         matching_factor(weight, stay).risk,
-        float(weight.sum() ** 2 / (weight**2).sum()),
+        float(share.sum() ** 2 / (share**2).sum()),
     )
 
 

@@ -1,16 +1,24 @@
 """Policies with nothing or next to nothing to learn: what every learner is compared with.
 
 Each has `fit(data)`, `predict_proba(data)` of shape (n_decisions, n_actions) in decision order, and
-`predict(data)` of shape (n_decisions,).
+`predict(data)` of shape (n_decisions,). The first two are learners like any other: they also take
+arrays and can be saved. The others know the truth of a simulated world.
 """
 
-from typing import Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from etips.data.decisions import Floats, Ints
+from etips.data.decisions import Bools, Floats, Ints
+from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
+from etips.learn.inputs import as_trajectories
+
+if TYPE_CHECKING:
+    from etips.learn.policy import Kind
 
 
 class RandomPolicy:
@@ -23,42 +31,73 @@ class RandomPolicy:
     def __init__(self, *, seed: int = 0) -> None:
         self.seed = seed
 
-    def fit(self, data: Trajectories) -> Self:
+    def fit(
+        self,
+        data: Trajectories | ArrayLike,
+        action: ArrayLike | None = None,
+        loss: ArrayLike | None = None,
+        **arrays: Any,  # noqa: ANN401  # static, lengths, propensity, groups: see from_arrays
+    ) -> Self:
         """Learn how many actions there are."""
-        self.n_actions_ = data.n_actions
+        self.schema_ = as_trajectories(data, action, loss, **arrays).schema
+        self.n_actions_ = self.schema_.n_actions
         return self
 
-    def predict_proba(self, data: Trajectories) -> Floats:
+    def predict_proba(self, data: Trajectories | ArrayLike, **arrays: Any) -> Floats:  # noqa: ANN401
         """1/K everywhere, shape (n_decisions, n_actions)."""
-        _check_fitted(self, data)
-        return np.full((data.n_decisions, self.n_actions_), 1 / self.n_actions_)
+        n = _check_fitted(self, as_trajectories(data, **arrays)).n_decisions
+        return np.full((n, self.n_actions_), 1 / self.n_actions_)
 
-    def predict(self, data: Trajectories) -> Ints:
+    def predict(self, data: Trajectories | ArrayLike, **arrays: Any) -> Ints:  # noqa: ANN401
         """Draw an action for each decision, shape (n_decisions,)."""
-        _check_fitted(self, data)
-        return np.random.default_rng(self.seed).integers(self.n_actions_, size=data.n_decisions)
+        n = _check_fitted(self, as_trajectories(data, **arrays)).n_decisions
+        return np.random.default_rng(self.seed).integers(self.n_actions_, size=n)
+
+    def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
+        """Nowhere, shape (n_decisions,)."""
+        return np.zeros(_check_fitted(self, as_trajectories(data, **arrays)).n_decisions, bool)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the fitted policy; `etips.load` reads it back."""
+        _save(self, "uniform", None, folder, overwrite=overwrite)
 
 
 class MostFrequent:
     """The action logged most often, for everyone; among equals the lowest."""
 
-    def fit(self, data: Trajectories) -> Self:
+    def fit(
+        self,
+        data: Trajectories | ArrayLike,
+        action: ArrayLike | None = None,
+        loss: ArrayLike | None = None,
+        **arrays: Any,  # noqa: ANN401  # static, lengths, propensity, groups: see from_arrays
+    ) -> Self:
         """Count the logged actions."""
-        counts = np.bincount(data.logged_action, minlength=data.n_actions)
+        stays = as_trajectories(data, action, loss, **arrays)
+        counts = np.bincount(stays.logged_action, minlength=stays.n_actions)
         if not counts.any():
             raise DataError("data", "must hold at least one decision")
-        self.n_actions_ = data.n_actions
+        self.schema_ = stays.schema
+        self.n_actions_ = stays.n_actions
         self.action_ = int(counts.argmax())
         return self
 
-    def predict_proba(self, data: Trajectories) -> Floats:
+    def predict_proba(self, data: Trajectories | ArrayLike, **arrays: Any) -> Floats:  # noqa: ANN401
         """1 for the one action, shape (n_decisions, n_actions)."""
-        return _one_hot(self.predict(data), data.n_actions)
+        return _one_hot(self.predict(data, **arrays), self.n_actions_)
 
-    def predict(self, data: Trajectories) -> Ints:
+    def predict(self, data: Trajectories | ArrayLike, **arrays: Any) -> Ints:  # noqa: ANN401
         """The one action, shape (n_decisions,)."""
-        _check_fitted(self, data)
-        return np.full(data.n_decisions, self.action_)
+        n = _check_fitted(self, as_trajectories(data, **arrays)).n_decisions
+        return np.full(n, self.action_)
+
+    def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
+        """Nowhere, shape (n_decisions,)."""
+        return np.zeros(_check_fitted(self, as_trajectories(data, **arrays)).n_decisions, bool)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the fitted policy; `etips.load` reads it back."""
+        _save(self, "constant", getattr(self, "action_", None), folder, overwrite=overwrite)
 
 
 class LoggingPolicy:
@@ -106,12 +145,27 @@ class BestPossible:
         return np.asarray(data.true_expected_loss().argmin(axis=1))
 
 
-def _check_fitted(policy: object, data: Trajectories) -> None:
+def _check_fitted(policy: object, data: Trajectories) -> Trajectories:
+    """The data, once policy and data fit together; questions do not say how many actions exist."""
     learnt = getattr(policy, "n_actions_", None)
     if learnt is None:
         raise SettingError(type(policy).__name__, "is not fitted", fix="Call fit first.")
-    if learnt != data.n_actions:
+    if data.logged and learnt != data.n_actions:
         raise DataError("data", f"must have the {learnt} actions the policy was fitted with")
+    return data
+
+
+def _save(
+    policy: object, kind: "Kind", constant: int | None, folder: str | Path, *, overwrite: bool
+) -> None:
+    schema = getattr(policy, "schema_", None)
+    if not isinstance(schema, Schema):
+        raise SettingError(type(policy).__name__, "is not fitted", fix="Call fit first.")
+    # Policy files need torch, which takes a second to import; these policies do not.
+    from etips.learn.policy import FittedPolicy  # noqa: PLC0415
+    from etips.learn.policy_files import save_policy  # noqa: PLC0415
+
+    save_policy(FittedPolicy(kind, schema, constant=constant), folder, overwrite=overwrite)
 
 
 def _one_hot(action: Ints, n_actions: int) -> Floats:

@@ -1,17 +1,26 @@
 """The one training loop: a bundle of networks, one pass a stay, resumable at any batch."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from etips.data.decisions import Ints
 from etips.errors import SettingError
+from etips.learn.captured import Replay
 from etips.learn.objectives import Objective
 from etips.models.batches import Batch, StepTensors
 from etips.models.bundle import Bundle
+from etips.models.network import Network
+
+SLOW, FAST, TINY = 0.9, 0.999, 1e-8  # Adam's usual
+MOST_SHAPES = 12
+"""Lengths of a batch that are captured on a GPU; longer data are rounded up to fewer."""
 
 Report = Callable[[Mapping[str, float]], None]
 """Told after every epoch how it stands: epoch, loss, held-out risk, seconds left."""
@@ -96,8 +105,9 @@ def train(
 ) -> tuple[Bundle, State]:
     """Minimise `objective` for every network of the bundle; return each at its held-out best.
 
-    Every network sees the same batches; what it learns from is its own row of `weight`. So a
-    network in a bundle becomes what it would have become alone, but for rounding.
+    Every network sees the same batches, of all stays that hold a decision; what it learns from is
+    its own row of `weight`. So a network in a bundle becomes what it would have become alone, but
+    for rounding.
 
     Args:
         bundle: Where to start.
@@ -115,15 +125,15 @@ def train(
     rates = learning_rates
     if rates is None:
         rates = torch.full((bundle.n_members,), settings.learning_rate, device=bundle.device)
-    stays = np.flatnonzero((weight > 0).any(0).cpu().numpy())
+    task = _Task(bundle.network, steps, objective, weight, settings)
+    learn = _captured(task, state) if bundle.device.type == "cuda" else partial(_learn, task, state)
+    stays = np.arange(steps.n_stays)
     started, begun_at = time.perf_counter(), state.epoch
-    n_batches = -(-len(stays) // settings.batch_size)
     while state.epoch < settings.epochs and not _all_stopped(state, settings):
         parts = steps.parts(stays, settings.batch_size, _order(settings, state.epoch))
+        paces = _paces(state, settings, len(parts), rates)
         for part in parts[state.batch :]:
-            pace = _pace(state.step, settings.epochs * n_batches)
-            batch = steps.batch(part)
-            _learn(bundle, state, batch, steps, objective, weight, settings, rates * pace)
+            learn(part, paces.at(state.batch))
             state.batch, state.step = state.batch + 1, state.step + 1
             if keep is not None:
                 keep(state)
@@ -149,69 +159,134 @@ def outputs_of(bundle: Bundle, steps: StepTensors, *, batch_size: int = 1024) ->
     )
     with torch.no_grad():
         for batch in steps.batches(np.arange(steps.n_stays), batch_size):
-            found[:, place[batch.seen]] = _forward(bundle, bundle.parameters, batch, steps)
+            found[:, place[batch.seen]] = run_batch(bundle, batch, steps)
     return found
 
 
 def run_batch(bundle: Bundle, batch: Batch, steps: StepTensors) -> Tensor:
     """Outputs at the decisions of one batch, shape (J, n, K)."""
-    return _forward(bundle, bundle.parameters, batch, steps)
+    return _forward(bundle.network, bundle.parameters, batch, steps)
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What all steps of a run share."""
+
+    network: Network
+    steps: StepTensors
+    objective: Objective
+    weight: Tensor
+    settings: Settings
+
+
+class _Pace(NamedTuple):
+    """What changes from step to step, as tensors, so that a captured step can read it.
+
+    Args:
+        rates: Learning rate of each network, shape (n, J) or (J,).
+        first: What the running mean is divided by, since it starts at zero, shape (n,) or ().
+        second: The same for the running square.
+        key: Of the dropout.
+    """
+
+    rates: Tensor
+    first: Tensor
+    second: Tensor
+    key: Tensor
+
+    def at(self, number: int) -> "_Pace":
+        """That of one step."""
+        return _Pace(*(values[number] for values in self))
+
+
+def _paces(state: State, settings: Settings, n_batches: int, rates: Tensor) -> _Pace:
+    """Those of an epoch's steps; the rate falls along half a cosine, and is 0 once stopped."""
+    step = np.arange(n_batches) + state.step - state.batch
+    share = np.minimum(step / max(settings.epochs * n_batches, 1), 1.0)
+    pace = torch.from_numpy(0.5 * (1 + np.cos(np.pi * share)))[:, None].to(rates.device)
+    running = state.waited < settings.patience
+    kind = next(iter(state.parameters.values())).dtype
+    made = (
+        1 - SLOW ** (step + 1.0),
+        1 - FAST ** (step + 1.0),
+        (settings.seed * 1_000_003 + step) % 2**31,
+    )
+    first, second, key = (torch.from_numpy(values).to(rates.device) for values in made)
+    return _Pace((pace * rates * running).to(kind), first.to(kind), second.to(kind), key)
+
+
+def _captured(task: _Task, state: State) -> Callable[[Ints, _Pace], None]:
+    """Learning steps on a GPU: those of one length are captured once and replayed after."""
+    steps, size = task.steps, task.settings.batch_size
+    stays = torch.zeros(size, dtype=torch.long, device=steps.device)
+    count = torch.zeros((), dtype=torch.long, device=steps.device)
+    grain = -(-int(steps.reach.max()) // MOST_SHAPES)
+    held: list[_Pace] = []
+
+    def work(n_steps: int) -> None:
+        _step(task, state, steps.padded_batch(stays, count, n_steps), held[0])
+
+    moving = (state.parameters, state.first, state.second)
+    replay = Replay(work, [value for group in moving for value in group.values()])
+
+    def learn(part: Ints, pace: _Pace) -> None:
+        if not held:
+            held.append(_Pace(*(value.clone() for value in pace)))
+        for place, value in zip(held[0], pace, strict=True):
+            place.copy_(value)
+        filled = np.append(part, np.full(size - len(part), part[0]))
+        stays.copy_(torch.from_numpy(filled).pin_memory(), non_blocking=True)
+        count.fill_(len(part))
+        replay(-(-int(steps.reach[part].max()) // grain) * grain)
+
+    return learn
+
+
+def _learn(task: _Task, state: State, part: Ints, pace: _Pace) -> None:
+    """One step of every network on some stays."""
+    _step(task, state, task.steps.batch(part), pace)
+
+
+def _step(task: _Task, state: State, batch: Batch, pace: _Pace) -> None:
+    """One step of every network on one batch; changes the state's tensors where they are."""
+    moving = {name: value.detach().requires_grad_() for name, value in state.parameters.items()}
+    keep = _dropout(task, batch, pace.key, moving["head.weight"])
+    values = task.objective(_forward(task.network, moving, batch, task.steps, keep), batch.seen)
+    shares = task.weight[:, batch.owner].to(values.dtype)
+    if batch.real is not None:
+        shares = shares * batch.real
+    risk = (values * shares).sum(1) / shares.sum(1).clamp_min(1e-12)
+    gradients = torch.autograd.grad(risk.sum(), list(moving.values()))
+    with torch.no_grad():
+        _adam(state, gradients, pace, task.settings)
 
 
 def _forward(
-    bundle: Bundle,
+    network: Network,
     parameters: Mapping[str, Tensor],
     batch: Batch,
     steps: StepTensors,
     keep: Tensor | None = None,
 ) -> Tensor:
-    return bundle.network.outputs(
+    return network.outputs(
         parameters, steps.inputs(batch.rows), steps.static[batch.stay], slots=batch.slots, keep=keep
     )
 
 
-def _learn(
-    bundle: Bundle,
-    state: State,
-    batch: Batch,
-    steps: StepTensors,
-    objective: Objective,
-    weight: Tensor,
-    settings: Settings,
-    rates: Tensor,
-) -> None:
-    """One step of every network on one batch."""
-    if len(batch.slots) == 0:
-        return
-    moving = {name: value.requires_grad_() for name, value in state.parameters.items()}
-    keep = _dropout(bundle, batch, settings, state.step)
-    values = objective(_forward(bundle, moving, batch, steps, keep), batch.seen)
-    shares = weight[:, batch.owner].to(values.dtype)
-    risk = (values * shares).sum(1) / shares.sum(1).clamp_min(1e-12)
-    gradients = torch.autograd.grad(risk.sum(), list(moving.values()))
-    state.parameters = {name: value.detach() for name, value in moving.items()}
-    running = state.waited < settings.patience
-    with torch.no_grad():
-        _adam(state, dict(zip(moving, gradients, strict=True)), rates * running, settings)
-
-
-def _adam(state: State, gradients: dict[str, Tensor], rates: Tensor, settings: Settings) -> None:
+def _adam(state: State, gradients: Sequence[Tensor], pace: _Pace, settings: Settings) -> None:
     """Adam with decoupled weight decay, every network with its own rate and gradient norm."""
-    squares = sum(gradient.flatten(1).square().sum(1) for gradient in gradients.values())
-    assert isinstance(squares, Tensor)
+    squares = torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients]).sum(0)
     shrink = (settings.clip_norm / squares.sqrt().clamp_min(1e-12)).clamp_max(1.0)
-    time_ = state.step + 1
-    slow, fast, tiny = 0.9, 0.999, 1e-8
-    for name, value in state.parameters.items():
+    for (name, value), whole in zip(state.parameters.items(), gradients, strict=True):
         shape = (-1, *[1] * (value.dim() - 1))
-        rate, gradient = rates.to(value.dtype).view(shape), gradients[name] * shrink.view(shape)
+        rate, gradient = pace.rates.view(shape), whole * shrink.view(shape)
         first, second = state.first[name], state.second[name]
-        first.mul_(slow).add_(gradient, alpha=1 - slow)
-        second.mul_(fast).addcmul_(gradient, gradient, value=1 - fast)
-        spread = (second / (1 - fast**time_)).sqrt_().add_(tiny)
-        if not name.endswith("bias"):
+        first.lerp_(gradient, 1 - SLOW)
+        second.mul_(FAST).addcmul_(gradient, gradient, value=1 - FAST)
+        spread = (second / pace.second).sqrt_().add_(TINY)
+        if value.dim() > 2:  # a weight and not a bias
             value.mul_(1 - rate * settings.weight_decay)
-        value.sub_(rate * (first / (1 - slow**time_)) / spread)
+        value.sub_((first * (rate / pace.first)).div_(spread))
 
 
 def _look(
@@ -243,31 +318,41 @@ def held_out_risk(
     stays = np.flatnonzero((held_out > 0).any(0).cpu().numpy())
     with torch.no_grad():
         for batch in steps.batches(stays, 1024):
-            values = objective(_forward(bundle, bundle.parameters, batch, steps), batch.seen)
+            values = objective(
+                _forward(bundle.network, bundle.parameters, batch, steps), batch.seen
+            )
             shares = held_out[:, batch.owner].double()
             total += (values.double() * shares).sum(1)
             count += shares.sum(1)
     return total / count.clamp_min(1e-12)
 
 
-def _dropout(bundle: Bundle, batch: Batch, settings: Settings, step: int) -> Tensor | None:
-    """A mask that is the same for all networks, so that none depends on its neighbours."""
-    if settings.dropout == 0:
+def _dropout(task: _Task, batch: Batch, key: Tensor, head: Tensor) -> Tensor | None:
+    """Mask of the states, shape (T * B, hidden), a hash of learning step, row and unit.
+
+    It is the same for all networks, so that none depends on its neighbours; and it depends on
+    nothing else, so that a batch may be laid out in any way.
+    """
+    share = task.settings.dropout
+    if share == 0:
         return None
-    generator = torch.Generator().manual_seed(settings.seed * 1_000_003 + step)
-    width = bundle.network.encoder.size(bundle.network.n_features)
-    kept = torch.rand(len(batch.slots), width, generator=generator) >= settings.dropout
-    return (kept / (1 - settings.dropout)).to(batch.rows.device)
+    width = head.shape[1] - task.network.n_static
+    unit = _mix(torch.arange(width, dtype=torch.int32, device=key.device))
+    row = _mix(batch.rows.flatten().to(torch.int32) ^ _mix(key.to(torch.int32)))
+    hidden = (_mix(row[:, None] ^ unit) & 0xFFFFFF) < int(share * 2**24)
+    return hidden.logical_not().to(head.dtype).div_(1 - share)
+
+
+def _mix(values: Tensor) -> Tensor:
+    """Scatter 32-bit whole numbers, by the finaliser of MurmurHash3."""
+    values = values.bitwise_xor(values >> 16).mul_(-2048144789)
+    values = values.bitwise_xor_(values >> 13).mul_(-1028477387)
+    return values.bitwise_xor_(values >> 16)
 
 
 def _order(settings: Settings, epoch: int) -> np.random.Generator:
     """The order of an epoch depends on its number alone, so that a resumed run finds it again."""
     return np.random.default_rng([settings.seed, epoch])
-
-
-def _pace(step: int, n_steps: int) -> float:
-    """Share of the learning rate: half a cosine from 1 to 0."""
-    return 0.5 * (1 + float(np.cos(np.pi * min(step / max(n_steps, 1), 1.0))))
 
 
 def _all_stopped(state: State, settings: Settings) -> bool:

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -23,16 +24,19 @@ class Batch:
     Args:
         rows: Row of each step, shape (T, B); past its end a stay's last row stands in.
         stay: Which stays, shape (B,).
-        slots: Places t * B + b whose state answers a decision, shape (n,).
+        slots: Places t * B + b whose state answers a decision, shape (n,); None for all T * B.
         seen: Row of each slot: the last that the decision may see, shape (n,).
         owner: Stay of each slot, shape (n,).
+        real: Whether a decision is asked at the slot, shape (n,); None if at every one. Where none
+            is, `seen` is a row that answers another decision, so that looking it up does no harm.
     """
 
     rows: Tensor
     stay: Tensor
-    slots: Tensor
+    slots: Tensor | None
     seen: Tensor
     owner: Tensor
+    real: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +70,21 @@ class StepTensors:
         assert features is not None
         return features.shape[1] + (0 if self.previous is None else self.n_actions)
 
+    @cached_property
+    def reach(self) -> Ints:
+        """Steps of each stay up to the last that answers a decision, shape (n_stays,)."""
+        number = np.arange(1, len(self.answers) + 1) * self.answers
+        last = np.maximum.reduceat(np.append(number, 0), self.offsets[:-1])
+        return np.maximum(last - self.offsets[:-1], 0)
+
+    @cached_property
+    def _on_device(self) -> tuple[Tensor, ...]:
+        """First row, reach and first answering row of each stay; which rows answer."""
+        rows = np.append(np.flatnonzero(self.answers), 0)
+        first = rows[np.searchsorted(rows[:-1], self.offsets[:-1])]
+        found = (self.offsets[:-1], self.reach, first, self.answers)
+        return tuple(as_tensor(array, self.device) for array in found)
+
     def inputs(self, rows: Tensor) -> Tensor:
         """What the networks read at these rows, shape (*rows.shape, n_features)."""
         if self.plain is not None:
@@ -82,18 +101,39 @@ class StepTensors:
         return torch.cat([found, earlier], dim=-1).to(self.static.dtype)
 
     def batch(self, stays: Ints) -> Batch:
-        """These stays as a batch."""
-        starts, lengths = self.offsets[stays], np.diff(self.offsets)[stays]
+        """These stays as a batch; what comes after a stay's last decision is left out."""
+        starts, lengths = self.offsets[stays], self.reach[stays]
         step = np.arange(lengths.max())[:, None]
         rows = starts + np.minimum(step, lengths - 1)
         place = np.flatnonzero((self.answers[rows] & (step < lengths)).ravel())
         found = (rows, stays, place, rows.ravel()[place], stays[place % len(stays)])
         return Batch(*(torch.from_numpy(array).to(self.device) for array in found))
 
+    def padded_batch(self, stays: Tensor, count: Tensor, n_steps: int) -> Batch:
+        """The first `count` of these stays as a batch whose shape depends on nothing else.
+
+        Every place has a slot, `real` says which of them count. All of it happens on the device, so
+        that it can be part of a captured step.
+
+        Args:
+            stays: Which stays, each with a decision, shape (B,).
+            count: How many of them count, a tensor of one number.
+            n_steps: Steps T; no stay may reach further.
+        """
+        start, reach, first, answers = self._on_device
+        step = torch.arange(n_steps, device=self.device)[:, None]
+        used = torch.arange(len(stays), device=self.device) < count
+        length = reach[stays]
+        rows = start[stays] + torch.minimum(step, length - 1)
+        real = answers[rows] & (step < length) & used
+        seen = torch.where(real, rows, first[stays])
+        owner = stays.expand(n_steps, -1)
+        return Batch(rows, stays, None, seen.flatten(), owner.flatten(), real.flatten())
+
     def batches(
         self, stays: Ints, size: int, generator: np.random.Generator | None = None
     ) -> Iterator[Batch]:
-        """All `stays` in batches of like length; shuffled if a generator is given.
+        """All `stays` that hold a decision in batches of like length; shuffled if by a generator.
 
         A shuffled run sorts only a few batches' worth of stays by length, so that what comes
         together still changes from epoch to epoch.
@@ -109,7 +149,8 @@ class StepTensors:
         self, stays: Ints, size: int, generator: np.random.Generator | None = None
     ) -> list[Ints]:
         """The stays of each batch, as in `batches`."""
-        lengths = np.diff(self.offsets)
+        lengths = self.reach
+        stays = stays[lengths[stays] > 0]
         if generator is None:
             ordered = stays[np.argsort(lengths[stays], kind="stable")]
             return [ordered[start : start + size] for start in range(0, len(ordered), size)]

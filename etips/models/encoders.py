@@ -4,6 +4,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import torch
@@ -85,7 +86,8 @@ class ModuleEncoder:
     """Any causal `torch.nn.Module` that maps (batch, steps, features) to (batch, steps, hidden).
 
     Networks of the bundle run through `torch.func.vmap`; a module that it cannot handle runs one
-    network after another, with the same result.
+    network after another, with the same result. The module runs as in `eval()`: what is hidden
+    while training is up to the settings of the training.
 
     Args:
         make: Builds a fresh module for a number of features; a module class that takes it will do.
@@ -94,14 +96,13 @@ class ModuleEncoder:
 
     def __init__(self, make: Callable[[int], nn.Module] | nn.Module) -> None:
         self.make = make
-        self._skeleton: nn.Module | None = None
-        self._batched = True
+        self._skeletons: dict[int, nn.Module] = {}
+        self._one_by_one: set[bool] = set()
 
     def start(self, n_features: int, seeds: Sequence[int]) -> Parameters:
         """Build one module a seed, each under its own seed, and stack their parameters."""
         modules = [self._build(n_features, seed) for seed in seeds]
-        self._skeleton = copy.deepcopy(modules[0]).to("meta")
-        if any(True for _ in self._skeleton.buffers()):
+        if any(True for _ in modules[0].buffers()):
             raise SettingError("encoder", "must not keep buffers such as running averages")
         require_causal(modules[0], n_features)
         names = [name for name, _ in modules[0].named_parameters()]
@@ -110,64 +111,75 @@ class ModuleEncoder:
 
     def states(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
         """States after every step."""
-        batch = inputs.transpose(0, 1)
-        if self._batched:
+        batch, learning = inputs.transpose(0, 1), torch.is_grad_enabled()
+        call = partial(self._call, self._skeleton(inputs.shape[-1]))
+        if learning not in self._one_by_one:
             try:
-                found: Tensor = torch.func.vmap(self._call, in_dims=(0, None))(
-                    dict(parameters), batch
-                )
+                found: Tensor = torch.func.vmap(call, in_dims=(0, None))(dict(parameters), batch)
                 return found.transpose(1, 2)
             except (RuntimeError, ValueError):  # the module does what vmap cannot batch
-                self._batched = False
+                self._one_by_one.add(learning)
         n_networks = len(next(iter(parameters.values())))
-        one_by_one = [
-            self._call({name: value[j] for name, value in parameters.items()}, batch)
-            for j in range(n_networks)
-        ]
-        return torch.stack(one_by_one).transpose(1, 2)
+        each = [{name: v[j] for name, v in parameters.items()} for j in range(n_networks)]
+        return torch.stack([call(own, batch) for own in each]).transpose(1, 2)
 
     def size(self, n_features: int) -> int:
         """Width of the state."""
-        found: Tensor = self._build(n_features, 0)(torch.zeros(1, 1, n_features))
+        with torch.no_grad():
+            found: Tensor = self._build(n_features, 0)(torch.zeros(1, 1, n_features))
         return found.shape[2]
 
-    def _call(self, parameters: dict[str, Tensor], batch: Tensor) -> Tensor:
-        assert self._skeleton is not None
-        found: Tensor = torch.func.functional_call(self._skeleton, parameters, (batch,))
+    def _skeleton(self, n_features: int) -> nn.Module:
+        """A module without numbers of its own, to be called with any network's parameters."""
+        if n_features not in self._skeletons:
+            self._skeletons[n_features] = self._build(n_features, 0).to("meta")
+        return self._skeletons[n_features]
+
+    @staticmethod
+    def _call(skeleton: nn.Module, parameters: dict[str, Tensor], batch: Tensor) -> Tensor:
+        found: Tensor = torch.func.functional_call(skeleton, parameters, (batch,))
         return found
 
     def _build(self, n_features: int, seed: int) -> nn.Module:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             if not isinstance(self.make, nn.Module):
-                return self.make(n_features)
+                return self.make(n_features).eval()
             module = copy.deepcopy(self.make)
             for layer in module.modules():
                 reset = getattr(layer, "reset_parameters", None)
                 if callable(reset):
                     reset()
-            return module
+            return module.eval()
 
 
 def require_causal(module: nn.Module, n_features: int) -> None:
-    """Refuse an encoder whose state after a step changes with what comes later.
+    """Refuse an encoder whose state after a step changes with later steps or with other stays.
 
     One look on random input; a state that is wrong only for rare inputs would pass.
     """
     generator = torch.Generator().manual_seed(0)
-    steps = torch.randn(2, 6, n_features, generator=generator)
-    later = steps.clone()
-    later[:, 3:] = torch.randn(2, 3, n_features, generator=generator)
+    steps = torch.randn(3, 6, n_features, generator=generator)
+    later, others = steps.clone(), steps.clone()
+    later[:, 3:] = torch.randn(3, 3, n_features, generator=generator)
+    others[:2] = torch.randn(2, 6, n_features, generator=generator)
     was_training = module.training
     module.eval()
     with torch.no_grad():
-        first, second = module(steps), module(later)
+        states = [module(values) for values in (steps, later, others)]
     module.train(was_training)
-    if first.dim() != 3 or first.shape[:2] != steps.shape[:2]:
+    first, second, third = states
+    if not isinstance(first, Tensor) or first.dim() != 3 or first.shape[:2] != steps.shape[:2]:
         raise SettingError("encoder", "must map (batch, steps, features) to (batch, steps, hidden)")
     if not torch.allclose(first[:, :3], second[:, :3], atol=1e-5):
         raise SettingError(
             "encoder", "must be causal: its state at a step changed with later steps"
+        )
+    if not torch.allclose(first[2], third[2], atol=1e-5):
+        raise SettingError(
+            "encoder",
+            "must read each stay by itself: a state changed with other stays",
+            fix="Is its first axis the batch?",
         )
 
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -60,19 +61,39 @@ class Network:
             inputs: Steps of the stays, shape (T, B, n_features).
             static: Static features, shape (B, n_static).
             slots: Which of the T * B places to answer, shape (n,); all if left out.
-            keep: Dropout mask of the state, already scaled, shape (n, hidden).
+            keep: Dropout mask of the state, already scaled, shape (T * B, hidden).
         """
         start = "encoder."
         own = {name[len(start) :]: v for name, v in parameters.items() if name.startswith(start)}
-        states = self.encoder.states(own, inputs).flatten(1, 2)
-        beside = static.expand(len(inputs), *static.shape).flatten(0, 1)
-        if slots is not None:
-            states, beside = states[:, slots], beside[slots]
+        states = self.encoder.states(own, inputs).transpose(0, 1)  # (T, J, B, hidden)
+        width = states.shape[3]
         if keep is not None:
-            states = states * keep
-        weight, bias = parameters["head.weight"], parameters["head.bias"][:, None]
-        width = states.shape[2]
-        found = torch.bmm(states, weight[:, :width]) + bias
+            states = states * keep.view(len(inputs), 1, -1, width)
+        weight, beside = parameters["head.weight"], parameters["head.bias"][:, None]
         if self.n_static:
-            found = found + beside @ weight[:, width:]
-        return found
+            beside = beside + static @ weight[:, width:]
+        found = (states @ weight[:, :width] + beside).transpose(0, 1)
+        return found.flatten(1, 2) if slots is None else _pick(found, slots)
+
+
+def _pick(values: Tensor, slots: Tensor) -> Tensor:
+    """Values (J, T, B, K) at places t * B + b, each named once, shape (J, n, K)."""
+    found: Tensor = _Pick.apply(values, slots // values.shape[2], slots % values.shape[2])  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Pick(torch.autograd.Function):
+    """Indexing whose way back writes instead of adding up, since no place comes twice."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, step: Tensor, place: Tensor) -> Tensor:  # noqa: ANN401
+        ctx.save_for_backward(step, place)
+        ctx.like = torch.empty_like(values, device="meta")
+        return values[:, step, place]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
+        step, place = ctx.saved_tensors
+        found = torch.zeros_like(ctx.like, device=grad.device)
+        found[:, step, place] = grad
+        return found, None, None

@@ -1,0 +1,66 @@
+"""Work on a GPU that is written down once and replayed, so that launching it costs next to nothing.
+
+A step of a bundle is a thousand small kernels; asking for them one by one takes longer than doing
+them. What is captured reads and writes tensors that stay where they are: new data are copied into
+these tensors, then the graph is replayed.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+_LOG = logging.getLogger(__name__)
+_WARM_UPS = 2  # libraries choose their kernels and take their memory before the capture
+
+
+class Replay:
+    """Repeats work of a few shapes. Work that cannot be captured is done as it is, with a warning.
+
+    Args:
+        work: Does everything for one shape; reads and writes only tensors that stay in place.
+        changed: The tensors it changes, all of them: warming up must leave no trace.
+    """
+
+    def __init__(self, work: Callable[[int], None], changed: Sequence[Tensor]) -> None:
+        self._work = work
+        self._changed = list(changed)
+        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self._first: torch.cuda.CUDAGraph | None = None
+        self._capturing = True
+
+    def __call__(self, shape: int) -> None:
+        """Do the work for this shape."""
+        if self._capturing and shape not in self._graphs:
+            self._capture(shape)
+        if shape in self._graphs:
+            self._graphs[shape].replay()
+        else:
+            self._work(shape)
+
+    def _capture(self, shape: int) -> None:
+        before = [value.clone() for value in self._changed]
+        try:
+            self._graphs[shape] = self._graph(shape)
+        except RuntimeError as error:
+            self._capturing = False
+            _LOG.warning("The training step cannot be captured, it will run slower: %s", error)
+        torch.cuda.synchronize()
+        for value, old in zip(self._changed, before, strict=True):
+            value.copy_(old)
+
+    def _graph(self, shape: int) -> torch.cuda.CUDAGraph:
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(_WARM_UPS):
+                self._work(shape)
+        torch.cuda.current_stream().wait_stream(side)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        # One pool of memory for all shapes, since only one of them runs at a time.
+        with torch.cuda.graph(graph, pool=None if self._first is None else self._first.pool()):
+            self._work(shape)
+        self._first = self._first or graph
+        return graph

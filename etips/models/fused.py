@@ -1,0 +1,111 @@
+"""The GRU on a GPU, with torch's fused cell: there the traffic of small operations is what costs.
+
+Biases travel as one more column: of ones in the inputs and in the states, and of the bias in the
+weights. So no product has to read a bias, and the bias's gradient falls out of the weights'. The
+columns are filled up with zeros to a multiple of eight, which the fast matrix products want.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+_cell = torch.ops.aten._thnn_fused_gru_cell
+_cell_backward = torch.ops.aten._thnn_fused_gru_cell_backward
+
+
+def fused_gru_forward(
+    inputs: Tensor, weight: Tensor, recurrent: Tensor, bias: Tensor, new: Tensor
+) -> tuple[Tensor, ...]:
+    """States (T, J, B, H), and what the way back needs: states with ones, every cell's workspace.
+
+    Args:
+        inputs: Shape (T, B, d) or (J, T, B, d).
+        weight: Shape (J, d, 3H).
+        recurrent: Shape (J, H, 3H).
+        bias: Shape (J, 3H).
+        new: Shape (J, H).
+    """
+    n_networks, size = new.shape
+    n_steps, n_batch = inputs.shape[-3:-1]
+    shape = (n_networks * n_batch, -1)
+    inputs, weight = with_ones(inputs), _with_bias(weight, bias)
+    recurrent = _with_bias(recurrent, functional.pad(new, (2 * size, 0)))
+    states = with_ones(weight.new_zeros(n_steps + 1, n_networks, n_batch, size))
+    workspaces: list[Tensor] = []
+    state = weight.new_zeros(n_networks * n_batch, size)
+    for step in range(n_steps):
+        from_input = torch.bmm(_step(inputs, step, n_networks), weight).view(shape)
+        from_state = torch.bmm(states[step], recurrent).view(shape)
+        state, workspace = _cell(from_input, from_state, state)
+        workspaces.append(workspace)
+        states[step + 1, ..., :size] = state.view(n_networks, n_batch, size)
+    return states[1:, ..., :size], states, *workspaces
+
+
+def fused_gru_backward(
+    grad: Tensor,
+    inputs: Tensor,
+    weight: Tensor,
+    recurrent: Tensor,
+    states: Tensor,
+    workspaces: Sequence[Tensor],
+    d_inputs: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Gradients of weight, recurrent, bias and new; that of the inputs is added to `d_inputs`.
+
+    Args:
+        grad: Of the states, shape (T, J, B, H).
+        inputs: As in the forward pass.
+        weight: As in the forward pass.
+        recurrent: As in the forward pass.
+        states: With ones, shape (T + 1, J, B, at least H + 1).
+        workspaces: Of the cells, one a step.
+        d_inputs: Like the inputs, or None.
+    """
+    n_steps, n_networks, n_batch, size = grad.shape
+    n_features, ones = inputs.shape[-1], with_ones(inputs)
+    d_weight = weight.new_zeros(n_networks, ones.shape[-1], 3 * size)
+    d_recurrent = weight.new_zeros(n_networks, states.shape[-1], 3 * size)
+    back, shape = recurrent.transpose(1, 2), (n_networks, n_batch, -1)
+    d_state = grad[n_steps - 1].contiguous()
+    for step in range(n_steps - 1, -1, -1):
+        flat = d_state.view(n_networks * n_batch, size)
+        d_input, d_part, carried, *_ = _cell_backward(flat, workspaces[step], False)
+        d_input, d_part = d_input.view(shape), d_part.view(shape)
+        d_weight.baddbmm_(_step(ones, step, n_networks).transpose(1, 2), d_input)
+        d_recurrent.baddbmm_(states[step].transpose(1, 2), d_part)
+        if d_inputs is not None:
+            each = torch.bmm(d_input, weight.transpose(1, 2))
+            if d_inputs.dim() == 3:
+                d_inputs[step] += each.sum(0)
+            else:
+                d_inputs[:, step] += each
+        if step:
+            d_state = carried.view(shape).baddbmm_(d_part, back).add_(grad[step - 1])
+    return (
+        d_weight[:, :n_features],
+        d_recurrent[:, :size],
+        d_weight[:, n_features],
+        d_recurrent[:, size, 2 * size :],
+    )
+
+
+def with_ones(values: Tensor) -> Tensor:
+    """The same with a column of ones, and zeros up to a multiple of eight columns."""
+    width = values.shape[-1]
+    found = functional.pad(values, (0, 8 - width % 8))
+    found[..., width] = 1.0
+    return found
+
+
+def _with_bias(weight: Tensor, bias: Tensor) -> Tensor:
+    """Weights with the bias as the row that meets the ones."""
+    found = functional.pad(weight, (0, 0, 0, 8 - weight.shape[1] % 8))
+    found[:, weight.shape[1]] = bias
+    return found
+
+
+def _step(inputs: Tensor, step: int, n_networks: int) -> Tensor:
+    return inputs[step].expand(n_networks, -1, -1) if inputs.dim() == 3 else inputs[:, step]

@@ -1,0 +1,125 @@
+"""Logs small enough to learn from in a blink, learners to match, and how to forge a policy."""
+
+import hashlib
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from etips.data.files import canonical, seal
+from etips.data.schema import Schema
+from etips.data.trajectories import Trajectories
+from etips.learn import (
+    EIPS,
+    IPS,
+    TIPS,
+    DirectMethod,
+    DoublyRobust,
+    EtIPS,
+    MostFrequent,
+    PredictiveModel,
+    RandomPolicy,
+    Settings,
+    Training,
+)
+from etips.models.encoders import GRU
+from etips.worlds.clinic import Clinic
+
+CLINIC = Clinic(n_contexts=20, n_features=3, n_actions=3, decisions_per_stay=3)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Small networks on two threads wait for each other wherever another process is busy."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def training(epochs=2, n_folds=2, **more):
+    """Short training on the CPU."""
+    settings = Settings(epochs=epochs, batch_size=64, learning_rate=0.02)
+    stages = {"propensity": settings, "outcome": settings, "policy": settings}
+    return Training(**{"n_folds": n_folds, "device": "cpu", **stages, **more})
+
+
+def small(seed=0, **more):
+    """Arguments that every network learner takes."""
+    return {"encoder": GRU(6), "training": training(), "seed": seed, **more}
+
+
+NETWORKS = {
+    "EtIPS": lambda seed=0, **more: EtIPS(**small(seed, translations=(0.3, 0.7), **more)),
+    "TIPS": lambda seed=0, **more: TIPS(**small(seed, translations=(0.3, 0.7), **more)),
+    "EIPS": lambda seed=0, **more: EIPS(**small(seed, **more)),
+    "IPS": lambda seed=0, **more: IPS(**small(seed, **more)),
+    "DirectMethod": lambda seed=0, **more: DirectMethod(**small(seed, **more)),
+    "additive DirectMethod": lambda seed=0, **more: DirectMethod(
+        interaction=False, **small(seed, **more)
+    ),
+    "DoublyRobust": lambda seed=0, **more: DoublyRobust(**small(seed, **more)),
+    "PredictiveModel": lambda seed=0, **more: PredictiveModel(**small(seed, **more)),
+}
+"""Makers of everything that trains networks."""
+
+LEARNERS = {
+    **NETWORKS,
+    "RandomPolicy": lambda seed=0: RandomPolicy(seed=seed),
+    "MostFrequent": lambda seed=0: MostFrequent(),
+}
+"""Makers of every learner of the contract."""
+
+
+def ward(n_stays=40, lag=1, n_actions=3, seed=0):
+    """A log with stays of one to six steps, gaps between decisions, static features, patients."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 7, n_stays)
+    lengths[:3] = (1, 6, 2)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    n_steps = offsets[-1]
+    action = rng.integers(0, n_actions, n_steps)
+    loss = (rng.random(n_steps) < 0.3 + 0.3 * (action == 0)).astype(np.float64)
+    loss[rng.random(n_steps) < 0.1] = np.nan
+    return Trajectories(
+        sequence=rng.normal(size=(n_steps, 4)).astype(np.float32),
+        offsets=offsets,
+        schema=Schema(
+            sequence=("hr", "map", "lactate", "flat"),
+            static=("age", "weight"),
+            n_actions=n_actions,
+            lag=lag,
+        ),
+        action=action,
+        loss=loss,
+        static=rng.normal(size=(n_stays, 2)).astype(np.float32),
+        propensity=np.full(n_steps, 1 / n_actions),
+        stay=np.array([f"stay {i:03}" for i in range(n_stays)]),
+    )
+
+
+def manifest_of(folder):
+    return json.loads((folder / "policy.json").read_bytes())
+
+
+def reseal(folder, change=None, weights=None):
+    """Change a saved policy as a forger would: every checksum fits again.
+
+    `change` alters the manifest in place, `weights` maps tensors to tensors or bytes.
+    """
+    document = manifest_of(folder)
+    document.pop("seal")
+    path = folder / "weights.safetensors"
+    if weights is not None:
+        found = weights(load_tensors(path.read_bytes()))
+        path.write_bytes(found if isinstance(found, bytes) else save_tensors(found))
+        raw = path.read_bytes()
+        document["files"] = {
+            path.name: {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+        }
+    if change is not None:
+        change(document)
+    (folder / "policy.json").write_bytes(canonical(seal(document)))

@@ -1,0 +1,493 @@
+"""The training loop: right gradients, members that do not touch, best weights, same bytes."""
+
+import hashlib
+import logging
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from strategies import Cohort
+
+from etips.errors import SettingError
+from etips.learn import captured, training
+from etips.learn.captured import Replay
+from etips.learn.objectives import cross_entropy, translated_ips
+from etips.learn.training import Settings, State, held_out_risk, outputs_of, run_batch, train
+from etips.models.batches import step_tensors
+from etips.models.bundle import Bundle
+from etips.models.encoders import GRU, LSTM, ModuleEncoder
+from etips.models.network import Network
+from etips.models.transformer import CausalTransformer
+
+N_STAYS = 60
+COHORT = Cohort(seed=3, n_stays=N_STAYS, longest=6, n_features=3, n_static=2, gaps=0.2)
+TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-9}
+ENCODERS = {
+    "gru": GRU(5),
+    "lstm": LSTM(5),
+    "transformer": ModuleEncoder(partial(CausalTransformer, hidden=4, n_heads=2, n_layers=1)),
+}
+
+
+def tensors(data, dtype=torch.float64, **more):
+    """Steps in a precision: inputs follow the static features."""
+    steps = step_tensors(data, earlier_actions=False, **more)
+    return replace(steps, static=steps.static.to(dtype))
+
+
+def by_row(data, values, dtype):
+    found = np.zeros(data.n_steps)
+    found[data.decision_rows - data.lag] = values
+    return torch.from_numpy(found).to(dtype)
+
+
+def etips_objective(data, translation, dtype=torch.float64):
+    """Translated inverse propensity risk, one translation a network."""
+    action = by_row(data, data.logged_action, torch.long)
+    loss = by_row(data, data.logged_loss, dtype)
+    chance = by_row(data, np.log(data.logged_propensity), dtype)
+    shift = torch.as_tensor(translation, dtype=dtype)[:, None]
+
+    def objective(outputs, seen):
+        where = seen.cpu()
+        logged = (values[where].to(outputs.device) for values in (action, loss, chance))
+        return translated_ips(outputs, *logged, shift.to(outputs.device))
+
+    return objective
+
+
+def network_of(data, encoder=None):
+    sizes = data.sequence.shape[1], data.static.shape[1], data.n_actions
+    return Network(encoder or GRU(5), *sizes)
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.5])
+@pytest.mark.parametrize("lag", [0, 1])
+@pytest.mark.parametrize("encoder", sorted(ENCODERS))
+def test_one_pass_a_stay_has_the_gradient_of_expanding_windows(encoder, lag, gaps):
+    data = replace(COHORT, n_stays=9, lag=lag, gaps=gaps).make()
+    steps, objective = tensors(data), etips_objective(data, [0.3, 0.8])
+    bundle = Bundle.start(network_of(data, ENCODERS[encoder]), [1, 2]).to(dtype=torch.float64)
+    moving = {name: value.requires_grad_() for name, value in bundle.parameters.items()}
+    batch = steps.batch(np.unique(data.decisions().stay))
+    values = objective(run_batch(bundle, batch, steps), batch.seen)
+    found = torch.autograd.grad(values.mean(1).sum(), list(moving.values()))
+
+    windows = data.histories()
+    wanted = [torch.zeros_like(value) for value in moving.values()]
+    for number, length in enumerate(windows.lengths):
+        outputs = bundle.network.outputs(
+            moving,
+            torch.from_numpy(windows.sequence[number, :length, None]).double(),
+            torch.from_numpy(windows.static[number : number + 1]).double(),
+            slots=torch.tensor([length - 1]),
+        )
+        seen = torch.tensor([data.decision_rows[number] - data.lag])
+        one = torch.autograd.grad(objective(outputs, seen).sum(), list(moving.values()))
+        for total, part in zip(wanted, one, strict=True):
+            total += part / data.n_decisions
+    assert batch.slots.numel() == data.n_decisions
+    assert len(set(windows.lengths.tolist())) > 2
+    for left, right in zip(found, wanted, strict=True):
+        torch.testing.assert_close(left, right, atol=1e-6, rtol=1e-6)
+
+
+SETTINGS = Settings(epochs=8, batch_size=9, learning_rate=0.05, patience=2, dropout=0.2, seed=5)
+SEEDS, TRANSLATIONS, RATES = [11, 12, 13, 11], [0.2, 0.5, 0.9, 0.2], [0.05, 0.01, 0.1, 0.002]
+
+
+def folds(dtype=torch.float32):
+    """Weights of four networks: two folds, a bootstrap, and one that nobody holds back."""
+    rng = np.random.default_rng(0)
+    fold = rng.integers(0, 4, N_STAYS)
+    weight = np.stack([fold != 0, fold != 1, rng.poisson(1.0, N_STAYS), fold < 9]).astype(float)
+    held_out = np.stack([fold == 0, fold == 1, weight[2] == 0, fold > 9]).astype(float)
+    return torch.from_numpy(weight).to(dtype), torch.from_numpy(held_out).to(dtype)
+
+
+def fit(data, members, dtype, *, encoder=None, settings=SETTINGS, objective=None, **more):
+    weight, held_out = folds()
+    members = list(members)
+    seeds = [SEEDS[j] for j in members]
+    shift = [TRANSLATIONS[j] for j in members]
+    return train(
+        Bundle.start(network_of(data, encoder), seeds).to(dtype=dtype),
+        tensors(data, dtype),
+        objective or etips_objective(data, shift, dtype),
+        weight=weight[members],
+        held_out=held_out[members],
+        settings=settings,
+        learning_rates=torch.tensor([RATES[j] for j in members]),
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("encoder", "dtype"),
+    [
+        ("gru", torch.float32),
+        ("gru", torch.float64),
+        ("lstm", torch.float64),
+        ("transformer", torch.float64),
+    ],
+)
+def test_a_network_in_a_bundle_becomes_what_it_becomes_alone(encoder, dtype):
+    data, reader = COHORT.make(), ENCODERS[encoder]
+    together, state = fit(data, range(4), dtype, encoder=reader)
+    stopped = set()
+    for j in range(4):
+        alone, own = fit(data, [j], dtype, encoder=reader)
+        stopped.add(own.epoch)
+        for name, value in alone.parameters.items():
+            torch.testing.assert_close(
+                together.parameters[name][j], value[0], atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype]
+            )
+        assert float(state.best_risk[j]) == pytest.approx(float(own.best_risk[0]), rel=1e-4)
+    if encoder == "gru":
+        assert len(stopped) > 1  # some stop early while others go on
+        assert state.epoch == SETTINGS.epochs
+
+
+def test_seed_translation_rate_and_fold_are_each_networks_own():
+    data = COHORT.make()
+    weight = torch.ones(6, N_STAYS)
+    weight[4, : N_STAYS // 2] = 0
+    found, _ = train(
+        Bundle.start(network_of(data), [1, 2, 1, 1, 1, 1]),
+        tensors(data, torch.float32),
+        etips_objective(data, [0.5, 0.5, 0.6, 0.5, 0.5, 0.5], torch.float32),
+        weight=weight,
+        held_out=torch.zeros(6, N_STAYS),
+        settings=SETTINGS,
+        learning_rates=torch.tensor([0.01, 0.01, 0.01, 0.02, 0.01, 0.01]),
+    )
+    head = found.parameters["head.weight"]
+    gaps = (head - head[0]).abs().amax((1, 2))
+    assert (gaps[1:5] > 1e-3).all()
+    assert gaps[5] < 1e-6  # the same in everything
+
+
+def snapshots(data, **more):
+    """Train, and keep every network as it was at the end of every epoch."""
+    kept = []
+
+    def keep(state):
+        if state.batch == n_batches:
+            kept.append({name: value.clone() for name, value in state.parameters.items()})
+
+    n_batches = -(-len(np.unique(data.decisions().stay)) // SETTINGS.batch_size)
+    best, state = fit(data, range(4), torch.float64, keep=keep, **more)
+    return best, state, kept
+
+
+def test_early_stopping_restores_the_best_weights():
+    data = COHORT.make()
+    best, state, kept = snapshots(data)
+    _, held_out = folds()
+    objective, steps = etips_objective(data, TRANSLATIONS), tensors(data)
+    risks = torch.stack(
+        [held_out_risk(Bundle(best.network, own), steps, objective, held_out) for own in kept]
+    )
+    for j in range(3):  # the fourth has nothing to be judged by
+        waited, place = 0, 0
+        for epoch in range(1, len(kept)):
+            if waited == SETTINGS.patience:
+                break
+            better = risks[epoch, j] < risks[place, j]
+            waited, place = (0, epoch) if better else (waited + 1, place)
+        for name, value in best.parameters.items():
+            assert torch.equal(value[j], kept[place][name][j])
+        assert float(state.best_risk[j]) == pytest.approx(float(risks[place, j]))
+    assert (state.waited[:3] >= SETTINGS.patience).any()
+
+
+def test_a_network_that_has_stopped_moves_no_more_and_one_without_a_judge_goes_to_the_end():
+    best, state, kept = snapshots(COHORT.make())
+    stopped = int((state.waited >= SETTINGS.patience + 1).nonzero()[0])
+    for name, value in best.parameters.items():
+        assert torch.equal(kept[-1][name][stopped], kept[-2][name][stopped])
+        assert torch.equal(value[3], kept[-1][name][3])
+
+
+def test_stays_without_weight_have_no_influence():
+    data = COHORT.make()
+    weight, held_out = folds()
+    weight[:, ::3] = held_out[:, ::3] = 0
+    changed, static = data.sequence.copy(), data.static.copy()
+    for stay in range(0, N_STAYS, 3):
+        changed[data.offsets[stay] : data.offsets[stay + 1]] *= -7.0
+        static[stay] += 3.0
+    found = []
+    for own in (data, data.with_features(changed, static)):
+        bundle = Bundle.start(network_of(data), SEEDS)
+        best, _ = train(
+            bundle,
+            tensors(own, torch.float32),
+            etips_objective(data, TRANSLATIONS, torch.float32),
+            weight=weight,
+            held_out=held_out,
+            settings=SETTINGS,
+        )
+        found.append(best.parameters)
+    assert all(torch.equal(found[0][name], found[1][name]) for name in found[0])
+
+
+def digest(bundle):
+    values = b"".join(value.numpy().tobytes() for value in bundle.parameters.values())
+    return hashlib.sha256(values).hexdigest()
+
+
+def test_f1_the_same_seed_gives_the_same_bytes():
+    data = COHORT.make()
+    runs = []
+    for seed in (5, 5, 6):
+        torch.manual_seed(len(runs))
+        np.random.seed(len(runs))  # noqa: NPY002  # neither generator may matter
+        best, _ = fit(data, range(4), torch.float32, settings=replace(SETTINGS, seed=seed))
+        runs.append(digest(best))
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_training_leaves_the_global_generators_and_the_start_alone():
+    data = COHORT.make()
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    start = Bundle.start(network_of(data), SEEDS)
+    kept = {name: value.clone() for name, value in start.parameters.items()}
+    weight, held_out = folds()
+    train(
+        start,
+        tensors(data, torch.float32),
+        etips_objective(data, TRANSLATIONS, torch.float32),
+        weight=weight,
+        held_out=held_out,
+        settings=replace(SETTINGS, epochs=1),
+    )
+    assert torch.equal(torch.get_rng_state(), before)
+    assert all(torch.equal(start.parameters[name], kept[name]) for name in kept)
+    assert not any(value.requires_grad for value in start.parameters.values())
+
+
+class InterruptError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("at_step", [1, 7, 8, 20])
+def test_a_run_goes_on_where_it_stood(at_step):
+    data = COHORT.make()
+    whole, _ = fit(data, range(4), torch.float32)
+
+    def interrupt(state):
+        if state.step == at_step:
+            raise InterruptError
+
+    state = State.start(Bundle.start(network_of(data), SEEDS))
+    with pytest.raises(InterruptError):
+        fit(data, range(4), torch.float32, state=state, keep=interrupt)
+    assert state.step == at_step
+    resumed, _ = fit(data, range(4), torch.float32, state=state)
+    assert digest(resumed) == digest(whole)
+
+
+def test_training_lowers_the_risk_and_reports_every_epoch():
+    data = COHORT.make()
+    action = by_row(data, data.logged_action, torch.long)
+    hint = np.eye(data.n_actions, dtype=np.float32)[np.roll(data.action, -1)]
+    informed = data.with_features(hint, data.static)  # every step tells the next action
+    said = []
+    settings = Settings(epochs=30, batch_size=16, learning_rate=0.05, patience=30)
+    weight = torch.ones(1, N_STAYS)
+    steps = tensors(informed, torch.float32)
+    best, state = train(
+        Bundle.start(network_of(informed, GRU(8)), [0]),
+        steps,
+        lambda outputs, seen: cross_entropy(outputs, action[seen]),
+        weight=weight,
+        held_out=weight,
+        settings=settings,
+        report=said.append,
+    )
+    chosen = outputs_of(best, steps)[0].argmax(1).numpy()
+    assert (chosen == data.logged_action).mean() > 0.95
+    assert [entry["epoch"] for entry in said] == list(range(1, state.epoch + 1))
+    assert said[-1]["held_out"] < said[0]["held_out"]
+
+
+def test_adam_is_torchs_adamw_with_a_clipped_gradient_and_no_decay_of_biases():
+    generator = torch.Generator().manual_seed(0)
+    network = Network(GRU(3), 2, 1, 2)
+    bundle = Bundle.start(network, [4]).to(dtype=torch.float64)
+    state, settings = State.start(bundle), Settings(learning_rate=0.01, weight_decay=0.1)
+    own = {name: value[0].clone().requires_grad_() for name, value in bundle.parameters.items()}
+    groups = [
+        {"params": [v for v in own.values() if v.dim() == 2], "weight_decay": 0.1},
+        {"params": [v for v in own.values() if v.dim() == 1], "weight_decay": 0.0},
+    ]
+    theirs = torch.optim.AdamW(groups, lr=0.01)
+    rates = torch.tensor([0.01], dtype=torch.float64)
+    constant = replace(settings, epochs=10**9)  # so that the rate does not fall
+    for step in range(5):
+        gradients = [
+            torch.randn(v.shape, generator=generator, dtype=torch.float64)
+            for v in state.parameters.values()
+        ]
+        for value, gradient in zip(own.values(), gradients, strict=True):
+            value.grad = gradient[0].clone()
+        torch.nn.utils.clip_grad_norm_(list(own.values()), settings.clip_norm)
+        theirs.step()
+        state.step = step
+        pace = training._paces(state, constant, 1, rates).at(0)
+        training._adam(state, gradients, pace, settings)
+    for name, value in own.items():
+        torch.testing.assert_close(
+            state.parameters[name][0], value.detach(), atol=1e-7, rtol=1e-6
+        )  # torch's clipping adds 1e-6 to the norm
+
+
+def test_the_rate_falls_along_half_a_cosine_and_is_the_same_when_resumed():
+    state = State.start(Bundle.start(Network(GRU(2), 1, 0, 2), [0]))
+    settings, rates = Settings(epochs=2), torch.tensor([1.0])
+    first = training._paces(state, settings, 4, rates).rates.flatten()
+    state.step, state.epoch = 4, 1
+    second = training._paces(state, settings, 4, rates).rates.flatten()
+    wanted = 0.5 * (1 + np.cos(np.pi * np.arange(8) / 8))
+    assert torch.cat([first, second]).tolist() == pytest.approx(wanted.tolist(), rel=1e-6)
+    state.step, state.batch = 6, 2  # in the midst of the second epoch
+    assert torch.equal(training._paces(state, settings, 4, rates).rates.flatten(), second)
+
+
+def masks(share, key, rows):
+    network = Network(GRU(64), 2, 1, 2)
+    task = training._Task(network, None, None, None, Settings(dropout=share))
+    batch = training.Batch(rows, None, None, None, None)
+    head = torch.zeros(1, 65, 2)
+    return training._dropout(task, batch, torch.tensor(key), head)
+
+
+def test_dropout_hides_its_share_and_scales_the_rest():
+    mask = masks(0.3, 17, torch.arange(4000).view(4, 1000))
+    assert mask.shape == (4000, 64)
+    assert mask.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
+    hidden = (mask == 0).double()
+    noise = (0.3 * 0.7 / hidden.numel()) ** 0.5
+    assert abs(float(hidden.mean()) - 0.3) < 5 * noise
+    assert (hidden.mean(0) - 0.3).abs().max() < 5 * (0.3 * 0.7 / 4000) ** 0.5  # every unit
+    assert torch.corrcoef(hidden.T[:8]).fill_diagonal_(0).abs().max() < 5 / 4000**0.5
+    assert masks(0.0, 17, torch.arange(4).view(2, 2)) is None
+
+
+def test_dropout_depends_on_step_and_row_and_not_on_where_the_row_stands():
+    rows = torch.arange(1000).view(10, 100)
+    mask = masks(0.5, 3, rows)
+    assert torch.equal(masks(0.5, 3, rows.flip(1)), mask.view(10, 100, 64).flip(1).flatten(0, 1))
+    other = masks(0.5, 4, rows)
+    assert abs(float((mask == other).double().mean()) - 0.5) < 0.02
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_a_padded_batch_teaches_what_the_plain_one_teaches(lag):
+    data = replace(COHORT, lag=lag).make()
+    steps = tensors(data)
+    weight, _ = folds()
+    network = network_of(data)
+    task = training._Task(network, steps, etips_objective(data, TRANSLATIONS), weight, SETTINGS)
+    part = np.unique(data.decisions().stay)[5:14]
+    filled = torch.from_numpy(np.append(part, [part[0]] * 3))
+    reached = []
+    for batch in (
+        steps.batch(part),
+        steps.padded_batch(filled, torch.tensor(9), int(steps.reach[part].max()) + 2),
+    ):
+        state = State.start(Bundle.start(network, SEEDS).to(dtype=torch.float64))
+        pace = training._paces(state, SETTINGS, 1, torch.full((4,), 0.1)).at(0)
+        training._step(task, state, batch, pace)
+        reached.append(state.parameters)
+    for name, value in reached[0].items():
+        torch.testing.assert_close(reached[1][name], value, atol=1e-10, rtol=1e-8)
+
+
+def test_outputs_come_in_decision_order_whatever_the_batches():
+    data = COHORT.make()
+    bundle, steps = Bundle.start(network_of(data), SEEDS), tensors(data, torch.float32)
+    found = outputs_of(bundle, steps, batch_size=7)
+    assert found.shape == (4, data.n_decisions, data.n_actions)
+    torch.testing.assert_close(found, outputs_of(bundle, steps))
+    one = data.decisions().stay[20]
+    alone = outputs_of(bundle, tensors(data.subset([one]), torch.float32))
+    torch.testing.assert_close(found[:, data.decisions().stay == one], alone)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("epochs", 0),
+        ("batch_size", 0),
+        ("patience", 0),
+        ("dropout", 1.0),
+        ("dropout", float("nan")),
+        ("learning_rate", 0.0),
+        ("learning_rate", float("nan")),
+    ],
+)
+def test_settings_outside_their_limits_are_refused(name, value):
+    with pytest.raises(SettingError, match=f"^{name}: must be"):
+        Settings(**{name: value})
+
+
+def test_work_that_cannot_be_captured_is_done_as_it_is_after_a_warning(monkeypatch, caplog):
+    total = torch.zeros(1)
+
+    def work(shape):
+        total.add_(shape)
+
+    def fails(self, shape):
+        work(shape)  # a warm-up that must leave no trace
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    monkeypatch.setattr(captured.Replay, "_graph", fails)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    replay = Replay(work, [total])
+    with caplog.at_level(logging.WARNING):
+        replay(5)
+        replay(3)
+    assert total.item() == 8
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_captured_steps_on_a_gpu_teach_what_the_plain_loop_teaches(dtype, monkeypatch, caplog):
+    data = COHORT.make()
+    weight, held_out = folds()
+    found = {}
+    for device in ("cpu", "cuda"):
+        logged = [
+            by_row(data, values, kind).to(device)
+            for values, kind in (
+                (data.logged_action, torch.long),
+                (data.logged_loss, dtype),
+                (np.log(data.logged_propensity), dtype),
+            )
+        ]
+        shift = torch.tensor(TRANSLATIONS, dtype=dtype, device=device)[:, None]
+
+        def objective(outputs, seen, logged=logged, shift=shift):
+            return translated_ips(outputs, *(values[seen] for values in logged), shift)
+
+        with caplog.at_level(logging.WARNING):
+            found[device], _ = train(
+                Bundle.start(network_of(data), SEEDS).to(device, dtype),
+                tensors(data, dtype, device=device),
+                objective,
+                weight=weight.to(device),
+                held_out=held_out.to(device),
+                settings=SETTINGS,
+                learning_rates=torch.tensor(RATES, device=device),
+            )
+    assert not caplog.records  # it was captured
+    for name, value in found["cpu"].parameters.items():
+        torch.testing.assert_close(
+            found["cuda"].parameters[name].cpu(), value, atol=TOLERANCE[dtype], rtol=1e-3
+        )

@@ -1,0 +1,76 @@
+"""The network around the encoder, and many of them as a bundle."""
+
+import torch
+
+from etips.models.bundle import Bundle
+from etips.models.encoders import GRU
+from etips.models.network import Network
+
+T, B = 4, 3
+
+
+def setting(**more):
+    network = Network(GRU(5), n_features=2, n_static=2, n_outputs=3, **more)
+    generator = torch.Generator().manual_seed(0)
+    steps = torch.randn(T, B, 2, generator=generator, dtype=torch.float64)
+    static = torch.randn(B, 2, generator=generator, dtype=torch.float64)
+    bundle = Bundle.start(network, [1, 2]).to(dtype=torch.float64)
+    return network, bundle.parameters, steps, static
+
+
+def test_the_head_reads_the_state_with_the_static_features_beside_it():
+    network, parameters, steps, static = setting()
+    own = {k.removeprefix("encoder."): v for k, v in parameters.items() if k.startswith("enc")}
+    states = GRU(5).states(own, steps)  # (J, T, B, H)
+    beside = static.expand(2, T, B, 2)
+    wanted = torch.cat([states, beside], dim=-1) @ parameters["head.weight"][:, None]
+    wanted = wanted + parameters["head.bias"][:, None, None]
+    found = network.outputs(parameters, steps, static)
+    torch.testing.assert_close(found.view(2, T, B, 3), wanted)
+
+
+def test_some_slots_are_those_of_all_slots_with_the_same_gradient():
+    network, parameters, steps, static = setting()
+    moving = {name: value.clone().requires_grad_() for name, value in parameters.items()}
+    slots = torch.tensor([7, 0, 10, 5])
+    some = network.outputs(moving, steps, static, slots=slots)
+    every = network.outputs(moving, steps, static)[:, slots]
+    assert torch.equal(some, every)
+    for left, right in zip(
+        torch.autograd.grad(some.cos().sum(), list(moving.values())),
+        torch.autograd.grad(every.cos().sum(), list(moving.values())),
+        strict=True,
+    ):
+        torch.testing.assert_close(left, right, atol=1e-14, rtol=1e-12)
+
+
+def test_a_mask_hides_parts_of_the_state_and_not_the_static_features():
+    network, parameters, steps, static = setting()
+    hidden = network.outputs(parameters, steps, static, keep=torch.zeros(T * B, 5).double())
+    wanted = parameters["head.bias"][:, None] + static @ parameters["head.weight"][:, 5:]
+    torch.testing.assert_close(hidden, wanted.repeat(1, T, 1))
+    kept = network.outputs(parameters, steps, static, keep=torch.ones(T * B, 5).double())
+    assert torch.equal(kept, network.outputs(parameters, steps, static))
+
+
+def test_an_additive_network_ranks_the_actions_alike_everywhere():
+    network, parameters, steps, static = setting(additive=True)
+    parameters["head.bias"].copy_(torch.tensor([[0.1, -0.2, 0.3], [0.0, 0.5, -0.5]]))
+    found = network.outputs(parameters, steps, static)
+    assert found.shape == (2, T * B, 3)
+    assert (found.argsort(-1) == parameters["head.bias"].argsort(-1)[:, None]).all()
+
+
+def test_networks_are_selected_and_joined_in_order_and_without_ties():
+    network = Network(GRU(5), 2, 2, 3)
+    bundle = Bundle.start(network, [1, 2, 3])
+    picked = bundle.select([2, 0, 2])
+    assert picked.n_members == 3
+    for name, value in bundle.parameters.items():
+        assert torch.equal(picked.parameters[name], value[[2, 0, 2]])
+    picked.parameters["head.bias"] += 1.0
+    assert (bundle.parameters["head.bias"] == 0).all()
+    joined = Bundle.join([bundle.select([1]), bundle.select([0, 2])])
+    assert torch.equal(
+        joined.parameters["head.weight"], bundle.parameters["head.weight"][[1, 0, 2]]
+    )
