@@ -24,8 +24,10 @@ from etips.cli.console import JsonFlag, OverwriteFlag, SeedOption, progress_bar,
 from etips.cli.methods import Method, make_learner
 from etips.data import Trajectories
 from etips.errors import FileError, SettingError
+from etips.learn.fingerprint import fingerprint
 from etips.learn.policy import FittedPolicy, fitted
 from etips.learn.policy_files import MANIFEST, save_policy
+from etips.learn.runs import CHECKPOINT, Run
 from etips.learn.simple import MostFrequent
 from etips.worlds.bandit import Progress
 
@@ -61,8 +63,8 @@ def fit(
 ) -> None:
     """Learn a policy from logged decisions and write it as a run folder.
 
-    Prints what was learnt; for etips and its kin every candidate translation with its held-out
-    risk, matching factor and effective size.
+    Interrupted, the same command goes on where it stopped. Prints what was learnt; for etips and
+    its kin every candidate translation with its held-out risk, matching factor and effective size.
     """
     with refusals("etips fit"):
         require_room(out, overwrite=overwrite)
@@ -82,9 +84,14 @@ def fit(
                 group=group,
                 lag=lag,
             )
-            policy, rows = _learn(stays, method, set_ or [], device.value, seed, progress)
-            progress("writing", 1.0)
-            write_run(policy, out, overwrite=overwrite)
+            identity = fingerprint(
+                data=stays, method=method.value, settings=set_ or [], device=device.value, seed=seed
+            )
+            with Run(out, identity) as run:
+                policy, rows = _learn(stays, method, set_ or [], device.value, seed, progress, run)
+                progress("writing", 1.0)
+                save_policy(policy, out / "policy", overwrite=overwrite)
+                run.clear()
         took = time.perf_counter() - started
         show(f"{method.value}, fitted in {took:.0f} s, in {out}", rows, as_json=as_json)
 
@@ -95,23 +102,12 @@ def require_room(out: Path, *, overwrite: bool) -> None:
         raise FileError(str(out.parent), "must be a folder that exists")
     if not (out.exists() or out.is_symlink()):
         return
+    if (out / CHECKPOINT).is_dir() and not out.is_symlink():
+        return  # an interrupted run: the same command takes it up
     if not overwrite:
         raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
     if not (out / "policy" / MANIFEST).is_file():
         raise FileError(str(out), "is not a run folder, so it stays", fix="Choose another.")
-
-
-def write_run(policy: FittedPolicy, out: Path, *, overwrite: bool) -> None:
-    """Write the run folder; one that could not be filled is taken away again."""
-    require_room(out, overwrite=overwrite)
-    made = not out.exists()
-    out.mkdir(mode=0o700, exist_ok=True)
-    try:
-        save_policy(policy, out / "policy", overwrite=overwrite)
-    except BaseException:
-        if made:
-            out.rmdir()
-        raise
 
 
 def _learn(
@@ -121,6 +117,7 @@ def _learn(
     device: str,
     seed: int,
     progress: Progress,
+    run: Run,
 ) -> tuple[FittedPolicy, list[Mapping[str, object]]]:
     """The policy, and what to print of it."""
     if settings and method in (Method.RANDOM, Method.MOST_FREQUENT):
@@ -132,7 +129,7 @@ def _learn(
         action = MostFrequent().fit(stays).action_
         return FittedPolicy("constant", stays.schema, constant=action), [{"action": action}]
     learner = make_learner(method, settings, device=device, seed=seed)
-    learner.fit(stays, report=lambda at: progress(f"epoch {at['epoch']:.0f}", 0.5))
+    learner.fit(stays, report=lambda at: progress(f"epoch {at['epoch']:.0f}", 0.5), run=run)
     return fitted(learner), _rows(learner)
 
 

@@ -18,6 +18,7 @@ from etips.learn import (
     Training,
 )
 from etips.learn.foundation import STAGES
+from etips.learn.runs import Run
 from etips.learn.training import Report, Settings
 from etips.models.encoders import GRU, LSTM
 
@@ -25,7 +26,9 @@ from etips.models.encoders import GRU, LSTM
 class Learner(Protocol):
     """What a command needs of a learner."""
 
-    def fit(self, data: Trajectories, *, report: Report | None = None) -> Self:
+    def fit(
+        self, data: Trajectories, *, report: Report | None = None, run: Run | None = None
+    ) -> Self:
         """Learn."""
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from etips.data.decisions import Ints
 from etips.learn.objectives import Objective
 from etips.learn.prepare import Prepared
+from etips.learn.runs import Stage
 from etips.learn.training import Report, Settings, run_batch, train
 from etips.models.bundle import Bundle
 from etips.models.network import Network
@@ -22,6 +23,7 @@ def fit_sets(
     network: Network,
     objective: Objective,
     *,
+    stage: str,
     settings: Settings,
     seeds: list[int] | None = None,
     start: Bundle | None = None,
@@ -33,6 +35,7 @@ def fit_sets(
         prepared: The stays.
         network: Shape of the networks.
         objective: What to minimise; its members come set by set.
+        stage: What a run folder calls this training.
         settings: How.
         seeds: One a network of the one set.
         start: Networks to start from, set by set.
@@ -40,6 +43,9 @@ def fit_sets(
     """
     bundle = start if start is not None else Bundle.start(network, seeds or [])
     bundle = bundle.to(prepared.steps.device)
+    kept = Stage() if prepared.run is None else prepared.run.stage(stage, bundle, settings)
+    if kept.networks is not None:
+        return kept.networks
     weight, held_out = prepared.folds.tile(bundle.n_members // prepared.folds.n_networks)
     best, _ = train(
         bundle,
@@ -48,9 +54,11 @@ def fit_sets(
         weight=weight,
         held_out=held_out,
         settings=settings,
-        report=report,
+        report=kept.reporting(report),
+        state=kept.state,
+        keep=kept.keep,
     )
-    return best
+    return kept.finish(best)
 
 
 def out_of_fold(bundle: Bundle, prepared: Prepared, readout: Readout) -> Tensor:

@@ -20,6 +20,7 @@ from etips.learn.foundation import (
 from etips.learn.inputs import as_trajectories
 from etips.learn.policy import fitted, greedy
 from etips.learn.policy_files import save_policy
+from etips.learn.runs import Run
 from etips.learn.training import Report
 from etips.models.encoders import GRU, Encoder
 
@@ -51,9 +52,13 @@ class DirectMethod:
         loss: ArrayLike | None = None,
         *,
         report: Report | None = None,
+        run: Run | None = None,
         **arrays: Any,  # noqa: ANN401  # static, lengths, propensity, groups: see from_arrays
     ) -> Self:
-        """Learn from logged stays, or from arrays as `from_arrays` takes them; return self."""
+        """Learn from logged stays, or from arrays as `from_arrays` takes them; return self.
+
+        With a `run` the work is kept in its folder and taken up where it was stopped.
+        """
         stays = as_trajectories(data, action, loss, **arrays)
         base = lay_foundation(
             stays,
@@ -64,6 +69,7 @@ class DirectMethod:
             clip=0.01,
             seed=self.seed,
             report=report,
+            run=run,
         )
         networks = base.outcome
         if not self.interaction:

@@ -22,6 +22,7 @@ from etips.learn.policy import FittedPolicy, Kind, fitted, greedy
 from etips.learn.policy_files import save_policy
 from etips.learn.prepare import seeds_from
 from etips.learn.propensity import KnownPropensity, PropensityModel
+from etips.learn.runs import Run
 from etips.learn.selection import Candidate, Selection, choose, judge_candidate
 from etips.learn.training import Report
 from etips.models.bundle import Bundle
@@ -77,9 +78,13 @@ class EtIPS:
         loss: ArrayLike | None = None,
         *,
         report: Report | None = None,
+        run: Run | None = None,
         **arrays: Any,  # noqa: ANN401  # static, lengths, propensity, groups: see from_arrays
     ) -> Self:
-        """Learn from logged stays, or from arrays as `from_arrays` takes them; return self."""
+        """Learn from logged stays, or from arrays as `from_arrays` takes them; return self.
+
+        With a `run` the work is kept in its folder and taken up where it was stopped.
+        """
         stays = as_trajectories(data, action, loss, **arrays)
         self._check()
         base = lay_foundation(  # lines 1 and 2
@@ -92,6 +97,7 @@ class EtIPS:
             seed=self.seed,
             outcome=False,
             report=report,
+            run=run,
         )
         bundle = self._train(base, report)  # lines 3 to 6, all at once
         candidates = [*self._trained(base, bundle), *_constants(base)]
@@ -150,7 +156,15 @@ class EtIPS:
             return value if likely is None else value + self.kl * pull(logits, likely[seen])
 
         settings = self.training.with_seed(self.seed + 1).policy
-        return fit_sets(prepared, network, objective, settings=settings, start=start, report=report)
+        return fit_sets(
+            prepared,
+            network,
+            objective,
+            stage="policy",
+            settings=settings,
+            start=start,
+            report=report,
+        )
 
     def _trained(self, base: Foundation, bundle: Bundle) -> list[Candidate]:
         allowed, action = base.allowed_rows(), base.prepared.action

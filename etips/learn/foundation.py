@@ -19,6 +19,7 @@ from etips.learn.propensity import (
     fit_propensity,
     logged_log_propensity,
 )
+from etips.learn.runs import Run
 from etips.learn.support import choose_support
 from etips.learn.training import Report, Settings
 from etips.models.bundle import Bundle
@@ -129,6 +130,7 @@ def lay_foundation(
     seed: int,
     outcome: bool = True,
     report: Report | None = None,
+    run: Run | None = None,
 ) -> Foundation:
     """Prepare stays, fit propensities, and find which actions have support.
 
@@ -143,6 +145,7 @@ def lay_foundation(
         seed: Of folds and networks.
         outcome: Whether to fit outcome networks.
         report: Told after every epoch.
+        run: Folder that keeps the work, so that it can be taken up again.
     """
     if not 0 < clip <= 1:
         raise SettingError("clip", "must be in (0, 1]")
@@ -159,6 +162,7 @@ def lay_foundation(
         seed=seed,
         device=choose_device(training.device),
         earlier_actions=training.earlier_actions,
+        run=run,
     )
     propensity = fit_propensity(
         prepared,
@@ -214,6 +218,7 @@ def fit_outcome(
         prepared,
         network,
         lambda outputs, seen: formula(outputs, prepared.action[seen], loss[seen]),
+        stage="additive" if additive else "outcome",
         settings=settings,
         seeds=list(seeds_from(seed, PURPOSE, prepared.folds.n_networks)),
         report=report,

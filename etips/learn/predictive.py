@@ -13,6 +13,7 @@ from etips.learn.foundation import Training, conclude, lay_foundation
 from etips.learn.inputs import as_trajectories
 from etips.learn.policy import fitted, greedy
 from etips.learn.policy_files import save_policy
+from etips.learn.runs import Run
 from etips.learn.training import Report
 from etips.models.encoders import GRU, Encoder
 
@@ -38,9 +39,13 @@ class PredictiveModel:
         loss: ArrayLike | None = None,
         *,
         report: Report | None = None,
+        run: Run | None = None,
         **arrays: Any,  # noqa: ANN401  # static, lengths, propensity, groups: see from_arrays
     ) -> Self:
-        """Learn from logged stays, or from arrays as `from_arrays` takes them; return self."""
+        """Learn from logged stays, or from arrays as `from_arrays` takes them; return self.
+
+        With a `run` the work is kept in its folder and taken up where it was stopped.
+        """
         stays = as_trajectories(data, action, loss, **arrays)
         base = lay_foundation(
             stays,
@@ -52,6 +57,7 @@ class PredictiveModel:
             seed=self.seed,
             outcome=False,
             report=report,
+            run=run,
         )
         self.policy_ = conclude(base, "imitation")
         self.quality_ = base.propensity.quality

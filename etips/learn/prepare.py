@@ -14,6 +14,7 @@ from etips.data.scale import Scaler
 from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
+from etips.learn.runs import Run
 from etips.models.batches import StepTensors, as_tensor, step_tensors
 
 HELD_OUT_ALONE = 10
@@ -60,6 +61,7 @@ class Prepared:
         seen: Row of the last step each decision may see, shape (n_decisions,).
         action: Logged action by row, shape (n_steps,); 0 at rows that answer no decision.
         loss: Its loss by row.
+        run: Folder that keeps what is trained on them.
     """
 
     data: Trajectories
@@ -69,6 +71,7 @@ class Prepared:
     seen: Ints
     action: Tensor
     loss: Tensor
+    run: Run | None = None
 
     def by_row(self, values: NDArray[Any]) -> Tensor:
         """Values of the decisions, shape (n_decisions, ...), at the rows that answer them."""
@@ -82,6 +85,7 @@ def prepare(
     seed: int,
     device: torch.device,
     earlier_actions: bool = False,
+    run: Run | None = None,
 ) -> Prepared:
     """Scale the stays, put them on a device and deal them into folds.
 
@@ -91,6 +95,7 @@ def prepare(
         seed: Of the folds.
         device: Where to train.
         earlier_actions: Let the networks read the newest earlier action.
+        run: Folder that keeps what is trained on these stays.
     """
     if data.n_decisions == 0:
         raise DataError("data", "must hold at least one decision")
@@ -104,6 +109,7 @@ def prepare(
         seen=seen,
         action=_by_row(data.logged_action, seen, data.n_steps, device),
         loss=_by_row(data.logged_loss.astype(np.float32), seen, data.n_steps, device),
+        run=run,
     )
 
 

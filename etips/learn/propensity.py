@@ -104,6 +104,7 @@ def fit_propensity(
         prepared,
         network,
         lambda outputs, seen: cross_entropy(outputs, prepared.action[seen]),
+        stage="propensity",
         settings=settings,
         seeds=list(seeds_from(seed, PURPOSE, prepared.folds.n_networks)),
         report=report,

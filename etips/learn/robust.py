@@ -17,6 +17,7 @@ from etips.learn.objectives import doubly_robust, forbid, pull
 from etips.learn.policy import fitted, greedy
 from etips.learn.policy_files import save_policy
 from etips.learn.propensity import PropensityModel
+from etips.learn.runs import Run
 from etips.learn.training import Report
 from etips.models.bundle import Bundle
 from etips.models.encoders import GRU, Encoder
@@ -54,9 +55,13 @@ class DoublyRobust:
         loss: ArrayLike | None = None,
         *,
         report: Report | None = None,
+        run: Run | None = None,
         **arrays: Any,  # noqa: ANN401  # static, lengths, propensity, groups: see from_arrays
     ) -> Self:
-        """Learn from logged stays, or from arrays as `from_arrays` takes them; return self."""
+        """Learn from logged stays, or from arrays as `from_arrays` takes them; return self.
+
+        With a `run` the work is kept in its folder and taken up where it was stopped.
+        """
         stays = as_trajectories(data, action, loss, **arrays)
         check_pull(self.kl)
         base = lay_foundation(
@@ -68,6 +73,7 @@ class DoublyRobust:
             clip=self.clip,
             seed=self.seed,
             report=report,
+            run=run,
         )
         self.policy_ = conclude(base, "softmax", networks=self._train(base, report))
         self.quality_ = base.propensity.quality
@@ -106,5 +112,11 @@ class DoublyRobust:
 
         settings = self.training.with_seed(self.seed + 1).policy
         return fit_sets(
-            prepared, networks.network, objective, settings=settings, start=networks, report=report
+            prepared,
+            networks.network,
+            objective,
+            stage="policy",
+            settings=settings,
+            start=networks,
+            report=report,
         )

@@ -87,7 +87,13 @@ def _pilots(
         ]
 
     bundle = fit_sets(
-        prepared, start.network, objective, settings=settings, start=start, report=report
+        prepared,
+        start.network,
+        objective,
+        stage="pilot",
+        settings=settings,
+        start=start,
+        report=report,
     )
     found = out_of_fold(bundle, prepared, chosen).cpu().numpy()
     return found[0], found[1]
