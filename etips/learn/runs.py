@@ -17,7 +17,7 @@ import torch
 
 from etips.data.files import write_file
 from etips.data.lock import Lock
-from etips.errors import FileError, SettingError
+from etips.errors import EtipsError, FileError, ResourceError, SettingError
 from etips.learn.checkpoint import (
     DamagedError,
     Mark,
@@ -179,6 +179,7 @@ class Run:
         self._lock = Lock(self.folder)
 
     def __enter__(self) -> Self:
+        self._made = not self.folder.exists()
         _make(self.folder)
         self._lock.__enter__()
         try:
@@ -190,8 +191,19 @@ class Run:
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        refused = kind is not None and issubclass(kind, EtipsError)
+        if refused and not issubclass(kind or object, ResourceError):
+            self._take_back()
         self._lock.__exit__()
+        if refused and self._made and not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def _take_back(self) -> None:
+        """Leave nothing of a run whose input was refused: going on would refuse it again."""
+        self.clear()
+        if self._made:
+            (self.folder / LOG).unlink(missing_ok=True)
 
     def stage(self, name: str, start: Bundle, settings: Settings) -> Stage:
         """Begin a training, or take it up where an earlier process was stopped.

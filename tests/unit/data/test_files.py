@@ -438,12 +438,6 @@ def test_a_manifest_too_large_to_be_one_is_not_even_read(tmp_path):
         contents(tmp_path / "x")
 
 
-def dead_process() -> int:
-    child = subprocess.Popen([sys.executable, "-c", ""])
-    child.wait()
-    return child.pid
-
-
 @pytest.mark.parametrize("next_step", ["read", "overwrite"])
 def test_f2_an_artifact_left_aside_by_a_killed_overwrite_comes_back(tmp_path, next_step):
     folder = tmp_path / "a"

@@ -6,7 +6,7 @@ import stat
 import pytest
 import torch
 
-from etips.errors import FileError, SettingError
+from etips.errors import DataError, FileError, SettingError
 from etips.learn import runs
 from etips.learn.runs import Run, RunLog, Stage, read_log
 from etips.learn.training import Settings, State
@@ -277,3 +277,17 @@ def test_a_broken_line_within_the_log_is_refused_by_its_number(tmp_path):
             read_log(path)
     with pytest.raises(FileError, match=r"cannot be read: No such file or directory\.$"):
         read_log(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(("error", "left"), [(DataError("x", "y"), False), (OSError(), True)])
+def test_a_refused_run_leaves_nothing_and_a_broken_one_what_it_had(tmp_path, error, left):
+    folder = tmp_path / "run"
+
+    def work():
+        with Run(folder, "identity"):
+            (folder / "checkpoint" / "policy.safetensors").write_bytes(b"half")
+            raise error
+
+    with pytest.raises(type(error)):
+        work()
+    assert folder.exists() is left
