@@ -1,38 +1,16 @@
 """What every test runs under: a watch for pickle (goal F5), and Hypothesis without a stop-watch."""
 
-import sys
-from pathlib import Path
-
 import pytest
+import torch
 from hypothesis import HealthCheck, settings
+from pickle_watch import PICKLES
 
-import etips
+# Two OpenMP threads wait for each other at every small step, for seconds on a busy machine.
+torch.set_num_threads(1)
 
 # Two cores shared with others: a slow example is no fault. Speed has goals of its own.
 settings.register_profile("etips", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("etips")
-
-PACKAGE = str(Path(etips.__file__).parent) + "/"
-PICKLES: list[str] = []
-"""Where etips had something unpickled; stays empty."""
-
-
-def _watch(event, arguments):
-    """Note an unpickling that etips asked for; what an import of a third party does is its own."""
-    if event != "pickle.find_class":
-        return
-    frame = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if "importlib" in file:
-            return
-        if file.startswith(PACKAGE):
-            PICKLES.append(f"{file}:{frame.f_lineno}")
-            return
-        frame = frame.f_back
-
-
-sys.addaudithook(_watch)
 
 
 @pytest.fixture(autouse=True)

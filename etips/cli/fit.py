@@ -23,6 +23,7 @@ from etips.cli.columns import (
 from etips.cli.console import JsonFlag, OverwriteFlag, SeedOption, progress_bar, refusals, show
 from etips.cli.methods import Method, make_learner
 from etips.data import Trajectories
+from etips.data.lock import NAME as LOCK
 from etips.errors import FileError, SettingError
 from etips.learn.fingerprint import fingerprint
 from etips.learn.policy import FittedPolicy, fitted
@@ -90,7 +91,10 @@ def fit(
             with Run(out, identity) as run:
                 policy, rows = _learn(stays, method, set_ or [], device.value, seed, progress, run)
                 progress("writing", 1.0)
-                save_policy(policy, out / "policy", overwrite=overwrite)
+                again = (
+                    overwrite or (out / "policy" / MANIFEST).is_file()
+                )  # killed just before the end
+                save_policy(policy, out / "policy", overwrite=again)
                 run.clear()
         took = time.perf_counter() - started
         show(f"{method.value}, fitted in {took:.0f} s, in {out}", rows, as_json=as_json)
@@ -104,6 +108,8 @@ def require_room(out: Path, *, overwrite: bool) -> None:
         return
     if (out / CHECKPOINT).is_dir() and not out.is_symlink():
         return  # an interrupted run: the same command takes it up
+    if out.is_dir() and all(path.name == LOCK for path in out.iterdir()):
+        return  # empty, or killed before it had begun
     if not overwrite:
         raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
     if not (out / "policy" / MANIFEST).is_file():

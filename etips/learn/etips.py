@@ -66,7 +66,7 @@ class EtIPS:
     init: Init = "propensity"
     selection: Selection = "held-out"
     support: float | None = None
-    kl: float = 0.0
+    kl: float = 0.02
     clip: float = 0.01
     training: Training = field(default_factory=Training)
     seed: int = 0
@@ -191,8 +191,8 @@ def EIPS(**settings: Any) -> EtIPS:  # noqa: ANN401, N802
     Kept as a baseline. With a loss that is never negative it flees every logged action, and its
     matching factor near zero says so.
     """
-    plain = {"translations": (0.0,), "init": "random", "selection": "paper", "support": 0.0}
-    return EtIPS(**{**plain, **settings})
+    plain = {"translations": (0.0,), "init": "random", "selection": "paper"}
+    return EtIPS(**{**plain, "support": 0.0, "kl": 0.0, **settings})
 
 
 def IPS(**settings: Any) -> EtIPS:  # noqa: ANN401, N802

@@ -17,7 +17,7 @@ import torch
 
 from etips.data.files import write_file
 from etips.data.lock import Lock
-from etips.errors import EtipsError, FileError, ResourceError, SettingError
+from etips.errors import EtipsError, FileError, SettingError
 from etips.learn.checkpoint import (
     DamagedError,
     Mark,
@@ -193,17 +193,15 @@ class Run:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         refused = kind is not None and issubclass(kind, EtipsError)
-        if refused and not issubclass(kind or object, ResourceError):
-            self._take_back()
-        self._lock.__exit__()
-        if refused and self._made and not any(self.folder.iterdir()):
-            self.folder.rmdir()
-
-    def _take_back(self) -> None:
-        """Leave nothing of a run whose input was refused: going on would refuse it again."""
-        self.clear()
-        if self._made:
+        # Only what this process began, and only for its input: hours of work are not thrown away
+        # because a resumed run finds no GPU, or because the policy cannot be written.
+        take_back = refused and self._made and not issubclass(kind or object, FileError)
+        if take_back:
+            self.clear()
             (self.folder / LOG).unlink(missing_ok=True)
+        self._lock.__exit__()
+        if take_back and not any(self.folder.iterdir()):
+            self.folder.rmdir()
 
     def stage(self, name: str, start: Bundle, settings: Settings) -> Stage:
         """Begin a training, or take it up where an earlier process was stopped.

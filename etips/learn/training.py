@@ -144,6 +144,8 @@ def train(
             best = float(state.best_risk.min())
             left = took * (settings.epochs - state.epoch)
             report({"epoch": state.epoch, "held_out": best, "seconds_left": left})
+        if keep is not None:
+            keep(state)
     return Bundle(bundle.network, state.best), state
 
 

@@ -5,8 +5,8 @@ import io
 import pickle
 from pathlib import Path
 
-import conftest
 import pytest
+from pickle_watch import PICKLES
 
 import etips
 
@@ -94,15 +94,15 @@ def unpickle_as(filename):
 
 def test_f5_unpickling_from_the_package_is_noticed():
     """F5: the audit hook over the whole suite (conftest.py) sees what the source would hide."""
-    before = len(conftest.PICKLES)
+    before = len(PICKLES)
     unpickle_as(str(PACKAGE / "data" / "sly.py"))
-    noticed = conftest.PICKLES[before:]
-    del conftest.PICKLES[before:]
+    noticed = PICKLES[before:]
+    del PICKLES[before:]
     assert [place.rsplit("/", 1)[1] for place in noticed] == ["sly.py:2"]
 
 
 def test_f5_unpickling_elsewhere_is_none_of_our_business():
     """F5: pytest, torch or multiprocessing may do what they like on their own."""
-    before = len(conftest.PICKLES)
+    before = len(PICKLES)
     unpickle_as("/somewhere/else.py")
-    assert len(conftest.PICKLES) == before
+    assert len(PICKLES) == before

@@ -291,3 +291,25 @@ def test_a_refused_run_leaves_nothing_and_a_broken_one_what_it_had(tmp_path, err
     with pytest.raises(type(error)):
         work()
     assert folder.exists() is left
+
+
+@pytest.mark.parametrize("error", [DataError("x", "y"), SettingError("device", "is gone")])
+def test_a_resumed_run_that_is_refused_keeps_what_an_earlier_process_did(folder, start, error):
+    with Run(folder, "id", every=0) as run:
+        run.stage("policy", start, SETTINGS).keep(at(start))
+    with pytest.raises(type(error)), Run(folder, "id"):
+        raise error
+    with Run(folder, "id") as run:
+        assert run.stage("policy", start, SETTINGS).state.step == 1
+
+
+def test_a_run_whose_policy_cannot_be_written_keeps_its_checkpoints(folder, start):
+    def work():
+        with Run(folder, "id") as run:
+            run.stage("policy", start, SETTINGS).finish(start)
+            raise FileError("policy", "cannot be written")
+
+    with pytest.raises(FileError):
+        work()
+    with Run(folder, "id") as run:
+        assert run.stage("policy", start, SETTINGS).networks is not None
