@@ -91,10 +91,9 @@ def fit(
             with Run(out, identity) as run:
                 policy, rows = _learn(stays, method, set_ or [], device.value, seed, progress, run)
                 progress("writing", 1.0)
-                again = (
-                    overwrite or (out / "policy" / MANIFEST).is_file()
-                )  # killed just before the end
-                save_policy(policy, out / "policy", overwrite=again)
+                # A policy already there: an earlier process was killed between writing and clearing.
+                there = (out / "policy" / MANIFEST).is_file()
+                save_policy(policy, out / "policy", overwrite=overwrite or there)
                 run.clear()
         took = time.perf_counter() - started
         show(f"{method.value}, fitted in {took:.0f} s, in {out}", rows, as_json=as_json)

@@ -339,9 +339,10 @@ class TestFit:
 
     def test_a_taken_place_is_refused_before_anything_is_read(self, tmp_path):
         (tmp_path / "run").mkdir()
+        (tmp_path / "run" / "thesis.txt").write_text("keep")
         line = refuse("fit", tmp_path / "no.csv", "--out", tmp_path / "run")
         assert "exists already" in line
-        assert list((tmp_path / "run").iterdir()) == []
+        assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.txt"]
 
     def test_overwrite_replaces_runs_and_nothing_else(self, place, fitted, tmp_path):
         run("fit", place / "log", "--out", tmp_path / "r", "--method", "random")
@@ -412,16 +413,18 @@ class TestFit:
         line = refuse("fit", place / "no.csv", "--out", tmp_path / "a" / "b")
         assert "must be a folder that exists" in line
 
-    def test_a_run_that_cannot_be_written_leaves_no_empty_folder(
+    def test_a_run_that_could_not_be_written_is_taken_up_by_the_same_command(
         self, place, tmp_path, monkeypatch
     ):
         def fail(*_, **__):
             raise etips.FileError("disk", "is full")
 
-        monkeypatch.setattr("etips.cli.fit.save_policy", fail)
-        line = refuse("fit", place / "log", "--out", tmp_path / "run", "--method", "random")
-        assert "disk: is full" in line
-        assert list(tmp_path.iterdir()) == []
+        command = ("fit", place / "log", "--out", tmp_path / "run", "--method", "random")
+        with monkeypatch.context() as patch:
+            patch.setattr("etips.cli.fit.save_policy", fail)
+            assert "disk: is full" in refuse(*command)
+        run(*command)
+        assert etips.load(tmp_path / "run").kind == "uniform"
 
 
 class TestRecommend:

@@ -24,7 +24,7 @@ def reader():
 
 
 def test_softmax_policies_are_averaged_in_probability():
-    outputs = torch.tensor([[[0.0, 0.0, 100.0]], [[100.0, 0.0, 0.0]]], dtype=torch.float64)
+    outputs = torch.tensor([[[0.0, 0.0, 50.0]], [[200.0, 0.0, 0.0]]], dtype=torch.float64)
     found = _combine("softmax", outputs, torch.ones(1, 3, dtype=torch.bool))
     assert found[0].tolist() == pytest.approx([0.5, 0.0, 0.5])
 
