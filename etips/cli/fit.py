@@ -91,7 +91,7 @@ def fit(
             with Run(out, identity) as run:
                 policy, rows = _learn(stays, method, set_ or [], device.value, seed, progress, run)
                 progress("writing", 1.0)
-                # A policy already there: an earlier process was killed between writing and clearing.
+                # Already there if an earlier process was killed between writing and clearing.
                 there = (out / "policy" / MANIFEST).is_file()
                 save_policy(policy, out / "policy", overwrite=overwrite or there)
                 run.clear()
