@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from etips.evaluation.assessment import Assessment
+from etips.evaluation.improvement import Improvement
 from etips.evaluation.sensitivity import Sensitivity
 
 LEAST_PEOPLE = 11
@@ -20,6 +21,7 @@ class MethodResult:
         assessment: Estimates, gain, diagnosis, verdict.
         truth: Its true risk, in simulated worlds.
         sensitivity: What hidden confounding could do to its risk and its gain.
+        improvement: Whether it beats the clinicians, corrected for all policies evaluated together.
         notes: Where propensities and predicted losses came from.
     """
 
@@ -27,6 +29,7 @@ class MethodResult:
     assessment: Assessment
     truth: float | None = None
     sensitivity: Sensitivity | None = None
+    improvement: Improvement | None = None
     notes: Mapping[str, str] | None = None
 
     def to_json(self) -> dict[str, object]:
@@ -49,6 +52,8 @@ class MethodResult:
                 "std_error": _finite(found.gain.std_error),
                 "low": _finite(found.gain.low),
                 "high": _finite(found.gain.high),
+                "adjusted_p": _finite(self.improvement.adjusted_p) if self.improvement else None,
+                "better": self.improvement.better if self.improvement else None,
             },
             "atenp": {
                 "difference": _finite(found.matched.difference),

@@ -9,7 +9,7 @@ import torch
 
 import etips
 from etips.data.files import canonical
-from etips.learn import LoggingPolicy, MostFrequent, PredictiveModel, RandomPolicy
+from etips.learn import BestPossible, LoggingPolicy, MostFrequent, PredictiveModel, RandomPolicy
 from etips.learn.foundation import Training
 from etips.learn.outcome import SklearnOutcome
 from etips.learn.training import Settings
@@ -137,6 +137,17 @@ def test_a_count_of_fewer_than_eleven_is_not_shown(world):
     n_matched = results.methods[0].assessment.diagnostics.n_matched
     assert 0 < n_matched < 11
     assert results.to_json()["methods"][0]["diagnostics"]["n_matched"] is None
+
+
+def test_the_more_policies_are_tried_the_more_a_gain_has_to_show(world):
+    log = world.log(400, seed=9)
+    best = {"best": BestPossible().fit(log)}
+    many = best | {f"random {i}": RandomPolicy().fit(log) for i in range(9)}
+    plain = replace(SMALL, outcome=False)
+    alone, crowd = (evaluate(p, log, models=plain).methods[0].improvement for p in (best, many))
+    assert alone.adjusted_p == pytest.approx(alone.p_value)
+    assert crowd.adjusted_p == pytest.approx(10 * alone.p_value)
+    assert alone.better == (alone.p_value <= 0.05)
 
 
 def test_evaluate_is_at_hand_in_the_package(world):
