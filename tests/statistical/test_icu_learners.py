@@ -1,6 +1,6 @@
 """Learners on 20,000 stays of ICU-Sepsis, where the true risk of every policy is known.
 
-About five minutes a seed on one core. The clinicians' risk is 0.497 with lag 0 and 0.501 with lag
+About five minutes on one core. The clinicians' risk is 0.497 with lag 0 and 0.501 with lag
 1, the best possible 0.445; the mean over 5,000 stays has an error of 0.001 that all policies share.
 """
 
