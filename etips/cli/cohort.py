@@ -14,8 +14,7 @@ from etips.cohorts.validate import Evidence
 from etips.cohorts.validate import validate as compare
 from etips.data.storage import save_trajectories
 from etips.errors import FileError
-
-LEAST_PEOPLE = 11  # a smaller count is not printed
+from etips.evaluation.results import LEAST_PEOPLE
 
 
 class Profile(StrEnum):
