@@ -1,17 +1,17 @@
 """Time and peak memory of the cohort builder on 1 to 50 copies of the open MIMIC-III demo.
 
     python benchmarks/cohort.py                    the demo as it ships, then 1, 10, 50 copies
-    python benchmarks/cohort.py --copies 460       full MIMIC-III's size: 330 million chart rows
+    python benchmarks/cohort.py --repeat 0 --copies 460    MIMIC-III's size: 330 million chart rows
 
-Copies are Parquet files in a temporary folder, removed afterwards. Each run is a process of its
-own, so that its peak memory is its own; the time includes starting Python and importing. The
-reference of 50 seconds is what the original scripts took on the demo (SQL and interpreter).
+Copies are Parquet files in a temporary folder, removed afterwards. Each run is `etips cohort` in a
+process of its own, so that its peak memory is its own; the time includes starting Python, importing
+and writing the cohort folder. The reference of 50 seconds is what the original scripts took on the
+demo (SQL and interpreter).
 """
 
 import argparse
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -28,24 +28,6 @@ def demo_folder() -> Path:
     """Where the demo is: ETIPS_MIMIC3_DEMO, or beside the checkout."""
     beside = Path(__file__).resolve().parents[1] / "../shared/data/mimic3-demo"
     return Path(os.environ.get("ETIPS_MIMIC3_DEMO", beside))
-
-
-def build_once(folder: Path, profile: str) -> dict:
-    """Build in this process and report."""
-    from etips.cohorts.mimic3.address import open_source
-    from etips.cohorts.mimic3.build import build_cohort
-    from etips.cohorts.mimic3.config import PROFILES
-
-    source = open_source(folder)
-    cohort = build_cohort(source, PROFILES[profile])
-    source.close()
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return {
-        "cpu": usage.ru_utime + usage.ru_stime,
-        "stays": cohort.table["icustayid"].n_unique(),
-        "rows": cohort.table.height,
-        "peak_mib": usage.ru_maxrss / 1024,
-    }
 
 
 def show_switches(folder: Path) -> None:
@@ -84,12 +66,28 @@ def show_switches(folder: Path) -> None:
         )
 
 
-def measure(folder: Path, profile: str) -> dict:
-    """Build in a process of its own; wall seconds and peak memory."""
+def measure(folder: Path, profile: str, work: Path) -> dict:
+    """Run `etips cohort` in a process of its own: wall and CPU seconds, peak memory."""
+    out = work / "cohort"
+    command = [Path(sys.executable).with_name("etips"), "cohort", folder, "--out", out, "--json"]
     began = time.perf_counter()
-    command = [sys.executable, __file__, "--build", str(folder), "--profile", profile]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return {"seconds": time.perf_counter() - began, **json.loads(done.stdout)}
+    with subprocess.Popen(
+        [str(word) for word in (*command, "--profile", profile)], stdout=subprocess.DEVNULL
+    ) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    seconds = time.perf_counter() - began
+    if process.returncode:
+        raise SystemExit(f"etips cohort ended with {process.returncode}")
+    funnel = json.loads((out / "funnel.json").read_bytes())
+    shutil.rmtree(out)
+    return {
+        "seconds": seconds,
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "peak_mib": usage.ru_maxrss / 1024,
+        "stays": funnel["stages"][-1]["n_stays"],
+        "rows": funnel["n_rows"],
+    }
 
 
 def show(name: str, found: dict, disk: float) -> None:
@@ -109,7 +107,6 @@ def size_mib(folder: Path) -> float:
 def main() -> None:
     """Run what the arguments ask for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", type=Path)
     parser.add_argument("--copies", type=int, nargs="*", default=[1, 10, 50])
     parser.add_argument("--profile", default="paper")
     parser.add_argument("--switches", action="store_true", help="effect of each switch, demo")
@@ -119,26 +116,28 @@ def main() -> None:
     if options.switches:
         show_switches(demo_folder())
         return
-    if options.build:
-        print(json.dumps(build_once(options.build, options.profile)))
-        return
     print("| source | MiB on disk | stays kept | rows | seconds | CPU seconds | peak MiB |")
     print("|" + " --- |" * 7)
     demo = demo_folder()
-    runs = sorted(
-        (measure(demo, options.profile) for _ in range(options.repeat)), key=lambda r: r["seconds"]
-    )
-    middle = runs[len(runs) // 2]
-    show(f"demo, CSV.gz, median of {len(runs)}", middle, size_mib(demo))
-    for copies in options.copies:
-        folder = Path(tempfile.mkdtemp(prefix="etips-copies-", dir=options.work))
-        try:
-            write_copies(folder / "tables", source=demo, copies=copies)
-            found = measure(folder / "tables", options.profile)
-            show(f"{copies} copies, Parquet", found, size_mib(folder / "tables"))
-        finally:
-            shutil.rmtree(folder)
-    print(f"\nspeed-up on the demo: {ORIGINAL_SECONDS / middle['seconds']:.0f} times")
+    with tempfile.TemporaryDirectory(prefix="etips-cohort-", dir=options.work) as work:
+        runs = [measure(demo, options.profile, Path(work)) for _ in range(options.repeat)]
+        if runs:
+            middle = sorted(runs, key=lambda run: run["seconds"])[len(runs) // 2]
+            show(f"demo, CSV.gz, median of {len(runs)}", middle, size_mib(demo))
+        for copies in options.copies:
+            measure_copies(demo, copies, options.profile, Path(work))
+    if runs:
+        print(f"\nspeed-up on the demo: {ORIGINAL_SECONDS / middle['seconds']:.0f} times")
+
+
+def measure_copies(demo: Path, copies: int, profile: str, work: Path) -> None:
+    """Make copies of the demo, build from them, remove them."""
+    folder = work / "tables"
+    write_copies(folder, source=demo, copies=copies)
+    try:
+        show(f"{copies} copies, Parquet", measure(folder, profile, work), size_mib(folder))
+    finally:
+        shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
     python -m benchmarks.training --device cuda     45 networks: 9 translations x 5 folds
     python -m benchmarks.training --quick           a smaller part of the data, rougher figures
     python -m benchmarks.training --check --device cuda    do GPU and CPU learn the same?
+    python -m benchmarks.training --device cuda --precision bfloat16    products in bfloat16
 
 Needs torch, numpy and safetensors, nothing else. The data are seeded noise of the paper's shape:
 20,944 stays with up to 18 decisions (224,000 in all, 7.3 steps of history each on average), 44
@@ -22,6 +23,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from typing import get_args
 
 import numpy as np
 import torch
@@ -32,7 +34,7 @@ from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.learn.objectives import translated_ips
 from etips.learn.prepare import Prepared, prepare
-from etips.learn.training import Settings, outputs_of, train
+from etips.learn.training import Precision, Settings, outputs_of, train
 from etips.models.bundle import Bundle
 from etips.models.encoders import GRU
 from etips.models.network import Network
@@ -133,6 +135,7 @@ def bundled(
     epochs: int,
     report: Callable[[object], None] | None = None,
     dropout: float = 0.0,
+    precision: Precision = "float32",
 ) -> Bundle:
     """All networks side by side through `etips.learn.training.train`."""
     steps = prepared.steps
@@ -151,14 +154,22 @@ def bundled(
         objective,
         weight=weight,
         held_out=torch.zeros_like(weight),
-        settings=Settings(epochs=epochs, batch_size=batch_size, dropout=dropout),
+        settings=Settings(
+            epochs=epochs, batch_size=batch_size, dropout=dropout, precision=precision
+        ),
         report=report,
     )
     return trained
 
 
 def compare(
-    device: torch.device, *, members: int, batch_size: int, rounds: int, n_stays: int
+    device: torch.device,
+    *,
+    members: int,
+    batch_size: int,
+    rounds: int,
+    n_stays: int,
+    precision: Precision,
 ) -> tuple[Times, Times, Times]:
     """Times a network and epoch, by hand and bundled; also those of the bundle's first epochs."""
     data = make(n_stays)
@@ -183,6 +194,7 @@ def compare(
         batch_size=batch_size,
         epochs=WARMING + rounds,
         report=turn,
+        precision=precision,
     )
     share = n_stays / N_STAYS
     return (
@@ -192,15 +204,20 @@ def compare(
     )
 
 
-def check(device: torch.device) -> None:
-    """Train the same networks on the CPU and on the device, and say how far they end apart."""
+def check(device: torch.device, precision: Precision) -> None:
+    """Train the same networks on the CPU and on the device, and say how far they end apart.
+
+    On the CPU it is always in float32.
+    """
     data = make(1000)
     found = []
     for place in (torch.device("cpu"), device):
         prepared = prepare(data, n_folds=1, seed=0, device=place)
         log_propensity = prepared.by_row(np.log(data.logged_propensity).astype(np.float32))
         sizes = {"members": 5, "batch_size": 96, "epochs": 3, "dropout": 0.1}
-        found.append(bundled(prepared, log_propensity, **sizes).to("cpu").parameters)
+        own = precision if place.type == "cuda" else "float32"
+        trained = bundled(prepared, log_propensity, **sizes, precision=own)
+        found.append(trained.to("cpu").parameters)
     for name, value in found[0].items():
         gap, size = (value - found[1][name]).abs().max(), value.abs().max()
         print(f"{name:20} largest value {size:8.4f}, largest difference {gap:10.2e}")
@@ -232,13 +249,14 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, help="stays; 256 on the CPU, 512 on the GPU")
     parser.add_argument("--threads", type=int, default=2, help="cores to use on the CPU")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--precision", default="float32", choices=get_args(Precision))
     parser.add_argument("--quick", action="store_true", help="fewer stays and rounds")
     parser.add_argument("--check", action="store_true", help="compare the device with the CPU")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     device = torch.device(options.device)
     if options.check:
-        check(device)
+        check(device, options.precision)
         return
     members = options.members or (9 if options.device == "cpu" else 45)
     batch_size = options.batch_size or (256 if options.device == "cpu" else 512)
@@ -249,9 +267,11 @@ def main() -> None:
         batch_size=batch_size,
         rounds=3 if options.quick else options.rounds,
         n_stays=n_stays,
+        precision=options.precision,
     )
     where = torch.cuda.get_device_name() if options.device == "cuda" else f"{options.threads} cores"
-    print(f"{where}; {members} networks; {n_stays:,} stays in batches of {batch_size}")
+    size = f"{n_stays:,} stays in batches of {batch_size}"
+    print(f"{where}; {members} networks; {size}; {options.precision}")
     print(f"first {WARMING} epochs of the bundle {warming[0]:9.3f} s")
     print("a network and epoch      by hand     bundled   ratio")
     for name, hand, own in zip(("on the clock", "of the processor"), by_hand, bundle, strict=True):

@@ -1,6 +1,5 @@
 """`etips cohort` and `etips validate`: the Sepsis-3 cohort, and whether it is the paper's."""
 
-import contextlib
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +7,7 @@ from typing import Annotated
 import typer
 
 from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, show
-from etips.cohorts.mimic3 import Cohort, Engine, build_cohort, open_source, profile
+from etips.cohorts.mimic3 import Cohort, Engine, build_cohort, profile, resumable_source
 from etips.cohorts.mimic3.trajectories import to_trajectories
 from etips.cohorts.validate import Evidence
 from etips.cohorts.validate import validate as compare
@@ -41,22 +40,24 @@ def cohort(
     """Build the Sepsis-3 cohort of the paper from raw MIMIC-III tables.
 
     The folder is a Trajectories folder for `etips fit`, with the 59-column table, onsets, the
-    funnel and the dose classes beside it.
+    funnel and its drawing, the dose classes and an audit beside it. Killed, the same command goes
+    on where it had got to.
     """
     with refusals("etips cohort"):
         if out.exists() and not overwrite:
             raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
         with progress_bar() as progress:
             progress("building the cohort", 0.2)
-            with contextlib.closing(
-                open_source(source, engine=engine, memory_limit=memory)
-            ) as opened:
+            with resumable_source(source, out=out, engine=engine, memory_limit=memory) as opened:
                 built = build_cohort(opened, profile(profile_.value))
-            progress("writing", 0.9)
-            save_trajectories(
-                to_trajectories(built), out, overwrite=overwrite, beside=built.files()
-            )
+                progress("writing", 0.9)
+                save_trajectories(
+                    to_trajectories(built), out, overwrite=overwrite, beside=built.files()
+                )
         show(f"cohort in {out}", funnel_rows(built), as_json=as_json)
+        if not as_json:
+            show("dose classes", dose_rows(built), as_json=False)
+            typer.echo(summary(built))
 
 
 def validate(
@@ -88,6 +89,38 @@ def funnel_rows(built: Cohort) -> list[dict[str, object]]:
         for name, count in built.funnel.n_samples.items()
     ]
     return rows
+
+
+def dose_rows(built: Cohort) -> list[dict[str, object]]:
+    """Edges, medians and rows of the dose classes as rows."""
+    rows: list[dict[str, object]] = []
+    for drug, found in (("fluid, mL", built.fluid), ("vasopressor, mcg/kg/min", built.vasopressor)):
+        tops = ("0", *(f"{edge:.4g}" for edge in found.edges), "")
+        for number, (top, median) in enumerate(zip(tops, found.medians, strict=True)):
+            rows.append(
+                {
+                    "drug": drug,
+                    "class": number + 1,
+                    "up to": top,
+                    "median": f"{median:.4g}",
+                    "rows": found.counts[number],
+                }
+            )
+    return rows
+
+
+def summary(built: Cohort) -> str:
+    """What the audit found, in two lines."""
+    odd = [item for item in built.units if item.n_unexpected]
+    rows = sum(item.n_unexpected for item in odd)
+    missing = built.funnel.missing_share
+    worst = sorted(missing, key=lambda name: -missing[name])[:3]
+    return (
+        f"units: {rows:,} rows of {len(odd)} items, of {len(built.units)} items read, are in an"
+        " unexpected unit; see audit.json\n"
+        "missing before imputation, most: "
+        + ", ".join(f"{name} {missing[name]:.0%}" for name in worst)
+    )
 
 
 def _shown(count: int) -> object:

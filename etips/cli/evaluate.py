@@ -5,84 +5,88 @@ from typing import Annotated
 
 import typer
 
-from etips.cli.columns import (
-    ActionOption,
-    GroupOption,
-    LagOption,
-    LossOption,
-    PropensityOption,
-    StaticOption,
-    StayOption,
-    StepOption,
-    read_data,
-)
+from etips.cli.columns import Columns, read_data, takes_columns
+from etips.cli.config import CONFIG
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
 from etips.cli.recommend import open_run
 from etips.data.files import canonical, write_file
 from etips.errors import SettingError
 from etips.evaluation.results import MethodResult, Results
+from etips.learn.toml import read_toml
 from etips.study.evaluate import Models
 from etips.study.evaluate import evaluate as evaluate_policies
+from etips.study.paths import RESULTS, read_document, read_path
 
 
+@takes_columns
 def evaluate(
     paths: Annotated[
         list[Path], typer.Argument(help="Run folders, then the data: RUN [RUN ...] DATA.")
     ],
-    stay: StayOption = None,
-    step: StepOption = None,
-    action: ActionOption = None,
-    loss: LossOption = None,
-    static: StaticOption = None,
-    propensity: PropensityOption = None,
-    lag: LagOption = None,
-    cluster: GroupOption = None,
+    columns: Columns,
     estimators: Annotated[
         str | None,
         typer.Option(help="By comma, the headline first: snips, ips, dr, dm, sndr, switch_dr, ..."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Also write results.json here.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File for the results. Left out, one run keeps them as results.json."),
+    ] = None,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
     """Estimate the risk of policies, each with interval, diagnosis and verdict.
 
     Use decisions that no policy learnt from. Lower risk is better; the mean logged loss is what the
-    clinicians had. "Better" allows one false yes in twenty over all policies given together.
+    clinicians had. "Better" allows one false yes in twenty over all policies given together. See
+    `etips report` for a page to read.
     """
     with refusals("etips evaluate"):
         if len(paths) < 2:
             raise SettingError("arguments", "must be RUN [RUN ...] DATA")
         *runs, data = paths
-        policies = {str(run): open_run(run) for run in runs}
+        names = _names(runs)
+        policies = {name: open_run(run) for name, run in zip(names, runs, strict=True)}
         with progress_bar() as progress:
             progress("reading", 0.1)
-            stays = read_data(
-                data,
-                stay=stay,
-                step=step,
-                action=action,
-                loss=loss,
-                static=static,
-                propensity=propensity,
-                lag=lag,
-                group=cluster,
-                like=next(iter(policies.values())).schema,
-            )
+            stays = read_data(data, columns, like=next(iter(policies.values())).schema)
             progress("fitting what the estimators need", 0.3)
-            names = tuple(estimators.split(",")) if estimators else ()
-            results = evaluate_policies(policies, stays, estimators=names, models=Models(seed=seed))
-        if out is not None:
-            write_file(out, canonical(results.to_json()))
+            results = evaluate_policies(
+                policies,
+                stays,
+                estimators=tuple(estimators.split(",")) if estimators else (),
+                models=Models(seed=seed),
+                paths={name: read_path(run) for name, run in zip(names, runs, strict=True)},
+                settings={n: c for n, r in zip(names, runs, strict=True) if (c := _told(r))},
+                cohort=read_document(data / "funnel.json"),
+            )
+        place = runs[0] / RESULTS if out is None and len(runs) == 1 else out
+        if place is not None:
+            write_file(place, canonical(results.to_json()))
         _print(results, as_json=as_json)
+
+
+def _names(runs: list[Path]) -> list[str]:
+    """What policies are called in results: their folders' names, or paths where those are alike."""
+    short = [run.resolve().name for run in runs]
+    return short if len(set(short)) == len(short) else [str(run) for run in runs]
+
+
+def _told(run: Path) -> dict[str, object]:
+    """How a run was fitted, for the record; its columns and versions have places of their own."""
+    path = run / CONFIG
+    found = read_toml(path) if path.is_file() else {}
+    return {name: found[name] for name in ("method", "seed", "device", "settings") if name in found}
 
 
 def _print(results: Results, *, as_json: bool) -> None:
     if as_json:
         typer.echo(canonical(results.to_json()).decode(), nl=False)
         return
-    data = results.data
-    title = f"{data['n_decisions']:,} decisions, mean logged loss {data['mean_loss']:.4f}"
+    data = results.to_json()["data"]  # without counts of a few people
+    n, loss = data["n_decisions"], data["mean_loss"]
+    title = f"{'Few' if n is None else format(n, ',')} decisions, "
+    title += f"mean logged loss {'hidden' if loss is None else format(loss, '.4f')}"
     show(title, [_row(method) for method in results.methods], as_json=False)
     for method in results.methods:
         gain = method.assessment.gain

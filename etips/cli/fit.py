@@ -2,63 +2,44 @@
 
 import time
 from collections.abc import Mapping
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from etips.cli.columns import (
-    ActionOption,
-    DataArgument,
-    GroupOption,
-    LagOption,
-    LossOption,
-    PropensityOption,
-    StaticOption,
-    StayOption,
-    StepOption,
-    read_data,
-)
-from etips.cli.console import JsonFlag, OverwriteFlag, SeedOption, progress_bar, refusals, show
-from etips.cli.methods import Method, make_learner
-from etips.data import Trajectories
+from etips.cli.columns import Columns, DataArgument, read_data, takes_columns
+from etips.cli.config import CONFIG, Device
+from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, show
+from etips.cli.methods import choose, make
+from etips.data.files import write_file
 from etips.data.lock import NAME as LOCK
 from etips.errors import FileError, SettingError
 from etips.learn.fingerprint import fingerprint
-from etips.learn.policy import FittedPolicy, fitted
-from etips.learn.policy_files import MANIFEST, save_policy
+from etips.learn.policy_files import MANIFEST
+from etips.learn.recipes import Method
 from etips.learn.runs import CHECKPOINT, Run
-from etips.learn.simple import MostFrequent
-from etips.worlds.bandit import Progress
+from etips.learn.simple import MostFrequent, RandomPolicy
+from etips.study.paths import keep_path
 
 
-class Device(StrEnum):
-    """Where to train."""
-
-    AUTO = "auto"
-    CPU = "cpu"
-    CUDA = "cuda"
-
-
+@takes_columns
 def fit(
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="Run folder to write.")],
-    method: Annotated[Method, typer.Option(help="Learner.")] = Method.ETIPS,
-    stay: StayOption = None,
-    step: StepOption = None,
-    action: ActionOption = None,
-    loss: LossOption = None,
-    static: StaticOption = None,
-    propensity: PropensityOption = None,
-    group: GroupOption = None,
-    lag: LagOption = None,
+    columns: Columns,
+    config: Annotated[
+        Path | None, typer.Option(help=f"TOML file as a run's {CONFIG}; options go over it.")
+    ] = None,
+    method: Annotated[Method | None, typer.Option(help="Learner; etips if left out.")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", help="key=value, repeatable: hidden=96, epochs=20, support=0.1."),
     ] = None,
-    device: Annotated[Device, typer.Option(help="Where to train.")] = Device.AUTO,
-    seed: SeedOption = 0,
+    device: Annotated[Device | None, typer.Option(help="Where to train; auto if left out.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Same seed, same result; 0 if left out.", min=0)
+    ] = None,
     overwrite: OverwriteFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -69,34 +50,32 @@ def fit(
     """
     with refusals("etips fit"):
         require_room(out, overwrite=overwrite)
-        if not data.is_dir() and data.exists() and (action is None or loss is None):
+        told = choose(config, method, set_ or [], columns, device, seed)
+        learner = make(told, set_ or [], config)
+        roles = told.columns
+        if not data.is_dir() and data.exists() and (roles.action is None or roles.loss is None):
             raise SettingError("--action, --loss", "must name columns: a table needs both")
         started = time.perf_counter()
         with progress_bar() as progress:
             progress("reading", 0.0)
-            stays = read_data(
-                data,
-                stay=stay,
-                step=step,
-                action=action,
-                loss=loss,
-                static=static,
-                propensity=propensity,
-                group=group,
-                lag=lag,
-            )
-            identity = fingerprint(
-                data=stays, method=method.value, settings=set_ or [], device=device.value, seed=seed
-            )
+            stays = read_data(data, roles)
+            told = replace(told, columns=replace(roles, lag=stays.lag))
+            content = fingerprint(data=stays)
+            identity = fingerprint(data=content, recipe=told.recipe, device=told.device.value)
             with Run(out, identity) as run:
-                policy, rows = _learn(stays, method, set_ or [], device.value, seed, progress, run)
+                learner.fit(
+                    stays, report=lambda at: progress(f"epoch {at['epoch']:.0f}", 0.5), run=run
+                )
                 progress("writing", 1.0)
+                write_file(out / CONFIG, told.to_toml(data=content).encode())
+                keep_path(out, learner)
                 # Already there if an earlier process was killed between writing and clearing.
                 there = (out / "policy" / MANIFEST).is_file()
-                save_policy(policy, out / "policy", overwrite=overwrite or there)
+                learner.save(out / "policy", overwrite=overwrite or there)
                 run.clear()
         took = time.perf_counter() - started
-        show(f"{method.value}, fitted in {took:.0f} s, in {out}", rows, as_json=as_json)
+        title = f"{told.recipe.method}, fitted in {took:.0f} s, in {out}"
+        show(title, _rows(learner), as_json=as_json)
 
 
 def require_room(out: Path, *, overwrite: bool) -> None:
@@ -113,29 +92,6 @@ def require_room(out: Path, *, overwrite: bool) -> None:
         raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
     if not (out / "policy" / MANIFEST).is_file():
         raise FileError(str(out), "is not a run folder, so it stays", fix="Choose another.")
-
-
-def _learn(
-    stays: Trajectories,
-    method: Method,
-    settings: list[str],
-    device: str,
-    seed: int,
-    progress: Progress,
-    run: Run,
-) -> tuple[FittedPolicy, list[Mapping[str, object]]]:
-    """The policy, and what to print of it."""
-    if settings and method in (Method.RANDOM, Method.MOST_FREQUENT):
-        raise SettingError("--set", f"does not apply: {method.value} has no settings")
-    if method is Method.RANDOM:
-        policy = FittedPolicy("uniform", stays.schema)
-        return policy, [{"policy": "every action alike"}]
-    if method is Method.MOST_FREQUENT:
-        action = MostFrequent().fit(stays).action_
-        return FittedPolicy("constant", stays.schema, constant=action), [{"action": action}]
-    learner = make_learner(method, settings, device=device, seed=seed)
-    learner.fit(stays, report=lambda at: progress(f"epoch {at['epoch']:.0f}", 0.5), run=run)
-    return fitted(learner), _rows(learner)
 
 
 def _rows(learner: object) -> list[Mapping[str, object]]:
@@ -155,6 +111,10 @@ def _rows(learner: object) -> list[Mapping[str, object]]:
             for c in path
             if c.action is None or c.chosen
         ]
+    if isinstance(learner, RandomPolicy):
+        return [{"policy": "every action alike"}]
+    if isinstance(learner, MostFrequent):
+        return [{"action": learner.action_}]
     quality = getattr(learner, "quality_", None)
     return [
         {

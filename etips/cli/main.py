@@ -16,8 +16,11 @@ COMMANDS = {
     "validate": "cohort",
     "simulate": "simulate",
     "fit": "fit",
+    "tune": "tune",
     "recommend": "recommend",
     "evaluate": "evaluate",
+    "reproduce": "reproduce",
+    "report": "report",
 }
 """Module of each command, in the order of the help page."""
 

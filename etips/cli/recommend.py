@@ -8,20 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
 
-from etips.cli.columns import (
-    ActionOption,
-    DataArgument,
-    GroupOption,
-    LagOption,
-    LossOption,
-    PropensityOption,
-    StaticOption,
-    StayOption,
-    StepOption,
-    read_data,
-)
+from etips.cli.columns import Columns, DataArgument, read_data, takes_columns
 from etips.cli.console import JsonFlag, progress_bar, refusals, show
 from etips.data import Trajectories
+from etips.data.decisions import Ints
 from etips.data.files import write_file
 from etips.errors import FileError
 from etips.learn.policy import Answer, FittedPolicy
@@ -30,18 +20,12 @@ from etips.learn.policy_files import load_policy
 RunArgument = Annotated[Path, typer.Argument(help="Run folder that `etips fit` wrote.")]
 
 
+@takes_columns
 def recommend(
     run: RunArgument,
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="Parquet file to write, one row a decision.")],
-    stay: StayOption = None,
-    step: StepOption = None,
-    action: ActionOption = None,
-    loss: LossOption = None,
-    static: StaticOption = None,
-    propensity: PropensityOption = None,
-    group: GroupOption = None,
-    lag: LagOption = None,
+    columns: Columns,
     as_json: JsonFlag = False,
 ) -> None:
     """Write what the policy recommends, one row a decision, in decision order.
@@ -55,25 +39,15 @@ def recommend(
         policy = open_run(run)
         with progress_bar() as progress:
             progress("reading", 0.1)
-            stays = read_data(
-                data,
-                stay=stay,
-                step=step,
-                action=action,
-                loss=loss,
-                static=static,
-                propensity=propensity,
-                group=group,
-                lag=lag,
-                like=policy.schema,
-            )
+            stays = read_data(data, columns, like=policy.schema)
             progress("asking the policy", 0.4)
             answer = policy.answer(stays)
-            write_file(out, lambda file: pq.write_table(table_of(stays, answer), file))
+            advised = policy.recommend(answer)
+            write_file(out, lambda file: pq.write_table(table_of(stays, answer, advised), file))
         summary = {
             "decisions": stays.n_decisions,
             "abstained": int(answer.abstained.sum()),
-            "agrees with the log": _agreement(stays, answer),
+            "agrees with the log": _agreement(stays, advised),
         }
         show(f"recommendations in {out}", [summary], as_json=as_json)
 
@@ -83,8 +57,14 @@ def open_run(run: Path) -> FittedPolicy:
     return load_policy(run / "policy" if (run / "policy").is_dir() else run)
 
 
-def table_of(stays: Trajectories, answer: Answer) -> pa.Table:
-    """Recommendations as a table: the contract's columns."""
+def table_of(stays: Trajectories, answer: Answer, advised: Ints) -> pa.Table:
+    """Recommendations as a table: the contract's columns.
+
+    Args:
+        stays: The data.
+        answer: The policy's.
+        advised: What it recommends, shape (n_decisions,).
+    """
     stay = stays.decisions().stay
     columns = {
         "stay": pa.array(stays.stay[stay]),
@@ -92,7 +72,7 @@ def table_of(stays: Trajectories, answer: Answer) -> pa.Table:
         "logged_action": pa.array(stays.logged_action)
         if stays.logged
         else pa.nulls(len(stay), pa.int64()),
-        "recommended_action": pa.array(answer.probabilities.argmax(axis=1)),
+        "recommended_action": pa.array(advised),
     }
     for number, column in enumerate(answer.probabilities.T):
         columns[f"p_{number}"] = pa.array(np.ascontiguousarray(column))
@@ -111,7 +91,7 @@ def _step_labels(stays: Trajectories) -> np.ndarray[tuple[int], np.dtype[np.gene
     return labels
 
 
-def _agreement(stays: Trajectories, answer: Answer) -> object:
+def _agreement(stays: Trajectories, advised: Ints) -> object:
     if not stays.logged:
         return "no log"
-    return float((answer.probabilities.argmax(axis=1) == stays.logged_action).mean())
+    return float((advised == stays.logged_action).mean())

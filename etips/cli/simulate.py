@@ -11,7 +11,7 @@ from etips.data import Trajectories
 from etips.errors import FileError, SettingError
 from etips.worlds import clinic, icu_sepsis
 from etips.worlds.bandit import Logging, Progress
-from etips.worlds.mimic3_tables import write_simulated
+from etips.worlds.mimic3_tables import write_copies, write_simulated
 
 
 class World(StrEnum):
@@ -22,6 +22,13 @@ class World(StrEnum):
     ICU_SEPSIS = "icu-sepsis"
     CLINIC = "clinic"
     MIMIC3 = "mimic3"
+
+
+class TableFormat(StrEnum):
+    """How raw tables are written."""
+
+    PARQUET = "parquet"
+    CSV = "csv.gz"
 
 
 class LoggingMode(StrEnum):
@@ -47,6 +54,17 @@ def simulate(
     logging: Annotated[
         LoggingMode, typer.Option(help="Digits: actions sampled (paper) or arg-max (authors).")
     ] = LoggingMode.SAMPLED,
+    source: Annotated[
+        Path | None,
+        typer.Option("--from", help="mimic3: copy these raw tables instead of simulating."),
+    ] = None,
+    copies: Annotated[
+        int | None, typer.Option(min=1, help="mimic3, with --from: how many copies; default 1.")
+    ] = None,
+    table_format: Annotated[
+        TableFormat | None,
+        typer.Option("--format", help="mimic3: default csv.gz, of copies parquet."),
+    ] = None,
     seed: SeedOption = 0,
     overwrite: OverwriteFlag = False,
     as_json: JsonFlag = False,
@@ -55,20 +73,43 @@ def simulate(
 
     digits-zeros and digits-rows are the paper's two MNIST tasks; icu-sepsis simulates stays of a
     published sepsis model under its clinicians; clinic is a small tunable world; mimic3 writes raw
-    tables of the MIMIC-III shape for `etips cohort`.
+    tables of the MIMIC-III shape for `etips cohort`, or re-numbered, time-shifted copies of such
+    tables, for tests of scale.
     """
     with refusals("etips simulate"):
         if out.exists() and not overwrite:
             raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
         if world is World.MIMIC3:
-            write_simulated(out, n_stays=stays or 200, seed=seed)
+            _write_raw_tables(out, stays, seed, source, copies, table_format)
             typer.echo(f"raw tables of the MIMIC-III shape in {out}")
             return
+        if (source, copies, table_format) != (None, None, None):
+            raise SettingError("--from, --copies, --format", "apply to mimic3 only")
         with progress_bar() as progress:
             data = _make(world, stays, lag, logging.value, seed, progress)
             progress("writing", 1.0)
             data.save(out, overwrite=overwrite)
         show(f"{world.value} in {out}", [_summary(data)], as_json=as_json)
+
+
+def _write_raw_tables(
+    out: Path,
+    stays: int | None,
+    seed: int,
+    source: Path | None,
+    copies: int | None,
+    table_format: TableFormat | None,
+) -> None:
+    if source is None:
+        if copies is not None:
+            raise SettingError("--copies", "needs --from", fix="Give the folder to copy.")
+        parquet = table_format is TableFormat.PARQUET
+        write_simulated(out, n_stays=stays or 200, seed=seed, parquet=parquet)
+        return
+    if stays is not None:
+        raise SettingError("--stays", "cannot be used with --from")
+    parquet = table_format is not TableFormat.CSV
+    write_copies(out, source=source, copies=copies or 1, parquet=parquet)
 
 
 def _make(

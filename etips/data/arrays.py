@@ -126,7 +126,8 @@ def _padded(features: ArrayLike) -> Floats32:
     if found.ndim == 2:
         found = found[:, None]
     if found.ndim != 3 or 0 in found.shape[:2]:
-        raise DataError("features", "must have shape (n, d) or (n, steps, d) and a row")
+        rule = "must have shape (n, d) or (n, steps, d) and a row"
+        raise DataError("features", rule, fix="Reshape your data.")
     return found
 
 
@@ -168,7 +169,12 @@ def _float32(name: str, values: ArrayLike) -> Floats32:
 
 
 def _numeric(name: str, values: ArrayLike) -> Floats:
+    if hasattr(values, "toarray"):  # as SciPy's sparse arrays and matrices have
+        raise DataError(name, "must be dense", fix="Sparse input is not supported: use toarray().")
     try:
-        return np.asarray(values, dtype=np.float64)
+        found = np.asarray(values)
+        if not np.iscomplexobj(found):
+            return np.asarray(found, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(name, "must be an array of numbers") from None
+    raise DataError(name, "must be real", fix="Complex data not supported.")

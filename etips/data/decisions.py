@@ -76,11 +76,20 @@ def sofa_change(stay: Stay, *, column: str = "SOFA") -> Floats:
             "step", "must be whole numbers, so that a gap can be told", fix="Count blocks."
         )
     sofa = stay[column]
-    delta = np.diff(sofa)
-    worse = (delta > 0) | ((delta == 0) & (sofa[:-1] > 5))
-    loss = np.full(sofa.size, np.nan)
-    loss[:-1] = np.where((np.diff(stay.step) == 1) & ~np.isnan(delta), worse, np.nan)
-    return loss
+    following = np.full(sofa.size, np.nan)
+    following[:-1] = np.where(np.diff(stay.step) == 1, sofa[1:], np.nan)
+    return sofa_change_loss(sofa, following)
+
+
+def sofa_change_loss(sofa: Floats, following: Floats) -> Floats:
+    """0 if SOFA falls, or stays at 5 or below; 1 if it rises or stays above 5; NaN if unknown.
+
+    Args:
+        sofa: The score when the action is taken, shape (n,).
+        following: The score at the next step, shape (n,).
+    """
+    worse = (following > sofa) | ((following == sofa) & (sofa > 5))
+    return np.where(np.isnan(sofa) | np.isnan(following), np.nan, worse)
 
 
 def final_value(column: str) -> Loss:

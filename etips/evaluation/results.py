@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from etips.evaluation.assessment import Assessment
 from etips.evaluation.improvement import Improvement
@@ -32,9 +33,10 @@ class MethodResult:
     improvement: Improvement | None = None
     notes: Mapping[str, str] | None = None
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, Any]:
         """A JSON-ready copy: numbers that are not finite become null."""
         found = self.assessment
+        pair = _counts(found.matched.n_matched, found.matched.n_unmatched)
         return {
             "name": self.name,
             "estimates": [
@@ -57,13 +59,13 @@ class MethodResult:
             },
             "atenp": {
                 "difference": _finite(found.matched.difference),
-                "n_matched": _count(found.matched.n_matched),
-                "n_unmatched": _count(found.matched.n_unmatched),
+                "n_matched": pair[0],
+                "n_unmatched": pair[1],
             },
             "diagnostics": {
                 "matching_factor": _finite(found.diagnostics.matching_factor.risk),
                 "effective_sample_size": _finite(found.diagnostics.effective_sample_size),
-                "n_matched": _count(found.diagnostics.n_matched),
+                "n_matched": pair[0],
                 "clipped_share": _finite(found.diagnostics.clipped_share),
                 "max_weight": _finite(found.diagnostics.max_weight),
             },
@@ -83,18 +85,25 @@ class Results:
         data: What they were evaluated on: counts and names, no patient.
         methods: The policies, in the order given.
         seconds: How long it took.
+        exhibits: What a report shows beyond the estimates, JSON-ready; see `etips.study.exhibits`.
     """
 
     data: Mapping[str, object]
     methods: tuple[MethodResult, ...]
     seconds: float
+    exhibits: Mapping[str, object] | None = None
 
-    def to_json(self) -> dict[str, object]:
-        """The contract's results.json."""
+    def to_json(self) -> dict[str, Any]:
+        """The contract's results.json, without any count of 1 to 10."""
+        data = _hide(self.data)
+        methods = [method.to_json() for method in self.methods]
+        if data.get("mean_loss", 0) is None:  # a gain and a risk would give it away
+            methods = [{**m, "gain": dict.fromkeys(m["gain"])} for m in methods]
         return {
-            "data": dict(self.data),
-            "methods": [method.to_json() for method in self.methods],
+            "data": data,
+            "methods": methods,
             "seconds": self.seconds,
+            "exhibits": None if self.exhibits is None else dict(self.exhibits),
         }
 
     def __repr__(self) -> str:
@@ -106,6 +115,19 @@ class Results:
                 f"[{head.low:.4f}, {head.high:.4f}], {verdict.label}"
             )
         return "\n".join(lines)
+
+
+def _hide(data: Mapping[str, object]) -> dict[str, object]:
+    """The counts, null where too few; a mean loss times the decisions is a count of events."""
+    found = dict(data)
+    n, n_events = found.get("n_decisions"), found.get("n_events")
+    if isinstance(n, int) and isinstance(n_events, int) and None in _counts(n_events, n - n_events):
+        found |= {"n_events": None, "mean_loss": None}
+    for name in ("n_stays", "n_steps", "n_decisions"):
+        count = found.get(name)
+        if isinstance(count, int) and 0 < count < LEAST_PEOPLE:
+            found[name] = None
+    return found
 
 
 def _bounds(found: Sensitivity | None) -> dict[str, object] | None:
@@ -125,5 +147,7 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _count(value: int) -> int | None:
-    return None if 0 < value < LEAST_PEOPLE else int(value)
+def _counts(first: int, second: int) -> tuple[int | None, int | None]:
+    """Two counts with a known sum: if one is too small to show, the other would give it away."""
+    small = any(0 < count < LEAST_PEOPLE for count in (first, second))
+    return (None, None) if small else (int(first), int(second))

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from etips.data.decisions import Ints
-from etips.learn.objectives import Objective
+from etips.learn import memory
+from etips.learn.objectives import Objective, part_of
 from etips.learn.prepare import Prepared
 from etips.learn.runs import Stage
 from etips.learn.training import Report, Settings, run_batch, train
@@ -31,6 +32,8 @@ def fit_sets(
 ) -> Bundle:
     """Train sets of networks: either fresh from `seeds` (one set) or from the `start` given.
 
+    All at once if memory allows, else in parts one after another, with the same result.
+
     Args:
         prepared: The stays.
         network: Shape of the networks.
@@ -42,22 +45,57 @@ def fit_sets(
         report: Told after every epoch.
     """
     bundle = start if start is not None else Bundle.start(network, seeds or [])
+    room = memory.SHARE * memory.free(prepared.steps.device)
+    each = memory.estimate(network, prepared.steps, settings)
+    parts = memory.parts_of(bundle.n_members, each, room)
+    if prepared.run is not None and (size := prepared.run.part_size(stage)):
+        parts = memory.cut(bundle.n_members, size)  # as the interrupted run had them
+    if len(parts) == 1:
+        return _fit_part(prepared, bundle, objective, stage, settings, parts[0], report)
+    if prepared.run is not None:
+        prepared.run.note(stage, f"{bundle.n_members} networks in {len(parts)} parts, for memory")
+    found = [
+        _fit_part(
+            prepared,
+            bundle.select(range(these.start, these.stop)),
+            part_of(objective, these),
+            f"{stage}-{these.start}-{these.stop}",
+            settings,
+            these,
+            report,
+        )
+        for these in parts
+    ]
+    return Bundle.join(found)
+
+
+def _fit_part(
+    prepared: Prepared,
+    bundle: Bundle,
+    objective: Objective,
+    stage: str,
+    settings: Settings,
+    these: slice,
+    report: Report | None,
+) -> Bundle:
+    """Train some networks of the sets, or take them from where an earlier process left them."""
     bundle = bundle.to(prepared.steps.device)
-    kept = Stage() if prepared.run is None else prepared.run.stage(stage, bundle, settings)
+    kept = Stage(stage) if prepared.run is None else prepared.run.stage(stage, bundle, settings)
     if kept.networks is not None:
         return kept.networks
-    weight, held_out = prepared.folds.tile(bundle.n_members // prepared.folds.n_networks)
-    best, _ = train(
-        bundle,
-        prepared.steps,
-        objective,
-        weight=weight,
-        held_out=held_out,
-        settings=settings,
-        report=kept.reporting(report),
-        state=kept.state,
-        keep=kept.keep,
-    )
+    weight, held_out = (tiled[these] for tiled in prepared.folds.tile(-(-these.stop // prepared.folds.n_networks)))
+    with memory.refusing_lack():
+        best, _ = train(
+            bundle,
+            prepared.steps,
+            objective,
+            weight=weight,
+            held_out=held_out,
+            settings=settings,
+            report=kept.reporting(report),
+            state=kept.state,
+            keep=kept.keep,
+        )
     return kept.finish(best)
 
 

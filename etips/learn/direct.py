@@ -1,15 +1,13 @@
 """The direct method: predict the loss of every action and take the least."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Self
 
-from numpy.typing import ArrayLike
 from torch import nn
 
-from etips.data.decisions import Bools, Floats, Ints
 from etips.data.trajectories import Trajectories
+from etips.learn import inputs, learner, params
 from etips.learn.foundation import (
+    ENCODER,
     Training,
     as_encoder,
     conclude,
@@ -17,12 +15,9 @@ from etips.learn.foundation import (
     is_share,
     lay_foundation,
 )
-from etips.learn.inputs import as_trajectories
-from etips.learn.policy import fitted, greedy
-from etips.learn.policy_files import save_policy
 from etips.learn.runs import Run
 from etips.learn.training import Report
-from etips.models.encoders import GRU, Encoder
+from etips.models.encoders import Encoder
 
 
 @dataclass(kw_only=True, eq=False)
@@ -40,26 +35,22 @@ class DirectMethod:
     """
 
     interaction: bool = True
-    encoder: Encoder | nn.Module | type[nn.Module] = field(default_factory=GRU)
+    encoder: Encoder | nn.Module | type[nn.Module] = ENCODER
     support: float | None = None
     training: Training = field(default_factory=Training)
     seed: int = 0
 
-    def fit(
-        self,
-        data: Trajectories | ArrayLike,
-        action: ArrayLike | None = None,
-        loss: ArrayLike | None = None,
-        *,
-        report: Report | None = None,
-        run: Run | None = None,
-        **arrays: Any,  # noqa: ANN401  # static, lengths, propensity, groups: see from_arrays
-    ) -> Self:
-        """Learn from logged stays, or from arrays as `from_arrays` takes them; return self.
+    fit = inputs.fit
+    predict_proba = learner.predict_proba
+    predict = learner.predict
+    abstains = learner.abstains
+    save = learner.save
+    classes_ = property(params.classes)
+    n_features_in_ = property(params.n_features)
+    get_params = params.get_params
+    set_params = params.set_params
 
-        With a `run` the work is kept in its folder and taken up where it was stopped.
-        """
-        stays = as_trajectories(data, action, loss, **arrays)
+    def _learn(self, stays: Trajectories, report: Report | None, run: Run | None) -> None:
         base = lay_foundation(
             stays,
             encoder=self.encoder,
@@ -88,20 +79,3 @@ class DirectMethod:
         )
         self.quality_ = base.propensity.quality
         self.support_ = base.support
-        return self
-
-    def predict_proba(self, data: Trajectories | ArrayLike, **arrays: Any) -> Floats:  # noqa: ANN401
-        """Probability of every action, shape (n_decisions, n_actions), in decision order."""
-        return fitted(self).answer(as_trajectories(data, **arrays)).probabilities
-
-    def predict(self, data: Trajectories | ArrayLike, **arrays: Any) -> Ints:  # noqa: ANN401
-        """The recommended action of each decision, shape (n_decisions,)."""
-        return greedy(fitted(self).answer(as_trajectories(data, **arrays)))
-
-    def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
-        """Where no action has enough support, shape (n_decisions,)."""
-        return fitted(self).answer(as_trajectories(data, **arrays)).abstained
-
-    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
-        """Write the fitted policy; `etips.load` reads it back."""
-        save_policy(fitted(self), folder, overwrite=overwrite)

@@ -3,30 +3,34 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from etips.data.decisions import Bools, Floats, Ints
+from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
+from etips.learn import inputs, learner, params
 from etips.learn.crossfit import fit_sets, out_of_fold
-from etips.learn.foundation import Foundation, Training, check_pull, conclude, lay_foundation
-from etips.learn.inputs import as_trajectories
-from etips.learn.objectives import forbid, pull, translated_ips
-from etips.learn.policy import FittedPolicy, Kind, fitted, greedy
-from etips.learn.policy_files import save_policy
+from etips.learn.foundation import (
+    ENCODER,
+    Foundation,
+    Training,
+    check_pull,
+    conclude,
+    lay_foundation,
+)
+from etips.learn.objectives import Weighted, forbid, pull, translated_ips, weigh
+from etips.learn.policy import FittedPolicy, Kind
 from etips.learn.prepare import seeds_from
 from etips.learn.propensity import KnownPropensity, PropensityModel
 from etips.learn.runs import Run
 from etips.learn.selection import Candidate, Selection, choose, judge_candidate
 from etips.learn.training import Report
 from etips.models.bundle import Bundle
-from etips.models.encoders import GRU, Encoder
+from etips.models.encoders import Encoder
 
 PURPOSE = 3  # of the random numbers drawn for policy networks
 
@@ -62,7 +66,7 @@ class EtIPS:
 
     translations: Sequence[float] = TRANSLATIONS
     propensity: PropensityModel | None = None
-    encoder: Encoder | nn.Module | type[nn.Module] = field(default_factory=GRU)
+    encoder: Encoder | nn.Module | type[nn.Module] = ENCODER
     init: Init = "propensity"
     selection: Selection = "held-out"
     support: float | None = None
@@ -71,21 +75,17 @@ class EtIPS:
     training: Training = field(default_factory=Training)
     seed: int = 0
 
-    def fit(
-        self,
-        data: Trajectories | ArrayLike,
-        action: ArrayLike | None = None,
-        loss: ArrayLike | None = None,
-        *,
-        report: Report | None = None,
-        run: Run | None = None,
-        **arrays: Any,  # noqa: ANN401  # static, lengths, propensity, groups: see from_arrays
-    ) -> Self:
-        """Learn from logged stays, or from arrays as `from_arrays` takes them; return self.
+    fit = inputs.fit
+    predict_proba = learner.predict_proba
+    predict = learner.predict
+    abstains = learner.abstains
+    save = learner.save
+    classes_ = property(params.classes)
+    n_features_in_ = property(params.n_features)
+    get_params = params.get_params
+    set_params = params.set_params
 
-        With a `run` the work is kept in its folder and taken up where it was stopped.
-        """
-        stays = as_trajectories(data, action, loss, **arrays)
+    def _learn(self, stays: Trajectories, report: Report | None, run: Run | None) -> None:
         self._check()
         base = lay_foundation(  # lines 1 and 2
             stays,
@@ -109,23 +109,6 @@ class EtIPS:
         self.quality_ = base.propensity.quality
         self.clipped_share_ = base.clipped_share
         self.support_ = base.support
-        return self
-
-    def predict_proba(self, data: Trajectories | ArrayLike, **arrays: Any) -> Floats:  # noqa: ANN401
-        """Probability of every action, shape (n_decisions, n_actions), in decision order."""
-        return fitted(self).answer(as_trajectories(data, **arrays)).probabilities
-
-    def predict(self, data: Trajectories | ArrayLike, **arrays: Any) -> Ints:  # noqa: ANN401
-        """The recommended action of each decision, shape (n_decisions,)."""
-        return greedy(fitted(self).answer(as_trajectories(data, **arrays)))
-
-    def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
-        """Where no action has enough support, shape (n_decisions,)."""
-        return fitted(self).answer(as_trajectories(data, **arrays)).abstained
-
-    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
-        """Write the fitted policy; `etips.load` reads it back."""
-        save_policy(fitted(self), folder, overwrite=overwrite)
 
     def _check(self) -> None:
         if not len(self.translations) or not np.isfinite(self.translations).all():
@@ -149,17 +132,21 @@ class EtIPS:
         allowed, log_chance = base.allowed_rows(), base.log_chance_rows()
         likely = base.log_propensity_rows() if self.kl else None
 
-        def objective(outputs: Tensor, seen: Tensor) -> Tensor:
+        def value(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
             logits = forbid(outputs, allowed[seen])
             action, loss = prepared.action[seen], prepared.loss[seen]
-            value = translated_ips(logits, action, loss, log_chance[seen], shift)
+            value = translated_ips(logits, action, loss, log_chance[seen], shift[these])
             return value if likely is None else value + self.kl * pull(logits, likely[seen])
+
+        def weight(outputs: Tensor, seen: Tensor, _: slice) -> Tensor:
+            logits = forbid(outputs, allowed[seen])
+            return weigh(logits, prepared.action[seen], log_chance[seen])
 
         settings = self.training.with_seed(self.seed + 1).policy
         return fit_sets(
             prepared,
             network,
-            objective,
+            Weighted(value, weight),
             stage="policy",
             settings=settings,
             start=start,

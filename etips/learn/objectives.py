@@ -4,6 +4,7 @@ Ratios of probabilities are differences of logarithms, so that a tiny propensity
 number and not a NaN. Shapes: J networks, n decisions, K actions.
 """
 
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from torch import Tensor
@@ -30,6 +31,47 @@ class Objective(Protocol):
         """
 
 
+class OfNetworks(Protocol):
+    """A value of each decision, shape (J, n), that may differ from network to network."""
+
+    def __call__(self, outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
+        """As an objective.
+
+        Args:
+            outputs: Of some networks, shape (J, n, K).
+            seen: Row of each decision's last visible step, shape (n,).
+            these: Which networks of the whole bundle the outputs are of.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """The objective of policies, with the weights that it rests on.
+
+    Args:
+        value: What is minimised.
+        weight: Policy probability over propensity; its mean is the matching factor.
+        these: Which networks of the whole bundle it is for.
+    """
+
+    value: OfNetworks
+    weight: OfNetworks
+    these: slice = slice(None)
+
+    def __call__(self, outputs: Tensor, seen: Tensor) -> Tensor:
+        """Value of each decision, shape (J, n)."""
+        return self.value(outputs, seen, self.these)
+
+    def weigh(self, outputs: Tensor, seen: Tensor) -> Tensor:
+        """Weight of each decision, shape (J, n)."""
+        return self.weight(outputs, seen, self.these)
+
+
+def part_of(objective: Objective, these: slice) -> Objective:
+    """The objective of some networks of a bundle."""
+    return replace(objective, these=these) if isinstance(objective, Weighted) else objective
+
+
 def cross_entropy(logits: Tensor, action: Tensor) -> Tensor:
     """Minus the log-probability of the logged action, shape (J, n).
 
@@ -52,7 +94,18 @@ def translated_ips(
         log_propensity: Logarithm of the logged action's propensity, shape (n,).
         translation: Subtracted from the loss, shape (J, 1).
     """
-    return (loss - translation) * _ratio(_log_chosen(logits, action) - log_propensity)
+    return (loss - translation) * weigh(logits, action, log_propensity)
+
+
+def weigh(logits: Tensor, action: Tensor, log_propensity: Tensor) -> Tensor:
+    """Weight of the logged action: policy probability over propensity, shape (J, n).
+
+    Args:
+        logits: Shape (J, n, K).
+        action: Shape (n,).
+        log_propensity: Shape (n,).
+    """
+    return _ratio(_log_chosen(logits, action) - log_propensity)
 
 
 def doubly_robust(

@@ -13,6 +13,7 @@ from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
 from etips.learn.objectives import forbid
+from etips.learn.simple import draw
 from etips.learn.training import run_batch
 from etips.models.batches import step_tensors
 from etips.models.bundle import Bundle
@@ -49,6 +50,7 @@ class FittedPolicy:
         networks: The policy's own; None for a constant or an imitation.
         constant: The one action, where kind is "constant".
         earlier_actions: Whether the networks read the newest earlier action.
+        seed: Of the actions that are drawn, where kind is "uniform".
     """
 
     kind: Kind
@@ -60,6 +62,7 @@ class FittedPolicy:
     networks: Bundle | None = None
     constant: int | None = None
     earlier_actions: bool = False
+    seed: int = 0
 
     def predict_proba(self, data: Trajectories) -> Floats:
         """Probability of every action, shape (n_decisions, n_actions), in decision order."""
@@ -67,11 +70,17 @@ class FittedPolicy:
 
     def predict(self, data: Trajectories) -> Ints:
         """The recommended action of each decision, shape (n_decisions,)."""
-        return greedy(self.answer(data))
+        return self.recommend(self.answer(data))
 
     def abstains(self, data: Trajectories) -> Bools:
         """Where no action has enough support, shape (n_decisions,)."""
         return self.answer(data).abstained
+
+    def recommend(self, answer: Answer) -> Ints:
+        """The likeliest action of each decision; where all are alike, one drawn by the seed."""
+        if self.kind == "uniform":
+            return draw(self.seed, *answer.probabilities.shape[::-1])
+        return np.asarray(answer.probabilities.argmax(axis=1))
 
     def answer(self, data: Trajectories) -> Answer:
         """Answer every decision of `data`, in decision order."""
@@ -147,11 +156,6 @@ def _combine(kind: Kind, outputs: Tensor, allowed: Tensor) -> Tensor:
     losses = outputs.sigmoid() if kind == "least loss" else outputs
     best = losses.mean(0).masked_fill(~allowed, torch.inf).argmin(-1)
     return torch.nn.functional.one_hot(best, outputs.shape[-1]).to(outputs.dtype)
-
-
-def greedy(answer: Answer) -> Ints:
-    """The likeliest action of each decision, shape (n_decisions,)."""
-    return np.asarray(answer.probabilities.argmax(axis=1))
 
 
 def fitted(learner: object) -> FittedPolicy:

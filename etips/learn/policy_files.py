@@ -14,7 +14,7 @@ from etips.data.files import read_artifact, write_artifact
 from etips.data.scale import Scaler
 from etips.data.schema import Schema
 from etips.errors import EtipsError, FileError, SettingError
-from etips.learn.foundation import as_encoder
+from etips.learn.foundation import MOST_SEEDS, as_encoder
 from etips.learn.policy import FittedPolicy, Kind
 from etips.models.bundle import Bundle
 from etips.models.encoders import GRU, LSTM, Encoder
@@ -47,6 +47,7 @@ def save_policy(policy: FittedPolicy, folder: str | Path, *, overwrite: bool = F
         "support": policy.support,
         "constant": policy.constant,
         "earlier_actions": policy.earlier_actions,
+        "seed": policy.seed,
         "shapes": {part: _shape(bundle) for part, bundle in bundles.items()},
     }
     files = {_WEIGHTS: save_tensors(tensors)}
@@ -102,6 +103,7 @@ def _rebuild(
         support=_number(document["support"]),
         constant=cast(int | None, constant),
         earlier_actions=cast(bool, earlier_actions),
+        seed=_whole(document["seed"], MOST_SEEDS),
         **bundles,
     )
     _require_whole_policy(policy)
@@ -131,6 +133,7 @@ def _shape(bundle: Bundle | None) -> dict[str, object] | None:
     return {
         "encoder": own,
         "hidden": network.encoder.size(network.n_features),
+        "embed": getattr(network.encoder, "embed", 0),
         "n_features": network.n_features,
         "n_static": network.n_static,
         "n_outputs": network.n_outputs,
@@ -153,6 +156,7 @@ def _bundle(
     _require(tuple(shape[name] for name in names) == numbers)
     _require(isinstance(shape["additive"], bool))
     n_members, hidden = _whole(shape["n_members"]), _whole(shape["hidden"])
+    embed = _whole(shape["embed"])
     _require(n_members >= 1 and hidden >= 1)
     if shape["encoder"] == "module":
         if encoder is None:
@@ -162,7 +166,9 @@ def _bundle(
         _require(shape["encoder"] in _GATES)
         wanted = (n_members, hidden, _GATES[str(shape["encoder"])] * hidden)
         _require(tensors["encoder.recurrent"].shape == wanted)
-        reader = GRU(hidden) if shape["encoder"] == "gru" else LSTM(hidden)
+        if embed:
+            _require(tensors["encoder.embed.bias"].shape == (n_members, embed))
+        reader = GRU(hidden, embed) if shape["encoder"] == "gru" else LSTM(hidden, embed)
     network = Network(reader, *numbers, additive=bool(shape["additive"]))
     expected = network.start([0])
     found = {name: tensors[name] for name in expected}

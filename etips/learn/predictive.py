@@ -1,21 +1,15 @@
 """Predictive modelling: do what the clinicians would most likely do."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Self
 
-from numpy.typing import ArrayLike
 from torch import nn
 
-from etips.data.decisions import Bools, Floats, Ints
 from etips.data.trajectories import Trajectories
-from etips.learn.foundation import Training, conclude, lay_foundation
-from etips.learn.inputs import as_trajectories
-from etips.learn.policy import fitted, greedy
-from etips.learn.policy_files import save_policy
+from etips.learn import inputs, learner, params
+from etips.learn.foundation import ENCODER, Training, conclude, lay_foundation
 from etips.learn.runs import Run
 from etips.learn.training import Report
-from etips.models.encoders import GRU, Encoder
+from etips.models.encoders import Encoder
 
 
 @dataclass(kw_only=True, eq=False)
@@ -28,25 +22,21 @@ class PredictiveModel:
         seed: Same seed, machine and versions, same policy.
     """
 
-    encoder: Encoder | nn.Module | type[nn.Module] = field(default_factory=GRU)
+    encoder: Encoder | nn.Module | type[nn.Module] = ENCODER
     training: Training = field(default_factory=Training)
     seed: int = 0
 
-    def fit(
-        self,
-        data: Trajectories | ArrayLike,
-        action: ArrayLike | None = None,
-        loss: ArrayLike | None = None,
-        *,
-        report: Report | None = None,
-        run: Run | None = None,
-        **arrays: Any,  # noqa: ANN401  # static, lengths, propensity, groups: see from_arrays
-    ) -> Self:
-        """Learn from logged stays, or from arrays as `from_arrays` takes them; return self.
+    fit = inputs.fit
+    predict_proba = learner.predict_proba
+    predict = learner.predict
+    abstains = learner.abstains
+    save = learner.save
+    classes_ = property(params.classes)
+    n_features_in_ = property(params.n_features)
+    get_params = params.get_params
+    set_params = params.set_params
 
-        With a `run` the work is kept in its folder and taken up where it was stopped.
-        """
-        stays = as_trajectories(data, action, loss, **arrays)
+    def _learn(self, stays: Trajectories, report: Report | None, run: Run | None) -> None:
         base = lay_foundation(
             stays,
             encoder=self.encoder,
@@ -61,20 +51,3 @@ class PredictiveModel:
         )
         self.policy_ = conclude(base, "imitation")
         self.quality_ = base.propensity.quality
-        return self
-
-    def predict_proba(self, data: Trajectories | ArrayLike, **arrays: Any) -> Floats:  # noqa: ANN401
-        """Probability of every action, shape (n_decisions, n_actions), in decision order."""
-        return fitted(self).answer(as_trajectories(data, **arrays)).probabilities
-
-    def predict(self, data: Trajectories | ArrayLike, **arrays: Any) -> Ints:  # noqa: ANN401
-        """The recommended action of each decision, shape (n_decisions,)."""
-        return greedy(fitted(self).answer(as_trajectories(data, **arrays)))
-
-    def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
-        """Where no action has enough support, shape (n_decisions,)."""
-        return fitted(self).answer(as_trajectories(data, **arrays)).abstained
-
-    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
-        """Write the fitted policy; `etips.load` reads it back."""
-        save_policy(fitted(self), folder, overwrite=overwrite)

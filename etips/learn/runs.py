@@ -56,9 +56,9 @@ class RunLog:
         self._path = path
         self._lines = read_log(path) if path.exists() else []
 
-    def add(self, stage: str, values: Mapping[str, float]) -> None:
+    def add(self, stage: str, values: Mapping[str, float | str]) -> None:
         """Log an epoch. Infinities and NaN, which JSON lacks, become null."""
-        epoch = values.get("epoch", math.inf)
+        epoch = float(values.get("epoch", math.inf))
         self._lines = [line for line in self._lines if not _repeats(line, stage, epoch)]
         self._lines.append({"stage": stage, **{name: _plain(v) for name, v in values.items()}})
         self._write()
@@ -96,7 +96,7 @@ def read_log(path: Path) -> list[dict[str, object]]:
 class Stage:
     """One training of a run: where it stood, and a way to keep where it stands.
 
-    `Stage()` belongs to no run and keeps nothing.
+    `Stage(name)` alone belongs to no run and keeps nothing.
 
     Args:
         name: What it is called in the run folder.
@@ -147,15 +147,16 @@ class Stage:
         return networks.select(range(networks.n_members))
 
     def reporting(self, report: Report | None) -> Report | None:
-        """A report that also writes the log."""
-        log = self._log
-        if log is None:
-            return report
+        """A report that also says which stage it is, and writes the log."""
+        log, name = self._log, self.name
+        if log is None and report is None:
+            return None
 
-        def both(values: Mapping[str, float]) -> None:
-            log.add(self.name, values)
+        def both(values: Mapping[str, float | str]) -> None:
+            if log is not None:
+                log.add(name, values)
             if report is not None:
-                report(values)
+                report({"stage": name, **values})
 
         return both
 
@@ -221,6 +222,18 @@ class Run:
         found = self._find(name, path, start, mark)
         return Stage(name, path, mark, every=self._every, log=self._log, found=found)
 
+    def part_size(self, name: str) -> int | None:
+        """Networks a part of a stage that was cut into parts; None if it was not, or is new."""
+        for path in self._checkpoints.glob(f"{name}-0-*{_SUFFIX}"):
+            stop = path.name[len(f"{name}-0-") : -len(_SUFFIX)]
+            if stop.isdecimal() and int(stop) > 0:
+                return int(stop)
+        return None
+
+    def note(self, stage: str, event: str) -> None:
+        """Write a line into the log, in words without a value from the data."""
+        self._log.note(stage, event)
+
     def clear(self) -> None:
         """Remove the checkpoints, once what they led to is safely written."""
         for path in self._checkpoints.iterdir():
@@ -269,5 +282,5 @@ def _repeats(line: Mapping[str, object], stage: str, epoch: float) -> bool:
     return line.get("stage") == stage and isinstance(logged, int | float) and logged >= epoch
 
 
-def _plain(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _plain(value: float | str) -> float | str | None:
+    return value if isinstance(value, str) or math.isfinite(value) else None

@@ -5,8 +5,9 @@ Each has `fit(data)`, `predict_proba(data)` of shape (n_decisions, n_actions) in
 arrays and can be saved. The others know the truth of a simulated world.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,12 +16,11 @@ from etips.data.decisions import Bools, Floats, Ints
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
+from etips.learn import inputs, params
 from etips.learn.inputs import as_trajectories
 
-if TYPE_CHECKING:
-    from etips.learn.policy import Kind
 
-
+@dataclass(kw_only=True, eq=False)
 class RandomPolicy:
     """Every action equally likely, whoever the patient.
 
@@ -28,20 +28,19 @@ class RandomPolicy:
         seed: Of the actions that `predict` draws; the same data get the same actions every time.
     """
 
-    def __init__(self, *, seed: int = 0) -> None:
-        self.seed = seed
+    seed: int = 0
 
-    def fit(
-        self,
-        data: Trajectories | ArrayLike,
-        action: ArrayLike | None = None,
-        loss: ArrayLike | None = None,
-        **arrays: Any,  # noqa: ANN401  # static, lengths, propensity, groups: see from_arrays
-    ) -> Self:
-        """Learn how many actions there are."""
-        self.schema_ = as_trajectories(data, action, loss, **arrays).schema
-        self.n_actions_ = self.schema_.n_actions
-        return self
+    fit = inputs.fit
+    get_params = params.get_params
+    set_params = params.set_params
+    classes_ = property(params.classes)
+    n_features_in_ = property(params.n_features)
+
+    def _learn(self, stays: Trajectories, *_: object) -> None:
+        if not stays.logged:  # questions may not know all actions
+            raise DataError("data", "must hold actions and losses to learn from")
+        self.schema_ = stays.schema
+        self.n_actions_ = stays.n_actions
 
     def predict_proba(self, data: Trajectories | ArrayLike, **arrays: Any) -> Floats:  # noqa: ANN401
         """1/K everywhere, shape (n_decisions, n_actions)."""
@@ -51,7 +50,7 @@ class RandomPolicy:
     def predict(self, data: Trajectories | ArrayLike, **arrays: Any) -> Ints:  # noqa: ANN401
         """Draw an action for each decision, shape (n_decisions,)."""
         n = _check_fitted(self, as_trajectories(data, **arrays)).n_decisions
-        return np.random.default_rng(self.seed).integers(self.n_actions_, size=n)
+        return draw(self.seed, self.n_actions_, n)
 
     def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
         """Nowhere, shape (n_decisions,)."""
@@ -59,28 +58,26 @@ class RandomPolicy:
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the fitted policy; `etips.load` reads it back."""
-        _save(self, "uniform", None, folder, overwrite=overwrite)
+        _save(self, folder, overwrite=overwrite, kind="uniform", seed=self.seed)
 
 
+@dataclass(kw_only=True, eq=False)
 class MostFrequent:
     """The action logged most often, for everyone; among equals the lowest."""
 
-    def fit(
-        self,
-        data: Trajectories | ArrayLike,
-        action: ArrayLike | None = None,
-        loss: ArrayLike | None = None,
-        **arrays: Any,  # noqa: ANN401  # static, lengths, propensity, groups: see from_arrays
-    ) -> Self:
-        """Count the logged actions."""
-        stays = as_trajectories(data, action, loss, **arrays)
+    fit = inputs.fit
+    get_params = params.get_params
+    set_params = params.set_params
+    classes_ = property(params.classes)
+    n_features_in_ = property(params.n_features)
+
+    def _learn(self, stays: Trajectories, *_: object) -> None:
         counts = np.bincount(stays.logged_action, minlength=stays.n_actions)
         if not counts.any():
             raise DataError("data", "must hold at least one decision")
         self.schema_ = stays.schema
         self.n_actions_ = stays.n_actions
         self.action_ = int(counts.argmax())
-        return self
 
     def predict_proba(self, data: Trajectories | ArrayLike, **arrays: Any) -> Floats:  # noqa: ANN401
         """1 for the one action, shape (n_decisions, n_actions)."""
@@ -97,7 +94,13 @@ class MostFrequent:
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the fitted policy; `etips.load` reads it back."""
-        _save(self, "constant", getattr(self, "action_", None), folder, overwrite=overwrite)
+        constant = getattr(self, "action_", None)
+        _save(self, folder, overwrite=overwrite, kind="constant", constant=constant)
+
+
+def draw(seed: int, n_actions: int, n_decisions: int) -> Ints:
+    """What a policy without a preference recommends: any action, the same for the same seed."""
+    return np.random.default_rng(seed).integers(n_actions, size=n_decisions)
 
 
 class LoggingPolicy:
@@ -155,9 +158,8 @@ def _check_fitted(policy: object, data: Trajectories) -> Trajectories:
     return data
 
 
-def _save(
-    policy: object, kind: "Kind", constant: int | None, folder: str | Path, *, overwrite: bool
-) -> None:
+def _save(policy: object, folder: str | Path, *, overwrite: bool, **parts: Any) -> None:  # noqa: ANN401
+    """Write a policy of these parts; see `FittedPolicy`."""
     schema = getattr(policy, "schema_", None)
     if not isinstance(schema, Schema):
         raise SettingError(type(policy).__name__, "is not fitted", fix="Call fit first.")
@@ -165,7 +167,7 @@ def _save(
     from etips.learn.policy import FittedPolicy  # noqa: PLC0415
     from etips.learn.policy_files import save_policy  # noqa: PLC0415
 
-    save_policy(FittedPolicy(kind, schema, constant=constant), folder, overwrite=overwrite)
+    save_policy(FittedPolicy(schema=schema, **parts), folder, overwrite=overwrite)
 
 
 def _one_hot(action: Ints, n_actions: int) -> Floats:

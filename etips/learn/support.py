@@ -8,7 +8,7 @@ from etips.data.decisions import Floats
 from etips.evaluation.contrast import difference
 from etips.evaluation.risk import snips
 from etips.learn.crossfit import fit_sets, out_of_fold
-from etips.learn.objectives import forbid, translated_ips
+from etips.learn.objectives import Weighted, forbid, translated_ips, weigh
 from etips.learn.prepare import Prepared
 from etips.learn.propensity import FittedPropensity
 from etips.learn.selection import judge_candidate
@@ -17,6 +17,9 @@ from etips.learn.training import Report, Settings
 SUPPORT = {0: 0.05, 1: 0.1}
 """Least propensity of an action that may be recommended, by lag. With lag 1 what the clinicians saw
 at the decision itself is hidden, so rare actions were rare for reasons nobody wrote down."""
+
+MOST_WITHOUT = 0.05
+"""Share of decisions that a floor may leave without any action; above it the floor is lowered."""
 
 LEAST_SHARE = 0.1
 """Effective share of the decisions that a pilot without a floor must rest on to be believed."""
@@ -44,8 +47,8 @@ def choose_support(
         report: Told after every epoch.
     """
     data = prepared.data
-    usual = SUPPORT[data.lag]
     likely = np.exp(propensity.log_probabilities)
+    usual = bearable(SUPPORT[data.lag], likely)
     if not (likely < usual).any():
         return usual
     held, free = _pilots(prepared, propensity, chance, settings, likely >= usual, report)
@@ -55,6 +58,22 @@ def choose_support(
         return usual
     gap = difference(snips(loss, free / chance, stay), snips(loss, held / chance, stay))
     return 0.0 if gap.high < 0 else usual
+
+
+def bearable(floor: float, likely: Floats) -> float:
+    """The floor, halved until few decisions are left without an action.
+
+    With many actions that are about equally likely none of them reaches a fixed floor, and a policy
+    would abstain everywhere.
+
+    Args:
+        floor: Wanted.
+        likely: Propensities, shape (n_decisions, n_actions).
+    """
+    most = likely.max(axis=1)
+    while (most < floor).mean() > MOST_WITHOUT:
+        floor /= 2
+    return floor
 
 
 def _pilots(
@@ -72,16 +91,22 @@ def _pilots(
     log_chance = prepared.by_row(np.log(chance).astype(np.float32))
     shift = torch.tensor([[float(prepared.data.logged_loss.mean())]], device=allowed.device)
 
-    def floored(outputs: Tensor, seen: Tensor) -> Tensor:
-        half = len(outputs) // 2  # the first set keeps to the floor
-        return torch.cat([forbid(outputs[:half], allowed[seen]), outputs[half:]])
+    holds = torch.tensor([True, False], device=allowed.device)  # the first set keeps to the floor
+    each = holds.repeat_interleave(n_folds)
 
-    def objective(outputs: Tensor, seen: Tensor) -> Tensor:
-        action, loss = prepared.action[seen], prepared.loss[seen]
-        return translated_ips(floored(outputs, seen), action, loss, log_chance[seen], shift)
+    def floored(outputs: Tensor, seen: Tensor, held: Tensor) -> Tensor:
+        return forbid(outputs, allowed[seen] | ~held[:, None, None])
+
+    def value(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
+        logits, action = floored(outputs, seen, each[these]), prepared.action[seen]
+        return translated_ips(logits, action, prepared.loss[seen], log_chance[seen], shift)
+
+    def weight(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
+        logits = floored(outputs, seen, each[these])
+        return weigh(logits, prepared.action[seen], log_chance[seen])
 
     def chosen(outputs: Tensor, seen: Tensor) -> Tensor:
-        policy = floored(outputs, seen).double().softmax(-1)
+        policy = floored(outputs, seen, holds).double().softmax(-1)
         return policy.gather(-1, prepared.action[seen][None, :, None].expand(len(policy), -1, 1))[
             ..., 0
         ]
@@ -89,7 +114,7 @@ def _pilots(
     bundle = fit_sets(
         prepared,
         start.network,
-        objective,
+        Weighted(value, weight),
         stage="pilot",
         settings=settings,
         start=start,

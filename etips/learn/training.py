@@ -1,10 +1,12 @@
 """The one training loop: a bundle of networks, one pass a stay, resumable at any batch."""
 
+import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import torch
@@ -18,9 +20,14 @@ from etips.models.batches import Batch, StepTensors
 from etips.models.bundle import Bundle
 from etips.models.network import Network
 
+_LOG = logging.getLogger(__name__)
+_INPUTS = 0x51ED27  # keeps the mask of the inputs apart from that of the state
 SLOW, FAST, TINY = 0.9, 0.999, 1e-8  # Adam's usual
 MOST_SHAPES = 12
 """Lengths of a batch that are captured on a GPU; longer data are rounded up to fewer."""
+
+Precision = Literal["float32", "bfloat16"]
+"""Of the products while training."""
 
 Report = Callable[[Mapping[str, float]], None]
 """Told after every epoch how it stands: epoch, loss, held-out risk, seconds left."""
@@ -35,9 +42,12 @@ class Settings:
         batch_size: Stays a step.
         learning_rate: Of Adam at its highest; falls to zero along half a cosine.
         weight_decay: Decoupled, on weights and not on biases.
-        clip_norm: Longest gradient a network may have; longer ones are shortened.
+        clip_norm: Longest gradient a network may have; longer ones are shortened; infinity for any.
         patience: Epochs without a better held-out risk after which a network stops.
         dropout: Share of the state that is hidden from the head while training.
+        input_dropout: Share of the features that is hidden from the encoder while training.
+        precision: Of the products while training. On a GPU bfloat16 is faster and rounds to three
+            digits; weights, gradient sums and held-out risks stay in float32.
         seed: Of the batches and of dropout; the networks' own seeds are with the bundle.
     """
 
@@ -48,16 +58,25 @@ class Settings:
     clip_norm: float = 1.0
     patience: int = 8
     dropout: float = 0.0
+    input_dropout: float = 0.0
+    precision: Precision = "float32"
     seed: int = 0
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "patience"):
             if getattr(self, name) < 1:
                 raise SettingError(name, "must be at least 1")
-        if not 0 <= self.dropout < 1:
-            raise SettingError("dropout", "must be in [0, 1)")
-        if not self.learning_rate > 0:
-            raise SettingError("learning_rate", "must be above 0")
+        for name in ("dropout", "input_dropout"):
+            if not 0 <= getattr(self, name) < 1:
+                raise SettingError(name, "must be in [0, 1)")
+        if not 0 < self.learning_rate < math.inf:
+            raise SettingError("learning_rate", "must be above 0 and finite")
+        if not 0 <= self.weight_decay < math.inf:
+            raise SettingError("weight_decay", "must be finite and not negative")
+        if not self.clip_norm > 0:
+            raise SettingError("clip_norm", "must be above 0")
+        if self.precision not in get_args(Precision):
+            raise SettingError("precision", f"must be {' or '.join(get_args(Precision))}")
 
 
 @dataclass(eq=False)
@@ -125,7 +144,8 @@ def train(
     rates = learning_rates
     if rates is None:
         rates = torch.full((bundle.n_members,), settings.learning_rate, device=bundle.device)
-    task = _Task(bundle.network, steps, objective, weight, settings)
+    lesser = _is_lesser(settings, bundle.device)
+    task = _Task(bundle.network, steps, objective, weight, settings, lesser)
     learn = _captured(task, state) if bundle.device.type == "cuda" else partial(_learn, task, state)
     stays = np.arange(steps.n_stays)
     started, begun_at = time.perf_counter(), state.epoch
@@ -172,13 +192,26 @@ def run_batch(bundle: Bundle, batch: Batch, steps: StepTensors) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What all steps of a run share."""
+    """What all steps of a run share; `lesser`: whether products are in bfloat16."""
 
     network: Network
     steps: StepTensors
     objective: Objective
     weight: Tensor
     settings: Settings
+    lesser: bool = False
+
+
+class _Masks(NamedTuple):
+    """What is hidden while learning, None for nothing.
+
+    Args:
+        state: Of the states, shape (T * B, hidden).
+        inputs: Of the features, shape (T * B, n_features).
+    """
+
+    state: Tensor | None = None
+    inputs: Tensor | None = None
 
 
 class _Pace(NamedTuple):
@@ -244,6 +277,16 @@ def _captured(task: _Task, state: State) -> Callable[[Ints, _Pace], None]:
     return learn
 
 
+def _is_lesser(settings: Settings, device: torch.device) -> bool:
+    """Whether to round products to bfloat16: where it was asked for and is of use."""
+    if settings.precision == "float32":
+        return False
+    if device.type != "cuda":
+        _LOG.warning("bfloat16 is for a GPU: on the CPU training stays in float32.")
+        return False
+    return True
+
+
 def _learn(task: _Task, state: State, part: Ints, pace: _Pace) -> None:
     """One step of every network on some stays."""
     _step(task, state, task.steps.batch(part), pace)
@@ -252,8 +295,12 @@ def _learn(task: _Task, state: State, part: Ints, pace: _Pace) -> None:
 def _step(task: _Task, state: State, batch: Batch, pace: _Pace) -> None:
     """One step of every network on one batch; changes the state's tensors where they are."""
     moving = {name: value.detach().requires_grad_() for name, value in state.parameters.items()}
-    keep = _dropout(task, batch, pace.key, moving["head.weight"])
-    values = task.objective(_forward(task.network, moving, batch, task.steps, keep), batch.seen)
+    masks = _dropout(task, batch, pace.key, moving["head.weight"])
+    # Without the cache of casts, which a captured step would take for its own.
+    kind = pace.key.device.type
+    with torch.autocast(kind, torch.bfloat16, enabled=task.lesser, cache_enabled=False):
+        outputs = _forward(task.network, moving, batch, task.steps, masks)
+    values = task.objective(outputs, batch.seen)
     shares = task.weight[:, batch.owner].to(values.dtype)
     if batch.real is not None:
         shares = shares * batch.real
@@ -268,11 +315,14 @@ def _forward(
     parameters: Mapping[str, Tensor],
     batch: Batch,
     steps: StepTensors,
-    keep: Tensor | None = None,
+    masks: _Masks | None = None,
 ) -> Tensor:
-    return network.outputs(
-        parameters, steps.inputs(batch.rows), steps.static[batch.stay], slots=batch.slots, keep=keep
-    )
+    masks = masks or _Masks()
+    inputs = steps.inputs(batch.rows)
+    if masks.inputs is not None:
+        inputs = inputs * masks.inputs.view_as(inputs)
+    static = steps.static[batch.stay]
+    return network.outputs(parameters, inputs, static, slots=batch.slots, keep=masks.state)
 
 
 def _adam(state: State, gradients: Sequence[Tensor], pace: _Pace, settings: Settings) -> None:
@@ -329,20 +379,28 @@ def held_out_risk(
     return total / count.clamp_min(1e-12)
 
 
-def _dropout(task: _Task, batch: Batch, key: Tensor, head: Tensor) -> Tensor | None:
-    """Mask of the states, shape (T * B, hidden), a hash of learning step, row and unit.
+def _dropout(task: _Task, batch: Batch, key: Tensor, head: Tensor) -> _Masks:
+    """What is hidden at this learning step."""
+    settings, rows = task.settings, batch.rows.flatten().to(torch.int32)
+    width = head.shape[1] - task.network.n_static
+    state = _mask(rows, width, key.to(torch.int32), settings.dropout)
+    other = _mix(key.to(torch.int32) + _INPUTS)
+    inputs = _mask(rows, task.network.n_features, other, settings.input_dropout)
+    return _Masks(*(None if m is None else m.to(head.dtype) for m in (state, inputs)))
+
+
+def _mask(rows: Tensor, width: int, key: Tensor, share: float) -> Tensor | None:
+    """Zeros and scaled ones, shape (n_rows, width), a hash of learning step, row and unit.
 
     It is the same for all networks, so that none depends on its neighbours; and it depends on
     nothing else, so that a batch may be laid out in any way.
     """
-    share = task.settings.dropout
     if share == 0:
         return None
-    width = head.shape[1] - task.network.n_static
     unit = _mix(torch.arange(width, dtype=torch.int32, device=key.device))
-    row = _mix(batch.rows.flatten().to(torch.int32) ^ _mix(key.to(torch.int32)))
+    row = _mix(rows ^ _mix(key))
     hidden = (_mix(row[:, None] ^ unit) & 0xFFFFFF) < int(share * 2**24)
-    return hidden.logical_not().to(head.dtype).div_(1 - share)
+    return hidden.logical_not().to(torch.float32).div_(1 - share)
 
 
 def _mix(values: Tensor) -> Tensor:

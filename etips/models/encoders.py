@@ -32,23 +32,31 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True)
 class GRU:
-    """A gated recurrent unit, one layer."""
+    """A gated recurrent unit, one layer.
+
+    Args:
+        hidden: Width of the state.
+        embed: Rectified units that read each step first; 0 reads the features themselves. Wide
+            steps, such as images, are learnt better and faster through some.
+    """
 
     hidden: int = 64
+    embed: int = 0
 
     def start(self, n_features: int, seeds: Sequence[int]) -> Parameters:
         """Uniform within 1/sqrt(hidden), as `torch.nn.GRU` starts."""
         shapes = {
-            "weight": (n_features, 3 * self.hidden),
+            "weight": (self.embed or n_features, 3 * self.hidden),
             "recurrent": (self.hidden, 3 * self.hidden),
             "bias": (3 * self.hidden,),
             "new": (self.hidden,),
         }
-        return _uniform(shapes, 1 / math.sqrt(self.hidden), seeds)
+        own = _uniform(shapes, 1 / math.sqrt(self.hidden), seeds)
+        return {**_embedding(n_features, self.embed, seeds), **own}
 
     def states(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
         """States after every step."""
-        p = parameters
+        p, inputs = parameters, _embedded(parameters, inputs)
         return gru(inputs, p["weight"], p["recurrent"], p["bias"], p["new"])
 
     def size(self, n_features: int) -> int:  # noqa: ARG002  # the interface
@@ -58,24 +66,31 @@ class GRU:
 
 @dataclass(frozen=True)
 class LSTM:
-    """A long short-term memory, one layer."""
+    """A long short-term memory, one layer.
+
+    Args:
+        hidden: Width of the state.
+        embed: As in `GRU`.
+    """
 
     hidden: int = 64
+    embed: int = 0
 
     def start(self, n_features: int, seeds: Sequence[int]) -> Parameters:
         """Uniform within 1/sqrt(hidden), with forget gates open so that early steps count."""
         shapes = {
-            "weight": (n_features, 4 * self.hidden),
+            "weight": (self.embed or n_features, 4 * self.hidden),
             "recurrent": (self.hidden, 4 * self.hidden),
             "bias": (4 * self.hidden,),
         }
         parameters = _uniform(shapes, 1 / math.sqrt(self.hidden), seeds)
         parameters["bias"][:, self.hidden : 2 * self.hidden] += 1.0
-        return parameters
+        return {**_embedding(n_features, self.embed, seeds), **parameters}
 
     def states(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
         """States after every step."""
-        return lstm(inputs, parameters["weight"], parameters["recurrent"], parameters["bias"])
+        p, inputs = parameters, _embedded(parameters, inputs)
+        return lstm(inputs, p["weight"], p["recurrent"], p["bias"])
 
     def size(self, n_features: int) -> int:  # noqa: ARG002  # the interface
         """Width of the state."""
@@ -181,6 +196,24 @@ def require_causal(module: nn.Module, n_features: int) -> None:
             "must read each stay by itself: a state changed with other stays",
             fix="Is its first axis the batch?",
         )
+
+
+def _embedding(n_features: int, width: int, seeds: Sequence[int]) -> Parameters:
+    """Parameters of the units that read each step first; none if there are no such units."""
+    if not width:
+        return {}
+    shapes = {"embed.weight": (n_features, width), "embed.bias": (width,)}
+    return _uniform(shapes, 1 / math.sqrt(n_features), [seed + 2**33 for seed in seeds])
+
+
+def _embedded(parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
+    """Inputs (T, B, d) as these units see them, shape (J, T, B, width); as they are if none."""
+    if "embed.weight" not in parameters:
+        return inputs
+    weight, bias = parameters["embed.weight"], parameters["embed.bias"][:, None]
+    flat = inputs.flatten(0, 1).expand(len(weight), -1, -1)
+    found = torch.baddbmm(bias, flat, weight).relu()
+    return found.view(len(weight), *inputs.shape[:2], -1)
 
 
 def _uniform(

@@ -66,16 +66,16 @@ def fused_gru_backward(
     """
     n_steps, n_networks, n_batch, size = grad.shape
     n_features, ones = inputs.shape[-1], with_ones(inputs)
-    d_weight = weight.new_zeros(n_networks, ones.shape[-1], 3 * size)
-    d_recurrent = weight.new_zeros(n_networks, states.shape[-1], 3 * size)
+    d_weight = sums(weight, (n_networks, ones.shape[-1], 3 * size))
+    d_recurrent = sums(weight, (n_networks, states.shape[-1], 3 * size))
     back, shape = recurrent.transpose(1, 2), (n_networks, n_batch, -1)
     d_state = grad[n_steps - 1].contiguous()
     for step in range(n_steps - 1, -1, -1):
         flat = d_state.view(n_networks * n_batch, size)
         d_input, d_part, carried, *_ = _cell_backward(flat, workspaces[step], False)
         d_input, d_part = d_input.view(shape), d_part.view(shape)
-        d_weight.baddbmm_(_step(ones, step, n_networks).transpose(1, 2), d_input)
-        d_recurrent.baddbmm_(states[step].transpose(1, 2), d_part)
+        add_product(d_weight, _step(ones, step, n_networks).transpose(1, 2), d_input)
+        add_product(d_recurrent, states[step].transpose(1, 2), d_part)
         if d_inputs is not None:
             each = torch.bmm(d_input, weight.transpose(1, 2))
             if d_inputs.dim() == 3:
@@ -90,6 +90,20 @@ def fused_gru_backward(
         d_weight[:, n_features],
         d_recurrent[:, size, 2 * size :],
     )
+
+
+def sums(like: Tensor, shape: Sequence[int]) -> Tensor:
+    """Zeros to add gradients up in: in float32 at least, however little precision they have."""
+    kind = torch.promote_types(like.dtype, torch.float32)
+    return torch.zeros(tuple(shape), dtype=kind, device=like.device)
+
+
+def add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """Add the matrix product to the total, which may have more precision."""
+    if total.dtype == left.dtype:
+        total.baddbmm_(left, right)
+    else:
+        total.add_(torch.bmm(left, right))
 
 
 def with_ones(values: Tensor) -> Tensor:

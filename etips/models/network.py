@@ -68,7 +68,7 @@ class Network:
         states = self.encoder.states(own, inputs).transpose(0, 1)  # (T, J, B, hidden)
         width = states.shape[3]
         if keep is not None:
-            states = states * keep.view(len(inputs), 1, -1, width)
+            states = states * keep.view(len(inputs), 1, -1, width).to(states.dtype)
         weight, beside = parameters["head.weight"], parameters["head.bias"][:, None]
         if self.n_static:
             beside = beside + static @ weight[:, width:]

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from etips.models.fused import fused_gru_backward, fused_gru_forward
+from etips.models.fused import add_product, fused_gru_backward, fused_gru_forward, sums
 
 _tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
@@ -32,9 +32,7 @@ def gru(inputs: Tensor, weight: Tensor, recurrent: Tensor, bias: Tensor, new: Te
         bias: Of the gates; input and recurrent bias of the first two add up, shape (J, 3H).
         new: Recurrent bias of the new gate, which the reset gate multiplies, shape (J, H).
     """
-    form = _FusedGru if inputs.is_cuda else _Gru
-    states: Tensor = form.apply(inputs, weight, recurrent, bias, new)  # type: ignore[no-untyped-call]
-    return states
+    return _run(_FusedGru if inputs.is_cuda else _Gru, inputs, weight, recurrent, bias, new)
 
 
 def lstm(inputs: Tensor, weight: Tensor, recurrent: Tensor, bias: Tensor) -> Tensor:
@@ -48,7 +46,18 @@ def lstm(inputs: Tensor, weight: Tensor, recurrent: Tensor, bias: Tensor) -> Ten
         recurrent: From state to the gates, shape (J, H, 4H).
         bias: Of the gates, input and recurrent added up, shape (J, 4H).
     """
-    states: Tensor = _Lstm.apply(inputs, weight, recurrent, bias)  # type: ignore[no-untyped-call]
+    return _run(_Lstm, inputs, weight, recurrent, bias)
+
+
+def _run(form: type[torch.autograd.Function], *arguments: Tensor) -> Tensor:
+    """States by a recurrence; under autocast all of it, states too, is in the lesser precision."""
+    kind = arguments[0].device.type
+    if not torch.is_autocast_enabled(kind):
+        plain: Tensor = form.apply(*arguments)  # type: ignore[no-untyped-call]
+        return plain
+    lesser = [value.to(torch.get_autocast_dtype(kind)) for value in arguments]
+    with torch.autocast(kind, enabled=False):
+        states: Tensor = form.apply(*lesser)  # type: ignore[no-untyped-call]
     return states
 
 
@@ -80,8 +89,8 @@ class _Gru(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         inputs, weight, recurrent, *kept = ctx.saved_tensors
-        d_weight, d_recurrent = torch.zeros_like(weight), torch.zeros_like(recurrent)
-        d_bias, d_new = weight.new_zeros(weight.shape[::2]), weight.new_zeros(recurrent.shape[:2])
+        d_weight, d_recurrent = sums(weight, weight.shape), sums(weight, recurrent.shape)
+        d_bias, d_new = sums(weight, weight.shape[::2]), sums(weight, recurrent.shape[:2])
         d_inputs = torch.zeros_like(inputs) if ctx.needs_input_grad[0] else None
         for these in _blocks(kept[-1]):
             _gru_backward(
@@ -149,13 +158,13 @@ def _gru_backward(
         _tanh_backward(torch.sub(d_state, carried, out=spare), candidate, grad_input=d_candidate)
         torch.mul(d_candidate, parts[step], out=d_reset)
         d_gates[..., : 2 * size].mul_(torch.addcmul(two, two, two, value=-1, out=slope))
-        d_weight.baddbmm_(now.transpose(1, 2), d_gates)
-        d_bias.add_(d_gates.sum(1))
+        add_product(d_weight, now.transpose(1, 2), d_gates)
+        d_bias.add_(d_gates.sum(1, dtype=d_bias.dtype))
         _add_inputs(d_inputs, step, d_gates, weight)
         d_candidate.mul_(two[..., :size])  # now the gradient of its recurrent part
-        d_new.add_(d_candidate.sum(1))
+        d_new.add_(d_candidate.sum(1, dtype=d_new.dtype))
         if step:
-            d_recurrent.baddbmm_(states[step - 1].transpose(1, 2), d_gates)
+            add_product(d_recurrent, states[step - 1].transpose(1, 2), d_gates)
             d_state = carried.baddbmm_(d_gates, back).add_(grad[step - 1])
 
 
@@ -209,8 +218,8 @@ class _Lstm(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         inputs, weight, recurrent, *kept = ctx.saved_tensors
-        d_weight, d_recurrent = torch.zeros_like(weight), torch.zeros_like(recurrent)
-        d_bias = weight.new_zeros(weight.shape[::2])
+        d_weight, d_recurrent = sums(weight, weight.shape), sums(weight, recurrent.shape)
+        d_bias = sums(weight, weight.shape[::2])
         d_inputs = torch.zeros_like(inputs) if ctx.needs_input_grad[0] else None
         for these in _blocks(kept[-1]):
             _lstm_backward(
@@ -273,11 +282,11 @@ def _lstm_backward(
         else:
             d_forget.zero_()
         d_gates[..., : 3 * size].mul_(torch.addcmul(three, three, three, value=-1, out=slope))
-        d_weight.baddbmm_(_step(inputs, step, len(weight)).transpose(1, 2), d_gates)
-        d_bias.add_(d_gates.sum(1))
+        add_product(d_weight, _step(inputs, step, len(weight)).transpose(1, 2), d_gates)
+        d_bias.add_(d_gates.sum(1, dtype=d_bias.dtype))
         _add_inputs(d_inputs, step, d_gates, weight)
         if step:
-            d_recurrent.baddbmm_(states[step - 1].transpose(1, 2), d_gates)
+            add_product(d_recurrent, states[step - 1].transpose(1, 2), d_gates)
             d_state = torch.baddbmm(grad[step - 1], d_gates, back)
             d_cell.mul_(forget)
 

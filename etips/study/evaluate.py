@@ -17,12 +17,14 @@ from etips.evaluation.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, view
 from etips.evaluation.results import MethodResult, Results
 from etips.evaluation.sensitivity import bound_risk
-from etips.learn.foundation import Training, as_encoder, fit_outcome
+from etips.learn.foundation import ENCODER, Training, as_encoder, fit_outcome
 from etips.learn.outcome import SklearnOutcome
 from etips.learn.policy import FittedPolicy
 from etips.learn.prepare import Prepared, choose_device, prepare
 from etips.learn.propensity import fit_propensity
-from etips.models.encoders import GRU, Encoder
+from etips.models.encoders import Encoder
+from etips.study.exhibits import make_exhibits
+from etips.study.paths import path_of
 
 
 class Policy(Protocol):
@@ -45,7 +47,7 @@ class Models:
         seed: Of the networks.
     """
 
-    encoder: Encoder | nn.Module | type[nn.Module] = field(default_factory=GRU)
+    encoder: Encoder | nn.Module | type[nn.Module] = ENCODER
     training: Training = field(default_factory=Training)
     outcome: bool | SklearnOutcome = True
     clip: float = 0.01
@@ -59,6 +61,9 @@ def evaluate(
     estimators: Sequence[str] = (),
     interval: Interval = DEFAULT,
     models: Models | None = None,
+    paths: Mapping[str, Sequence[Mapping[str, object]]] | None = None,
+    settings: Mapping[str, object] = {},
+    cohort: Mapping[str, object] | None = None,
 ) -> Results:
     """Estimate the risk of one or more policies on logged decisions that none of them learnt from.
 
@@ -66,27 +71,66 @@ def evaluate(
     are cross-fitted on `data`, by stay. Predicted losses are always cross-fitted on `data`.
 
     Args:
-        policies: One policy, or several by name.
+        policies: One policy, or several by name; a report is about the first.
         data: Logged stays.
         estimators: Names, the headline first; all if left out.
         interval: How limits are made.
         models: How to fit what is missing.
+        paths: Candidates of each policy as in `make_exhibits`; those the policies hold if left out.
+        settings: What else the study was run with, for the record; JSON-ready.
+        cohort: `funnel.json` of the cohort the data came from.
     """
     started = time.perf_counter()
     models = models or Models()
     named = policies if isinstance(policies, Mapping) else {_name(policies): policies}
     log, notes = _log(list(named.values()), data, models)
+    chances = {
+        name: np.asarray(policy.predict_proba(data), np.float64) for name, policy in named.items()
+    }
+    methods = assess_policies(
+        chances, log, data, notes=notes, estimators=estimators, interval=interval
+    )
+    exhibits = make_exhibits(
+        data,
+        log,
+        chances,
+        headline=next(iter(named)),
+        paths={n: path_of(p) for n, p in named.items()} if paths is None else paths,
+        settings={**_record(models, estimators, interval), **settings},
+        cohort=cohort,
+        propensities=_stated(list(named.values()), data),
+    )
+    return Results(describe(data), methods, time.perf_counter() - started, exhibits)
+
+
+def assess_policies(
+    named: Mapping[str, Floats],
+    log: Log,
+    data: Trajectories,
+    *,
+    notes: Mapping[str, str] = {},
+    estimators: Sequence[str] = (),
+    interval: Interval = DEFAULT,
+) -> tuple[MethodResult, ...]:
+    """What the log says of policies whose probabilities are known, all of them judged together.
+
+    Args:
+        named: Probabilities of each policy, shape (n_decisions, n_actions), by name.
+        log: The decisions of `data`.
+        data: For the truth, where it is known.
+        notes: Where propensities and predicted losses came from.
+        estimators: Names, the headline first; all if left out.
+        interval: How limits are made.
+    """
     methods = []
-    for name, policy in named.items():
-        probabilities = np.asarray(policy.predict_proba(data), np.float64)
+    for name, probabilities in named.items():
         truth = None if data.truth is None else data.true_risk(probabilities)
         found = assess(log, probabilities, estimators=estimators, interval=interval)
         hidden = bound_risk(log, view(log, probabilities), interval=interval)
         methods.append(MethodResult(name, found, truth, hidden, notes=notes))
     gains = {method.name: method.assessment.gain for method in methods}
     together = safe_improvement(gains)  # Holm: each policy tried makes a lucky one likelier
-    methods = [replace(m, improvement=i) for m, i in zip(methods, together, strict=True)]
-    return Results(_describe(data), tuple(methods), time.perf_counter() - started)
+    return tuple(replace(m, improvement=i) for m, i in zip(methods, together, strict=True))
 
 
 def _name(policy: Policy) -> str:
@@ -168,14 +212,37 @@ def _clusters(data: Trajectories) -> np.ndarray[tuple[int], np.dtype[np.generic]
     return np.unique(labels, return_inverse=True)[1][data.decisions().stay]
 
 
-def _describe(data: Trajectories) -> dict[str, object]:
+def describe(data: Trajectories) -> dict[str, object]:
+    """What policies were evaluated on: counts and names, no patient."""
+    loss = data.logged_loss
+    binary = bool(np.isin(loss, (0, 1)).all())
     return {
         "n_stays": data.n_stays,
         "n_steps": data.n_steps,
         "n_decisions": data.n_decisions,
+        "n_events": int(loss.sum()) if binary else None,
         "n_actions": data.n_actions,
         "lag": data.lag,
-        "mean_loss": float(data.logged_loss.mean()),
+        "mean_loss": float(loss.mean()),
         "actions": list(data.schema.actions),
         "provenance": dict(data.schema.provenance),
+    }
+
+
+def _stated(policies: Sequence[Policy], data: Trajectories) -> Floats | None:
+    """Fitted propensities of all actions, to be looked at where the estimates use known ones."""
+    if data.propensity is None:
+        return None
+    fitted = next((found for p in policies if (found := _fitted(p)) is not None), None)
+    return None if fitted is None else fitted.propensities(data)
+
+
+def _record(models: Models, estimators: Sequence[str], interval: Interval) -> dict[str, object]:
+    name = getattr(interval, "__name__", type(interval).__name__)
+    return {
+        "evaluation seed": models.seed,
+        "evaluation folds": models.training.n_folds,
+        "propensities raised to at least": models.clip,
+        "estimators": list(estimators) or "all",
+        "interval": name,
     }

@@ -5,29 +5,41 @@ in this process, in another one or on another machine, and nothing is pickled on
 """
 
 import json
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from etips.data.files import canonical, write_file
+from etips.data.lock import Lock
 from etips.errors import FileError, SettingError
 from etips.learn.fingerprint import fingerprint
+from etips.study.workers import Event, Events, Orders, have_done
 
 DONE = "done.json"
 """What a finished task leaves: its identity, what it found, and how long it took."""
 
 Work = Callable[[Mapping[str, Any], Path], Mapping[str, Any]]
 """Arguments and the task's own folder in, findings that JSON can hold out. Arrays go into files in
-the folder; long work keeps its checkpoints there and takes them up when it is called again."""
+the folder; long work keeps its checkpoints there and takes them up when it is called again. What
+several tasks read lies in a folder beside their own: see `run_tasks`, `inputs`."""
 
 Told = Callable[[str, float], None]
 """Told what is going on and which share of the tasks is done."""
 
-WORK: Mapping[str, str] = {}
+WORK: dict[str, str] = {
+    "make-data": "etips.study.sources:make_data",
+    "fit-fold": "etips.study.fits:fit_fold",
+    "fit-evaluation": "etips.study.fits:fit_evaluation",
+    "trial": "etips.study.trials:run_trial",
+}
 """Where each kind of work is written: "module:function"."""
+
+_NAMED = 3  # tasks at work that progress names; more are counted
 
 
 @dataclass(frozen=True)
@@ -49,41 +61,102 @@ class Task:
         """Fingerprint of the work and its arguments."""
         return fingerprint(work=self.work, arguments=json.dumps(self.arguments, sort_keys=True))
 
+    def to_json(self) -> str:
+        """The task as text, on its way to a worker."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The task that `to_json` wrote."""
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a finished task left.
+
+    Args:
+        found: Its findings.
+        seconds: How long it took.
+    """
+
+    found: Mapping[str, Any]
+    seconds: float
+
 
 def run_tasks(
-    tasks: Sequence[Task], folder: Path, *, report: Told | None = None
+    tasks: Sequence[Task],
+    folder: Path,
+    *,
+    jobs: int = 1,
+    cluster: str | None = None,
+    inputs: Sequence[str] = (),
+    later: int = 0,
+    report: Told | None = None,
 ) -> dict[str, Mapping[str, Any]]:
     """Do every task that is not done yet; return what each found, by its name.
 
+    With one job the tasks are done one after the other in this process, else each by one of several
+    processes, or by the machines of a Ray cluster. A task whose worker is lost is done again, a few
+    times. A refusal ends the run; what other tasks have finished stays, and is not done again.
+
     Args:
         tasks: In an order in which they can be done one after the other.
-        folder: Gets one folder a task; what finished tasks left there is not done again.
+        folder: Gets one folder a task; one process at a time works in it.
+        jobs: How many at a time.
+        cluster: Address of a Ray cluster to do them on; "local" starts a small one here.
+        inputs: Folders within `folder` that the tasks read; a cluster is sent them.
+        later: How many tasks follow in later calls; they count in what `report` is told.
         report: Told how far it is.
     """
-    found = {}
-    for number, task in enumerate(tasks):
-        if report is not None:
-            report(task.name, number / len(tasks))
-        own = folder / task.name
-        found[task.name] = finished(task, own)
-        if found[task.name] is None:
-            found[task.name] = do(task, own)
-    return {name: value for name, value in found.items() if value is not None}
+    _check(tasks, jobs)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with Lock(folder):
+        records: dict[str, Record] = {}
+        for task in tasks:
+            if (record := recorded(task, folder / task.name)) is not None:
+                records[task.name] = record
+        progress = _Progress(len(tasks) + later, [r.seconds for r in records.values()], report)
+        waiting = {task.name: task for task in tasks if task.name not in records}
+        if cluster is not None and waiting:
+            progress.hands, events = _on_cluster(waiting, folder, cluster, inputs)
+        elif jobs > 1 and waiting:
+            progress.hands = min(jobs, len(waiting))
+            events = have_done(_orders(waiting), folder, n_workers=progress.hands)
+        else:
+            events = _one_by_one(waiting.values(), folder)
+        with closing(events):
+            for event in events:
+                if not event.done:
+                    progress.began(event.name)
+                    continue
+                record = recorded(waiting[event.name], folder / event.name)
+                assert record is not None
+                records[event.name] = record
+                progress.done(event.name, record.seconds)
+    return {task.name: records[task.name].found for task in tasks}
 
 
 def finished(task: Task, folder: Path) -> Mapping[str, Any] | None:
     """What the task found earlier; None if it has still to be done."""
+    record = recorded(task, folder)
+    return None if record is None else record.found
+
+
+def recorded(task: Task, folder: Path) -> Record | None:
+    """What the task left in its folder; None if it has still to be done."""
     path = folder / DONE
     if not path.is_file():
         return None
     try:
         document = json.loads(path.read_bytes())
-        identity, found = document["identity"], document["found"]
+        identity, found, seconds = (document[key] for key in ("identity", "found", "seconds"))
+        record = Record(dict(found), float(seconds))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FileError(str(path), "cannot be read", fix="Remove the folder it is in.") from error
     if identity != task.identity:
         raise FileError(str(folder), "holds other work", fix="Choose another output folder.")
-    return found if isinstance(found, Mapping) else None
+    return record
 
 
 def do(task: Task, folder: Path) -> Mapping[str, Any]:
@@ -99,3 +172,85 @@ def do(task: Task, folder: Path) -> Mapping[str, Any]:
     document = {"identity": task.identity, "found": found, "seconds": took}
     write_file(folder / DONE, canonical(document))
     return found
+
+
+def _check(tasks: Sequence[Task], jobs: int) -> None:
+    if jobs < 1:
+        raise SettingError("jobs", "must be at least 1")
+    for task in tasks:
+        if not task.name.replace("-", "").isalnum() or not task.name.isascii():
+            raise SettingError("task", "must be named by letters, digits and hyphens")
+    if len({task.name for task in tasks}) < len(tasks):
+        raise SettingError("task", "must have a name of its own")
+
+
+def _one_by_one(tasks: Iterable[Task], folder: Path) -> Events:
+    for task in tasks:
+        yield Event(task.name)
+        do(task, folder / task.name)
+        yield Event(task.name, done=True)
+
+
+def _on_cluster(
+    tasks: Mapping[str, Task], folder: Path, address: str, inputs: Sequence[str]
+) -> tuple[int, Events]:
+    try:
+        ray = import_module("etips.study.cluster")
+    except ImportError:
+        fix = "Install it with: pip install 'etips[ray]'."
+        raise SettingError("cluster", "needs ray", fix=fix) from None
+    gpus = {name for name, task in tasks.items() if task.arguments.get("device") == "cuda"}
+    found: tuple[int, Events] = ray.open_cluster(
+        _orders(tasks), folder, address=address, inputs=inputs, gpus=gpus
+    )
+    return found
+
+
+def _orders(tasks: Mapping[str, Task]) -> Orders:
+    return {name: task.to_json() for name, task in tasks.items()}
+
+
+class _Progress:
+    """Tells which share is done, what is at work, and how long it may take.
+
+    Args:
+        total: Number of tasks, those of later calls too.
+        seconds: How long each took that is done already.
+        report: Whom to tell.
+    """
+
+    def __init__(self, total: int, seconds: Sequence[float], report: Told | None) -> None:
+        self.hands = 1
+        self._total, self._report = total, report
+        self._seconds = list(seconds)
+        self._at_work: list[str] = []
+
+    def began(self, name: str) -> None:
+        """A task was taken up."""
+        self._at_work = [*(n for n in self._at_work if n != name), name]  # again, if one was lost
+        self._tell()
+
+    def done(self, name: str, seconds: float) -> None:
+        """A task is done, and took so long."""
+        self._at_work = [n for n in self._at_work if n != name]
+        self._seconds.append(seconds)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._report is None:
+            return
+        count, at_work = len(self._seconds), self._at_work
+        what = ", ".join(at_work[:_NAMED])
+        if len(at_work) > _NAMED:
+            what += f" and {len(at_work) - _NAMED} more"
+        if count and count < self._total:
+            rounds = math.ceil((self._total - count) / self.hands)
+            what += f"; about {_duration(rounds * sum(self._seconds) / count)} left"
+        self._report(what.removeprefix("; "), count / self._total)
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 1):.0f} s"

@@ -13,8 +13,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from etips.cohorts.mimic3 import concepts
 from etips.cohorts.mimic3.config import CLEAN
-from etips.cohorts.mimic3.source import needed
+from etips.cohorts.mimic3.source import readable
+from etips.cohorts.mimic3.units import EXPECTED
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -147,7 +149,8 @@ def simulate_table(table: str, *, seed: int, block: int, n_stays: int) -> pl.Dat
     number = list(_TABLES).index(table)
     rng = np.random.default_rng([seed, block, number])
     frame = _TABLES[table](rng, stays)
-    types = needed(CLEAN)[table]
+    types = readable(CLEAN)[table]
+    frame = _with_units(rng, table, frame)
     frame = frame.with_columns(
         pl.from_epoch(name, time_unit="s").cast(pl.Datetime("us"))
         for name, kind in types.items()
@@ -158,6 +161,22 @@ def simulate_table(table: str, *, seed: int, block: int, n_stays: int) -> pl.Dat
     flawed = frame[rng.permutation(frame.height)]
     repeats = flawed.sample(fraction=0.01, seed=int(rng.integers(2**31)))
     return pl.concat([flawed, repeats]).select(*types)
+
+
+def _with_units(rng: np.random.Generator, table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """State units as charted: the expected ones, and none in some rows."""
+    if table in ("inputevents_mv", "inputevents_cv"):
+        return frame.with_columns(amountuom=pl.lit("ml"))
+    if table == "outputevents":
+        return frame.with_columns(valueuom=pl.lit("mL"))
+    if table not in ("chartevents", "labevents"):
+        return frame
+    items = concepts.select(CLEAN)
+    features = items.labs if table == "labevents" else items.vitals | items.chart_labs
+    units = {item: next(iter(EXPECTED.get(name, ())), None) for item, name in features.items()}
+    unit = pl.col("itemid").replace_strict(units, default=None, return_dtype=pl.String)
+    stated = pl.Series(rng.random(frame.height) > 0.3)
+    return frame.with_columns(valueuom=pl.when(stated).then(unit))
 
 
 def _patients(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:

@@ -13,14 +13,18 @@ import pyarrow.parquet as pq
 
 from etips.cohorts.mimic3.config import CLEAN
 from etips.cohorts.mimic3.engines import DuckDBSource
-from etips.cohorts.mimic3.source import needed
+from etips.cohorts.mimic3.source import needed, open_tables
 from etips.data.files import write_file
 from etips.errors import FileError, SettingError
 from etips.worlds.mimic3_hospital import BLOCK_STAYS, simulate_table
 
-_ID_STEP: Final = 1_000_000
+_ID_STEP: Final = {
+    "row_id": 1_000_000_000,
+    "subject_id": 1_000_000,
+    "hadm_id": 1_000_000,
+    "icustay_id": 1_000_000,
+}
 _DAYS_BETWEEN_COPIES: Final = 7
-_IDS: Final = ("row_id", "subject_id", "hadm_id", "icustay_id")
 
 
 def write_simulated(folder: Path, *, n_stays: int, seed: int = 0, parquet: bool = False) -> None:
@@ -46,6 +50,8 @@ def write_simulated(folder: Path, *, n_stays: int, seed: int = 0, parquet: bool 
 def write_copies(folder: Path, *, source: Path, copies: int, parquet: bool = True) -> None:
     """Write K copies of a source with their own numbers and, from the second on, later times.
 
+    The source is read once, a batch of rows at a time, so memory does not grow with its size.
+
     Args:
         folder: Must not exist yet; its parent must.
         source: Folder with raw tables, or a DuckDB file.
@@ -56,11 +62,12 @@ def write_copies(folder: Path, *, source: Path, copies: int, parquet: bool = Tru
         raise SettingError("copies", "must be at least 1")
     opened = DuckDBSource(source)
     try:
+        tables = open_tables(opened, CLEAN)
 
         def blocks(table: str) -> Iterator[pl.DataFrame]:
-            rows = opened.fetch(opened.table(table, needed(CLEAN)[table]))
-            for number in range(copies):
-                yield _shifted(rows, number)
+            for rows in opened.batches(tables[table]):
+                for number in range(copies):
+                    yield _shifted(rows, number)
 
         _write_tables(folder, blocks, parquet=parquet)
     finally:
@@ -69,10 +76,10 @@ def write_copies(folder: Path, *, source: Path, copies: int, parquet: bool = Tru
 
 def _shifted(rows: pl.DataFrame, number: int) -> pl.DataFrame:
     """Copy `number`: ids moved by millions, times by whole weeks (dates stay at midnight)."""
-    ids = [name for name in rows.columns if name in _IDS]
+    ids = [pl.col(name) + number * step for name, step in _ID_STEP.items() if name in rows.columns]
     times = [name for name, kind in rows.schema.items() if isinstance(kind, pl.Datetime)]
     return rows.with_columns(
-        pl.col(ids) + number * _ID_STEP,
+        *ids,
         pl.col(times) + pl.duration(days=number * _DAYS_BETWEEN_COPIES),
     )
 

@@ -399,7 +399,7 @@ class TestFit:
             (["log", "--set", "selection=x"], "--set selection: must be held-out or paper"),
             (["log", "--set", "n_folds=0"], "n_folds: must be at least 1"),
             (["log", "--set", "kl=-1"], "kl: must be finite"),
-            (["log", "--method", "direct", "--set", "kl=0.1"], "do not all apply to direct"),
+            (["log", "--method", "direct", "--set", "kl=0.1"], "--set kl: is not a setting of direct"),
             (["log", "--method", "random", "--set", "hidden=3"], "random has no settings"),
         ],
     )
@@ -421,7 +421,7 @@ class TestFit:
 
         command = ("fit", place / "log", "--out", tmp_path / "run", "--method", "random")
         with monkeypatch.context() as patch:
-            patch.setattr("etips.cli.fit.save_policy", fail)
+            patch.setattr("etips.learn.policy_files.save_policy", fail)
             assert "disk: is full" in refuse(*command)
         run(*command)
         assert etips.load(tmp_path / "run").kind == "uniform"

@@ -4,7 +4,7 @@ with contextlib.closing(open_source("mimic-iii-clinical-database-1.4")) as sourc
 cohort = build_cohort(source, profile("paper"))
 """
 
-from etips.cohorts.mimic3.address import Engine, open_source
+from etips.cohorts.mimic3.address import Engine, open_source, resumable_source
 from etips.cohorts.mimic3.build import Cohort, build_cohort
 from etips.cohorts.mimic3.config import CLEAN, PAPER, PROFILES, CohortConfig, profile
 
@@ -18,4 +18,5 @@ __all__ = [
     "build_cohort",
     "open_source",
     "profile",
+    "resumable_source",
 ]

@@ -1,6 +1,8 @@
 """From what the user types to a source: a folder, a file, a PostgreSQL or a Spark address."""
 
+import contextlib
 import importlib
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -9,7 +11,7 @@ import ibis  # type: ignore[import-untyped, unused-ignore]
 
 from etips.cohorts.mimic3.engines import DuckDBSource, ServerSource, refusals
 from etips.cohorts.mimic3.source import Source
-from etips.errors import SettingError
+from etips.errors import FileError, SettingError
 
 
 class Engine(StrEnum):
@@ -25,6 +27,7 @@ def open_source(
     *,
     engine: Engine = Engine.DUCKDB,
     work: Path | None = None,
+    keep: Path | None = None,
     memory_limit: str = "2GB",
 ) -> Source:
     """Open the raw tables; close the result when done.
@@ -34,6 +37,7 @@ def open_source(
             `postgresql://.../database?schema=mimiciii`, or `spark:DATABASE` for a Spark catalogue.
         engine: DuckDB unless the address says otherwise; `Engine.SPARK` also reads a folder.
         work: Folder for temporary files with patient data; the system's own if left out.
+        keep: Folder that a build from files, once killed, is taken up from; see `Store`.
         memory_limit: What DuckDB may use before it spills to `work`, such as "2GB".
     """
     text = str(address)
@@ -46,7 +50,38 @@ def open_source(
     path = Path(address)
     if not path.exists():
         raise SettingError("source", "must be an existing folder or file, or a database address")
-    return DuckDBSource(path, work=work, memory_limit=memory_limit)
+    return DuckDBSource(path, work=work, keep=keep, memory_limit=memory_limit)
+
+
+@contextlib.contextmanager
+def resumable_source(
+    address: str | Path,
+    *,
+    out: Path,
+    engine: Engine = Engine.DUCKDB,
+    memory_limit: str = "2GB",
+) -> Iterator[Source]:
+    """Open the raw tables for a build whose result goes to `out`.
+
+    What is read is kept in a hidden folder beside `out` until the `with` block ends. A killed or
+    interrupted process leaves it there; the same build of the same files takes it up. It goes when
+    the build succeeds, and when it is refused, since then the input has to change.
+    """
+    if not out.parent.is_dir():
+        raise FileError(str(out.parent), "must be a folder that exists")
+    keep = out.parent / f".{out.name}.work"
+    source = open_source(
+        address, engine=engine, work=out.parent, keep=keep, memory_limit=memory_limit
+    )
+    try:
+        yield source
+    except KeyboardInterrupt:
+        source.close(keep=True)
+        raise
+    except BaseException:
+        source.close()
+        raise
+    source.close()
 
 
 def _postgres(address: str, *, work: Path | None, memory_limit: str) -> Source:

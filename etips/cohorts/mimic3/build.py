@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from etips.cohorts.mimic3 import concepts, exclusions, extract, funnel, infection, rates
+from etips.cohorts.mimic3 import concepts, exclusions, extract, funnel, infection
 from etips.cohorts.mimic3.actions import N_ACTIONS, DoseClasses, action_of, classify
 from etips.cohorts.mimic3.columns import (
     DELAY,
@@ -23,6 +23,7 @@ from etips.cohorts.mimic3.columns import (
 from etips.cohorts.mimic3.concepts import Items
 from etips.cohorts.mimic3.config import PAPER, CohortConfig
 from etips.cohorts.mimic3.demographics import demographics, is_adult
+from etips.cohorts.mimic3.flow import draw_funnel
 from etips.cohorts.mimic3.funnel import Funnel, Stage, require_stays
 from etips.cohorts.mimic3.grid import Bools, first_of_run
 from etips.cohorts.mimic3.impute import (
@@ -35,6 +36,7 @@ from etips.cohorts.mimic3.samples import add_samples
 from etips.cohorts.mimic3.scores import SOFA_PARTS, add_ratios, add_scores, tidy
 from etips.cohorts.mimic3.source import Source, open_tables
 from etips.cohorts.mimic3.split import training_stays
+from etips.cohorts.mimic3.units import ItemUnits, audit
 
 log = logging.getLogger(__name__)
 _DECISION_COLUMNS: Final = (
@@ -57,8 +59,10 @@ class Cohort:
         fluid: Classes of input_4hourly.
         vasopressor: Classes of max_dose_vaso.
         funnel: What happened to the stays.
+        units: What each item's rows say about their unit.
         before_imputation: Rows of pass 1, untidied, and of pass 2, tidied, before imputation.
         kept: Stays kept by pass 1: icustayid, mortality_90d, max_sofa, max_sirs, onset.
+        patients: icustay_id and subject_id of the adult stays with an onset; not written to files.
         config: The settings it was built with.
     """
 
@@ -69,8 +73,10 @@ class Cohort:
     fluid: DoseClasses
     vasopressor: DoseClasses
     funnel: Funnel
+    units: tuple[ItemUnits, ...]
     before_imputation: tuple[pl.DataFrame, pl.DataFrame]
     kept: pl.DataFrame
+    patients: pl.DataFrame
     config: CohortConfig
 
     def files(self) -> dict[str, bytes]:
@@ -83,6 +89,19 @@ class Cohort:
             "funnel.json": _json(asdict(self.funnel)),
             "doses.json": _json(doses),
             "config.json": _json(asdict(self.config)),
+            "audit.json": _json(self._audit()),
+            "funnel.svg": draw_funnel(self.funnel).encode(),
+        }
+
+    def _audit(self) -> dict[str, object]:
+        """What a reader may want to know about the raw rows: units, and what was missing."""
+        first, second = self.before_imputation
+        return {
+            "units": [asdict(item) for item in self.units],
+            "missing_before_imputation": {
+                "pass 1": funnel.missing_shares(first, VITALS + LABS),
+                "pass 2": funnel.missing_shares(second, FINAL_CHARTED),
+            },
         }
 
 
@@ -94,8 +113,9 @@ def build_cohort(source: Source, config: CohortConfig = PAPER) -> Cohort:
         config: `PAPER`, `CLEAN`, or either with single switches changed.
     """
     items = concepts.select(config)
+    source.begin(json.dumps(asdict(config)))
     people, onsets, stages = find_candidates(source, items, config)
-    pass_1, pass_2, unknown_units = _rows_of_both_passes(source, people, items, config)
+    pass_1, pass_2 = _rows_of_both_passes(source, people, items, config)
     _stage(stages, "with data in the pass 1 window", pass_1)
     training = training_stays(people, config)
     scored_1 = complete(tidy(pass_1), config, training=training, second_pass=False)
@@ -106,7 +126,8 @@ def build_cohort(source: Source, config: CohortConfig = PAPER) -> Cohort:
     _stage(stages, "with data in the pass 2 window", pass_2)
     scored_2 = complete(pass_2, config, training=training, second_pass=True)
     if config.recheck_in_pass_2:
-        scored_2, dropped = exclusions.exclude(scored_2, config)
+        again = replace(config, no_scattered_deletion=True)  # a slip of pass 1 only
+        scored_2, dropped = exclusions.exclude(scored_2, again)
         _count_dropped(stages, {f"{name}, pass 2": n for name, n in dropped.items()})
     cohort = _finish(scored_2, training, config)
     return replace(
@@ -114,11 +135,12 @@ def build_cohort(source: Source, config: CohortConfig = PAPER) -> Cohort:
         onsets=onsets,
         before_imputation=(pass_1.select(PASS_1_COLUMNS), pass_2.select(PASS_2_COLUMNS)),
         kept=_kept_stays(kept, people),
+        patients=people.select("icustay_id", "subject_id"),
+        units=audit(source.kept, items),
         funnel=replace(
             cohort.funnel,
             stages=tuple(stages),
             missing_share=funnel.missing_shares(pass_2, FINAL_CHARTED),
-            unknown_units=unknown_units,
         ),
     )
 
@@ -136,13 +158,16 @@ def find_candidates(
     given = infection.attach_antibiotics(
         extract.read_antibiotics(source, tables, items, config), people, config
     )
+    given = given.filter(pl.col("icustay_id").is_in(people["icustay_id"].implode()))
     samples = infection.attach_samples(extract.read_microbiology(source, tables), people, config)
     treated = given["icustay_id"].drop_nulls().unique()
     adults = people.filter(is_adult())
     candidates = adults.filter(pl.col("icustay_id").is_in(treated.implode()))
     extract.store_large(source, tables, items, config, candidates["icustay_id"].to_list())
     cultures = extract.read_cultures(source, items, config, procedures=procedures)
-    samples = pl.concat([samples, cultures])
+    samples = pl.concat(
+        [samples, cultures.filter(pl.col("icustay_id").is_in(people["icustay_id"].implode()))]
+    )
     onsets = infection.find_onsets(given, samples, config)
     found = adults.join(onsets, on="icustay_id").sort("icustay_id")
     sampled = samples["icustay_id"].unique()
@@ -162,26 +187,43 @@ def find_candidates(
 
 def _rows_of_both_passes(
     source: Source, people: pl.DataFrame, items: Items, config: CohortConfig
-) -> tuple[pl.DataFrame, pl.DataFrame, dict[int, int]]:
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Four-hour rows of both windows, block by block of stays, so that memory stays bounded.
 
     Pass 2 is computed for every candidate and filtered later: until imputation no stay depends on
-    another, and so each block is read once.
+    another, and so each block is read once. Where there are several, each is kept on disk when it
+    is done, and a build that was killed goes on with the next.
     """
+    blocks = [
+        people[at : at + config.stays_per_block]
+        for at in range(0, people.height, config.stays_per_block)
+    ]
+    if len(blocks) == 1:
+        return _rows_of_block(source, blocks[0], items, config)
+    for number, stays in enumerate(blocks):
+        name = f"rows_{number}"
+        if not source.kept.has(name):
+            for part, rows in enumerate(_rows_of_block(source, stays, items, config)):
+                source.kept.put(f"{name}_{part}", rows.to_arrow(), append=False)
+            source.kept.mark(name)
+        log.info("four-hour rows of block %d of %d", number + 1, len(blocks))
+    first, second = (
+        pl.concat(source.kept.rows(f"rows_{number}_{part}") for number in range(len(blocks)))
+        for part in (0, 1)
+    )
+    return first.sort("icustayid", "bloc"), second.sort("icustayid", "bloc")
+
+
+def _rows_of_block(
+    source: Source, stays: pl.DataFrame, items: Items, config: CohortConfig
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     procedures = bool(items.procedure_cultures or items.procedure_ventilation)
-    parts: tuple[list[pl.DataFrame], list[pl.DataFrame]] = ([], [])
-    unknown: dict[int, int] = {}
-    for at in range(0, people.height, config.stays_per_block):
-        stays = people[at : at + config.stays_per_block]
-        first, last = int(stays["icustay_id"][0]), int(stays["icustay_id"][-1])
-        block = extract.read_block(source, first, last, procedures=procedures)
-        for item, n in rates.unknown_units(block, items, config).items():
-            unknown[item] = unknown.get(item, 0) + n
-        for second_pass in (False, True):
-            rows = four_hour_rows(block, stays, items, config, second_pass=second_pass)
-            parts[second_pass].append(rows)
-        log.info("four-hour rows of %d of %d stays", at + stays.height, people.height)
-    return pl.concat(parts[0]), pl.concat(parts[1]), unknown
+    first, last = int(stays["icustay_id"][0]), int(stays["icustay_id"][-1])
+    block = extract.read_block(source, first, last, procedures=procedures)
+    return (
+        four_hour_rows(block, stays, items, config, second_pass=False),
+        four_hour_rows(block, stays, items, config, second_pass=True),
+    )
 
 
 def complete(
@@ -217,7 +259,7 @@ def _imputed(
     values = np.ascontiguousarray(rows.select(names).to_numpy().T)
     first = first_of_run(rows["icustayid"].to_numpy())
     interpolate_rarely_missing(values, first=first if config.interpolate_within_stay else None)
-    impute_nearest(values, donors=reference)
+    impute_nearest(values, donors=reference, partial=config.impute_by_all_columns)
     return rows.with_columns(
         pl.Series(name, column) for name, column in zip(names, values, strict=True)
     )
@@ -247,6 +289,8 @@ def _finish(scored: pl.DataFrame, training: frozenset[int], config: CohortConfig
         funnel=_figures(rows, config),
         before_imputation=(pl.DataFrame(), pl.DataFrame()),
         kept=pl.DataFrame(),
+        patients=pl.DataFrame(),
+        units=(),
         config=config,
     )
 
@@ -273,7 +317,6 @@ def _figures(rows: pl.DataFrame, config: CohortConfig) -> Funnel:
             int(n) for n in np.bincount(rows["action"].to_numpy(), minlength=N_ACTIONS)
         ),
         missing_share={},
-        unknown_units={},
     )
 
 

@@ -57,6 +57,7 @@ class CohortConfig:
     potency: Potency = field(default_factory=Potency)
 
     drop_deaths_in_collection: bool = False  # 1
+    no_scattered_deletion: bool = False  # 1, section 15.5: rows the scripts lose by a slip
     renal_score_needs_urine_record: bool = False  # 2
     close_sofa_holes: bool = False  # 3
     low_pressure_scores_one: bool = False  # 4
@@ -77,6 +78,7 @@ class CohortConfig:
     corrected_items: bool = False  # 20
     interpolate_within_stay: bool = False  # 22
     impute_without_delay: bool = False  # 22
+    impute_by_all_columns: bool = False  # section 13: none is complete once 22 is corrected
     fit_on_training_only: bool = False  # 22, 31
     true_last_row: bool = False  # 23
     vasopressin_as_charted: bool = False  # 24

@@ -19,13 +19,13 @@ def demographics(stays: pl.DataFrame, config: CohortConfig) -> pl.DataFrame:
         config: Intervals and the meaning of a readmission.
     """
     interval = _plain if config.plain_intervals else _calendar
-    rank = pl.struct("intime", "icustay_id").rank("ordinal")
+    earlier = pl.col("intime").rank("min") > 1  # stays that begin together have the same rank
     group = "hadm_id" if config.readmission_within_admission else "subject_id"
     return stays.with_columns(
         age=(pl.col("intime") - pl.col("dob")) / DAY,
         gender=pl.when(pl.col("gender") == "M").then(1.0).when(pl.col("gender") == "F").then(2.0),
         elixhauser=pl.lit(None, pl.Float64),  # section 20, oddity 32: skipped
-        re_admission=(rank.over(group) > 1).cast(pl.Float64),
+        re_admission=_flag(earlier.over(group)),
         died_in_hosp=_flag(interval("dod", "dischtime") <= DAY),
         mortality_90d=_flag(interval("dod", "intime") <= 90 * DAY),
         died_within_48h_of_out_time=_flag((pl.col("dod") - pl.col("outtime")).abs() < 2 * DAY),

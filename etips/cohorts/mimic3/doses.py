@@ -187,6 +187,8 @@ def urine_columns(
     )
     in_step, n_records = sum_in_steps(urine, steps)
     initial = sum_before(urine, steps)
+    if config.corrected_items:  # irrigant is taken off, and may be charted before it comes out
+        in_step, initial = in_step.clip(min=0), initial.clip(min=0)
     if config.add_preadmission_urine:
         initial = initial + per_stay(rates.preadmission_urine(block.urine), steps)
     return {

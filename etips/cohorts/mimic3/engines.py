@@ -6,8 +6,9 @@ extraction is the same whichever engine delivered the rows.
 """
 
 import contextlib
+import hashlib
+import json
 import re
-import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -19,63 +20,11 @@ import polars as pl
 import pyarrow as pa
 
 from etips.cohorts.mimic3 import tablefiles
-from etips.errors import DataError, EtipsError, FileError
+from etips.cohorts.mimic3.store import Store
+from etips.errors import DataError, EtipsError, FileError, ResourceError
 
 _BATCH_ROWS: Final = 1_000_000
 _FIX = "Check the file, or download it again."
-
-
-class Store:
-    """Large query results in a temporary DuckDB file, removed on close.
-
-    Args:
-        connection: The DuckDB connection that holds them.
-        work: Folder for the file; patient data lies there while the builder runs.
-        memory_limit: What DuckDB may use before it spills, such as "2GB".
-    """
-
-    def __init__(
-        self, connection: duckdb.DuckDBPyConnection, *, work: Path | None, memory_limit: str
-    ) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix=".etips-cohort-", dir=work)
-        self.connection = connection
-        folder = self._folder.name
-        connection.execute(f"SET memory_limit = {tablefiles.quoted(memory_limit)}")
-        connection.execute(f"SET temp_directory = {tablefiles.quoted(folder)}")
-        connection.execute("SET preserve_insertion_order = false")
-        connection.execute(f"ATTACH {tablefiles.quoted(folder + '/store.duckdb')} AS store")
-
-    def rows(
-        self,
-        table: str,
-        *,
-        stays: tuple[int, int] | None = None,
-        items: Iterable[int] | None = None,
-    ) -> pl.DataFrame:
-        """Rows of a kept result, of a range of stays or of some items."""
-        kept = self.connection.table(f"store.{table}")
-        if stays is not None:
-            kept = kept.filter(f"icustay_id BETWEEN {int(stays[0])} AND {int(stays[1])}")
-        if items is not None:
-            listed = ", ".join(str(int(item)) for item in items)
-            kept = kept.filter(f"itemid IN ({listed})" if listed else "false")
-        frame: pl.DataFrame = kept.pl()
-        return frame
-
-    def put(self, table: str, rows: pa.Table, *, append: bool) -> None:
-        """Keep rows, after those already kept under the name or instead of them."""
-        self.connection.register("etips_rows", rows)
-        make = "INSERT INTO" if append else "CREATE OR REPLACE TABLE"
-        keyword = "" if append else "AS"
-        self.connection.execute(
-            f"{make} store.{table} {keyword} SELECT * FROM etips_rows"  # noqa: S608
-        )
-        self.connection.unregister("etips_rows")
-
-    def close(self) -> None:
-        """Remove the file."""
-        self.connection.execute("DETACH store")
-        self._folder.cleanup()
 
 
 class DuckDBSource:
@@ -84,11 +33,17 @@ class DuckDBSource:
     Args:
         address: The folder or the file.
         work: Folder for temporary files; the system's own if left out.
-        memory_limit: What DuckDB may use before it spills to `work`.
+        keep: Folder for files that a killed build is taken up from; see `Store`.
+        memory_limit: What DuckDB may use before it spills to disk.
     """
 
     def __init__(
-        self, address: Path, *, work: Path | None = None, memory_limit: str = "2GB"
+        self,
+        address: Path,
+        *,
+        work: Path | None = None,
+        keep: Path | None = None,
+        memory_limit: str = "2GB",
     ) -> None:
         self.name = str(address)
         self._files = tablefiles.find(address) if address.is_dir() else {}
@@ -99,7 +54,14 @@ class DuckDBSource:
                 _require_file(address)
                 path = tablefiles.quoted(self.name)
                 self._duckdb.execute(f"ATTACH {path} AS source (READ_ONLY)")
-            self._store = Store(self._duckdb, work=work, memory_limit=memory_limit)
+            self.kept = Store(self._duckdb, work=work, keep=keep, memory_limit=memory_limit)
+        paths = [Path(file.path) for file in self._files.values()] or [address]
+        self._state = [_state_of(path) for path in sorted(paths)]
+
+    def begin(self, settings: str) -> None:
+        """Take up what was stored from the same files under the same settings, or begin anew."""
+        text = json.dumps([self.name, self._state, settings])
+        self.kept.begin(hashlib.sha256(text.encode()).hexdigest())
 
     def tables(self) -> Mapping[str, frozenset[str]]:
         """Column names by table name, all in lower case."""
@@ -126,27 +88,41 @@ class DuckDBSource:
     def fetch(self, query: ibis.Table) -> pl.DataFrame:
         """Run a query whose result is small."""
         with refusals(self.name):
-            return _polars(self._ibis.to_pyarrow(query))
+            return self._relation(query).pl()
+
+    def batches(self, query: ibis.Table) -> Iterator[pl.DataFrame]:
+        """Run a query whose result may be large, a piece at a time; at least one, maybe empty."""
+        with refusals(self.name):
+            reader = self._relation(query).fetch_arrow_reader(_BATCH_ROWS)
+            empty = True
+            for batch in reader:
+                empty = False
+                yield _polars(pa.Table.from_batches([batch]))
+            if empty:
+                yield _polars(reader.schema.empty_table())
 
     def store(self, query: ibis.Table, table: str) -> None:
-        """Run a query whose result may be large and keep it on disk under a name."""
+        """Run a query whose result may be large and keep it on disk under a name, once."""
+        if self.kept.has(table):
+            return
         with refusals(self.name):
             self._ibis.create_table(table, query, database=("store", "main"), overwrite=True)
+            self.kept.mark(table)
 
-    def stored(
-        self,
-        table: str,
-        *,
-        stays: tuple[int, int] | None = None,
-        items: Iterable[int] | None = None,
-    ) -> pl.DataFrame:
-        """Rows of a kept result, of a range of stays (both ends included) or of some items."""
-        return self._store.rows(table, stays=stays, items=items)
+    def _relation(self, query: ibis.Table) -> duckdb.DuckDBPyRelation:
+        """A query for DuckDB itself: Ibis would import pandas, and cannot stream from DuckDB 2."""
+        return self._duckdb.sql(str(self._ibis.compile(query)))
 
-    def close(self) -> None:
-        """Let go of connections and temporary files."""
-        self._store.close()
+    def close(self, *, keep: bool = False) -> None:
+        """Let go of connections and, unless they are to be taken up again, stored results."""
+        self.kept.close(keep=keep)
         self._ibis.disconnect()
+
+
+def _state_of(path: Path) -> list[list[object]]:
+    """Name, size and time of a file, or of each part that a pattern names."""
+    parts = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
+    return [[part.name, part.stat().st_size, part.stat().st_mtime_ns] for part in parts]
 
 
 def typed(table: ibis.Table, columns: Mapping[str, str]) -> ibis.Table:
@@ -193,7 +169,11 @@ class ServerSource:
         self.name, self._ibis, self._database = name, backend, database
         self._temporary_tables = temporary_tables
         self._names = {table.lower(): table for table in tables}
-        self._store = Store(duckdb.connect(), work=work, memory_limit=memory_limit)
+        self.kept = Store(duckdb.connect(), work=work, keep=None, memory_limit=memory_limit)
+
+    def begin(self, settings: str) -> None:
+        """Begin anew: nothing tells whether the tables of a server have changed."""
+        self.kept.begin(settings)
 
     def tables(self) -> Mapping[str, frozenset[str]]:
         """Column names by table name, all in lower case."""
@@ -216,10 +196,10 @@ class ServerSource:
         """Run a query whose result may be large and keep it on disk under a name."""
         with refusals(self.name):
             if not self._temporary_tables:
-                self._store.put(table, self._ibis.to_pyarrow(query), append=False)
+                self.kept.put(table, self._ibis.to_pyarrow(query), append=False)
                 return
             for number, rows in enumerate(self._pieces(query)):
-                self._store.put(table, rows, append=number > 0)
+                self.kept.put(table, rows, append=number > 0)
 
     def _pieces(self, query: ibis.Table) -> Iterator[pa.Table]:
         """Keep a result on the server and fetch it by groups of stays.
@@ -232,19 +212,10 @@ class ServerSource:
             for number in range(n_pieces):
                 yield self._ibis.to_pyarrow(kept.filter(kept.icustay_id % n_pieces == number))
 
-    def stored(
-        self,
-        table: str,
-        *,
-        stays: tuple[int, int] | None = None,
-        items: Iterable[int] | None = None,
-    ) -> pl.DataFrame:
-        """Rows of a kept result, of a range of stays (both ends included) or of some items."""
-        return self._store.rows(table, stays=stays, items=items)
-
-    def close(self) -> None:
-        """Let go of connections and temporary files."""
-        self._store.close()
+    def close(self, *, keep: bool = False) -> None:
+        """Let go of connections and stored results, which a server's never outlive."""
+        del keep
+        self.kept.close(keep=False)
         self._ibis.disconnect()
 
     def _raw(self, name: str) -> ibis.Table:
@@ -287,6 +258,10 @@ def _refusal(where: str, complaint: str) -> EtipsError:
     if column:
         kind = _KINDS.get(column[2], "text")
         return DataError(place, f"column {column[1]} must hold {kind}{at}", fix=_FIX)
+    if complaint.startswith("Out of Memory") or "No space left" in complaint:
+        spent = "disk" if "No space left" in complaint else "memory"
+        fix = "Give --memory more." if spent == "memory" else "Free some space."
+        return ResourceError(where, f"needs more {spent} than there is", fix=fix)
     if "gzip" in complaint.lower():
         return FileError(place, "must be a whole gzip file", fix=_FIX)
     if line:

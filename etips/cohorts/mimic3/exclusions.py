@@ -13,6 +13,7 @@ Rule = Callable[[pl.DataFrame, CohortConfig], pl.Series]
 
 MIN_SOFA: Final = 2
 _FULL_RECORD: Final = 20  # rows; fewer means the record ended early
+_DIED_IN_COLLECTION: Final = (pl.col("died_within_48h_of_out_time") == 1) & (pl.col(DELAY) < 24)
 
 
 def _stays_with(rows: pl.DataFrame, condition: pl.Expr) -> pl.Series:
@@ -58,13 +59,14 @@ def care_withdrawn(rows: pl.DataFrame, config: CohortConfig) -> pl.Series:
 
 
 def death_in_collection(rows: pl.DataFrame, config: CohortConfig) -> pl.Series:
-    """15.5: died within 48 h of leaving, record ending under a day before; void in the scripts."""
+    """15.5: died within 48 h of leaving, record ending under a day before.
+
+    Void in the scripts, which lose single rows instead; see `without_scattered_rows`.
+    """
     if not config.drop_deaths_in_collection:
         return rows["icustayid"].clear()
     first = pl.col("bloc") == pl.col("bloc").min().over("icustayid")
-    return _stays_with(
-        rows, first & (pl.col("died_within_48h_of_out_time") == 1) & (pl.col(DELAY) < 24)
-    )
+    return _stays_with(rows, first & _DIED_IN_COLLECTION)
 
 
 def mild(rows: pl.DataFrame, config: CohortConfig) -> pl.Series:  # noqa: ARG001
@@ -83,10 +85,35 @@ RULES: Final[dict[str, Rule]] = {
 
 
 def exclude(rows: pl.DataFrame, config: CohortConfig) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Apply every rule in turn; return the rows kept and how many stays each rule dropped."""
+    """Apply every rule in turn; return the rows kept and how many stays each rule dropped.
+
+    Args:
+        rows: Scored, sorted by stay and block.
+        config: The switches.
+    """
+    scattered = not (config.no_scattered_deletion or config.drop_deaths_in_collection)
     dropped = {}
+    left = rows["icustayid"].n_unique()
     for name, rule in RULES.items():
+        if scattered and rule is death_in_collection:
+            rows = without_scattered_rows(rows)
         out = rule(rows, config)
-        dropped[name] = out.len()
         rows = rows.filter(~pl.col("icustayid").is_in(out.implode()))
+        dropped[name] = left - rows["icustayid"].n_unique()
+        left -= dropped[name]
     return rows, dropped
+
+
+def without_scattered_rows(rows: pl.DataFrame) -> pl.DataFrame:
+    """Lose the rows that the scripts lose where they mean to drop the dying (oddity 1).
+
+    Their mask has one entry a stay, in order, and is applied to the rows of the table from the top:
+    if the third stay died, the third row goes, whosever it is.
+    """
+    first = rows.group_by("icustayid", maintain_order=True).first()
+    hit = first.select(_DIED_IN_COLLECTION).to_series().arg_true()
+    return (
+        rows.with_row_index("position")
+        .filter(~pl.col("position").is_in(hit.implode()))
+        .drop("position")
+    )

@@ -19,7 +19,17 @@ from etips.cohorts.mimic3.source import Source
 from etips.errors import DataError
 
 Tables = Mapping[str, ibis.Table]
-LARGE: Final = ("chart", "labs", "infusions_mv", "infusions_cv", "urine")
+# Columns that a block is made of; what only the audit of units looks at stays on disk.
+_COLUMNS: Final = {
+    "chart": ("icustay_id", "itemid", "t", "number", "device", "has_text", "ventilated",
+              "extubated"),
+    "labs": ("icustay_id", "itemid", "t", "number"),
+    "infusions_mv": ("icustay_id", "amount", "rate", "rateuom", "statusdescription", "itemid",
+                     "start", '"end"'),
+    "infusions_cv": ("icustay_id", "amount", "rate", "rateuom", "itemid", "t"),
+    "urine": ("icustay_id", "itemid", "t", "amount"),
+    "procedures": ("icustay_id", "itemid", "start", '"end"'),
+}  # fmt: skip
 _TABLE_OF: Final = {
     "chart": "chartevents",
     "labs": "labevents",
@@ -142,15 +152,13 @@ def chart_query(
 ) -> ibis.Table:
     """Charted rows of the needed items: vitals, chart labs, ventilation and cultures."""
     rows = tables["chartevents"]
+    charted = rows.value.notnull() | rows.valuenum.notnull()
+    cultured = rows.itemid.isin(sorted(items.chart_cultures))  # whatever its value, even none
     kept = (
         rows.itemid.isin(items.charted)
         & rows.icustay_id.notnull()
         & rows.charttime.notnull()
-        & (rows.value.notnull() | rows.valuenum.notnull())
-        & (
-            rows.icustay_id.isin(candidates.icustay_id)
-            | rows.itemid.isin(sorted(items.chart_cultures))
-        )
+        & (cultured | (charted & rows.icustay_id.isin(candidates.icustay_id)))
     )
     if config.drop_charted_errors:
         kept &= rows.error.fill_null(0) != 1
@@ -164,6 +172,8 @@ def chart_query(
         ventilated=_ventilated(rows),
         extubated=(rows.itemid == concepts.EXTUBATION_ITEM)
         & rows.value.isin(concepts.EXTUBATION_TEXTS),
+        unit=rows.valueuom,
+        measured=rows.valuenum.notnull(),
     )
 
 
@@ -210,7 +220,12 @@ def lab_query(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.Tabl
     joined = wanted.join(stays, "hadm_id")
     within = joined.filter(joined.charttime.between(joined.opens, joined.closes))
     return within.select(
-        "icustay_id", itemid=within.itemid.cast("int32"), t=within.charttime, number=within.valuenum
+        "icustay_id",
+        itemid=within.itemid.cast("int32"),
+        t=within.charttime,
+        number=within.valuenum,
+        unit=within.valueuom,
+        measured=True,
     )
 
 
@@ -220,6 +235,7 @@ def _infusions_mv(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.
     return rows.filter(kept).select(
         "icustay_id", "amount", "rate", "rateuom", "statusdescription",
         itemid=rows.itemid.cast("int32"), start=rows.starttime, end=rows.endtime,
+        **_unit_of_input(rows, items),
     )  # fmt: skip
 
 
@@ -228,8 +244,17 @@ def _infusions_cv(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.
     kept = rows.itemid.isin(items.infused) & rows.icustay_id.isin(candidates.icustay_id)
     return rows.filter(kept).select(
         "icustay_id", "amount", "rate", "rateuom",
-        itemid=rows.itemid.cast("int32"), t=rows.charttime,
+        itemid=rows.itemid.cast("int32"), t=rows.charttime, **_unit_of_input(rows, items),
     )  # fmt: skip
+
+
+def _unit_of_input(rows: ibis.Table, items: Items) -> dict[str, ir.Value]:
+    """Of a drug the unit of its rate matters, of a fluid that of its amount."""
+    drug = rows.itemid.isin(sorted(items.vasopressors))
+    return {
+        "unit": drug.ifelse(rows.rateuom, rows.amountuom),
+        "measured": drug.ifelse(rows.rate.notnull(), rows.amount.notnull()),
+    }
 
 
 def _urine(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.Table:
@@ -242,7 +267,12 @@ def _urine(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.Table:
         & rows.charttime.notnull()
     )
     return rows.filter(kept).select(
-        "icustay_id", itemid=rows.itemid.cast("int32"), t=rows.charttime, amount=rows.value
+        "icustay_id",
+        itemid=rows.itemid.cast("int32"),
+        t=rows.charttime,
+        amount=rows.value,
+        unit=rows.valueuom,
+        measured=True,
     )
 
 
@@ -257,8 +287,11 @@ def _procedures(tables: Tables, items: Items) -> ibis.Table:
 
 def read_block(source: Source, first: int, last: int, *, procedures: bool) -> Block:
     """Read the kept rows of the stays first..last."""
-    names = (*LARGE, "procedures") if procedures else LARGE
-    frames = {name: _seconds(source.stored(name, stays=(first, last))) for name in names}
+    frames = {
+        name: _seconds(source.kept.rows(name, columns=columns, stays=(first, last)))
+        for name, columns in _COLUMNS.items()
+        if procedures or name != "procedures"
+    }
     frames.setdefault("procedures", NO_PROCEDURES)
     for name, frame in frames.items():
         _require_finite(name, frame)
@@ -269,14 +302,14 @@ def read_cultures(
     source: Source, items: Items, config: CohortConfig, *, procedures: bool
 ) -> pl.DataFrame:
     """Cultures of all stays: icustay_id, t. The charted value counts in the clean profile only."""
-    charted = _seconds(source.stored("chart", items=sorted(items.chart_cultures)))
+    charted = _seconds(source.kept.rows("chart", items=sorted(items.chart_cultures)))
     if config.cultures_from_procedures:
         line_tip = pl.col("itemid") >= _FIRST_METAVISION_ITEM
         charted = charted.filter(~line_tip | (pl.col("number") == 1))
     charted = charted.select("icustay_id", "t")
     if not procedures:
         return charted
-    done = _seconds(source.stored("procedures", items=sorted(items.procedure_cultures)))
+    done = _seconds(source.kept.rows("procedures", items=sorted(items.procedure_cultures)))
     return pl.concat([charted, done.select("icustay_id", t="start")])
 
 

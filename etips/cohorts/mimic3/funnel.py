@@ -33,7 +33,6 @@ class Funnel:
         mean_loss: Over samples A.
         action_counts: Rows per action, 25 of them.
         missing_share: Of each charted column before imputation, pass 2.
-        unknown_units: Rows per vasopressor item whose unit gives no dose.
     """
 
     profile: str
@@ -48,7 +47,6 @@ class Funnel:
     mean_loss: float
     action_counts: tuple[int, ...]
     missing_share: Mapping[str, float]
-    unknown_units: Mapping[int, int]
 
 
 def require_stays(stages: list[Stage]) -> None:

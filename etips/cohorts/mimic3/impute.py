@@ -21,6 +21,7 @@ _TIE: Final = 1e-9
 _ROWS_AT_ONCE: Final = 256
 _CANDIDATES: Final = 256
 _FAR: Final = 10.0  # standard deviations
+_STRANGERS: Final = 2.0  # mean squared difference of two unrelated standardised values
 _MAX_THREADS: Final = 4
 
 
@@ -71,7 +72,13 @@ def interpolate_rarely_missing(values: Floats, *, first: Ints | None = None) -> 
             column[:] = interpolate(column, first=first)
 
 
-def impute_nearest(values: Floats, *, donors: Bools | None = None, chunk: int = CHUNK_ROWS) -> None:
+def impute_nearest(
+    values: Floats,
+    *,
+    donors: Bools | None = None,
+    partial: bool = False,
+    chunk: int = CHUNK_ROWS,
+) -> None:
     """Fill every missing cell from the nearest row that has it, in place, chunk by chunk.
 
     The last chunk is the last `chunk` rows; where it overlaps the one before, it sees its result.
@@ -79,6 +86,8 @@ def impute_nearest(values: Floats, *, donors: Bools | None = None, chunk: int = 
     Args:
         values: Shape (columns, rows).
         donors: Rows that values and scales are taken from, shape (rows,); all if left out.
+        partial: Measure distance over every column, those that one of two rows lacks at what two
+            unrelated rows would have; over the complete columns only if left out.
         chunk: Rows in a chunk.
     """
     n = values.shape[1]
@@ -86,18 +95,18 @@ def impute_nearest(values: Floats, *, donors: Bools | None = None, chunk: int = 
     for start in starts:
         part = slice(start, start + chunk)
         allowed = np.ones(values[:, part].shape[1], bool) if donors is None else donors[part]
-        values[:, part] = _impute_chunk(values[:, part], allowed)
+        values[:, part] = _impute_chunk(values[:, part], allowed, partial=partial)
 
 
-def _impute_chunk(values: Floats, donors: Bools) -> Floats:
+def _impute_chunk(values: Floats, donors: Bools, *, partial: bool) -> Floats:
     missing = np.isnan(values)
     if not missing.any():
         return values
-    complete = ~missing.any(axis=1)
-    if not complete.any() or not donors.any():
+    measured = np.ones(len(values), bool) if partial else ~missing.any(axis=1)
+    if not measured.any() or not donors.any():
         return _impute_medians(values, donors)
-    points = _standardised(values[complete], donors)
-    pool = Pool.of(points[:, donors], values[:, donors])
+    points = _standardised(values[measured], donors)
+    pool = Pool.of(points[:, donors], values[:, donors], whole=not partial)
     filled = values.copy()
     incomplete = np.flatnonzero(missing.any(axis=0))
     blocks = [
@@ -117,8 +126,11 @@ def _impute_chunk(values: Floats, donors: Bools) -> Floats:
 
 def _standardised(columns: Floats, donors: Bools) -> Floats:
     """Each column over its standard deviation; a constant one adds nothing to a distance."""
-    n = int(donors.sum())
-    scale = columns[:, donors].std(axis=1, ddof=1) if n > 1 else np.zeros(len(columns))
+    scale = np.zeros(len(columns))
+    for position, column in enumerate(columns[:, donors]):
+        known = column[~np.isnan(column)]
+        if known.size > 1:
+            scale[position] = known.std(ddof=1)
     return columns / np.where(scale > 0, scale, np.inf)[:, None]
 
 
@@ -127,10 +139,11 @@ class Pool:
     """Rows that values may be taken from.
 
     Attributes:
-        points: Where they are, shape (complete columns, donors).
-        centre: The middle of them, shape (complete columns, 1).
-        screen: -2 x the points from the centre, and their squared lengths below; single precision,
-            so that one matrix product gives rough squared distances.
+        points: Where they are, NaN where unknown, shape (measured columns, donors).
+        centre: The middle of them, shape (measured columns, 1).
+        screen: Donors as `screened` wants them; single precision, so that one matrix product gives
+            rough squared distances.
+        whole: Whether no coordinate of a row or donor is unknown.
         values: What they have to give, shape (columns, donors).
         has: Whether they have it.
     """
@@ -138,16 +151,52 @@ class Pool:
     points: Floats
     centre: Floats
     screen: NDArray[np.float32]
+    whole: bool
     values: Floats
     has: Bools
 
     @classmethod
-    def of(cls, points: Floats, values: Floats) -> Self:
+    def of(cls, points: Floats, values: Floats, *, whole: bool) -> Self:
         """Put donors together."""
-        centre = np.median(points, axis=1, keepdims=True)
-        moved = points - centre
-        screen = np.vstack([-2 * moved, (moved**2).sum(axis=0)]).astype(np.float32)
-        return cls(np.ascontiguousarray(points), centre, screen, values, ~np.isnan(values))
+        known = ~np.isnan(points)
+        centre = np.zeros((len(points), 1))
+        for position in np.flatnonzero(known.any(axis=1)):
+            centre[position] = np.median(points[position, known[position]])
+        moved = np.where(known, points - centre, 0)
+        if whole:
+            screen = np.vstack([-2 * moved, (moved**2).sum(axis=0)])
+        else:
+            screen = np.vstack([-2 * moved, moved**2 - _STRANGERS * known, known])
+        return cls(
+            np.ascontiguousarray(points),
+            centre,
+            screen.astype(np.float32),
+            whole,
+            values,
+            ~np.isnan(values),
+        )
+
+    def screened(self, points: Floats) -> tuple[NDArray[np.float32], Floats]:
+        """Rows as factors of a product with `screen`, and what that product lacks.
+
+        Complete columns: (x - y)^2 = -2xy + y^2, and x^2 is lacking. Otherwise, with 1 for known
+        and 0 for not, a column adds kx ky (x - y)^2 + 2 (1 - kx ky), which is x ky (-2y) +
+        kx (ky y^2 - 2 ky) + kx x^2 ky, and 2 a column is lacking.
+        """
+        known = ~np.isnan(points)
+        moved = np.where(known, points - self.centre, 0)
+        own = (moved**2).sum(axis=0)
+        if self.whole:
+            parts, lacking = [moved, np.ones((1, own.size))], own
+        else:
+            parts = [moved, known, moved**2]
+            lacking = np.full(own.size, _STRANGERS * len(points))
+        return np.vstack(parts).astype(np.float32).T, lacking
+
+    def squared(self, difference: Floats) -> Floats:
+        """Squares of differences; an unknown one counts as that of strangers."""
+        squares: Floats = difference**2
+        return squares if self.whole else np.nan_to_num(squares, copy=False, nan=_STRANGERS)
 
 
 @dataclass(frozen=True)
@@ -179,18 +228,18 @@ def _candidates(points: Floats, pool: Pool) -> Candidates:
         donor = np.broadcast_to(np.arange(n), (points.shape[1], n))
         reach = np.full(points.shape[1], np.inf)
     else:
-        moved = points - pool.centre
-        own = (moved**2).sum(axis=0)
-        ones = np.ones((1, own.size))
-        squared = np.vstack([moved, ones]).astype(np.float32).T @ pool.screen
+        rows, lacking = pool.screened(points)
+        squared = rows @ pool.screen
         order = np.argpartition(squared, _CANDIDATES, axis=1)
         donor = order[:, :_CANDIDATES]
-        border = np.take_along_axis(squared, order[:, [_CANDIDATES]], axis=1)[:, 0] + own
-        slack = 4e-7 * (len(points) + 2) * (own + (np.sqrt(own) + _FAR) ** 2)
+        border = np.take_along_axis(squared, order[:, [_CANDIDATES]], axis=1)[:, 0] + lacking
+        own = np.nansum((points - pool.centre) ** 2, axis=0)
+        terms = own + (np.sqrt(own) + _FAR) ** 2 + 2 * _STRANGERS * len(points)
+        slack = 4e-7 * (len(pool.screen) + 1) * terms
         reach = np.minimum(np.sqrt(np.maximum(border - slack, 0)), _FAR)
     total = np.zeros(donor.shape)
     for mine, theirs in zip(points, pool.points, strict=True):
-        total += (mine[:, None] - theirs[donor]) ** 2
+        total += pool.squared(mine[:, None] - theirs[donor])
     return Candidates(points, donor, np.sqrt(total), reach)
 
 
@@ -210,7 +259,7 @@ def _from_all(column: int, points: Floats, pool: Pool) -> Floats:
     has = pool.has[column]
     total = np.zeros((points.shape[1], int(has.sum())))
     for mine, theirs in zip(points, pool.points[:, has], strict=True):
-        total += (mine[:, None] - theirs[None, :]) ** 2
+        total += pool.squared(mine[:, None] - theirs[None, :])
     given = np.broadcast_to(pool.values[column][has], total.shape)
     return _mean_of_nearest(np.sqrt(total), given, np.ones(total.shape, bool))[0]
 

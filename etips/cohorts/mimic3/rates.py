@@ -11,7 +11,6 @@ from etips.cohorts.mimic3 import concepts
 from etips.cohorts.mimic3.columns import HOUR
 from etips.cohorts.mimic3.concepts import Items
 from etips.cohorts.mimic3.config import CohortConfig
-from etips.cohorts.mimic3.extract import Block
 
 BODY_WEIGHT_KG: Final = 80  # assumed whenever a rate is per minute and not per kg
 PER_KG: Final = ("mcg/kg/min", "mcgkgmin")
@@ -178,17 +177,3 @@ def preadmission_urine(rows: pl.DataFrame) -> pl.DataFrame:
     """Urine before the stay: icustay_id, volume; distinct rows (section 4.2)."""
     urine = rows.filter(pl.col("itemid").is_in(concepts.PREADMISSION_URINE_ITEMS)).unique()
     return urine.group_by("icustay_id").agg(volume=pl.col("amount").sort().sum())
-
-
-def unknown_units(block: Block, items: Items, config: CohortConfig) -> dict[int, int]:
-    """Vasopressor rows by item whose rate is charted in a unit that gives no dose."""
-    parts = [
-        _with_drug(rows, items)
-        .drop_nulls("rate")
-        .with_columns(dose=norepinephrine_equivalent(config, carevue=carevue))
-        .select("itemid", "dose")
-        for rows, carevue in ((block.infusions_mv, False), (block.infusions_cv, True))
-    ]
-    lost = pl.concat(parts).filter(pl.col("dose").is_null())
-    counts = lost.group_by("itemid").len().sort("itemid")
-    return dict(zip(counts["itemid"].to_list(), counts["len"].to_list(), strict=True))

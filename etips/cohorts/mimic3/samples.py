@@ -3,15 +3,7 @@
 import numpy as np
 import polars as pl
 
-from etips.cohorts.mimic3.grid import Floats
-
-
-def sofa_change_loss(sofa: Floats, following: Floats) -> Floats:
-    """0 if SOFA falls, or stays at 0 to 5; 1 if it rises or stays above 5; NaN if unknown."""
-    improved = following < sofa
-    kept_low = (following == sofa) & (sofa <= 5)
-    loss = np.where(improved | kept_low, 0.0, 1.0)
-    return np.where(np.isnan(following) | np.isnan(sofa), np.nan, loss)
+from etips.data.decisions import sofa_change_loss
 
 
 def add_samples(table: pl.DataFrame) -> pl.DataFrame:

@@ -1,12 +1,13 @@
 """Which tables and columns the cohort needs, and what is missing from a source (section 3)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final, Protocol
 
 import ibis  # type: ignore[import-untyped, unused-ignore]
 import polars as pl
 
 from etips.cohorts.mimic3.config import CohortConfig
+from etips.cohorts.mimic3.store import Store
 from etips.errors import DataError
 
 INT, TEXT, NUMBER, TIME = "int64", "string", "float64", "timestamp"
@@ -37,6 +38,11 @@ _TABLES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "outputevents": {"icustay_id": INT, "charttime": TIME, "itemid": INT, "value": NUMBER},
 }  # fmt: skip
+# Looked at by the units audit; a source without them is welcome.
+_UNITS: Final = {
+    "chartevents": "valueuom", "labevents": "valueuom", "outputevents": "valueuom",
+    "inputevents_mv": "amountuom", "inputevents_cv": "amountuom",
+}  # fmt: skip
 _PROCEDURES: Final = {"icustay_id": INT, "starttime": TIME, "endtime": TIME, "itemid": INT}
 
 
@@ -53,23 +59,21 @@ class Source(Protocol):
     def table(self, name: str, columns: Mapping[str, str]) -> ibis.Table:
         """Return a table with exactly these columns, in these types."""
 
+    @property
+    def kept(self) -> Store:
+        """Large results on local disk."""
+
+    def begin(self, settings: str) -> None:
+        """Take up what was stored from the same tables under the same settings, or begin anew."""
+
     def fetch(self, query: ibis.Table) -> pl.DataFrame:
         """Run a query whose result is small."""
 
     def store(self, query: ibis.Table, table: str) -> None:
         """Run a query whose result may be large and keep it on disk under a name."""
 
-    def stored(
-        self,
-        table: str,
-        *,
-        stays: tuple[int, int] | None = None,
-        items: Iterable[int] | None = None,
-    ) -> pl.DataFrame:
-        """Rows of a kept result, of a range of stays (both ends included) or of some items."""
-
-    def close(self) -> None:
-        """Let go of connections and temporary files."""
+    def close(self, *, keep: bool = False) -> None:
+        """Let go of connections and, unless they are to be taken up again, stored results."""
 
 
 def needed(config: CohortConfig) -> dict[str, dict[str, str]]:
@@ -81,6 +85,14 @@ def needed(config: CohortConfig) -> dict[str, dict[str, str]]:
         tables["prescriptions"] |= {"drug": TEXT, "route": TEXT, "drug_type": TEXT}
     if config.cultures_from_procedures or config.corrected_items:
         tables["procedureevents_mv"] = dict(_PROCEDURES)
+    return tables
+
+
+def readable(config: CohortConfig) -> dict[str, dict[str, str]]:
+    """What is needed, and the columns that are read if they are there."""
+    tables = needed(config)
+    for table, column in _UNITS.items():
+        tables[table][column] = TEXT
     return tables
 
 
@@ -112,7 +124,22 @@ def open_tables(source: Source, config: CohortConfig) -> dict[str, ibis.Table]:
             f"must hold the MIMIC-III v1.4 columns; missing: {', '.join(lacking)}",
             fix="Give the tables as PhysioNet ships them.",
         )
-    return {name: source.table(name, columns) for name, columns in wanted.items()}
+    return {
+        name: _with_unit(source.table(name, _present(columns, found[name])), name)
+        for name, columns in readable(config).items()
+    }
+
+
+def _present(columns: Mapping[str, str], found: frozenset[str]) -> dict[str, str]:
+    return {name: kind for name, kind in columns.items() if name in found}
+
+
+def _with_unit(table: ibis.Table, name: str) -> ibis.Table:
+    """A source without the column of units says nothing about them."""
+    column = _UNITS.get(name)
+    if column is None or column in table.columns:
+        return table
+    return table.mutate(**{column: ibis.null("string")})
 
 
 def _refuse_mimic_iv(where: str, found: Mapping[str, frozenset[str]]) -> None:

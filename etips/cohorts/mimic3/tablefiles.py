@@ -79,6 +79,9 @@ def find(folder: Path) -> dict[str, TableFile]:
             parquet = ending == ".parquet"
             header = _parquet_header(path) if parquet else _csv_header(path)
             found[table] = TableFile(str(path), header, parquet)
+    if not found and {"hosp", "icu"} <= {path.name.lower() for path in folder.iterdir()}:
+        fix = "This builder reads MIMIC-III v1.4; give that."
+        raise DataError(str(folder), "looks like MIMIC-IV", fix=fix)
     if not found:
         raise FileError(str(folder), "holds no CSV, CSV.gz or Parquet table")
     return found

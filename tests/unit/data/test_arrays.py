@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from scipy import sparse
 from strategies import Cohort, cohorts, fingerprint, refusal_text
 
 from etips.data import from_arrays, from_obp, load_trajectories, to_obp
@@ -81,6 +82,8 @@ BAD = {
     "features of one dimension": ({"features": [1, 2]}, r"^features: must have shape \(n, d\) or"),
     "no row": ({"features": np.zeros((0, 2))}, r"^features: must have shape \(n, d\)"),
     "ragged features": ({"features": [[1], [1, 2]]}, r"^features: must be an array of numbers\.$"),
+    "complex": ({"features": [[1 + 2j]]}, r"^features: must be real\. Complex data not"),
+    "sparse": ({"features": sparse.csr_array(np.eye(3))}, r"^features: must be dense\. Sparse"),
     "text": ({"features": [["kanarienvogel"]]}, r"^features: must be an array of numbers\.$"),
     "NaN": (
         {"features": np.where(np.arange(8).reshape(4, 2) == 5, NAN, X)},

@@ -9,7 +9,7 @@ from small_worlds import CLINIC, small, training, ward
 
 from etips.errors import DataError, SettingError
 from etips.learn import DirectMethod, DoublyRobust, EtIPS
-from etips.learn.policy import Answer, FittedPolicy, _combine, fitted, greedy
+from etips.learn.policy import Answer, FittedPolicy, _combine, fitted
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +79,22 @@ def test_answers_agree_with_one_another(learner):
     policy = learner.policy_
     answer = policy.answer(data)
     assert (policy.predict_proba(data) == answer.probabilities).all()
-    assert (policy.predict(data) == greedy(answer)).all()
+    assert (policy.predict(data) == answer.probabilities.argmax(axis=1)).all()
     assert (policy.abstains(data) == answer.abstained).all()
 
 
-def test_the_likeliest_action_is_greedy_and_the_first_of_equals_wins():
+def test_the_likeliest_action_is_recommended_and_the_first_of_equals_wins():
     answer = Answer(np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2]]), np.zeros(2, bool))
-    assert greedy(answer).tolist() == [1, 0]
+    policy = FittedPolicy("constant", ward().schema, constant=1)
+    assert policy.recommend(answer).tolist() == [1, 0]
+
+
+def test_a_policy_without_preference_draws_by_its_seed():
+    data = ward()
+    first, same, other = (FittedPolicy("uniform", data.schema, seed=s) for s in (1, 1, 2))
+    assert (first.predict(data) == same.predict(data)).all()
+    assert (first.predict(data) != other.predict(data)).any()
+    assert np.bincount(first.predict(data)).min() > data.n_decisions / 6
 
 
 def test_many_stays_in_several_batches_are_answered_as_few(learner):

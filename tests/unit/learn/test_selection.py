@@ -56,6 +56,13 @@ def test_where_nothing_is_sound_the_best_supported_is_taken():
     assert choose(candidates, "held-out") == 1
 
 
+def test_the_luckiest_of_many_small_equals_does_not_win():
+    """Thirty arms of risk 0.5, known to 0.03 each: the lowest looks like 0.44, and is not."""
+    arms = [constant(0.44, error=0.03), *[constant(0.5, error=0.03) for _ in range(29)]]
+    assert choose([rule(0.495, error=0.005), *arms], "held-out") == 0
+    assert choose([rule(0.495, error=0.005), constant(0.40, error=0.03)], "held-out") == 1
+
+
 def test_the_first_of_equals_wins():
     assert choose([rule(0.5), rule(0.5)], "held-out") == 0
     assert choose([rule(0.5), rule(0.5)], "paper") == 0

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from small_worlds import ward
 
+import etips
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
@@ -129,3 +131,11 @@ def test_truth_is_refused_where_nobody_knows_it(policy, log):
         policy().fit(real_log([0, 1]))
     with pytest.raises(DataError, match=r"^truth: is known only in simulated data"):
         policy().fit(log).predict(real_log([0, 1], n_actions=4))
+
+
+def test_a_saved_random_policy_draws_what_it_drew_before(tmp_path):
+    learner = RandomPolicy(seed=7).fit(ward())
+    learner.save(tmp_path / "policy")
+    found = etips.load(tmp_path / "policy").predict(ward())
+    assert (found == learner.predict(ward())).all()
+    assert np.unique(found).size == 3

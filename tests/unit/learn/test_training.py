@@ -358,12 +358,16 @@ def test_the_rate_falls_along_half_a_cosine_and_is_the_same_when_resumed():
     assert torch.equal(training._paces(state, settings, 4, rates).rates.flatten(), second)
 
 
-def masks(share, key, rows):
-    network = Network(GRU(64), 2, 1, 2)
-    task = training._Task(network, None, None, None, Settings(dropout=share))
+def both_masks(key, rows, **shares):
+    network = Network(GRU(64), 64, 1, 2)
+    task = training._Task(network, None, None, None, Settings(**shares))
     batch = training.Batch(rows, None, None, None, None)
     head = torch.zeros(1, 65, 2)
     return training._dropout(task, batch, torch.tensor(key), head)
+
+
+def masks(share, key, rows):
+    return both_masks(key, rows, dropout=share).state
 
 
 def test_dropout_hides_its_share_and_scales_the_rest():
@@ -384,6 +388,30 @@ def test_dropout_depends_on_step_and_row_and_not_on_where_the_row_stands():
     assert torch.equal(masks(0.5, 3, rows.flip(1)), mask.view(10, 100, 64).flip(1).flatten(0, 1))
     other = masks(0.5, 4, rows)
     assert abs(float((mask == other).double().mean()) - 0.5) < 0.02
+
+
+def test_features_are_hidden_apart_from_states():
+    rows = torch.arange(1000).view(10, 100)
+    state, inputs = both_masks(3, rows, dropout=0.5, input_dropout=0.5)
+    assert abs(float((state == inputs).double().mean()) - 0.5) < 0.02
+    assert both_masks(3, rows, input_dropout=0.5).state is None
+
+
+def test_a_network_learns_from_the_features_that_are_not_hidden():
+    data = COHORT.make()
+    steps, network = tensors(data), network_of(data)
+    weight, _ = folds()
+    reached = []
+    for share in (0.0, 0.999999):
+        settings = replace(SETTINGS, input_dropout=share, weight_decay=0.0)
+        state = State.start(Bundle.start(network, SEEDS).to(dtype=torch.float64))
+        task = training._Task(network, steps, etips_objective(data, TRANSLATIONS), weight, settings)
+        pace = training._paces(state, settings, 1, torch.full((4,), 0.1)).at(0)
+        before = state.parameters["encoder.weight"].clone()
+        training._step(task, state, steps.batch(np.arange(12)), pace)
+        reached.append(float((state.parameters["encoder.weight"] - before).abs().max()))
+    assert reached[0] > 1e-3
+    assert reached[1] == 0.0
 
 
 @pytest.mark.parametrize("lag", [0, 1])
@@ -429,6 +457,14 @@ def test_outputs_come_in_decision_order_whatever_the_batches():
         ("dropout", float("nan")),
         ("learning_rate", 0.0),
         ("learning_rate", float("nan")),
+        ("learning_rate", float("inf")),
+        ("weight_decay", -1e-4),
+        ("weight_decay", float("nan")),
+        ("weight_decay", float("inf")),
+        ("precision", "float16"),
+        ("clip_norm", 0.0),
+        ("clip_norm", -1.0),
+        ("clip_norm", float("nan")),
     ],
 )
 def test_settings_outside_their_limits_are_refused(name, value):
@@ -454,6 +490,69 @@ def test_work_that_cannot_be_captured_is_done_as_it_is_after_a_warning(monkeypat
         replay(3)
     assert total.item() == 8
     assert len(caplog.records) == 1
+
+
+def learn_for(n_steps, encoder, *, lesser):
+    """Networks after some learning steps on the CPU, with products in bfloat16 or not."""
+    data, dtype = COHORT.make(), torch.float32
+    bundle, steps = Bundle.start(network_of(data, encoder), SEEDS), tensors(data, dtype)
+    objective = etips_objective(data, TRANSLATIONS, dtype)
+    task = training._Task(bundle.network, steps, objective, folds()[0], SETTINGS, lesser)
+    state, rates = State.start(bundle), torch.tensor(RATES)
+    parts = steps.parts(np.arange(N_STAYS), SETTINGS.batch_size, np.random.default_rng(0))
+    for number in range(n_steps):
+        paces = training._paces(state, SETTINGS, len(parts), rates)
+        training._learn(task, state, parts[number], paces.at(number))
+    return bundle, state
+
+
+@pytest.mark.parametrize("encoder", sorted(ENCODERS))
+def test_products_in_bfloat16_teach_nearly_the_same_and_leave_weights_in_float32(encoder):
+    start, plain = learn_for(5, ENCODERS[encoder], lesser=False)
+    _, lesser = learn_for(5, ENCODERS[encoder], lesser=True)
+    moved = gap = 0.0
+    for name, value in plain.parameters.items():
+        assert lesser.parameters[name].dtype == torch.float32
+        assert lesser.first[name].dtype == torch.float32
+        moved += float((value - start.parameters[name]).square().sum())
+        gap += float((value - lesser.parameters[name]).square().sum())
+    assert 0 < gap < 0.05 * moved
+
+
+def test_bfloat16_on_the_cpu_is_float32_after_a_warning(caplog):
+    data = COHORT.make()
+    with caplog.at_level(logging.WARNING):
+        plain, _ = fit(data, range(2), torch.float32)
+        assert not caplog.records
+        asked, _ = fit(
+            data, range(2), torch.float32, settings=replace(SETTINGS, precision="bfloat16")
+        )
+    assert [record.message for record in caplog.records] == [
+        "bfloat16 is for a GPU: on the CPU training stays in float32."
+    ]
+    for name, value in plain.parameters.items():
+        assert torch.equal(asked.parameters[name], value)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_captured_steps_in_bfloat16_end_near_those_in_float32(caplog):
+    data, dtype = COHORT.make(), torch.float32
+    weight, held_out = (values.cuda() for values in folds())
+    found = []
+    for precision in ("float32", "bfloat16"):
+        with caplog.at_level(logging.WARNING):
+            bundle, _ = train(
+                Bundle.start(network_of(data), SEEDS).to("cuda"),
+                tensors(data, dtype, device="cuda"),
+                lambda outputs, seen: cross_entropy(outputs, torch.zeros_like(seen)),
+                weight=weight,
+                held_out=held_out,
+                settings=replace(SETTINGS, precision=precision),
+                learning_rates=torch.tensor(RATES, device="cuda"),
+            )
+        found.append(outputs_of(bundle, tensors(data, dtype, device="cuda")))
+    assert not caplog.records  # it was captured
+    assert 0 < (found[0] - found[1]).norm() / found[0].norm() < 0.1
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

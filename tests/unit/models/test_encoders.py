@@ -77,6 +77,25 @@ def test_a_users_module_gives_in_a_bundle_what_it_gives_alone(make):
     assert found.shape == (3, 5, 3, encoder.size(D))
 
 
+@pytest.mark.parametrize("encoder", [GRU(H, embed=5), LSTM(H, embed=5)])
+def test_units_that_read_each_step_first_are_a_rectified_layer_before_the_recurrence(encoder):
+    inputs, parameters = steps(dtype=torch.float64), encoder.start(D, [3, 4])
+    parameters = {name: value.double().requires_grad_() for name, value in parameters.items()}
+    plain = type(encoder)(H)
+    for j in range(2):
+        own = {name: value[j : j + 1] for name, value in parameters.items()}
+        seen = (inputs @ own["embed.weight"][0] + own["embed.bias"][0]).relu()
+        rest = {name: value for name, value in own.items() if not name.startswith("embed")}
+        wanted = plain.states(rest, seen)[0]
+        found = encoder.states(parameters, inputs)[j]
+        torch.testing.assert_close(found, wanted)
+        of = [parameters["embed.weight"], parameters["embed.bias"]]
+        gradients = [torch.autograd.grad(v.square().sum(), of) for v in (found, wanted)]
+        for ours, theirs in zip(*gradients, strict=True):
+            torch.testing.assert_close(ours, theirs)
+            assert ours[j].abs().max() > 0
+
+
 @pytest.mark.parametrize("make", [Averages, CausalTransformer])
 def test_vmap_and_one_by_one_agree_in_states_and_gradients(make):
     batched, one_by_one = ModuleEncoder(make), ModuleEncoder(make)

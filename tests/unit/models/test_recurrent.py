@@ -161,6 +161,64 @@ def test_the_fused_form_equals_the_plain_one_given_a_stand_in_for_its_cell(
         torch.testing.assert_close(left, right, atol=1e-12, rtol=1e-12)
 
 
+def rounded(run, inputs, parameters):
+    """States and gradients, once in float32 and once with products in bfloat16."""
+    found = []
+    for lesser in (False, True):
+        with torch.autocast("cpu", torch.bfloat16, enabled=lesser):
+            states = run(inputs, parameters)
+        gradients = torch.autograd.grad(states.float().cos().sum(), [inputs, *parameters])
+        found.append([states, *gradients])
+    return found
+
+
+@pytest.mark.parametrize("form", ["gru", "lstm", "fused"])
+@pytest.mark.parametrize("shared", [True, False])
+def test_in_bfloat16_states_and_gradients_are_those_of_float32_but_for_rounding(
+    form, shared, monkeypatch
+):
+    kind = "lstm" if form == "lstm" else "gru"
+    if form == "fused":
+        monkeypatch.setattr(fused, "_cell", cell)
+        monkeypatch.setattr(fused, "_cell_backward", cell_backward)
+        monkeypatch.setattr(recurrent, "_Gru", recurrent._FusedGru)
+    inputs, parameters = inputs_of(7, torch.float32, shared), parameters_of(kind, torch.float32)
+    plain, lesser = rounded(lambda x, p: ours(kind, x, p), inputs, parameters)
+    assert lesser[0].dtype == torch.bfloat16
+    assert all(gradient.dtype == torch.float32 for gradient in lesser[1:])
+    for left, right in zip(plain, lesser, strict=True):
+        gap = (left - right).norm() / left.norm()
+        assert 0 < gap < 0.05  # bfloat16 keeps eight bits: 0.004 a rounding
+
+
+def test_gradients_of_little_precision_are_added_up_in_float32():
+    """256 + 1 is 256 in bfloat16, however often it is added."""
+    like = torch.zeros(1, 1, 1, dtype=torch.bfloat16)
+    total = fused.sums(like, (1, 1, 1))
+    assert total.dtype == torch.float32
+    one = torch.ones(1, 1, 1, dtype=torch.bfloat16)
+    fused.add_product(total, 256 * one, one)
+    for _ in range(100):
+        fused.add_product(total, one, one)
+    assert total.item() == 356
+    assert fused.sums(like.double(), (2,)).dtype == torch.float64
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+def test_on_a_gpu_bfloat16_rounds_as_on_the_cpu(kind):
+    inputs, parameters = inputs_of(7, torch.float32, True), parameters_of(kind, torch.float32)
+    found = []
+    for device in ("cpu", "cuda"):
+        moved = [x.detach().to(device).requires_grad_() for x in (inputs, *parameters)]
+        with torch.autocast(device, torch.bfloat16):
+            states = ours(kind, moved[0], moved[1:])
+        gradients = torch.autograd.grad(states.float().cos().sum(), moved)
+        found.append([x.float().cpu() for x in (states, *gradients)])
+    for left, right in zip(*found, strict=True):
+        assert (left - right).norm() / left.norm() < 0.05
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("shared", [True, False])

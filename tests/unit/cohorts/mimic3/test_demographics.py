@@ -90,3 +90,27 @@ def test_readmission_is_any_earlier_stay_or_one_of_the_same_admission_in_clean()
     clean = demographics(rows, CLEAN).sort("intime")["re_admission"].to_list()
     assert paper == [0, 1, 1]
     assert clean == [0, 1, 0]
+
+
+def two_stays(config=PAPER, **changed):
+    """re_admission of two stays of one patient; `changed` alters the second."""
+    row = {
+        "icustay_id": 1, "subject_id": 1, "hadm_id": 1, "gender": "F", "dob": at("2100-01-01"),
+        "dod": None, "intime": at("2150-01-01"), "outtime": at("2150-01-05"),
+        "dischtime": at("2150-01-09"),
+    }  # fmt: skip
+    kinds = {name: pl.String if name == "gender" else pl.Int64 for name in row}
+    frame = pl.DataFrame([row, {**row, "icustay_id": 2, **changed}], schema=kinds)
+    return demographics(frame, config)["re_admission"].to_list()
+
+
+def test_a_readmission_needs_an_earlier_stay():
+    assert two_stays(intime=at("2150-01-20")) == [0, 1]
+    assert two_stays(intime=at("2149-01-20")) == [1, 0]
+    assert two_stays() == [0, 0]  # both begin together
+
+
+def test_a_readmission_is_to_the_same_hospital_admission_in_clean():
+    later = {"intime": at("2150-01-20")}
+    assert two_stays(CLEAN, **later) == [0, 1]
+    assert two_stays(CLEAN, hadm_id=2, **later) == [0, 0]

@@ -202,6 +202,15 @@ def test_preadmission_urine_irrigant_and_feed_residual_differ_in_clean():
     assert urine(rows, CLEAN)["output_total"][0] == 350
 
 
+def test_more_irrigant_than_urine_is_no_urine_in_clean():
+    """It would have no logarithm; the record still says that urine was measured."""
+    rows = block(urine=[(227488, -9, 40.0), (FOLEY, 1, 80.0), (227488, 1, 300.0), (FOLEY, 5, 60.0)])
+    found = urine(rows, CLEAN)
+    assert found["output_4hourly"].tolist() == [0, 60, 0]
+    assert found["output_total"].tolist() == [0, 60, 60]
+    assert found["n_urine_records"].tolist() == [2, 1, 0]
+
+
 def pressors(rows, config=PAPER):
     found = vasopressor_columns(rows, steps(config=config), ITEMS[config], config)
     return found["max_dose_vaso"].tolist(), found["median_dose_vaso"].tolist()

@@ -1,11 +1,13 @@
 """Section 15: each rule with a stay that goes and one that stays."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
 from etips.cohorts.mimic3.columns import DELAY
 from etips.cohorts.mimic3.config import CLEAN, PAPER
-from etips.cohorts.mimic3.exclusions import care_withdrawn, exclude
+from etips.cohorts.mimic3.exclusions import care_withdrawn, exclude, without_scattered_rows
 
 ROW = {
     "output_4hourly": 100.0, "Total_bili": 1.0, "input_4hourly": 100.0, "mortality_90d": 0.0,
@@ -96,3 +98,30 @@ def test_what_each_rule_drops_is_counted_once():
     left, dropped = exclude(rows, PAPER)
     assert left["icustayid"].to_list() == [3]
     assert list(dropped.values()) == [1, 0, 1, 0, 0, 0]
+
+
+DIED = {"died_within_48h_of_out_time": 1.0, DELAY: 23.0}
+
+
+def three_stays(second):
+    """Six rows, two a stay; `second` changes those of the second stay."""
+    return pl.concat([stay({}, {}, stay=1), stay(second, second, stay=2), stay({}, {}, stay=3)])
+
+
+def test_the_scripts_lose_the_row_whose_number_is_that_of_a_dying_stay():
+    """The second stay died, so the second row goes: one of the first stay."""
+    rows, dropped = exclude(three_stays(DIED), PAPER)
+    assert rows.select("icustayid", "bloc").rows() == [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2)]
+    assert sum(dropped.values()) == 0
+
+
+@pytest.mark.parametrize("switch", ["no_scattered_deletion", "drop_deaths_in_collection"])
+def test_no_row_of_another_stay_is_lost_with_either_correction(switch):
+    rows, _ = exclude(three_stays(DIED), replace(PAPER, **{switch: True}))
+    assert rows.filter(pl.col("icustayid") != 2).height == 4
+
+
+def test_a_stay_that_loses_its_only_row_is_counted_with_the_dead():
+    rows = pl.concat([stay(DIED, stay=1), stay({}, {}, stay=2)])
+    assert without_scattered_rows(rows)["icustayid"].to_list() == [2, 2]
+    assert exclude(rows, PAPER)[1]["death during data collection"] == 1

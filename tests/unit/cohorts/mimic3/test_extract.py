@@ -79,7 +79,7 @@ def test_rows_marked_as_errors_are_dropped_in_clean_only(tmp_path):
         with source(tmp_path, chartevents=rows) as opened:
             tables = open_tables(opened, config)
             extract.store_large(opened, tables, concepts.select(config), config, [STAY])
-            assert opened.stored("chart").height == kept
+            assert opened.kept.rows("chart").height == kept
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_lab_result_attaches_to_every_stay_within_a_day(tmp_path, time, stays)
     with source(tmp_path, icustays=icu, labevents=[f"70,{time},50971,4.0"]) as opened:
         tables = open_tables(opened, PAPER)
         extract.store_large(opened, tables, concepts.select(PAPER), PAPER, [1, 2])
-        assert sorted(opened.stored("labs")["icustay_id"]) == stays
+        assert sorted(opened.kept.rows("labs")["icustay_id"]) == stays
 
 
 def test_microbiology_takes_its_date_where_the_time_is_missing(tmp_path):
@@ -164,3 +164,16 @@ def test_there_are_729_concepts_and_every_feature_has_items():
     assert not paper.procedure_cultures
     assert paper.chart_labs[4194] == "Sodium"
     assert clean.chart_labs[4194] == "Potassium"
+
+
+def test_a_culture_counts_even_with_neither_a_text_nor_a_number(tmp_path):
+    """Section 4.2: the charted value is not looked at; a vital sign without one is nothing."""
+    rows = [f"{STAY},{T},938,,,0", f"{STAY},{T},211,,,0"]
+    with source(tmp_path, chartevents=rows) as opened:
+        tables = open_tables(opened, PAPER)
+        items = concepts.select(PAPER)
+        extract.store_large(opened, tables, items, PAPER, [STAY])
+        cultures = extract.read_cultures(opened, items, PAPER, procedures=False)
+        block = extract.read_block(opened, 0, 10**9, procedures=False)
+    assert cultures["icustay_id"].to_list() == [STAY]
+    assert block.chart["itemid"].to_list() == [938]

@@ -115,13 +115,32 @@ def test_sparse_columns_are_dropped_except_those_the_scores_need():
     assert dense_columns(("CVP", "CI", "GCS"), values) == ["CVP", "GCS"]
 
 
-def by_hand(values):
+def test_with_partial_distances_no_column_need_be_complete():
+    """Row 2 shares the first column with rows 0 and 1, and is nearer to row 1."""
+    values = [0, 5, 4, NAN], [1, 2, NAN, 9]
+    assert filled(*values, partial=True)[1, 2] == 2
+    assert filled(*values)[1, 2] == 2  # the median, by chance the same
+    assert filled([0, 5, 4, NAN], [1, 3, NAN, 2], partial=True)[1, 2] == 3
+
+
+def test_with_partial_distances_an_unknown_column_counts_as_that_of_strangers():
+    """A donor that agrees nearly is preferred to one that says nothing, and that to a far one."""
+    spread = [0.0, 10.0] * 10
+    place, given = [0.1, NAN, 10.0], [1.0, 2.0, 3.0]
+    for kept, expected in (((0, 1, 2), 1), ((1, 2), 2), ((2,), 3)):
+        first = np.array([0.0, *(place[i] for i in kept), *spread])
+        second = np.array([NAN, *(given[i] for i in kept), *[NAN] * 20])
+        assert filled(first, second, partial=True)[1, 0] == expected
+
+
+def by_hand(values, *, partial=False):
     """A second, plain implementation: every cell on its own."""
     result = values.copy()
-    complete = [c for c in values if not np.isnan(c).any()]
-    scaled = np.array([c / (c.std(ddof=1) or np.inf) for c in complete])
+    complete = [c for c in values if partial or not np.isnan(c).any()]
+    scaled = np.array([c / (np.nanstd(c, ddof=1) or np.inf) for c in complete])
     for column, row in zip(*np.nonzero(np.isnan(values)), strict=True):
-        distance = np.sqrt(((scaled - scaled[:, [row]]) ** 2).sum(axis=0))
+        squared = (scaled - scaled[:, [row]]) ** 2
+        distance = np.sqrt(np.where(np.isnan(squared), 2.0, squared).sum(axis=0))
         distance[np.isnan(values[column])] = np.inf
         nearest = distance.min()
         if np.isfinite(nearest):
@@ -130,18 +149,20 @@ def by_hand(values):
     return result
 
 
-@given(st.integers(0, 10**6), st.integers(2, 60), st.booleans())
-def test_the_fast_search_agrees_with_a_plain_one(seed, n, ties):
+@given(st.integers(0, 10**6), st.integers(2, 60), st.booleans(), st.booleans())
+def test_the_fast_search_agrees_with_a_plain_one(seed, n, ties, partial):
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(5, n))
     if ties:
         values = np.round(values)
-    values[2:][rng.random((3, n)) < 0.5] = NAN
-    expected = by_hand(values)
+    lost = slice(0, None) if partial else slice(2, None)
+    values[lost][rng.random(values[lost].shape) < 0.5] = NAN
+    values[:, :2] = [[1, 2]]  # two rows know everything: no column is unknown or without a spread
+    expected = by_hand(values, partial=partial)
     original = impute._CANDIDATES
     try:
         impute._CANDIDATES = 4  # few, so that the second look at all donors is taken often
-        impute_nearest(values)
+        impute_nearest(values, partial=partial)
     finally:
         impute._CANDIDATES = original
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)

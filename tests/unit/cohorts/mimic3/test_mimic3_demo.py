@@ -11,11 +11,7 @@ import polars as pl
 import pytest
 from cohort_building import built
 
-from etips.cohorts.mimic3.build import complete
-from etips.cohorts.mimic3.columns import DELAY
 from etips.cohorts.mimic3.config import CLEAN, PAPER, AntibioticOrder
-from etips.cohorts.mimic3.exclusions import RULES
-from etips.cohorts.mimic3.scores import tidy
 from etips.cohorts.validate import Evidence, Outcome, validate
 
 SKIPPED = frozenset({"elixhauser"})  # docs/cohort/rules.md: left out of the first release
@@ -84,24 +80,19 @@ def test_actions_losses_and_samples(cohort, reference):
 
 
 def test_stays_kept_by_pass_1(cohort, reference):
-    """The highest SIRS is checked below: one row of one stay is missing from the scripts' own."""
     expected = read(reference, "sepsis_stays", morta_90d="mortality_90d", sepsis_time="onset")
-    agree(cohort.kept, expected, skipped=SKIPPED | {"max_sirs"})
+    agree(cohort.kept, expected)
 
 
-def test_the_scattered_deletion_of_the_scripts_explains_the_rest(cohort, reference):
-    """Section 15.5: the scripts apply a mask over stays to rows; only this test imitates it."""
-    rows = cohort.before_imputation[0].with_columns(n_urine_records=pl.lit(1.0))
-    rows = complete(tidy(rows), PAPER, training=frozenset(), second_pass=False)
-    for rule in list(RULES.values())[:4]:
-        rows = rows.filter(~pl.col("icustayid").is_in(rule(rows, PAPER).implode()))
-    first = rows.group_by("icustayid", maintain_order=True).first()
-    dying = (first["died_within_48h_of_out_time"] == 1) & (first[DELAY] < 24)
-    hit = np.flatnonzero(dying.to_numpy())
-    assert hit.size == 2
-    rows = rows.with_row_index().filter(~pl.col("index").is_in(hit))
-    found = rows.group_by("icustayid").agg(max_sirs=pl.col("SIRS").max()).sort("icustayid")
-    agree(found, read(reference, "sepsis_stays").select("icustayid", "max_sirs"))
+def test_without_the_scattered_deletion_one_highest_sirs_differs_and_nothing_else(
+    demo, cohort, reference
+):
+    """Section 15.5: the scripts apply a mask over stays to rows; one lost row holds a highest."""
+    whole = built(demo, replace(PAPER, no_scattered_deletion=True))
+    expected = read(reference, "sepsis_stays").select("icustayid", "max_sirs")
+    found = whole.kept.filter(pl.col("icustayid") % 2 == 0)
+    assert (found["max_sirs"].cast(pl.Int64) != expected["max_sirs"]).sum() == 1
+    assert whole.table.equals(cohort.table)
 
 
 def test_totals_and_funnel(cohort):

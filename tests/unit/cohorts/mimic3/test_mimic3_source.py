@@ -108,7 +108,7 @@ def test_an_infinite_number_is_refused(copy):
     edit(copy, "outputevents", set_field(2, b"value", b"inf"))
     ids = pl.read_csv(copy / "ICUSTAYS.csv.gz")["icustay_id"]
     edit(copy, "outputevents", lambda text: b"\n".join(
-        [text.split(b"\n")[0], *(b"%d,2150-01-01 00:00:00,226559,inf" % i for i in ids), b""]
+        [text.split(b"\n")[0], *(b"%d,2150-01-01 00:00:00,226559,inf,mL" % i for i in ids), b""]
     ))  # fmt: skip
     refused(copy, DataError, "^outputevents: amount must be finite; [0-9]+ rows fail")
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etips.cohorts.mimic3.samples import add_samples, sofa_change_loss
+from etips.cohorts.mimic3.samples import add_samples
+from etips.data.decisions import sofa_change_loss
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,19 @@
 """A cohort as Trajectories, on simulated raw tables."""
 
 import contextlib
+from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from etips.cohorts.mimic3 import PAPER, build_cohort, open_source
 from etips.cohorts.mimic3.columns import SEQUENTIAL_FEATURES, STATIC_FEATURES
 from etips.cohorts.mimic3.trajectories import to_trajectories
-from etips.data import sofa_change
+from etips.data import Scaler, sofa_change, split
+from etips.data.scale import SEPSIS_LOG
+from etips.data.storage import load_trajectories
+from etips.errors import DataError
 from etips.worlds.mimic3_tables import write_simulated
 
 
@@ -39,7 +44,7 @@ def test_features_are_the_table_s_in_the_paper_s_order(cohort):
 
 
 def test_the_loss_is_that_of_the_data_model(cohort):
-    """Two implementations of one rule: the cohort's frames and the function of a stay."""
+    """By blocks of a frame and by steps of a stay: the same next step, the same loss."""
     data = to_trajectories(cohort)
     again = data.with_loss(sofa_change)
     assert np.array_equal(data.logged_loss, again.logged_loss)
@@ -47,3 +52,57 @@ def test_the_loss_is_that_of_the_data_model(cohort):
 
 def test_skewed_features_are_marked_for_their_logarithm(cohort):
     assert "max_dose_vaso" in to_trajectories(cohort).schema.logarithms
+
+
+def test_stays_of_a_patient_share_a_group_that_is_not_the_subject_id(cohort):
+    data = to_trajectories(cohort)
+    subject = dict(cohort.patients.select("icustay_id", "subject_id").rows())
+    subjects = [subject[stay] for stay in data.stay.tolist()]
+    assert len(set(subjects)) < len(subjects)
+    assert len(set(zip(subjects, data.group.tolist(), strict=True))) == len(set(subjects))
+    assert sorted(set(data.group.tolist())) == list(range(len(set(subjects))))
+    assert data.group.tolist() != subjects
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_split_keeps_a_patient_s_stays_together(cohort, seed):
+    """D3: no patient on both sides."""
+    train, test = split(to_trajectories(cohort), test=0.3, seed=seed)
+    assert not set(train.group.tolist()) & set(test.group.tolist())
+
+
+def test_the_patient_survives_saving_and_raw_ids_are_nowhere_in_the_files(cohort, tmp_path):
+    data = to_trajectories(cohort)
+    data.save(tmp_path / "data")
+    assert load_trajectories(tmp_path / "data").group.tolist() == data.group.tolist()
+    assert "subject_id" not in pl.read_parquet(tmp_path / "data" / "stays.parquet").columns
+
+
+def changed(cohort, **columns):
+    """A cohort whose table has a value changed in its first row."""
+    first = pl.int_range(pl.len()) == 0
+    return replace(
+        cohort,
+        table=cohort.table.with_columns(
+            pl.when(first).then(pl.lit(value)).otherwise(pl.col(name)).alias(name)
+            for name, value in columns.items()
+        ),
+    )
+
+
+def test_a_ratio_over_no_oxygen_is_the_largest_known_one(cohort):
+    data = to_trajectories(changed(cohort, PaO2_FiO2=float("inf")))
+    ratio = data.sequence[:, SEQUENTIAL_FEATURES.index("PaO2_FiO2")]
+    assert ratio[0] == ratio[1:].max()
+
+
+def test_a_volume_below_zero_is_none_so_that_it_has_a_logarithm(cohort):
+    data = to_trajectories(changed(cohort, output_4hourly=-50.0, output_total=-70.0))
+    assert data.sequence[0, SEQUENTIAL_FEATURES.index("output_total")] == 0
+    Scaler(log=SEPSIS_LOG).fit_transform(data)
+
+
+def test_a_feature_that_no_row_has_is_refused_by_name(cohort):
+    table = cohort.table.with_columns(Arterial_BE=pl.lit(float("nan")))
+    with pytest.raises(DataError, match=r"^feature Arterial_BE: must be known"):
+        to_trajectories(replace(cohort, table=table))

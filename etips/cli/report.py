@@ -1,0 +1,38 @@
+"""`etips report`: results as a page to read, or as a table for a spreadsheet."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from etips.cli.console import refusals
+from etips.data.files import write_file
+from etips.errors import FileError
+from etips.evaluation.documents import read_results
+from etips.report.finding import one_line
+from etips.report.page import render
+from etips.report.sheet import policies_csv
+
+
+def report(
+    run: Annotated[
+        Path, typer.Argument(help="A folder that holds results.json, or such a file itself.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Page to write, .html, or table of the policies, .csv. Default: in RUN."),
+    ] = None,
+) -> None:
+    """Write results as one self-contained page: finding, evidence, overlap, subgroups, record.
+
+    `etips evaluate RUN DATA` leaves the results in the run folder; `etips demo` and
+    `etips reproduce` in theirs. The page loads nothing from anywhere.
+    """
+    with refusals("etips report"):
+        place = out or (run if run.is_dir() else run.parent) / "report.html"
+        if place.suffix not in (".html", ".csv"):
+            raise FileError(str(place), "must end in .html or .csv")
+        document = read_results(run)
+        page = render(document) if place.suffix == ".html" else policies_csv(document)
+        write_file(place, page.encode())
+        typer.echo(f"{place}: {one_line(document)}")

@@ -1,0 +1,226 @@
+"""`etips reproduce`: the paper's tables, with the published figure beside ours."""
+
+import json
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from etips.cli.config import Device
+from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals
+from etips.data.files import canonical, write_file
+from etips.errors import FileError, SettingError
+from etips.learn.toml import read_toml
+from etips.report.figures import draw
+from etips.report.page import render
+from etips.study.config import Experiment, read_experiment, shipped
+from etips.study.reproduce import run_study
+
+_PAGE = 100
+"""Columns of text that is not printed on a terminal; tables there are as wide as they need."""
+
+
+class TableName(StrEnum):
+    """The paper's tables."""
+
+    TABLE1 = "table1"
+    TABLE2 = "table2"
+
+
+class TaskName(StrEnum):
+    """The tasks of Table I."""
+
+    ZEROS = "zeros"
+    ROWS = "rows"
+    BOTH = "both"
+
+
+class Preset(StrEnum):
+    """Readings of the paper."""
+
+    ETIPS = "etips"
+    PAPER = "paper"
+    AUTHORS = "authors"
+
+
+class WorldName(StrEnum):
+    """Worlds of Table II."""
+
+    ICU_SEPSIS = "icu-sepsis"
+    CLINIC = "clinic"
+
+
+def reproduce(
+    table: Annotated[TableName, typer.Argument(help="Which table of the paper.")],
+    task: Annotated[
+        TaskName | None, typer.Option(help="table1: one of its tasks; both if left out.")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="table2: a cohort or another Trajectories folder.")
+    ] = None,
+    world: Annotated[
+        WorldName | None, typer.Option(help="table2 without data: icu-sepsis if left out.")
+    ] = None,
+    lag: Annotated[
+        int | None, typer.Option(min=0, max=1, help="table2: 1 hides a decision's own step.")
+    ] = None,
+    preset: Annotated[
+        Preset, typer.Option(help="Ours, as the paper says, or as its published code does.")
+    ] = Preset.ETIPS,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A short run; figures say little.")
+    ] = False,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file in place of the shipped experiment.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write; named after the table if left out.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes at a time.")] = 1,
+    cluster: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None,
+    device: Annotated[Device, typer.Option(help="Where to train.")] = Device.AUTO,
+    seed: SeedOption = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Repeat a study of the paper: every method, every fold, the published figure beside ours.
+
+    Interrupted, the same command goes on where it stopped. Writes results.json, report.html and
+    figures; of table1 with both tasks into one folder each.
+    """
+    with refusals("etips reproduce"):
+        _check(table, task, data, world, lag, config)
+        names = _names(table, task)
+        changes = _changes(data, world, lag)
+        experiments = [
+            _experiment(name, config, preset.value, quick, {"seed": seed, **changes})
+            for name in names
+        ]
+        place = _folder(out or Path(table.value))
+        documents = {}
+        for experiment in experiments:
+            own = place if len(names) == 1 else _folder(place / experiment.name.rpartition("-")[2])
+            with progress_bar() as progress:
+                document = run_study(
+                    experiment,
+                    own,
+                    data=data,
+                    device=device.value,
+                    jobs=jobs,
+                    cluster=cluster,
+                    report=progress,
+                )
+                progress("writing", 1.0)
+                write_study(document, own)
+            documents[experiment.name] = document
+            if not as_json:
+                _print(document, own)
+        if as_json:
+            kept = ("title", "lead", "tables", "seconds")
+            plain = {n: {key: d[key] for key in kept} for n, d in documents.items()}
+            typer.echo(json.dumps(plain, indent=1, allow_nan=False))
+
+
+def write_study(document: Mapping[str, Any], folder: Path) -> None:
+    """Write results.json, figures/NAME.svg and .png, and report.html."""
+    write_file(folder / "results.json", canonical(document))
+    figures = _folder(folder / "figures")
+    for chart in document["charts"]:
+        write_file(figures / f"{chart['name']}.svg", draw(chart, format="svg"))
+        write_file(figures / f"{chart['name']}.png", draw(chart, format="png"))
+    write_file(folder / "report.html", render(document).encode())
+
+
+def _names(table: TableName, task: TaskName | None) -> list[str]:
+    if table is TableName.TABLE2:
+        return ["table2"]
+    tasks = (TaskName.ZEROS, TaskName.ROWS) if task in (None, TaskName.BOTH) else (task,)
+    return [f"table1-{name}" for name in tasks]
+
+
+def _experiment(
+    name: str, config: Path | None, preset: str, quick: bool, changes: Mapping[str, Any]
+) -> Experiment:
+    document = shipped(name) if config is None else read_toml(config)
+    found = read_experiment(document, name=name, preset=preset, quick=quick, **changes)
+    if found.table != name[:6]:
+        raise SettingError("--config", f"is an experiment of {found.table}")
+    return found
+
+
+def _changes(data: Path | None, world: WorldName | None, lag: int | None) -> dict[str, object]:
+    """What the command line sets otherwise; a cohort keeps the paper's lag unless told."""
+    found: dict[str, object] = {} if world is None else {"world": world.value}
+    if data is not None:
+        found = {"world": "data", "n": 0, "lag": 1}
+    return found if lag is None else {**found, "lag": lag}
+
+
+def _check(
+    table: TableName,
+    task: TaskName | None,
+    data: Path | None,
+    world: WorldName | None,
+    lag: int | None,
+    config: Path | None,
+) -> None:
+    first = table is TableName.TABLE1
+    for name, given, applies in (
+        ("--task", task, first),
+        ("--data", data, not first),
+        ("--world", world, not first),
+        ("--lag", lag, not first),
+    ):
+        if given is not None and not applies:
+            raise SettingError(name, f"does not apply to {table.value}")
+    if data is not None and world is not None:
+        raise SettingError("--data, --world", "must not both be given")
+    if lag == 1 and world is WorldName.CLINIC:
+        raise SettingError("--lag", "must be 0: the clinic shows a decision's own step")
+    if config is not None and first and task in (None, TaskName.BOTH):
+        raise SettingError("--config", "is one experiment: name its --task, zeros or rows")
+
+
+def _folder(path: Path) -> Path:
+    if not path.parent.is_dir():
+        raise FileError(str(path.parent), "must be a folder that exists")
+    if path.exists() and not path.is_dir():
+        raise FileError(str(path), "exists and is not a folder")
+    path.mkdir(mode=0o700, exist_ok=True)
+    return path
+
+
+def _width(entry: Mapping[str, Any]) -> int:
+    """Columns of the terminal that a table takes whole."""
+    columns = zip(entry["columns"], *entry["rows"], strict=True)
+    return sum(max(len(cell) for cell in column) + 3 for column in columns)
+
+
+def _as_rich(entry: Mapping[str, Any], *, narrow: bool) -> Table:
+    """A table to print; on a narrow screen without the spreads, which the files have."""
+    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for place, column in enumerate(entry["columns"]):
+        justify: Literal["left", "right"] = "right" if place else "left"
+        shown.add_column(column.replace(" ", "\n", 1), justify=justify, no_wrap=True)
+    for row in entry["rows"]:
+        first, rest = row[:3], row[3:]
+        shown.add_row(*first, *(cell.partition(" ±")[0] if narrow else cell for cell in rest))
+    return shown
+
+
+def _print(document: Mapping[str, Any], folder: Path) -> None:
+    on_screen = Console().is_terminal
+    console = Console() if on_screen else Console(width=_PAGE)
+    console.print(document["lead"], highlight=False, markup=False)
+    for entry in document["tables"]:
+        whole = _width(entry)
+        console.print()
+        console.print(entry["title"], highlight=False, markup=False)
+        wide = console if on_screen else Console(width=whole)
+        wide.print(_as_rich(entry, narrow=wide.width < whole))
+        console.print(entry["note"], highlight=False, markup=False)
+    typer.echo(f"Open {folder / 'report.html'}, or read {folder / 'results.json'}.")

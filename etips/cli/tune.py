@@ -1,0 +1,124 @@
+"""`etips tune`: search for the settings of a learner."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from etips.cli.columns import Columns, DataArgument, read_data, takes_columns
+from etips.cli.config import Device
+from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
+from etips.data.files import canonical
+from etips.errors import FileError, SettingError
+from etips.learn.recipes import Method
+from etips.learn.toml import read_toml
+from etips.study.space import read_space
+
+if TYPE_CHECKING:
+    from etips.study.tuning import Search, Trial, Tuned
+
+SHOWN = 10  # best trials that the table holds
+
+
+@takes_columns
+def tune(
+    data: DataArgument,
+    out: Annotated[Path, typer.Option(help="Folder of the search.")],
+    columns: Columns,
+    method: Annotated[Method, typer.Option(help="Learner.")] = Method.ETIPS,
+    trials: Annotated[int, typer.Option(help="How many settings to try.", min=1)] = 20,
+    space: Annotated[
+        Path | None, typer.Option(help="TOML file that says what to search; see the docs.")
+    ] = None,
+    batch: Annotated[
+        int, typer.Option(help="Trials proposed together; the result depends on it.", min=1)
+    ] = 4,
+    jobs: Annotated[int, typer.Option(help="Trials at a time.", min=1)] = 1,
+    cluster: Annotated[
+        str | None, typer.Option(help="Address of a Ray cluster to use, or local.")
+    ] = None,
+    device: Annotated[Device, typer.Option(help="Where to train.")] = Device.AUTO,
+    seed: SeedOption = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Search for settings of least held-out risk, and write them as best.toml.
+
+    Interrupted, the same command goes on where it stopped; with more trials it goes on from there.
+    Then: etips fit DATA --config OUT/best.toml. Evaluate on stays that the search did not see.
+    """
+    with refusals("etips tune"):
+        _require_optuna()
+        from etips.study.tuning import BEST, tune as search_settings  # noqa: I001, PLC0415
+
+        search = _search(method, space, trials, batch, device, seed)
+        if not data.is_dir() and data.exists() and (columns.action is None or columns.loss is None):
+            raise SettingError("--action, --loss", "must name columns: a table needs both")
+        with progress_bar() as progress:
+            progress("reading", 0.0)
+            stays = read_data(data, columns)
+            tuned = search_settings(stays, out, search, jobs=jobs, cluster=cluster, report=progress)
+        if as_json:
+            typer.echo(canonical(tuned.to_json()).decode(), nl=False)
+            return
+        _print(tuned, out / BEST)
+
+
+def _require_optuna() -> None:
+    if find_spec("optuna") is None:
+        fix = "Install it with: pip install 'etips[tune]'."
+        raise SettingError("tune", "needs optuna", fix=fix)
+
+
+def _search(
+    method: Method, space: Path | None, trials: int, batch: int, device: Device, seed: int
+) -> "Search":
+    from etips.study.tuning import Search  # noqa: PLC0415  # with optuna
+
+    try:
+        found = {} if space is None else read_space(read_toml(space), method.value)
+        return Search(
+            method=method.value,
+            space=found,
+            n_trials=trials,
+            batch=batch,
+            device=device.value,
+            seed=seed,
+        )
+    except SettingError as error:
+        if space is None or error.name == "method":
+            raise
+        raise FileError(str(space), f"{error.name} {error.rule}", fix=error.fix) from error
+
+
+def _print(tuned: "Tuned", best: Path) -> None:
+    searched = {key for trial in tuned.trials for key in trial.settings}
+    same = {
+        key for key in searched if len({str(trial.settings[key]) for trial in tuned.trials}) == 1
+    }
+    rows = [_row(trial, sorted(searched - same)) for trial in tuned.trials[:SHOWN]]
+    show(f"{len(tuned.trials)} trials, the best first", rows, as_json=False)
+    if tuned.importance:
+        shares = ", ".join(f"{key} {share:.0%}" for key, share in tuned.importance.items())
+        typer.echo(f"What told the best trials from the others: {shares}")
+    typer.echo(f"Best settings in {best}; use them with: etips fit DATA --config {best}")
+
+
+def _row(trial: "Trial", keys: list[str]) -> dict[str, object]:
+    found = trial.found
+    risk, error = found["risk"], found["std_error"]
+    factor, size = found.get("matching_factor"), found.get("effective_size")
+    return {
+        "trial": trial.number,
+        "held-out risk": "-" if risk is None else f"{risk:.4f} +/- {error:.4f}",
+        "factor": "-" if factor is None else f"{factor:.2f}",
+        "size": "-" if size is None else f"{size:,.0f}",
+        "doubt": trial.doubt,
+        "settings": " ".join(f"{key}={_short(trial.settings[key])}" for key in keys),
+    }
+
+
+def _short(value: object) -> str:
+    if isinstance(value, list):
+        return f"{value[0]:g}..{value[-1]:g}"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,136 @@
+"""Large results on local disk: a DuckDB file that a killed build can be taken up from."""
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+
+from etips.cohorts.mimic3.tablefiles import quoted
+from etips.data.lock import Lock
+from etips.errors import FileError
+
+_FILE = "store.duckdb"
+
+
+class Store:
+    """Named tables in a DuckDB file; patient data lies there while the builder runs.
+
+    Args:
+        connection: The DuckDB connection that holds them.
+        work: Folder for a temporary file, removed on close; the system's own if left out.
+        keep: Folder for a file that outlives a killed process instead; made if it is not there.
+        memory_limit: What DuckDB may use before it spills, such as "2GB".
+    """
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        *,
+        work: Path | None,
+        keep: Path | None,
+        memory_limit: str,
+    ) -> None:
+        self.connection = connection
+        self._leaving = contextlib.ExitStack()
+        if keep is None:
+            made = tempfile.mkdtemp(prefix=".etips-cohort-", dir=work)
+            self._folder = Path(made)
+        else:
+            self._folder = _private(keep)
+            self._leaving.enter_context(Lock(keep))
+        connection.execute(f"SET memory_limit = {quoted(memory_limit)}")
+        connection.execute(f"SET temp_directory = {quoted(str(self._folder / 'spill'))}")
+        connection.execute("SET preserve_insertion_order = false")
+        self._attach()
+        connection.execute("CREATE TABLE IF NOT EXISTS store.whole (name VARCHAR)")
+
+    def begin(self, key: str) -> None:
+        """Keep what an earlier process stored under the same key, and nothing else."""
+        if self.has(key):
+            return
+        rows = self.connection.execute(
+            "SELECT table_name FROM duckdb_tables() WHERE database_name = 'store'"
+        ).fetchall()
+        for (table,) in rows:
+            self.connection.execute(f'DROP TABLE store."{table}"')
+        self.connection.execute("CREATE TABLE store.whole (name VARCHAR)")
+        self.mark(key)
+
+    def has(self, table: str) -> bool:
+        """Whether a table was stored whole."""
+        found = self.connection.execute("SELECT 1 FROM store.whole WHERE name = ?", [table])
+        return bool(found.fetchall())
+
+    def mark(self, table: str) -> None:
+        """Say that a table is whole."""
+        self.connection.execute("INSERT INTO store.whole VALUES (?)", [table])
+
+    def rows(
+        self,
+        table: str,
+        *,
+        columns: Iterable[str] = (),
+        stays: tuple[int, int] | None = None,
+        items: Iterable[int] | None = None,
+    ) -> pl.DataFrame:
+        """Rows of a table, in no order, of a range of stays or of some items."""
+        kept = self.connection.table(f"store.{table}")
+        if stays is not None:
+            kept = kept.filter(f"icustay_id BETWEEN {int(stays[0])} AND {int(stays[1])}")
+        if items is not None:
+            listed = ", ".join(str(int(item)) for item in items)
+            kept = kept.filter(f"itemid IN ({listed})" if listed else "false")
+        if names := ", ".join(columns):
+            kept = kept.project(names)
+        frame: pl.DataFrame = kept.pl()
+        return frame
+
+    def counts(self, table: str, *columns: str) -> pl.DataFrame:
+        """How many rows each combination of the columns has: `n` beside them."""
+        names = ", ".join(columns)
+        kept = self.connection.table(f"store.{table}")
+        frame: pl.DataFrame = kept.aggregate(f"{names}, count(*) AS n", names).pl()
+        return frame
+
+    def put(self, table: str, rows: pa.Table, *, append: bool) -> None:
+        """Store rows, after those already stored under the name or instead of them."""
+        self.connection.register("etips_rows", rows)
+        make = "INSERT INTO" if append else "CREATE OR REPLACE TABLE"
+        keyword = "" if append else "AS"
+        self.connection.execute(
+            f"{make} store.{table} {keyword} SELECT * FROM etips_rows"  # noqa: S608
+        )
+        self.connection.unregister("etips_rows")
+
+    def close(self, *, keep: bool) -> None:
+        """Let go of the file, and remove it unless it is to be taken up again."""
+        self.connection.execute("DETACH store")
+        self._leaving.close()
+        if not keep:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _attach(self) -> None:
+        """Open the file; one that a crash left unreadable is begun anew."""
+        path = self._folder / _FILE
+        try:
+            self.connection.execute(f"ATTACH {quoted(str(path))} AS store")
+        except duckdb.Error:
+            for left in (path, path.with_name(path.name + ".wal")):
+                left.unlink(missing_ok=True)
+            self.connection.execute(f"ATTACH {quoted(str(path))} AS store")
+
+
+def _private(folder: Path) -> Path:
+    """A folder that nobody else on the machine reads."""
+    if folder.is_symlink():
+        raise FileError(str(folder), "must not be a link")
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise FileError(str(folder), f"cannot be made: {error.strerror}") from None
+    return folder

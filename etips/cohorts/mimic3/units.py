@@ -1,0 +1,143 @@
+"""In which unit each item should be charted, and how many rows are not.
+
+The builder converts what docs/cohort/rules.md says and takes every other number as it stands, as
+the scripts do. This audit changes nothing: it tells how many of the rows read carry another unit.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import polars as pl
+
+from etips.cohorts.mimic3 import concepts, rates
+from etips.cohorts.mimic3.concepts import Items
+from etips.cohorts.mimic3.store import Store
+
+_PRESSURE, _AIRWAY, _SHARE = ("mmhg",), ("cmh2o",), ("%",)
+_EQUIVALENTS = ("meq/l", "mmol/l")  # the same number for an ion of one charge
+_MASS, _PROTEIN, _CELLS = ("mg/dl",), ("g/dl", "gm/dl"), ("k/ul",)
+_CLOTTING, _ENZYME, _FLOW = ("sec", "s", "seconds"), ("iu/l", "u/l"), ("l/min", "lpm")
+_VOLUME = ("ml",)
+
+# Small letters, without spaces, dots and the broken degree sign. Features without unit are absent.
+EXPECTED: Final = MappingProxyType(
+    {
+        **dict.fromkeys(("SysBP", "MeanBP", "DiaBP", "CVP", "paO2", "paCO2", "ETCO2"), _PRESSURE),
+        **dict.fromkeys(("PAPsys", "PAPmean", "PAPdia"), _PRESSURE),
+        **dict.fromkeys(("PEEP", "PAWmean", "PAWpeak", "PAWplateau"), _AIRWAY),
+        **dict.fromkeys(("SpO2", "SvO2", "Ht", "FiO2_100"), _SHARE),
+        **dict.fromkeys(("Potassium", "Sodium", "Chloride", "CO2_mEqL", "HCO3"), _EQUIVALENTS),
+        **dict.fromkeys(("Arterial_BE", "Arterial_lactate"), _EQUIVALENTS),
+        **dict.fromkeys(("Glucose", "BUN", "Creatinine", "Magnesium", "Calcium"), _MASS),
+        **dict.fromkeys(("Total_bili", "Direct_bili"), _MASS),
+        **dict.fromkeys(("Hb", "Albumin", "Total_protein"), _PROTEIN),
+        **dict.fromkeys(("WBC_count", "Platelets_count"), _CELLS),
+        **dict.fromkeys(("PTT", "PT", "ACT"), _CLOTTING),
+        **dict.fromkeys(("SGOT", "SGPT"), _ENZYME),
+        **dict.fromkeys(("O2flow", "MinuteVentil"), _FLOW),
+        **dict.fromkeys(("urine", "fluid", "fluid before admission"), _VOLUME),
+        "HR": ("bpm", "beats/min"),
+        "RR": ("insp/min", "breaths/min", "bpm"),
+        "Temp_C": ("degc", "c"),
+        "Temp_F": ("degf", "f"),
+        "Weight_kg": ("kg",),
+        "Height_cm": ("cm",),
+        "FiO2_1": (),
+        "INR": (),
+        "GCS": ("points",),
+        "CI": ("l/min/m2",),
+        "SVR": ("dynes", "dynesec/cm5"),
+        "TidalVolume": ("ml", "ml/b"),
+        "Ionised_Ca": ("mmol/l",),
+        "Troponin": ("ng/ml",),
+        "CRP": ("mg/l",),
+        "RBC_count": ("m/ul",),
+        "Arterial_pH": ("units",),
+    }
+)
+_OF_ITEM: Final = {concepts.POUND_WEIGHT_ITEM: ("lb", "lbs")}  # converted
+_CATECHOLAMINE: Final = (*rates.PER_KG, *rates.PER_MINUTE)
+_VASOPRESSIN: Final = (*rates.UNITS_PER_MINUTE, *rates.UNITS_PER_HOUR)
+
+
+@dataclass(frozen=True)
+class ItemUnits:
+    """What the rows of one item say about their unit.
+
+    Attributes:
+        table: Where the item is charted.
+        item: Its number.
+        feature: What it is read as.
+        n_rows: Rows with a number, of adult stays with an antibiotic.
+        n_silent: Rows of them that give no unit.
+        n_unexpected: Rows in a unit that is not expected.
+        unexpected: Those units as charted, with their rows, most frequent first.
+    """
+
+    table: str
+    item: int
+    feature: str
+    n_rows: int
+    n_silent: int
+    n_unexpected: int
+    unexpected: dict[str, int]
+
+
+def audit(store: Store, items: Items) -> tuple[ItemUnits, ...]:
+    """Look at the units of every stored row whose item should have one."""
+    found: list[ItemUnits] = []
+    for table, stored, features in _readings(items):
+        counts = store.counts(stored, "itemid", "unit", "measured")
+        counts = counts.filter("measured").sort("itemid", "unit", nulls_last=True)
+        for (item,), rows in counts.group_by("itemid", maintain_order=True):
+            feature = features.get(int(str(item)))
+            if feature is not None:
+                found.append(_of_item(table, int(str(item)), feature, rows))
+    return tuple(found)
+
+
+def _readings(items: Items) -> Iterator[tuple[str, str, dict[int, str]]]:
+    """Raw table, stored table, and what each item of it is read as."""
+    with_unit = {i: name for i, name in items.vitals.items() if name in EXPECTED}
+    with_unit |= {i: name for i, name in items.chart_labs.items() if name in EXPECTED}
+    yield "chartevents", "chart", with_unit
+    yield "labevents", "labs", {i: name for i, name in items.labs.items() if name in EXPECTED}
+    urine = {*items.urine, *concepts.PREADMISSION_URINE_ITEMS}
+    yield "outputevents", "urine", dict.fromkeys(urine, "urine")
+    given = {
+        **dict.fromkeys(items.fluids, "fluid"),
+        **dict.fromkeys(items.preadmission_fluids, "fluid before admission"),
+        **items.vasopressors,
+    }
+    yield "inputevents_mv", "infusions_mv", given
+    yield "inputevents_cv", "infusions_cv", given
+
+
+def _of_item(table: str, item: int, feature: str, rows: pl.DataFrame) -> ItemUnits:
+    exact, accepted = False, _OF_ITEM.get(item) or EXPECTED.get(feature, ())
+    if feature not in EXPECTED:  # a vasopressor: its unit decides the dose, spelt exactly so
+        exact, accepted = True, _VASOPRESSIN if feature == "vasopressin" else _CATECHOLAMINE
+    silent, unexpected = 0, {}
+    for unit, n in rows.select("unit", "n").iter_rows():
+        plain = unit or "" if exact else _plain(unit)
+        if not plain:
+            silent += n
+        elif plain not in accepted:
+            unexpected[unit] = n
+    order = sorted(unexpected, key=lambda unit: (-unexpected[unit], unit))
+    return ItemUnits(
+        table=table,
+        item=item,
+        feature=feature,
+        n_rows=int(rows["n"].sum()),
+        n_silent=silent,
+        n_unexpected=sum(unexpected.values()),
+        unexpected={unit: unexpected[unit] for unit in order},
+    )
+
+
+def _plain(unit: str | None) -> str:
+    """Small letters without spaces, dots and degree signs, which the database lost."""
+    return "".join(c for c in (unit or "").lower() if c.isascii() and c not in " .?")

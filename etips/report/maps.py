@@ -1,0 +1,169 @@
+"""Drawings of actions and features: dose maps, balance, small intervals inside a table."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from etips.report.svg import Scale, diamond, dot, drawing, line, tag, text, tick_text
+from etips.report.wording import MINUS, clean, percent
+
+Share = float | None
+_CELL = 56
+_LEFT, _TOP = 44, 6
+
+
+def dose_map(
+    values: Sequence[Share],
+    grid: Mapping[str, Any],
+    label: str,
+    *,
+    thin: Sequence[bool] = (),
+    signed: bool = False,
+) -> Markup:
+    """Shares by dose class as coloured cells, the highest row on top.
+
+    Args:
+        values: One share an action; None is hidden.
+        grid: `n_rows`, `n_columns`, `row`, `column`.
+        label: What it shows, for a screen reader.
+        thin: Actions that the log hardly holds; they are hatched.
+        signed: Below and above zero have colours of their own.
+    """
+    n_rows, n_columns = grid["n_rows"], grid["n_columns"]
+    cell = min(_CELL, 300 / n_columns)
+    most = max((abs(value) for value in values if value is not None), default=0.0) or 1.0
+    parts = []
+    for action, value in enumerate(values):
+        row, column = divmod(action, n_columns)
+        x, y = _LEFT + cell * column, _TOP + cell * (n_rows - 1 - row)
+        hatched = bool(thin[action]) if len(thin) else False
+        parts.append(_cell(x, y, cell, value, most, hatched=hatched, signed=signed))
+    bottom = _TOP + cell * n_rows
+    for row in range(n_rows):
+        y = _TOP + cell * (n_rows - 1 - row) + cell / 2 + 4
+        parts.append(text(_LEFT - 8, y, str(row), class_="tick end"))
+    for column in range(n_columns):
+        x = _LEFT + cell * column + cell / 2
+        parts.append(text(x, bottom + 16, str(column), class_="tick middle"))
+    middle = _TOP + cell * n_rows / 2
+    turned = f"rotate(-90 14 {middle:g})"
+    words = f"{clean(grid['row'], 20)} dose class"
+    parts.append(text(14, middle, words, class_="small middle", transform=turned))
+    below = f"{clean(grid['column'], 20)} dose class"
+    parts.append(text(_LEFT + cell * n_columns / 2, bottom + 34, below, class_="small middle"))
+    return drawing(bottom + 42, label, *parts, width=_LEFT + cell * n_columns + 8)
+
+
+HATCH = tag(
+    "svg",
+    tag(
+        "pattern",
+        tag("path", d="M0 7L7 0", class_="hatch"),
+        id="thin",
+        width=7,
+        height=7,
+        patternUnits="userSpaceOnUse",
+    ),
+    width=0,
+    height=0,
+    class_="unseen",
+    aria_hidden="true",
+)
+"""Stands once on a page that has dose maps."""
+
+
+def _cell(
+    x: float, y: float, size: float, value: Share, most: float, *, hatched: bool, signed: bool
+) -> Markup:
+    box = {"x": x + 1, "y": y + 1, "width": size - 2, "height": size - 2, "rx": 4}
+    parts = [tag("rect", class_="cell", **box)]
+    opacity, look = _shade(0.0 if value is None else math.sqrt(abs(value) / most))
+    colour = "c1" if signed and value is not None and value < 0 else "c0"
+    if opacity:
+        parts.append(tag("rect", class_=f"mark {colour}", fill_opacity=opacity, **box))
+    if hatched:
+        parts.append(tag("rect", fill="url(#thin)", **box))
+    parts.append(text(x + size / 2, y + size / 2 + 4, _figure(value, signed=signed), class_=look))
+    return Markup("").join(parts)
+
+
+def _shade(strength: float) -> tuple[float, str]:
+    """Opacity of a cell and the class of its text.
+
+    It leaps over shades on which neither dark nor light letters reach a contrast of 4.5.
+    """
+    if strength <= 0.5:
+        return round(0.9 * strength, 3), "cell-text"
+    if strength <= 0.85:
+        return round(0.62 + 0.4 * (strength - 0.5), 3), "cell-text mid"
+    return 1.0, "cell-text on"
+
+
+def _figure(value: Share, *, signed: bool) -> str:
+    if value is None:
+        return "hid."
+    if value == 0:
+        return "0"
+    if abs(value) < 0.0005:
+        return "~0"
+    found = percent(abs(value), 0 if abs(value) >= 0.0995 else 1).removesuffix(" %")
+    if not signed:
+        return found
+    return f"+{found}" if value > 0 else f"{MINUS}{found}"
+
+
+def balance_plot(features: Sequence[Mapping[str, Any]], threshold: float) -> Markup:
+    """Standardised differences before (hollow) and after weighting (filled), feature by feature."""
+    values = [f[side] for f in features for side in ("before", "after") if f[side] is not None]
+    reach = max([abs(v) for v in values], default=threshold)
+    reach = max(reach, 1.5 * threshold) * 1.06
+    scale = Scale(-reach, reach, 134, 350)
+    row, bottom = 20, 10 + 20 * len(features)
+    parts = [
+        tag(
+            "rect",
+            x=scale.at(-threshold),
+            y=4,
+            width=scale.at(threshold) - scale.at(-threshold),
+            height=bottom - 4,
+            class_="zone",
+        )
+    ]
+    ticks = scale.ticks(5)
+    for value in ticks:
+        parts.append(line((scale.at(value), 4), (scale.at(value), bottom), class_="grid"))
+        parts.append(
+            text(scale.at(value), bottom + 16, tick_text(value, ticks), class_="tick middle")
+        )
+    for place, feature in enumerate(features):
+        y = 4 + row * place + row / 2
+        parts.append(text(126, y + 4, clean(feature["name"], 17), class_="tick end"))
+        before, after = feature["before"], feature["after"]
+        if before is not None and after is not None:
+            parts.append(line((scale.at(before), y), (scale.at(after), y), class_="link"))
+        if before is not None:
+            parts.append(dot(scale.at(before), y, 4, class_="hollow c1"))
+        if after is not None:
+            parts.append(dot(scale.at(after), y, 4.5, class_="mark c0"))
+    legend = bottom + 34
+    parts += [
+        dot(140, legend, 4, class_="hollow c1"),
+        text(150, legend + 4, "before", class_="small"),
+    ]
+    parts += [
+        dot(216, legend, 4.5, class_="mark c0"),
+        text(226, legend + 4, "after", class_="small"),
+    ]
+    return drawing(bottom + 44, "Balance of features before and after weighting", *parts)
+
+
+def small_interval(value: Share, low: Share, high: Share, scale: Scale, label: str) -> Markup:
+    """An interval against zero, small enough for a cell of a table."""
+    parts = [line((scale.at(0.0), 1), (scale.at(0.0), 19), class_="guide")]
+    if low is not None and high is not None:
+        parts.append(line((scale.at(low), 10), (scale.at(high), 10), class_="error c0"))
+    if value is not None:
+        parts.append(diamond(scale.at(value), 10, 5, class_="mark c0"))
+    return drawing(20, label, *parts, width=130)

@@ -1,0 +1,92 @@
+"""Names, numbers and verdicts as a page shows them, whatever a data set calls its columns."""
+
+import unicodedata
+from collections.abc import Mapping
+
+from markupsafe import Markup
+
+SHORT, LONG = 60, 300
+"""Characters of a name that are shown, and that its tooltip holds."""
+
+ESTIMATORS = {
+    "snips": "SNIPS",
+    "ips": "IPS",
+    "clipped_ips": "Clipped IPS",
+    "dm": "Direct method",
+    "dr": "Doubly robust",
+    "sndr": "Self-norm. DR",
+    "switch_dr": "Switch DR",
+    "dr_shrinkage": "Shrunk DR",
+}
+
+MARKS = {"reliable": "✓", "doubtful": "!", "unusable": "✕"}
+"""Shape beside the colour: a verdict must be legible in black and white."""
+
+NONE, MINUS = "\u2013", "\u2212"
+
+
+def clean(text: object, limit: int = SHORT) -> str:
+    """One line without control or direction marks, cut to `limit` characters."""
+    raw = str(text)[: 4 * LONG]
+    kept = "".join(" " if c.isspace() else c for c in raw if unicodedata.category(c)[0] != "C")
+    line = " ".join(kept.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def name(text: object, limit: int = SHORT) -> Markup:
+    """A name of the user's own, kept from turning the text around it; the tooltip has more."""
+    short, full = clean(text, limit), clean(text, LONG)
+    if short == full:
+        return Markup("<bdi>{}</bdi>").format(short)
+    return Markup('<bdi title="{}">{}</bdi>').format(full, short)
+
+
+def number(value: object, digits: int = 3) -> str:
+    """A number with so many decimals; a dash where there is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return NONE
+    return f"{value:.{digits}f}".replace("-", MINUS)
+
+
+def signed(value: object, digits: int = 3) -> str:
+    """The same with its sign."""
+    text = number(value, digits)
+    return f"+{text}" if isinstance(value, int | float) and value > 0 else text
+
+
+def count(value: object) -> str:
+    """A whole number with thousands apart; what is hidden says so."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "hidden"
+    return f"{round(value):,}"
+
+
+def percent(value: object, digits: int = 0) -> str:
+    """A share as a percentage."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return NONE
+    text = f"{100 * value:.{digits}f}"
+    return f"{text} %".replace("-", MINUS)
+
+
+def span(low: object, high: object, digits: int = 3) -> str:
+    """An interval in words."""
+    return f"{number(low, digits)} to {number(high, digits)}"
+
+
+def badge(label: object) -> Markup:
+    """The verdict: a mark, a colour and the word."""
+    word = label if label in MARKS else "no verdict"
+    shape = Markup('<span class="badge {}"><span aria-hidden="true">{}</span> {}</span>')
+    return shape.format(str(word).replace(" ", "-"), MARKS.get(str(word), "?"), word)
+
+
+def headline_of(document: Mapping[str, object]) -> Mapping[str, object] | None:
+    """The policy that a report is about: the one its exhibits name, else the first."""
+    methods = document.get("methods")
+    if not isinstance(methods, list) or not methods:
+        return None
+    exhibits = document.get("exhibits")
+    wanted = exhibits.get("headline") if isinstance(exhibits, Mapping) else None
+    found: Mapping[str, object] = next((m for m in methods if m["name"] == wanted), methods[0])
+    return found

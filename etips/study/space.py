@@ -1,0 +1,169 @@
+"""What a search may vary: values or a range for each setting of a learner, read from TOML."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from etips.errors import SettingError
+from etips.learn.etips import TRANSLATIONS
+from etips.learn.foundation import STAGES, Training
+from etips.learn.recipes import METHODS, check_settings, kind_of, make_learner
+from etips.models.encoders import GRU
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some values; of one, it is fixed.
+
+    Args:
+        values: At least one, none twice.
+    """
+
+    values: tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Any value between two ends, both of them possible.
+
+    Args:
+        low: The least.
+        high: The most.
+        log: Whether 1 to 10 is as far as 10 to 100.
+        whole: Whether whole numbers only.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+
+
+Space = Mapping[str, Choice | Range]
+"""By key of `etips.learn.recipes`; what a space does not name has the learner's default."""
+
+_GRIDS = (
+    TRANSLATIONS,
+    (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
+    (0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5),
+)
+
+_USUAL: Space = {
+    "hidden": Choice((32, 64, 96, 128)),
+    "encoder": Choice(("gru", "lstm")),
+    "learning_rate": Range(1e-5, 1e-1, log=True),
+    "weight_decay": Range(1e-6, 1e-1, log=True),
+    "batch_size": Choice((64, 128, 256, 512)),
+    "dropout": Range(0.0, 0.5),
+}
+
+_KEYS = {"low", "high", "log"}
+
+
+def usual_space(method: str) -> Space:
+    """What is searched if nobody says otherwise. The encoders have one layer, so no depth."""
+    require_settings(method)
+    grids: Space = {"translations": Choice(tuple(list(grid) for grid in _GRIDS))}
+    return {**_USUAL, **(grids if method in ("etips", "tips") else {})}
+
+
+def require_settings(method: str) -> None:
+    """Refuse a method that nobody knows, or that has nothing to search."""
+    if method not in METHODS:
+        raise SettingError("method", f"must be one of {', '.join(METHODS)}")
+    if method in ("random", "most-frequent"):
+        raise SettingError("method", f"{method} has no settings to search")
+
+
+def read_space(document: Mapping[str, object], method: str) -> Space:
+    """A space from what a TOML file holds: `key = value`, `[values]` or `{low, high, log}`.
+
+    The settings of one stage stand in its table: `[policy]`, say.
+    """
+    require_settings(method)
+    flat: dict[str, object] = {}
+    for key, entry in document.items():
+        if key in STAGES and isinstance(entry, Mapping):
+            flat |= {f"{key}.{name}": value for name, value in entry.items()}
+        else:
+            flat[key] = entry
+    return {key: _read(method, key, entry) for key, entry in flat.items()}
+
+
+def searched_part(space: Space) -> Space:
+    """What has more than one value to choose from."""
+    return {k: own for k, own in space.items() if isinstance(own, Range) or len(own.values) > 1}
+
+
+def check_space(method: str, space: Space) -> None:
+    """Refuse what no learner could be made of, before any is trained."""
+    if not searched_part(space):
+        raise SettingError("space", "must leave something to search")
+    ends = {key: _ends(own) for key, own in space.items()}
+    for key, values in ends.items():
+        for value in values:
+            check_settings(method, {key: value})
+            if key == "n_folds" and isinstance(value, int) and value < 2:
+                raise SettingError(key, "must be at least 2: a search needs stays held out")
+    low, high = ({key: values[at] for key, values in ends.items()} for at in (0, -1))
+    for settings in (low, high):
+        make_learner(method, settings, device="cpu")
+
+
+def first_trial(space: Space) -> dict[str, object]:
+    """The learner's own defaults, as near as the space has them: what a search has to beat."""
+    policy = Training().policy
+    usual: dict[str, object] = {**vars(policy), "hidden": GRU().hidden, "encoder": "gru"}
+    usual["translations"] = list(TRANSLATIONS)
+    found: dict[str, object] = {}
+    for key, own in space.items():
+        stage, _, name = key.rpartition(".")
+        default = vars(getattr(Training(), stage)).get(name) if stage else usual.get(name)
+        found[key] = _nearest(own, default)
+    return found
+
+
+def _nearest(own: Choice | Range, default: object) -> object:
+    if isinstance(own, Choice):
+        return default if default in own.values else own.values[0]
+    if not isinstance(default, int | float):
+        default = own.low
+    inside = min(max(default, own.low), own.high)
+    return int(inside) if own.whole else float(inside)
+
+
+def _ends(own: Choice | Range) -> tuple[object, ...]:
+    if isinstance(own, Choice):
+        return own.values
+    return (int(own.low), int(own.high)) if own.whole else (own.low, own.high)
+
+
+def _read(method: str, key: str, entry: object) -> Choice | Range:
+    kind = kind_of(method, key)
+    if isinstance(entry, Mapping):
+        return _range(key, kind, entry)
+    several = isinstance(entry, list)
+    if isinstance(entry, list) and kind is list:  # grids of translations, or just one
+        several = any(isinstance(value, list) for value in entry)
+    values = tuple(entry) if several and isinstance(entry, list) else (entry,)
+    for value in values:
+        check_settings(method, {key: value})
+    if not values or len({json.dumps(value) for value in values}) < len(values):
+        raise SettingError(key, "must have values to choose from, each once")
+    return Choice(values)
+
+
+def _range(key: str, kind: type, entry: Mapping[str, object]) -> Range:
+    if kind not in (int, float):
+        raise SettingError(key, "takes values, not a range")
+    if not {"low", "high"} <= set(entry) <= _KEYS:
+        raise SettingError(key, "takes a range as {low = ..., high = ..., log = true or false}")
+    low, high, log = entry["low"], entry["high"], entry.get("log", False)
+    for end in (low, high):
+        if isinstance(end, bool) or not isinstance(end, kind if kind is int else int | float):
+            raise SettingError(key, "must have ends of the kind that the setting has")
+    assert isinstance(low, int | float)
+    assert isinstance(high, int | float)
+    if not isinstance(log, bool) or not (0 if log else -float("inf")) < low < high < float("inf"):
+        raise SettingError(key, "must have ends in order, above 0 where log is true")
+    return Range(low, high, log=log, whole=kind is int)

@@ -1,0 +1,74 @@
+"""Which counts of a table stay unseen, so that no count of 1 to 10 people can be worked out.
+
+Whoever reads a table also adds and subtracts: cells from totals, one attrition step from the next,
+shares times totals. So hiding the small cells alone is not enough. Empty cells are shown.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from etips.evaluation.checks import Bools, Ints
+from etips.evaluation.results import LEAST_PEOPLE
+
+
+def is_small(counts: ArrayLike) -> Bools:
+    """Where a count is from 1 to 10, shape as given."""
+    n = np.asarray(counts)
+    return np.asarray((n > 0) & (n < LEAST_PEOPLE))
+
+
+def hide_together(*counts: ArrayLike) -> Bools:
+    """Which rows of a table with known totals are hidden, shape (rows,).
+
+    A row is hidden when any of its counts is small. Then the smallest other row is hidden too, lest
+    several small counts be pinned by their sum, and more of them until what totals minus the shown
+    rows leave has room of ten or more for each hidden count.
+
+    Args:
+        counts: The columns of the table, people first, shape (rows,) each.
+    """
+    columns = [np.asarray(column) for column in counts]
+    hidden = np.any([is_small(column) for column in columns], axis=0)
+    if not hidden.any():
+        return np.asarray(hidden)
+    order = np.argsort(columns[0], kind="stable")
+    spare = [row for row in order if columns[0][row] > 0 and not hidden[row]]
+    for number, row in enumerate(spare):
+        if number and not _gives_away(columns, hidden):
+            break
+        hidden[row] = True
+    if hidden[columns[0] > 0].all():
+        hidden[:] = True  # nor does anybody need to know which rows are empty then
+    return np.asarray(hidden)
+
+
+def hide_steps(counts: Sequence[int | None], *, known: Sequence[int] = ()) -> Bools:
+    """Which steps of a flow are hidden, shape (steps,): who is left out counts too.
+
+    A step is shown if it is not small and differs from every other count that is shown by nothing
+    or by more than 10. The last step is looked at first, since it is what the rest is about.
+
+    Args:
+        counts: People at each step; None is hidden already.
+        known: Counts shown elsewhere.
+    """
+    shown = list(known)
+    hidden = np.ones(len(counts), bool)
+    last = len(counts) - 1
+    for place in sorted(range(len(counts)), key=lambda place: (place != last, place)):
+        count = counts[place]
+        if count is None or is_small(count):
+            continue
+        if not is_small(np.abs(np.array(shown, np.int64) - count)).any():
+            hidden[place] = False
+            shown.append(count)
+    return hidden
+
+
+def _gives_away(columns: Sequence[Ints], hidden: Bools) -> bool:
+    """Whether totals minus what is shown pin a hidden count; hidden rows are known to be people."""
+    room = columns[0][hidden].sum() - hidden.sum()
+    small = any(is_small(column[hidden].sum()) for column in columns[1:])
+    return bool(room < LEAST_PEOPLE - 1 or small)

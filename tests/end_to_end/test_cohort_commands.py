@@ -1,0 +1,359 @@
+"""`etips cohort`, `etips validate` and `etips simulate mimic3` as a user runs them."""
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from etips.cli.main import app
+from etips.data.lock import Lock
+from etips.data.storage import load_trajectories
+from etips.worlds.mimic3_tables import write_simulated
+
+FILES = {
+    "steps.parquet", "stays.parquet", "schema.json", "table.parquet", "onset.parquet",
+    "decisions.parquet", "funnel.json", "doses.json", "config.json", "audit.json", "funnel.svg",
+}  # fmt: skip
+
+
+def run(*arguments):
+    """A command that succeeds; its output."""
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert result.stderr == ""
+    return result.stdout
+
+
+def refuse(*arguments):
+    """A command that is refused: exit code 2, nothing printed, one line that is returned."""
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == 2, (result.output, result.exception)
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"etips {arguments[0]}: ")
+    return line
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory):
+    """Raw tables of 40 simulated stays."""
+    folder = tmp_path_factory.mktemp("hospital") / "raw"
+    write_simulated(folder, n_stays=40, seed=3)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cohort(raw, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cohorts") / "cohort"
+    run("cohort", raw, "--out", folder)
+    return folder
+
+
+@pytest.fixture
+def copy(raw, tmp_path):
+    """Raw tables that a test may damage."""
+    return Path(shutil.copytree(raw, tmp_path / "raw"))
+
+
+def edit(folder, table, change):
+    path = folder / f"{table.upper()}.csv.gz"
+    path.write_bytes(gzip.compress(change(gzip.decompress(path.read_bytes()))))
+
+
+# ---- what is written ---------------------------------------------------------------------------
+
+
+def test_a_cohort_folder_holds_what_the_contract_says_and_loads_as_trajectories(cohort):
+    assert {file.name for file in cohort.iterdir()} == FILES
+    assert not list(cohort.parent.glob(".*"))
+    data = load_trajectories(cohort)
+    funnel = json.loads((cohort / "funnel.json").read_bytes())
+    assert data.n_decisions == funnel["n_samples"]["A"]
+    assert data.n_stays == funnel["stages"][-1]["n_stays"]
+    assert data.group is not None
+    table = pl.read_parquet(cohort / "table.parquet")
+    assert (len(table.columns), table.height) == (59, data.n_steps)
+
+
+def test_the_funnel_the_doses_and_the_audit_are_printed(raw, tmp_path):
+    printed = run("cohort", raw, "--out", tmp_path / "c")
+    for word in ("ICU stays", "decisions, reading A", "dose classes", "fluid, mL", "audit.json"):
+        assert word in printed
+    rows = json.loads(run("cohort", raw, "--out", tmp_path / "d", "--json"))
+    assert rows[0] == {"step": "ICU stays", "count": 40}
+
+
+def test_counts_of_few_people_are_not_printed(tmp_path):
+    write_simulated(tmp_path / "raw", n_stays=12, seed=3)
+    rows = json.loads(run("cohort", tmp_path / "raw", "--out", tmp_path / "c", "--json"))
+    stays = [row["count"] for row in rows if not row["step"].startswith(("rows", "decisions"))]
+    assert "under 11" in stays
+    assert not any(isinstance(count, int) and 0 < count < 11 for count in stays)
+
+
+def test_the_drawing_is_well_formed_and_the_audit_names_units_and_missing_shares(cohort):
+    root = ET.fromstring((cohort / "funnel.svg").read_text())
+    assert root.tag.endswith("svg")
+    audit = json.loads((cohort / "audit.json").read_bytes())
+    assert {item["table"] for item in audit["units"]} >= {"chartevents", "labevents"}
+    assert set(audit["missing_before_imputation"]) == {"pass 1", "pass 2"}
+
+
+def test_clean_runs_and_says_so(raw, tmp_path):
+    run("cohort", raw, "--out", tmp_path / "c", "--profile", "clean")
+    assert json.loads((tmp_path / "c" / "config.json").read_bytes())["name"] == "clean"
+
+
+def test_validate_says_that_a_small_source_is_too_small(cohort):
+    rows = json.loads(run("validate", cohort, "--json"))
+    outcomes = {row["quantity"]: row["outcome"] for row in rows}
+    assert outcomes["stays in the final table"] == "too small to judge"
+    assert outcomes["features"] == "pass"
+    assert "against the paper" in run("validate", cohort)
+
+
+# ---- bad input ---------------------------------------------------------------------------------
+
+
+def refused_cohort(source, tmp_path, *options):
+    """A refused build leaves the place as it was."""
+    out = tmp_path / "cohorts" / "c"
+    out.parent.mkdir(exist_ok=True)
+    line = refuse("cohort", source, "--out", out, *options)
+    assert list(out.parent.iterdir()) == []
+    return line
+
+
+def test_a_missing_table_is_named(copy, tmp_path):
+    (copy / "LABEVENTS.csv.gz").unlink()
+    assert "missing: labevents" in refused_cohort(copy, tmp_path)
+
+
+def test_a_missing_column_is_named(copy, tmp_path):
+    edit(copy, "icustays", lambda text: text.replace(b"outtime", b"left", 1))
+    assert "missing: icustays.outtime" in refused_cohort(copy, tmp_path)
+
+
+def test_mimic_iv_is_recognised_by_its_columns_and_by_its_folders(copy, tmp_path):
+    edit(copy, "icustays", lambda text: text.replace(b"icustay_id", b"stay_id", 1))
+    assert "looks like MIMIC-IV" in refused_cohort(copy, tmp_path)
+    for name in ("hosp", "icu"):
+        (tmp_path / "mimiciv" / name).mkdir(parents=True)
+        (tmp_path / "mimiciv" / name / "chartevents.csv.gz").write_bytes(b"")
+    assert "looks like MIMIC-IV" in refused_cohort(tmp_path / "mimiciv", tmp_path)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.5, 0.99])
+def test_a_truncated_gzip_is_refused(copy, tmp_path, share):
+    path = copy / "CHARTEVENTS.csv.gz"
+    packed = path.read_bytes()
+    path.write_bytes(packed[: max(int(share * len(packed)), 20)])
+    line = refused_cohort(copy, tmp_path)
+    assert "CHARTEVENTS.csv.gz" in line
+
+
+def test_a_time_that_does_not_parse_is_refused_without_its_text(copy, tmp_path):
+    edit(copy, "labevents", lambda text: text.replace(b"21", b"two", 40))
+    line = refused_cohort(copy, tmp_path)
+    assert "LABEVENTS.csv.gz" in line
+    assert "two" not in line
+
+
+@pytest.mark.parametrize(
+    ("table", "stage"),
+    [
+        ("icustays", "ICU stays"),
+        ("prescriptions", "with an antibiotic"),
+        ("microbiologyevents", "with a sample"),
+    ],
+)
+def test_an_empty_step_of_the_funnel_is_named(copy, tmp_path, table, stage):
+    edit(copy, table, lambda text: text.split(b"\n")[0] + b"\n")
+    if table == "microbiologyevents":
+        edit(copy, "chartevents", lambda text: text.split(b"\n")[0] + b"\n")
+    assert f"none is left at: {stage}" in refused_cohort(copy, tmp_path)
+
+
+def test_nobody_with_data_is_named(copy, tmp_path):
+    for table in ("chartevents", "labevents"):
+        edit(copy, table, lambda text: text.split(b"\n")[0] + b"\n")
+    assert "none is left at: with data in the pass 1 window" in refused_cohort(copy, tmp_path)
+
+
+def test_an_existing_output_stays_and_an_unknown_source_or_parent_is_refused(raw, cohort, tmp_path):
+    before = {file: file.read_bytes() for file in cohort.iterdir()}
+    assert "exists already" in refuse("cohort", raw, "--out", cohort)
+    assert {file: file.read_bytes() for file in cohort.iterdir()} == before
+    assert "existing folder or file" in refused_cohort(tmp_path / "nowhere", tmp_path)
+    assert "must be a folder" in refuse("cohort", raw, "--out", tmp_path / "no" / "such" / "c")
+
+
+def test_overwriting_replaces_a_cohort_and_nothing_else(raw, tmp_path):
+    out = tmp_path / "c"
+    run("cohort", raw, "--out", out)
+    (tmp_path / "letter").mkdir()
+    run("cohort", raw, "--out", out, "--overwrite", "--profile", "clean")
+    assert json.loads((out / "config.json").read_bytes())["name"] == "clean"
+    assert "stays" in refuse("cohort", raw, "--out", tmp_path / "letter", "--overwrite")
+
+
+@pytest.mark.parametrize("damage", ["table.parquet", "funnel.json", "doses.json"])
+def test_validate_refuses_a_damaged_folder_in_one_line(cohort, tmp_path, damage):
+    folder = Path(shutil.copytree(cohort, tmp_path / "c"))
+    (folder / damage).write_bytes(b"{")
+    assert "whole cohort folder" in refuse("validate", folder)
+    assert "whole cohort folder" in refuse("validate", tmp_path / "nowhere")
+
+
+def test_validate_refuses_files_of_another_shape_in_one_line(cohort, tmp_path):
+    folder = Path(shutil.copytree(cohort, tmp_path / "c"))
+    (folder / "funnel.json").write_text("[1, 2]")
+    assert "whole cohort folder" in refuse("validate", folder)
+
+
+def test_two_builds_do_not_share_an_output(raw, tmp_path):
+    (tmp_path / ".c.work").mkdir()
+    with Lock(tmp_path / ".c.work"):
+        assert "in use by another process" in refuse("cohort", raw, "--out", tmp_path / "c")
+    run("cohort", raw, "--out", tmp_path / "c")
+    assert {entry.name for entry in tmp_path.iterdir()} == {"c"}
+
+
+# ---- taken up after a kill ---------------------------------------------------------------------
+
+SCRIPT = """
+import os, signal, sys
+from dataclasses import replace
+from etips.cli import cohort as command
+from etips.cli.main import main
+from etips.cohorts.mimic3 import build, engines
+
+place, number = sys.argv[1], int(sys.argv[2])
+calls = {"store": 0, "rows": 0, "save": 0}
+
+def counting(name, inner):
+    def call(*arguments, **options):
+        if calls[name] == number and name == place:
+            os.kill(os.getpid(), signal.SIGKILL)
+        calls[name] += 1
+        return inner(*arguments, **options)
+    return call
+
+connect = engines.ibis.duckdb.connect
+def connected(*a, **k):
+    backend = connect(*a, **k)
+    backend.create_table = counting("store", backend.create_table)
+    return backend
+engines.ibis.duckdb.connect = connected
+build.four_hour_rows = counting("rows", build.four_hour_rows)
+command.save_trajectories = counting("save", command.save_trajectories)
+chosen = command.profile
+command.profile = lambda name: replace(chosen(name), stays_per_block=5)
+sys.argv = ["etips", "cohort", sys.argv[3], "--out", sys.argv[4], "--json"]
+try:
+    main()
+finally:
+    print(calls, file=sys.stderr)
+"""
+
+
+def build_and_kill(place, number, raw, out):
+    """Run until call `number` of `place`, where it is killed; "never" runs to the end."""
+    command = [sys.executable, "-c", SCRIPT, place, str(number), str(raw), str(out)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(raw, tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole") / "c"
+    done = build_and_kill("never", 0, raw, out)
+    assert done.returncode == 0, done.stderr
+    return {file.name: file.read_bytes() for file in out.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("place", "number", "redone"),
+    [("store", 2, {"store": 3}), ("rows", 4, {"store": 0}), ("save", 0, {"store": 0, "rows": 0})],
+)
+def test_a_killed_build_goes_on_where_it_had_got_to(
+    raw, tmp_path, uninterrupted, place, number, redone
+):
+    out = tmp_path / "c"
+    killed = build_and_kill(place, number, raw, out)
+    assert killed.returncode == -signal.SIGKILL
+    assert [entry.name for entry in tmp_path.iterdir()] == [".c.work"]
+    again = build_and_kill("never", 0, raw, out)
+    assert again.returncode == 0, again.stderr
+    calls = json.loads(again.stderr.splitlines()[-1].replace("'", '"'))
+    assert {name: calls[name] for name in redone} == redone
+    assert {file.name: file.read_bytes() for file in out.iterdir()} == uninterrupted
+    assert [entry.name for entry in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_source_that_changed_after_the_kill_is_read_anew(copy, tmp_path, uninterrupted):
+    out = tmp_path / "cohorts" / "c"
+    out.parent.mkdir()
+    assert build_and_kill("save", 0, copy, out).returncode == -signal.SIGKILL
+    edit(copy, "outputevents", lambda text: text.replace(b",226559,", b",40055,"))
+    again = build_and_kill("never", 0, copy, out)
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stderr.splitlines()[-1].replace("'", '"'))["store"] == 5
+    audit = json.loads((out / "audit.json").read_bytes())
+    assert 226559 not in {item["item"] for item in audit["units"]}
+
+
+# ---- simulate mimic3 ---------------------------------------------------------------------------
+
+
+def test_copies_have_their_own_people_and_the_cohort_grows_with_them(raw, cohort, tmp_path):
+    run("simulate", "mimic3", "--from", raw, "--copies", 2, "--out", tmp_path / "two")
+    assert {file.suffix for file in (tmp_path / "two").iterdir()} == {".parquet"}
+    run("cohort", tmp_path / "two", "--out", tmp_path / "c")
+    one, two = (
+        json.loads((folder / "funnel.json").read_bytes()) for folder in (cohort, tmp_path / "c")
+    )
+    for stage in (0, 5, 7):  # before imputation and dose ranks, which couple the stays
+        assert two["stages"][stage]["n_stays"] == 2 * one["stages"][stage]["n_stays"]
+    assert len(set(load_trajectories(tmp_path / "c").group.tolist())) == 2 * len(
+        set(load_trajectories(cohort).group.tolist())
+    )
+
+
+def test_tables_are_written_in_the_format_asked_for(raw, tmp_path):
+    run("simulate", "mimic3", "--from", raw, "--format", "csv.gz", "--out", tmp_path / "one")
+    run("simulate", "mimic3", "--stays", 3, "--format", "parquet", "--out", tmp_path / "few")
+    assert {file.suffix for file in (tmp_path / "one").iterdir()} == {".gz"}
+    assert {file.suffix for file in (tmp_path / "few").iterdir()} == {".parquet"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("mimic3", "--copies", "2"), "--copies: needs --from"),
+        (("mimic3", "--from", "RAW", "--stays", "3"), "--stays: cannot be used with --from"),
+        (("clinic", "--copies", "2"), "apply to mimic3 only"),
+        (("mimic3", "--from", "NOWHERE"), "must be a folder of tables or a DuckDB file"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(raw, tmp_path, options, words):
+    places = {"RAW": raw, "NOWHERE": tmp_path / "nowhere"}
+    chosen = [places.get(option, option) for option in options]
+    assert words in refuse("simulate", *chosen, "--out", tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_source_with_a_missing_table_is_not_copied(copy, tmp_path):
+    (copy / "LABEVENTS.csv.gz").unlink()
+    line = refuse("simulate", "mimic3", "--from", copy, "--out", tmp_path / "out")
+    assert "missing: labevents" in line
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,94 @@
+"""The tasks of a study: names, waves, and what they lend each other."""
+
+import json
+
+import pytest
+from small_studies import clinic_document, small_experiment, zeros_document
+
+from etips.errors import FileError, SettingError
+from etips.study.config import read_experiment, shipped
+from etips.study.plan import costs, lent_stages, make_plan
+from etips.study.sources import describe
+
+
+def plan(document, preset="etips"):
+    experiment = small_experiment(document, preset)
+    return make_plan(experiment, describe(experiment), device="cpu")
+
+
+def test_every_method_has_a_task_on_every_fold_and_no_name_comes_twice():
+    names = [task.name for wave in plan(zeros_document()) for task in wave]
+    assert len(set(names)) == len(names) == 2 + 2 * 7
+    assert {"data", "evaluation", "etips-fold-1", "etips-fold-2"} <= set(names)
+
+
+def test_tasks_are_data_that_json_can_hold():
+    for wave in plan(clinic_document()):
+        for task in wave:
+            assert json.loads(json.dumps(task.arguments)) == task.arguments
+
+
+def test_who_lends_comes_before_who_borrows():
+    waves = plan(clinic_document())
+    place = {task.name: number for number, wave in enumerate(waves) for task in wave}
+    lent = [(t, n) for w in waves for t in w for n in t.arguments.get("lent", {}).values()]
+    assert lent
+    assert all(place[lender] < place[task.name] for task, lender in lent)
+
+
+def test_methods_with_the_same_propensity_networks_share_them():
+    methods = small_experiment(clinic_document()).methods
+    assert lent_stages(methods, "etips") == {"propensity": "predictive", "pilot": "direct"}
+    assert lent_stages(methods, "doubly-robust") == {
+        "propensity": "predictive",
+        "outcome": "direct",
+        "pilot": "direct",
+    }
+    assert lent_stages(methods, "direct") == {"propensity": "predictive"}
+    assert lent_stages(methods, "predictive") == lent_stages(methods, "random") == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "stages"),
+    [
+        ({"hidden": 5}, set()),
+        ({"n_folds": 3}, set()),
+        ({"propensity.epochs": 2}, set()),
+        ({"policy.epochs": 2}, {"propensity"}),
+        ({"clip": 0.2}, {"propensity"}),
+        ({"support": 0.1}, {"propensity"}),
+        ({"calibrate": False}, {"propensity"}),
+        ({"kl": 0.1}, {"propensity", "pilot"}),
+    ],
+)
+def test_what_is_fitted_otherwise_is_not_borrowed(change, stages):
+    methods = small_experiment(clinic_document()).methods
+    changed = {**methods, "etips": {**methods["etips"], **change}}
+    assert set(lent_stages(changed, "etips")) == stages
+
+
+def test_known_propensities_need_pilots_of_their_own():
+    methods = read_experiment(shipped("table1-zeros"), name="zeros").methods
+    assert lent_stages(methods, "tips") == {"propensity": "predictive"}
+    assert lent_stages(methods, "full-supervision") == {}
+
+
+def test_what_was_done_before_a_wave_rises_to_the_whole():
+    shares = costs(plan(zeros_document()))
+    assert shares[0] == 0
+    assert shares[-1] == 1
+    assert shares == sorted(shares)
+
+
+def test_a_source_without_a_world_needs_a_folder(tmp_path):
+    experiment = small_experiment(clinic_document(), world="data", n=0)
+    with pytest.raises(SettingError, match=r"^--data: must name a folder"):
+        describe(experiment)
+    with pytest.raises(FileError, match=r"must be a folder with schema\.json"):
+        describe(experiment, tmp_path)
+
+
+def test_a_slip_in_the_logging_policy_is_refused():
+    document = zeros_document(logging_policy={"depth": 3})
+    with pytest.raises(SettingError, match=r"^logging_policy\.depth: is not a setting"):
+        describe(small_experiment(document))

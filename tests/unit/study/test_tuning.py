@@ -1,0 +1,328 @@
+"""The search for settings: what may be searched, how a trial is judged, what makes it resumable."""
+
+import json
+import math
+import sqlite3
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_worlds import CLINIC, one_thread
+
+from etips.data.lock import Lock
+from etips.data.splitting import assign_folds
+from etips.errors import EtipsError, FileError, SettingError
+from etips.learn.recipes import Recipe
+from etips.learn.selection import judge_candidate
+from etips.study.proposals import importance, open_proposals
+from etips.study.space import Choice, Range, check_space, first_trial, read_space, usual_space
+from etips.study.tasks import Task
+from etips.study.trials import judge
+from etips.study.tuning import Search, _compare, tune
+
+__all__ = ["one_thread"]
+
+TINY = {
+    "hidden": Choice((4,)),
+    "epochs": Choice((1,)),
+    "n_folds": Choice((2,)),
+    "translations": Choice(([0.3, 0.7],)),
+    "learning_rate": Range(1e-3, 1e-1, log=True),
+    "encoder": Choice(("gru", "lstm")),
+}
+QUICK = {"hidden": 4, "epochs": 1, "n_folds": 2}
+
+
+def search(**more):
+    return Search(**{"space": TINY, "n_trials": 3, "batch": 2, "device": "cpu", **more})
+
+
+@pytest.fixture(scope="module")
+def log():
+    return CLINIC.log(60, seed=0)
+
+
+def test_a_space_is_values_lists_and_ranges():
+    found = read_space(
+        {
+            "hidden": [8, 16],
+            "epochs": 3,
+            "translations": [0.5, 0.9],
+            "learning_rate": {"low": 1e-5, "high": 0.1, "log": True},
+            "policy": {"dropout": {"low": 0, "high": 0.5}, "batch_size": {"low": 8, "high": 64}},
+        },
+        "etips",
+    )
+    assert found == {
+        "hidden": Choice((8, 16)),
+        "epochs": Choice((3,)),
+        "translations": Choice(([0.5, 0.9],)),
+        "learning_rate": Range(1e-5, 0.1, log=True),
+        "policy.dropout": Range(0, 0.5),
+        "policy.batch_size": Range(8, 64, whole=True),
+    }
+    several = read_space({"translations": [[0.5], [0.1, 0.9]]}, "etips")
+    assert several["translations"] == Choice(([0.5], [0.1, 0.9]))
+
+
+@pytest.mark.parametrize(
+    ("document", "line"),
+    [
+        ({"widht": [8, 16]}, "widht: is not a setting of etips."),
+        ({"policy": {"hue": 1}}, "policy.hue: is not a setting of etips."),
+        ({"interaction": [True, False]}, "interaction: is not a setting of etips."),
+        ({"hidden": [8, "wide"]}, "hidden: must be a whole number."),
+        ({"hidden": []}, "hidden: must have values to choose from, each once."),
+        ({"hidden": [8, 8]}, "hidden: must have values to choose from, each once."),
+        ({"hidden": {"low": 8}}, "hidden: takes a range as {low = "),
+        ({"hidden": {"low": 8, "high": 16, "step": 2}}, "hidden: takes a range as {low = "),
+        ({"hidden": {"low": 8.5, "high": 16}}, "hidden: must have ends of the kind"),
+        ({"hidden": {"low": 16, "high": 8}}, "hidden: must have ends in order"),
+        ({"dropout": {"low": 0.0, "high": 0.5, "log": True}}, "dropout: must have ends in order"),
+        ({"dropout": {"low": 0.0, "high": float("nan")}}, "dropout: must have ends in order"),
+        ({"encoder": {"low": 1, "high": 2}}, "encoder: takes values, not a range."),
+    ],
+)
+def test_a_slip_in_a_space_is_refused_in_one_line(document, line):
+    with pytest.raises(SettingError) as refusal:
+        read_space(document, "etips")
+    assert str(refusal.value).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("space", "line"),
+    [
+        ({"hidden": Choice((8,))}, "space: must leave something to search."),
+        ({}, "space: must leave something to search."),
+        ({"hidden": Choice((8, 0))}, "hidden: must be at least 1."),
+        ({"dropout": Range(0.1, 1.0)}, "dropout: must be in [0, 1)."),
+        ({"encoder": Choice(("gru", "tree"))}, "encoder: must be gru or lstm."),
+        ({"n_folds": Choice((1, 2))}, "n_folds: must be at least 2: a search needs"),
+    ],
+)
+def test_settings_no_learner_can_have_are_refused_before_any_is_trained(space, line):
+    with pytest.raises(SettingError) as refusal:
+        check_space("etips", space)
+    assert str(refusal.value).startswith(line)
+
+
+@pytest.mark.parametrize("method", ["etips", "tips", "direct", "doubly-robust", "predictive"])
+def test_the_usual_space_suits_its_method_and_holds_the_defaults(method):
+    space = usual_space(method)
+    check_space(method, space)
+    first = first_trial(space)
+    assert (first["hidden"], first["learning_rate"], first["batch_size"]) == (64, 1e-3, 256)
+    assert ("translations" in space) == (method in ("etips", "tips"))
+
+
+def test_methods_without_settings_are_refused():
+    for method in ("random", "most-frequent"):
+        with pytest.raises(SettingError, match=r"^method: .* has no settings to search"):
+            Search(method)
+    with pytest.raises(SettingError, match=r"^method: must be one of"):
+        Search("magic")
+
+
+def test_the_first_trial_stays_within_a_space_without_the_defaults():
+    space = {"hidden": Choice((8, 16)), "learning_rate": Range(0.01, 0.1), "kl": Range(0.5, 1.0)}
+    assert first_trial(space) == {"hidden": 8, "learning_rate": 0.01, "kl": 0.5}
+    assert first_trial({"propensity.epochs": Range(2, 90, whole=True)}) == {"propensity.epochs": 25}
+
+
+def propose(path, numbers, tell=(), seed=0):
+    with open_proposals(path, TINY, identity="x", seed=seed) as proposals:
+        found = [proposals.settings(number) for number in numbers]
+        proposals.tell(dict(tell))
+    return found
+
+
+def test_proposals_are_the_same_in_one_go_and_in_pieces(tmp_path):
+    values = [(number, abs(number - 5.0)) for number in range(12)]
+    whole = propose(tmp_path / "a.db", range(12), values)
+    whole += propose(tmp_path / "a.db", range(12, 15))
+    path = tmp_path / "b.db"
+    pieces = [*propose(path, range(5)), *propose(path, range(5, 12), values[:7])]
+    propose(path, [11], values[7:])  # killed while it was telling
+    with sqlite3.connect(path) as database:  # killed while it was proposing
+        database.execute("DELETE FROM trial_params WHERE param_name = 'encoder' AND trial_id > 12")
+    database.close()
+    pieces += propose(path, range(12, 15))
+    with sqlite3.connect(path) as database:
+        database.execute("DELETE FROM trial_params WHERE param_name = 'encoder' AND trial_id > 12")
+    database.close()
+    assert propose(path, range(12, 15)) == whole[12:]
+    assert pieces == whole
+    assert len({json.dumps(settings) for settings in whole}) == 15
+
+
+def test_the_seed_and_what_was_told_change_the_proposals(tmp_path):
+    settings = propose(tmp_path / "a.db", range(4))
+    others = propose(tmp_path / "b.db", range(4), seed=1)
+    assert settings[0] == others[0] == {**first_trial(TINY)}
+    assert settings[1:] != others[1:]
+    near = [(number, float(number)) for number in range(12)]
+    far = [(number, -float(number)) for number in range(12)]
+    propose(tmp_path / "c.db", range(12), near)
+    propose(tmp_path / "d.db", range(12), far)
+    assert propose(tmp_path / "c.db", [12]) != propose(tmp_path / "d.db", [12])
+
+
+def test_a_file_that_is_no_search_is_refused(tmp_path):
+    (tmp_path / "a.db").write_bytes(b"no database at all" * 100)
+    with pytest.raises(FileError, match=r"a\.db: cannot be used as a search's file"):
+        propose(tmp_path / "a.db", [0])
+
+
+def test_f9_a_search_is_for_its_owners_eyes_whatever_its_name(tmp_path):
+    """F9: files 0600; and a name that would mean something in an address means nothing here."""
+    path = tmp_path / "what? 100%#.db"
+    propose(path, [0])
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_learner_with_candidates_is_judged_by_the_one_it_kept(log):
+    recipe = Recipe("etips", {**QUICK, "translations": [0.3, 0.7]})
+    learner = recipe.make(device="cpu").fit(log)
+    kept = next(candidate for candidate in learner.path_ if candidate.chosen)
+    found = judge(recipe, learner, log)
+    assert (found["risk"], found["std_error"]) == (kept.risk, kept.std_error)
+    assert found["sound"] == kept.sound
+    assert found["log_loss"] == learner.quality_.log_loss
+    json.dumps(found, allow_nan=False)
+
+
+def test_any_other_is_judged_by_networks_that_did_not_learn_from_the_stay(log):
+    data = replace(log, propensity=None)
+    recipe = Recipe("doubly-robust", {**QUICK, "support": 0.0})
+    learner = recipe.make(device="cpu").fit(data)
+    found = judge(recipe, learner, data)
+    assert found["log_loss"] == pytest.approx(learner.quality_.log_loss, rel=1e-5)
+    policy = learner.policy_  # once more by hand
+    fold = assign_folds(data, n_folds=2, seed=0)
+    chosen, chance = np.empty(data.n_decisions), np.empty(data.n_decisions)
+    for k in range(2):
+        part = data.subset(fold == k)
+        inside = fold[data.decisions().stay] == k
+        own = replace(
+            policy, networks=policy.networks.select([k]), propensity=policy.propensity.select([k])
+        )
+        row = np.arange(part.n_decisions)
+        chosen[inside] = own.predict_proba(part)[row, part.logged_action]
+        chance[inside] = own.propensities(part)[row, part.logged_action]
+    stay = data.decisions().stay
+    expected = judge_candidate(
+        chosen, np.maximum(chance, 0.01), data.logged_loss, stay, math.nan, None
+    )
+    assert found["risk"] == pytest.approx(expected.risk)
+    assert found["matching_factor"] == pytest.approx(expected.matching_factor)
+
+
+def test_known_propensities_serve_where_there_are_some(log):
+    recipe = Recipe("direct", QUICK)
+    learner = recipe.make(device="cpu").fit(log)
+    assert judge(recipe, learner, log)["log_loss"] is None
+    assert judge(recipe, learner, replace(log, propensity=None))["log_loss"] > 0
+
+
+def test_an_imitation_is_judged_by_how_well_it_imitates(log):
+    recipe = Recipe("predictive", QUICK)
+    learner = recipe.make(device="cpu").fit(log)
+    found = judge(recipe, learner, log)
+    assert found["risk"] == pytest.approx(learner.quality_.log_loss, rel=1e-5)
+    assert found["sound"]
+
+
+def compared(*found):
+    tasks = [Task(f"t-{i}", "trial", {"settings": {"hidden": i}}) for i in range(len(found))]
+    usual = {"risk": 0.5, "std_error": 0.1, "sound": True, "log_loss": 1.0}
+    return _compare(tasks, {t.name: {**usual, **own} for t, own in zip(tasks, found, strict=True)})
+
+
+def test_trials_are_compared_by_risk_plus_error_unless_in_doubt():
+    trials = compared(
+        {},
+        {"risk": 0.1, "sound": False},
+        {"risk": 0.2, "log_loss": 1.2},
+        {"risk": 0.45, "std_error": 0.2, "log_loss": 1.04},
+        {"risk": None, "std_error": None, "sound": False, "log_loss": 1.0},
+    )
+    assert [trial.value for trial in trials] == pytest.approx(
+        [0.6, math.inf, math.inf, 0.65, math.inf]
+    )
+    assert [t.doubt for t in trials] == ["", "weights", "propensities", "", "weights"]
+
+
+def test_known_propensities_are_not_compared_by_their_fit():
+    assert [t.doubt for t in compared({"log_loss": None}, {"log_loss": None})] == ["", ""]
+
+
+def test_importance_finds_what_matters_and_says_nothing_of_few_trials():
+    trials = [
+        ({"learning_rate": rate, "encoder": kind}, abs(math.log(rate / 0.01)))
+        for rate in (1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2)
+        for kind in ("gru", "lstm")
+    ]
+    shares = importance(trials, TINY)
+    assert list(shares) == ["learning_rate", "encoder"]
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["learning_rate"] > 0.7
+    assert importance(trials[:7], TINY) == {}
+
+
+def test_a_search_goes_on_from_there_with_more_trials_as_if_in_one_go(log, tmp_path):
+    tune(log, tmp_path / "pieces", search(n_trials=1))
+    tune(log, tmp_path / "pieces", search(n_trials=3))
+    made = (tmp_path / "pieces" / "trials" / "trial-0000" / "done.json").stat().st_mtime_ns
+    pieces = tune(log, tmp_path / "pieces", search(n_trials=5))
+    whole = tune(log, tmp_path / "whole", search(n_trials=5))
+    assert pieces == whole
+    for name in ("best.toml", "trials.json"):
+        assert (tmp_path / "pieces" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    again = (tmp_path / "pieces" / "trials" / "trial-0000" / "done.json").stat().st_mtime_ns
+    assert again == made
+    assert Recipe.from_toml((tmp_path / "whole" / "best.toml").read_text()) == whole.recipe
+    assert [t.value for t in whole.trials] == sorted(t.value for t in whole.trials)
+    assert sorted(t.number for t in whole.trials) == [0, 1, 2, 3, 4]
+
+
+def test_one_process_and_two_find_the_same(log, tmp_path):
+    here = tune(log, tmp_path / "here", search())
+    there = tune(log, tmp_path / "there", search(), jobs=2)
+    assert there == here
+    for name in ("best.toml", "trials.json"):
+        assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
+
+
+def test_another_search_in_the_folder_is_refused(log, tmp_path):
+    out = tmp_path / "out"
+    tune(log, out, search(n_trials=1))
+    for other in (search(seed=1), search(batch=3), search(space={**TINY, "epochs": Choice((2,))})):
+        with pytest.raises(FileError, match="holds a search with other data, method, space"):
+            tune(log, out, other)
+    with pytest.raises(FileError, match="holds a search with other data, method, space"):
+        tune(CLINIC.log(60, seed=1), out, search())
+
+
+def test_a_place_that_is_taken_is_refused_and_left_alone(log, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(FileError, match="holds something else than a search"):
+        tune(log, tmp_path, search())
+    with pytest.raises(FileError, match="must be a folder"):
+        tune(log, tmp_path / "mine.txt", search())
+    with pytest.raises(FileError, match="must be a folder that exists"):
+        tune(log, tmp_path / "no" / "where", search())
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    (tmp_path / "out").mkdir()
+    with Lock(tmp_path / "out"), pytest.raises(FileError, match="is in use by another process"):
+        tune(log, tmp_path / "out", search())
+
+
+def test_where_no_trial_can_be_believed_that_is_said_and_nothing_written(tmp_path):
+    few = CLINIC.log(8, seed=0)  # 24 decisions cannot weigh 30
+    with pytest.raises(EtipsError) as refusal:
+        tune(few, tmp_path / "out", search(n_trials=2))
+    assert str(refusal.value).startswith(
+        "trials: none of 2 can be believed: 2 by their matching factor or effective size. Try more"
+    )
+    assert not (tmp_path / "out" / "best.toml").exists()
