@@ -9,7 +9,7 @@ import typer
 from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, show
 from etips.cohorts.mimic3 import Cohort, Engine, build_cohort, profile, resumable_source
 from etips.cohorts.mimic3.trajectories import to_trajectories
-from etips.cohorts.validate import Evidence
+from etips.cohorts.validate import Check, Evidence
 from etips.cohorts.validate import validate as compare
 from etips.data.storage import save_trajectories
 from etips.errors import FileError
@@ -70,12 +70,20 @@ def validate(
             {
                 "quantity": check.quantity,
                 "target": f"{check.target:g}",
-                "found": "-" if check.found is None else f"{check.found:.5g}",
+                "found": _found(check),
                 "outcome": check.outcome.value,
             }
             for check in compare(Evidence.read(folder))
         ]
         show(f"{folder} against the paper", rows, as_json=as_json)
+
+
+def _found(check: Check) -> str:
+    """What was found; nothing that would tell of 1 to 10 people."""
+    if check.found is None:
+        return "-"
+    few = check.is_count and 0 < check.found < LEAST_PEOPLE
+    return f"under {LEAST_PEOPLE}" if few else f"{check.found:.5g}"
 
 
 def funnel_rows(built: Cohort) -> list[dict[str, object]]:

@@ -1,96 +1,94 @@
 """`etips demo`: the whole job on data that ships with the package."""
 
-import time
+import os
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
-from etips.data import Trajectories, split
-from etips.data.files import canonical, write_file
-from etips.errors import FileError
-from etips.learn.simple import BestPossible, LoggingPolicy, MostFrequent, RandomPolicy
-from etips.report.plain import results_page
-from etips.worlds import icu_sepsis
+from etips.cli.reproduce import make_folder, write_study
+from etips.study.config import read_experiment, shipped
+from etips.study.reproduce import run_study
 
-_POLICIES = {
-    "clinicians (true logging policy)": LoggingPolicy,
-    "uniform": RandomPolicy,
-    "most frequent action": MostFrequent,
-    "best possible": BestPossible,
-}
+_WORK = "work"
+"""Folder of unfinished work beside the results; an interrupted demo goes on from it."""
+
+Method = Mapping[str, Any]
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for report.html and results.json.")] = Path(
         "demo"
     ),
-    stays: Annotated[int, typer.Option(min=20, help="How many stays to simulate.")] = 20_000,
+    stays: Annotated[int, typer.Option(min=60, help="How many stays to simulate.")] = 8000,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes at a time; two cores' worth if left out.")
+    ] = None,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Simulate ICU-Sepsis stays, apply policies and print their true risks.
+    """Simulate ICU-Sepsis stays, learn every policy, evaluate it, and compare with the truth.
 
     The risk is the chance that the SOFA score does not improve after a decision; lower is better.
+    Interrupted, the same command goes on where it stopped.
     """
     with refusals("etips demo"):
-        started = time.perf_counter()
-        folder = _folder(out)
+        folder = make_folder(out)
+        experiment = read_experiment(shipped("demo"), name="demo", n=stays, seed=seed)
         with progress_bar() as progress:
-            progress("simulating stays", 0.1)
-            data = icu_sepsis.simulate(stays, seed=seed, lag=0)
-            train, test = split(data, test=0.5, seed=seed)
-            progress("applying policies", 0.6)
-            risks = {
-                name: test.true_risk(policy().fit(train).predict_proba(test))
-                for name, policy in _POLICIES.items()
-            }
-        _write(folder, risks, data, time.perf_counter() - started)
-        rows = [{"policy": name, "true risk": risk} for name, risk in risks.items()]
-        show("ICU-Sepsis, true risk on held-out stays (lower is better)", rows, as_json=as_json)
+            document = run_study(
+                experiment,
+                make_folder(folder / _WORK),
+                jobs=jobs or min(2, os.cpu_count() or 1),
+                report=progress,
+            )
+            progress("writing", 1.0)
+            write_study(document, folder)
+            shutil.rmtree(folder / _WORK)
+        rows = [_row(method) for method in document["methods"]]
+        data = document["data"]
+        title = f"{data['n_decisions']:,} decisions, mean logged loss {data['mean_loss']:.4f}"
+        show(title, rows, as_json=as_json)
         if not as_json:
-            typer.echo(f"{data.n_decisions:,} decisions of {stays:,} simulated stays.")
-            typer.echo(f"Open {out / 'report.html'} to look at it, or read {out / 'results.json'}.")
+            for line in _conclusion(document["methods"], data["mean_loss"], out):
+                typer.echo(line)
 
 
-def _folder(out: Path) -> Path:
-    if out.exists() and not out.is_dir():
-        raise FileError(str(out), "exists and is not a folder")
-    if not out.parent.is_dir():
-        raise FileError(str(out.parent), "must be a folder that exists")
-    out.mkdir(mode=0o700, exist_ok=True)
-    return out
-
-
-def _write(folder: Path, risks: dict[str, float], data: Trajectories, seconds: float) -> None:
-    methods: list[dict[str, object]] = [
-        {
-            "name": name,
-            "estimates": [],
-            "diagnostics": None,
-            "verdict": None,
-            "reasons": [],
-            "truth": risk,
-        }
-        for name, risk in risks.items()
-    ]
-    described: dict[str, object] = {
-        "world": "icu-sepsis",
-        "n_stays": data.n_stays,
-        "n_decisions": data.n_decisions,
-        "n_actions": data.n_actions,
-        "lag": data.lag,
+def _row(method: Method) -> dict[str, object]:
+    head = method["estimates"][0]
+    limits = f"[{_number(head['low'])}, {_number(head['high'])}]"
+    return {
+        "policy": method["name"],
+        "estimated risk": f"{_number(head['risk'])} {limits}",
+        "verdict": method["verdict"],
+        "factor": _number(method["diagnostics"]["matching_factor"], 2),
+        "true risk": _number(method["truth"], 4),
     }
-    document = {"data": described, "methods": methods, "seconds": seconds}
-    write_file(folder / "results.json", canonical(document))
-    page = results_page(
-        "True risk of four policies on ICU-Sepsis",
-        f"{data.n_decisions:,} decisions of {data.n_stays:,} simulated stays. The risk is the "
-        "chance that the SOFA score does not improve by the next step; lower is better. In this "
-        "simulated world it is known exactly.",
-        [{"policy": name, "true risk": risk} for name, risk in risks.items()],
-        chart="true risk",
-        footer="For research, not for clinical use. ICU-Sepsis: Choudhary, Gupta, Thomas, 2024.",
-    )
-    write_file(folder / "report.html", page.encode())
+
+
+def _conclusion(methods: Sequence[Method], logged: float, out: Path) -> list[str]:
+    """Three lines: what was found, how honest the estimates were, what to open."""
+    best = min(methods, key=lambda method: method["truth"])
+    inside = sum(_covers(method) for method in methods)
+    trusted = [method for method in methods if method["verdict"] == "reliable"]
+    sound = sum(_covers(method) for method in trusted)
+    return [
+        f"Least true risk: {best['name']}, {best['truth']:.4f}; the clinicians had {logged:.4f}.",
+        f"{inside} of {len(methods)} intervals hold the truth; of the {len(trusted)} called "
+        f"reliable, {sound} do.",
+        f"Open {out / 'report.html'} to look at it, or read {out / 'results.json'}.",
+    ]
+
+
+def _covers(method: Method) -> bool:
+    head = method["estimates"][0]
+    if head["low"] is None or head["high"] is None:
+        return False
+    return bool(head["low"] <= method["truth"] <= head["high"])
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"

@@ -100,10 +100,14 @@ def reproduce(
             _experiment(name, config, preset.value, quick, {"seed": seed, **changes})
             for name in names
         ]
-        place = _folder(out or Path(table.value))
+        place = make_folder(out or Path(table.value))
         documents = {}
         for experiment in experiments:
-            own = place if len(names) == 1 else _folder(place / experiment.name.rpartition("-")[2])
+            own = (
+                place
+                if len(names) == 1
+                else make_folder(place / experiment.name.rpartition("-")[2])
+            )
             with progress_bar() as progress:
                 document = run_study(
                     experiment,
@@ -128,7 +132,7 @@ def reproduce(
 def write_study(document: Mapping[str, Any], folder: Path) -> None:
     """Write results.json, figures/NAME.svg and .png, and report.html."""
     write_file(folder / "results.json", canonical(document))
-    figures = _folder(folder / "figures")
+    figures = make_folder(folder / "figures")
     for chart in document["charts"]:
         write_file(figures / f"{chart['name']}.svg", draw(chart, format="svg"))
         write_file(figures / f"{chart['name']}.png", draw(chart, format="png"))
@@ -185,7 +189,8 @@ def _check(
         raise SettingError("--config", "is one experiment: name its --task, zeros or rows")
 
 
-def _folder(path: Path) -> Path:
+def make_folder(path: Path) -> Path:
+    """The folder, made if it is not there; its parent must be."""
     if not path.parent.is_dir():
         raise FileError(str(path.parent), "must be a folder that exists")
     if path.exists() and not path.is_dir():

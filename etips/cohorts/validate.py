@@ -16,6 +16,8 @@ import polars as pl
 
 from etips.cohorts.mimic3.build import Cohort
 from etips.cohorts.mimic3.columns import SEQUENTIAL_FEATURES, STATIC_FEATURES
+from etips.data.files import read_artifact
+from etips.data.storage import MANIFEST
 from etips.errors import FileError
 
 FULL_SIZE: Final = 60_000  # ICU stays; MIMIC-III v1.4 has 61,532
@@ -73,7 +75,8 @@ class Evidence:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Read it from a cohort folder."""
+        """Read it from a cohort folder; one that was changed since it was written is refused."""
+        read_artifact(folder, manifest_name=MANIFEST)
         try:
             return cls(
                 pl.read_parquet(folder / "table.parquet"),
@@ -228,7 +231,9 @@ def _feature_means(evidence: Evidence) -> list[Check]:
     for means, label in ((_MEANS, "mean of {}"), (_LOG_MEANS, "mean of ln(0.1 + {})")):
         for name, (mean, spread) in means.items():
             values = evidence.table[name].to_numpy()
-            found = float((np.log(0.1 + values) if means is _LOG_MEANS else values).mean())
+            if means is _LOG_MEANS:
+                values = np.log(0.1 + values.clip(min=0))
+            found = float(values.mean())
             accept = (mean - _TOLERANCE * spread, mean + _TOLERANCE * spread)
             checks.append(_check(evidence, label.format(name), mean, found, accept))
     return checks

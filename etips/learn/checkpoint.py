@@ -29,7 +29,7 @@ from etips.models.bundle import Bundle
 
 _FORMAT, _VERSION = "etips/checkpoint", 1
 _GROUPS = ("parameters", "first", "second", "best")
-_SINGLES = ("best_risk", "waited")
+_SINGLES = ("best_risk", "waited", "tally")
 _COUNTERS = ("epoch", "batch", "step")
 _HEADER_LIMIT = 64 * 2**20  # names, shapes and the history; more than this is an attack
 _BLOCK = 2**20
@@ -229,6 +229,7 @@ def _state(tensors: Mapping[str, Tensor], document: Mapping[str, object]) -> Sta
         best=best,
         best_risk=tensors["best_risk"],
         waited=tensors["waited"],
+        tally=tensors["tally"],
         epoch=epoch,
         batch=batch,
         step=step,

@@ -83,7 +83,8 @@ def _fit_part(
     kept = Stage(stage) if prepared.run is None else prepared.run.stage(stage, bundle, settings)
     if kept.networks is not None:
         return kept.networks
-    weight, held_out = (tiled[these] for tiled in prepared.folds.tile(-(-these.stop // prepared.folds.n_networks)))
+    n_sets = -(-these.stop // prepared.folds.n_networks)
+    weight, held_out = (values[these] for values in prepared.folds.tile(n_sets))
     with memory.refusing_lack():
         best, _ = train(
             bundle,

@@ -4,7 +4,8 @@ Ratios of probabilities are differences of logarithms, so that a tiny propensity
 number and not a NaN. Shapes: J networks, n decisions, K actions.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from torch import Tensor
@@ -31,17 +32,9 @@ class Objective(Protocol):
         """
 
 
-class OfNetworks(Protocol):
-    """A value of each decision, shape (J, n), that may differ from network to network."""
-
-    def __call__(self, outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
-        """As an objective.
-
-        Args:
-            outputs: Of some networks, shape (J, n, K).
-            seen: Row of each decision's last visible step, shape (n,).
-            these: Which networks of the whole bundle the outputs are of.
-        """
+OfNetworks = Callable[[Tensor, Tensor, slice], Tensor]
+"""Like an objective, with values that may differ from network to network: the slice says which
+networks of the whole bundle the outputs are of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +49,7 @@ class Weighted:
 
     value: OfNetworks
     weight: OfNetworks
-    these: slice = slice(None)
+    these: slice = field(default_factory=lambda: slice(None))
 
     def __call__(self, outputs: Tensor, seen: Tensor) -> Tensor:
         """Value of each decision, shape (J, n)."""

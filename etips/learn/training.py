@@ -15,7 +15,7 @@ from torch import Tensor
 from etips.data.decisions import Ints
 from etips.errors import SettingError
 from etips.learn.captured import Replay
-from etips.learn.objectives import Objective
+from etips.learn.objectives import Objective, Weighted
 from etips.models.batches import Batch, StepTensors
 from etips.models.bundle import Bundle
 from etips.models.network import Network
@@ -29,8 +29,13 @@ MOST_SHAPES = 12
 Precision = Literal["float32", "bfloat16"]
 """Of the products while training."""
 
-Report = Callable[[Mapping[str, float]], None]
-"""Told after every epoch how it stands: epoch, loss, held-out risk, seconds left."""
+LOOK = 1024
+"""Stays that are asked at once where nothing is learnt."""
+
+Report = Callable[[Mapping[str, float | str]], None]
+"""Told after every epoch how it stands: `epoch` of `epochs`, mean `loss` of the networks that still
+learn, best `held_out` risk, `seconds_left`; for policies also the mean held-out `matching_factor`;
+and where a learner is fitted, the `stage`."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,10 @@ class Settings:
 
 @dataclass(eq=False)
 class State:
-    """Everything a run needs to go on: with it, and the settings, the future is determined."""
+    """Everything a run needs to go on: with it, and the settings, the future is determined.
+
+    `tally` adds up the training loss of each network over the batches of the epoch.
+    """
 
     parameters: dict[str, Tensor]
     first: dict[str, Tensor]
@@ -89,6 +97,7 @@ class State:
     best: dict[str, Tensor]
     best_risk: Tensor
     waited: Tensor
+    tally: Tensor
     epoch: int = 0
     batch: int = 0
     step: int = 0
@@ -106,6 +115,7 @@ class State:
             best={name: value.clone() for name, value in own.items()},
             best_risk=torch.full((n_members,), torch.inf, dtype=torch.float64, device=device),
             waited=torch.zeros(n_members, dtype=torch.long, device=device),
+            tally=torch.zeros(n_members, dtype=torch.float64, device=device),
         )
 
 
@@ -157,13 +167,17 @@ def train(
             state.batch, state.step = state.batch + 1, state.step + 1
             if keep is not None:
                 keep(state)
-        _look(bundle, state, steps, objective, held_out, settings)
+        loss = _mean_loss(state, settings, len(parts))
+        told = report is not None
+        factor = _look(bundle, state, steps, objective, held_out, settings, weigh=told)
         state.epoch, state.batch = state.epoch + 1, 0
+        state.tally.zero_()
         if report is not None:
             took = (time.perf_counter() - started) / (state.epoch - begun_at)
-            best = float(state.best_risk.min())
             left = took * (settings.epochs - state.epoch)
-            report({"epoch": state.epoch, "held_out": best, "seconds_left": left})
+            standing = {"epoch": state.epoch, "epochs": settings.epochs, "loss": loss}
+            standing["held_out"] = float(state.best_risk.min())
+            report({**standing, **factor, "seconds_left": left})
         if keep is not None:
             keep(state)
     return Bundle(bundle.network, state.best), state
@@ -261,7 +275,7 @@ def _captured(task: _Task, state: State) -> Callable[[Ints, _Pace], None]:
     def work(n_steps: int) -> None:
         _step(task, state, steps.padded_batch(stays, count, n_steps), held[0])
 
-    moving = (state.parameters, state.first, state.second)
+    moving = (state.parameters, state.first, state.second, {"": state.tally})
     replay = Replay(work, [value for group in moving for value in group.values()])
 
     def learn(part: Ints, pace: _Pace) -> None:
@@ -307,6 +321,7 @@ def _step(task: _Task, state: State, batch: Batch, pace: _Pace) -> None:
     risk = (values * shares).sum(1) / shares.sum(1).clamp_min(1e-12)
     gradients = torch.autograd.grad(risk.sum(), list(moving.values()))
     with torch.no_grad():
+        state.tally.add_(risk)
         _adam(state, gradients, pace, task.settings)
 
 
@@ -341,6 +356,12 @@ def _adam(state: State, gradients: Sequence[Tensor], pace: _Pace, settings: Sett
         value.sub_((first * (rate / pace.first)).div_(spread))
 
 
+def _mean_loss(state: State, settings: Settings, n_batches: int) -> float:
+    """Mean training loss of the epoch over the networks that still learn."""
+    running = state.waited < settings.patience
+    return float(state.tally[running].mean()) / n_batches
+
+
 def _look(
     bundle: Bundle,
     state: State,
@@ -348,9 +369,17 @@ def _look(
     objective: Objective,
     held_out: Tensor,
     settings: Settings,
-) -> None:
-    """Judge every network on its held-out stays and keep it if it is its best so far."""
-    risk = held_out_risk(Bundle(bundle.network, state.parameters), steps, objective, held_out)
+    *,
+    weigh: bool = False,
+) -> dict[str, float]:
+    """Judge every network on its held-out stays and keep it if it is its best so far.
+
+    Returns the mean matching factor of the networks there, if anybody asks and there is one.
+    """
+    networks = Bundle(bundle.network, state.parameters)
+    weight = objective.weigh if weigh and isinstance(objective, Weighted) else None
+    asked = [objective] if weight is None else [objective, weight]
+    risk, *factors = held_out_means(networks, steps, asked, held_out)
     judged = (held_out > 0).any(1)
     better = (risk < state.best_risk) | ~judged
     better &= state.waited < settings.patience
@@ -359,24 +388,33 @@ def _look(
     for name, value in state.parameters.items():
         chosen = better.view(-1, *[1] * (value.dim() - 1))
         state.best[name] = torch.where(chosen, value, state.best[name])
+    if not factors or not judged.any():
+        return {}
+    return {"matching_factor": float(factors[0][judged].mean())}
 
 
 def held_out_risk(
     bundle: Bundle, steps: StepTensors, objective: Objective, held_out: Tensor
 ) -> Tensor:
     """Mean of the objective over each network's held-out stays, shape (J,); 0 if it has none."""
-    total = torch.zeros(bundle.n_members, dtype=torch.float64, device=bundle.device)
-    count = torch.zeros_like(total)
+    return held_out_means(bundle, steps, [objective], held_out)[0]
+
+
+def held_out_means(
+    bundle: Bundle, steps: StepTensors, asked: Sequence[Objective], held_out: Tensor
+) -> list[Tensor]:
+    """Means of several values over each network's held-out stays, each of shape (J,)."""
+    count = torch.zeros(bundle.n_members, dtype=torch.float64, device=bundle.device)
+    totals = [torch.zeros_like(count) for _ in asked]
     stays = np.flatnonzero((held_out > 0).any(0).cpu().numpy())
     with torch.no_grad():
-        for batch in steps.batches(stays, 1024):
-            values = objective(
-                _forward(bundle.network, bundle.parameters, batch, steps), batch.seen
-            )
+        for batch in steps.batches(stays, LOOK):
+            outputs = _forward(bundle.network, bundle.parameters, batch, steps)
             shares = held_out[:, batch.owner].double()
-            total += (values.double() * shares).sum(1)
+            for total, value in zip(totals, asked, strict=True):
+                total += (value(outputs, batch.seen).double() * shares).sum(1)
             count += shares.sum(1)
-    return total / count.clamp_min(1e-12)
+    return [total / count.clamp_min(1e-12) for total in totals]
 
 
 def _dropout(task: _Task, batch: Batch, key: Tensor, head: Tensor) -> _Masks:

@@ -7,6 +7,7 @@ name of the function that it calls on a worker, and nothing else of ours.
 import json
 import logging
 import os
+import socket
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -29,6 +30,8 @@ LOCAL = "local"
 """The address that starts a cluster on this machine."""
 
 LOCAL_WORKERS = 2
+
+_PATIENCE = 10.0  # seconds for a machine to answer
 
 
 def open_cluster(
@@ -82,11 +85,26 @@ def _connect(address: str) -> None:
             "include_dashboard": False,
             "_node_ip_address": "127.0.0.1",
         }
+    else:
+        _require_answer(address)
     try:
         ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, RuntimeError, ValueError) as error:
-        rule = "no Ray cluster answers there"
-        raise SettingError("cluster", rule, fix="Start one with: ray start --head.") from error
+        rule = "Ray here and the cluster at that address do not get along"
+        fix = "Both need the same Ray and Python versions, and the same RAY_AUTH_TOKEN if any."
+        raise SettingError("cluster", rule, fix=fix) from error
+
+
+def _require_answer(address: str) -> None:
+    """Refuse at once where nobody answers: Ray itself would try for minutes."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon:
+        return  # "auto", say: Ray knows where to look
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+    except (OSError, ValueError, OverflowError) as error:
+        fix = "Start one with: ray start --head."
+        raise SettingError("cluster", "no Ray cluster answers at that address", fix=fix) from error
 
 
 def _have_done(

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from etips.data.coded import Coded, Features
 from etips.data.decisions import Floats
 from etips.data.files import canonical, write_file
 from etips.data.storage import MANIFEST, load_trajectories
@@ -96,8 +97,10 @@ def _open(text: str, study: Path) -> Trajectories:
 def open_labelled(source: Source) -> Trajectories:
     """The samples of a digit task with their true labels as actions."""
     if source["world"] == "digits-zeros":
-        return digits.labelled_zeros(n=source["n"], seed=source["seed"])
-    return digits.labelled_rows(n=source["n"])
+        found = digits.labelled_zeros(n=source["n"], seed=source["seed"])
+    else:
+        found = digits.labelled_rows(n=source["n"])
+    return replace(found, sequence=_compact(found.sequence))
 
 
 def open_answers(study: Path) -> Floats:
@@ -117,6 +120,13 @@ def load_array(path: Path) -> Floats:
     except (OSError, ValueError, EOFError) as error:
         fix = "Remove the folder it is in, and run the study again."
         raise FileError(str(path), "cannot be read", fix=fix) from error
+
+
+def _compact(sequence: Features) -> Features:
+    """The same rows from a table without those that never occur; a few samples need few images."""
+    assert isinstance(sequence, Coded)
+    used, code = np.unique(sequence.code, return_inverse=True)
+    return Coded(sequence.table[used], code.astype(np.int32), sequence.unit)
 
 
 def _is_digits(source: Source) -> bool:

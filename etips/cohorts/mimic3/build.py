@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import math
 from dataclasses import asdict, dataclass, replace
 from typing import Final
 
@@ -353,4 +354,13 @@ def _parquet(frame: pl.DataFrame) -> bytes:
 
 
 def _json(content: object) -> bytes:
-    return (json.dumps(content, indent=2) + "\n").encode()
+    """JSON has neither NaN nor infinity; null says that there is no number."""
+    return (json.dumps(_plain(content), indent=2, allow_nan=False) + "\n").encode()
+
+
+def _plain(content: object) -> object:
+    if isinstance(content, dict):
+        return {name: _plain(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_plain(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -1,13 +1,14 @@
 """Section 1: the published figures, and when they can be judged."""
 
-import json
-
 import polars as pl
 import pytest
 
 from etips.cohorts.mimic3.columns import TABLE_COLUMNS
+from etips.cohorts.mimic3.trajectories import to_trajectories
 from etips.cohorts.validate import Evidence, Outcome, validate
+from etips.data.storage import save_trajectories
 from etips.errors import FileError
+from etips.worlds.clinic import Clinic
 
 
 def evidence(n_source=61_532, **figures):
@@ -58,13 +59,13 @@ def test_every_target_of_the_specification_is_there():
 
 def test_a_folder_gives_the_same_as_the_cohort(tmp_path, request):
     paper_cohort = request.getfixturevalue("paper_cohort")
-    for name, content in paper_cohort.files().items():
-        (tmp_path / name).write_bytes(content)
-    one, other = validate(Evidence.of(paper_cohort)), validate(Evidence.read(tmp_path))
+    folder = tmp_path / "cohort"
+    save_trajectories(to_trajectories(paper_cohort), folder, beside=paper_cohort.files())
+    one, other = validate(Evidence.of(paper_cohort)), validate(Evidence.read(folder))
     assert one == other
 
 
-def test_a_damaged_folder_is_refused_in_one_line(tmp_path):
-    (tmp_path / "funnel.json").write_text(json.dumps({}))
+def test_trajectories_that_are_no_cohort_are_refused_in_one_line(tmp_path):
+    Clinic().log(20, seed=0).save(tmp_path / "log")
     with pytest.raises(FileError, match="must be a whole cohort folder"):
-        Evidence.read(tmp_path)
+        Evidence.read(tmp_path / "log")

@@ -64,7 +64,11 @@ def test_a_setting_of_one_stage_goes_over_that_of_all():
 def test_without_settings_a_learner_is_as_python_makes_it():
     made, own = make_learner("doubly-robust", {}), DoublyRobust()
     assert isinstance(made, DoublyRobust)
-    assert (made.encoder, made.training, made.kl) == (GRU(64), Training(), own.kl)
+    assert (made.encoder, made.training, made.kl) == (
+        own.encoder,
+        Training(),
+        own.kl,
+    )
 
 
 def test_known_propensities_belong_to_tips_and_ips():
@@ -89,6 +93,9 @@ def test_known_propensities_belong_to_tips_and_ips():
         ("etips", {"hidden": 8.0}, "^hidden: must be a whole number"),
         ("etips", {"hidden": True}, "^hidden: must be a whole number"),
         ("etips", {"hidden": 0}, "^hidden: must be at least 1"),
+        ("etips", {"embed": -1}, "^embed: must be 0"),
+        ("etips", {"precision": "half"}, "^precision: must be float32 or bfloat16"),
+        ("etips", {"policy.precision": "x"}, "^policy.precision: must be float32 or bfloat16"),
         ("etips", {"support": "high"}, "^support: must be a number"),
         ("etips", {"support": True}, "^support: must be a number"),
         ("etips", {"earlier_actions": 1}, "^earlier_actions: must be true or false"),
@@ -121,7 +128,7 @@ def test_a_recipe_by_hand_may_leave_out_anything_and_use_tables_or_dots():
 
 
 def test_a_recipe_makes_the_learner_it_names():
-    made = Recipe("direct", {"hidden": 8}, seed=2).make(device="cpu")
+    made = Recipe("direct", {"hidden": 8, "embed": 0}, seed=2).make(device="cpu")
     assert isinstance(made, DirectMethod)
     assert (made.encoder, made.seed, made.training.device) == (GRU(8), 2, "cpu")
 

@@ -41,11 +41,11 @@ def vanish(order, terms, parcel):
     raise ModuleNotFoundError("No module named 'etips'")
 
 
-def attempt(folder, work, arguments, using=perform):
+def attempt(folder, work, arguments, using=perform, address="local"):
     """What the caller of one task is told."""
     cluster.perform = using
     try:
-        return run_tasks([Task("one", work, arguments)], folder, cluster="local")
+        return run_tasks([Task("one", work, arguments)], folder, cluster=address)
     except (EtipsError, BrokenTaskError) as error:
         return {"kind": type(error).__name__, "line": str(error), "over": not ray.is_initialized()}
 
@@ -70,6 +70,7 @@ def main():
         "broken": attempt(base / "broken", "broken", {}),
         "lost": attempt(base / "lost", "die", {"times": 99}),
         "version": attempt(base / "version", "add", {"numbers": []}, other_version),
+        "nobody": attempt(base / "nobody", "add", {"numbers": []}, address="127.0.0.1:1"),
         "missing": attempt(base / "missing", "add", {"numbers": []}, vanish),
     }
     cluster.perform = plain_perform

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -35,12 +36,14 @@ def study(tmp_path_factory):
     """The study of `ray_study.py`: its folder, and what it found."""
     base = tmp_path_factory.mktemp("ray")
     tests = os.pathsep.join([str(HERE), str(HERE.parents[1])])
+    # A token of its own, lest Ray leave one in somebody's home.
+    own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     result = subprocess.run(
         [sys.executable, str(HERE / "ray_study.py"), str(base), json.dumps(SPACE)],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": tests, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "PYTHONPATH": tests, "OMP_NUM_THREADS": "1", **own},
     )
     assert result.returncode == 0, result.stderr[-3000:]
     return base, json.loads(result.stdout.splitlines()[-1])
@@ -84,6 +87,12 @@ def test_workers_with_other_versions_or_without_etips_are_refused(study):
     _, found = study
     assert found["version"]["line"].startswith("cluster: must have etips 0 on every machine")
     assert found["missing"]["line"].startswith("cluster: cannot do tasks: etips is missing")
+
+
+def test_an_address_where_nobody_answers_is_refused(study):
+    _, found = study
+    line = "cluster: no Ray cluster answers at that address. Start one with: ray start --head."
+    assert found["nobody"]["line"] == line
 
 
 def test_a_search_on_the_cluster_ends_with_the_bytes_of_one_here(study, tmp_path):

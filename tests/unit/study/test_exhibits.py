@@ -291,6 +291,8 @@ def rows_of(found, feature):
 
 
 def assert_safe(counts, total):
+    if counts == [None]:
+        return  # the table as a whole is withheld
     shown = [count for count in counts if count is not None]
     rest, n_hidden = total - sum(shown), counts.count(None)
     assert not any(0 < count < 11 for count in shown)

@@ -1,0 +1,264 @@
+"""The page: whole, honest, self-contained, whatever the names in it."""
+
+import json
+import re
+
+import pytest
+from report_documents import PATH, Element, Page, document
+
+from etips.errors import FileError
+from etips.report.page import SECTIONS, render
+from etips.report.tripod import ITEMS
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "\"><img src=x onerror='alert(1)'>",
+    "</style></svg></table><iframe src=//evil>",
+    "{{ 7 * 7 }}{% include 'style.css' %}",
+    '=HYPERLINK("http://evil")',
+    "\u202egnp.exe\u2066\u200f",
+    "line\nbreak\ttab\x00nul\x1b[31m",
+    "&lt;b&gt; &amp; ampersand",
+    "x" * 10_000,
+    "中文 العربية עברית 🩺",
+    "",
+)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return document()
+
+
+@pytest.fixture(scope="module")
+def page(found):
+    return Page(render(found))
+
+
+def test_sections_stand_in_the_order_of_the_contract(page):
+    ids = [section.attributes["id"] for section in page.all("section")]
+    assert ids == ["finding", *(anchor for anchor, _ in SECTIONS)]
+    assert ids == [
+        *("finding", "policies", "evidence", "path", "actions", "overlap", "balance"),
+        *("subgroups", "sensitivity", "flow", "settings", "tripod"),
+    ]
+
+
+def test_h1_the_page_carries_what_a_report_must(found, page):
+    """H1: on the page too, not only in the document."""
+    text = " ".join(page.root.text.split())
+    for words in (
+        *("not for clinical use", "stays with a decision", "missing", "Calibration error"),
+        *("Effective sample size", "Matching factor", "95 % interval", "verdict"),
+        *("Seeds", "Versions", found["exhibits"]["fingerprint"]),
+    ):
+        assert words in text
+    for method in found["methods"]:
+        assert method["name"] in text
+    for version in found["exhibits"]["versions"].values():
+        assert version in text
+
+
+def test_h3_every_item_of_tripod_ai_is_answered_or_says_why_not(page):
+    """H3: 27 items, none empty; every link leads to a section that is there."""
+    anchors = {e.attributes["id"] for e in page.all() if "id" in e.attributes}
+    assert [item.number for item in ITEMS] == list(range(1, 28))
+    for item in ITEMS:
+        assert item.asks
+        assert item.answer
+        assert item.topic
+        if item.where is None:
+            assert item.answer.startswith("Not applicable, because ")
+        else:
+            assert item.where in anchors
+    rows = [row for row in page.all("tr") if re.match(r"\s*\d+\. ", row.text)]
+    assert len(rows) == 27
+
+
+def holder(element):
+    """The smallest part of the page that is read as one: a row, a figure, the finding."""
+    while element.tag not in ("tr", "figure", "p", "section", "root"):
+        element = element.parent
+    return element
+
+
+@pytest.mark.parametrize("world", ["clinic", "icu-sepsis"])
+def test_h2_no_number_of_an_unreliable_policy_stands_without_its_verdict(world):
+    """H2: rows, figures, sentences; each risk is made unique so that it can be looked for."""
+    made = document(names=("good", "bad"), world=world)
+    marked = {}
+    for method in made["methods"]:
+        for estimate in method["estimates"]:
+            estimate["risk"] = round(0.1234 + len(marked) / 1000, 4)
+            marked[f"{estimate['risk']:.3f}"] = method["verdict"]
+        method["gain"]["difference"] = -round(0.0611 + len(marked) / 1000, 4)
+        marked[f"{method['gain']['difference']:.3f}".replace("-", "\u2212")] = method["verdict"]
+    assert {m["verdict"] for m in made["methods"]} - {"reliable"}
+    read = Page(render(made))
+    seen = set()
+    for element in read.all():
+        for text in (i for i in element.inside if isinstance(i, str)):
+            for shown, verdict in marked.items():
+                if shown in text:
+                    seen.add(shown)
+                    assert verdict in holder(element).text, (shown, holder(element).tag)
+    assert len(seen) >= len(marked) - 1
+
+
+def test_h2_subgroups_and_abstention_have_a_verdict_in_every_row(page):
+    tables = {s.attributes["id"]: s for s in page.all("section")}
+    for anchor in ("subgroups", "overlap"):
+        rows = [r for r in tables[anchor].all("tr") if r.parent.tag == "tbody"]
+        assert rows
+        for row in rows:
+            assert re.search("reliable|doubtful|unusable|hidden", row.text)
+
+
+def test_the_finding_says_better_only_when_reliable_and_shown(found):
+    changed = json.loads(json.dumps(found))
+    main = changed["methods"][0]
+    main["gain"] |= {"better": True, "difference": -0.1, "low": -0.2, "high": -0.05}
+    main["verdict"] = "reliable"
+    assert "shown to be lower" in finding_of(changed)
+    main["verdict"] = "unusable"
+    said = finding_of(changed)
+    assert "were the verdict not unusable" in said
+    assert "do not use that number" in said
+    main["gain"] = dict.fromkeys(main["gain"])
+    assert "cannot be said" in finding_of(changed)
+
+
+def finding_of(made):
+    (section,) = [s for s in Page(render(made)).all("section") if s.attributes["id"] == "finding"]
+    return " ".join(section.text.split())
+
+
+def test_the_page_loads_nothing_and_runs_nothing(page):
+    for element in page.all():
+        assert element.tag not in ("script", "iframe", "img", "link", "object", "embed", "base")
+        for key, value in element.attributes.items():
+            assert not key.startswith("on")
+            if key in ("src", "href"):
+                assert value.startswith("#")
+    (policy,) = [
+        e.attributes["content"]
+        for e in page.all("meta")
+        if e.attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'")
+    assert "url(" not in render(document(60)).split("</style>")[0]
+
+
+def test_drawings_speak_and_tables_have_headers(page):
+    for drawing in page.all("svg"):
+        assert drawing.attributes.get("aria-label") or drawing.attributes["aria-hidden"] == "true"
+    for table in page.all("table"):
+        heads = [cell for row in table.all("thead") for cell in row.all("th")]
+        assert heads
+        assert all(cell.attributes["scope"] == "col" for cell in heads)
+        for row in (r for r in table.all("tr") if r.parent.tag == "tbody"):
+            first = next(part for part in row.inside if isinstance(part, Element))
+            assert (first.tag, first.attributes["scope"]) == ("th", "row")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_p5_a_hostile_name_anywhere_leaves_the_page_intact(found, name):
+    """P5: policy, action, feature, level, estimator, note, setting, title, table and chart."""
+    text = render(swapped(found, name))
+    page = Page(text)
+    if name:  # an empty note or lead is left out
+        assert shape(page) == shape(Page(render(swapped(found, "plain"))))
+    assert not [e for e in page.all() if e.tag in ("script", "img", "iframe", "b49")]
+    assert "49" not in page.all("title")[0].text
+    assert len(text) < 400_000
+    assert not set("\u202e\u2066\u200f\x00\x1b") & set(text)
+    longest = max(
+        len(word) for e in page.all() for i in e.inside if isinstance(i, str) for word in i.split()
+    )
+    assert longest <= 200
+
+
+def swapped(found, name):
+    """The document with the name in every place that a user or a data set names."""
+    made = json.loads(json.dumps(found))
+    x = made["exhibits"]
+    made |= {"title": name, "lead": name}
+    made["tables"] = [{"title": name, "note": name, "columns": [name, "b"], "rows": [[name, 1.0]]}]
+    series = {"name": name, "x": [name, "b"], "y": [1.0, None], "error": None}
+    numbers = {"name": name, "x": [1, 2], "y": [1.0, 2.0], "error": [0.1, None]}
+    chart = {"name": name, "title": name, "caption": name, "x": name, "y": name}
+    made["charts"] = [
+        {**chart, "kind": "bars", "series": [series, series]},
+        {**chart, "kind": "lines", "series": [numbers, numbers]},
+        {**chart, "kind": "scatter", "series": [numbers]},
+    ]
+    x["actions"]["names"][0] = name
+    x["balance"]["features"][0]["name"] = name
+    x["missingness"]["features"] = [{"name": name, "share": 0.5}]
+    x["flow"]["stages"][0]["name"] = name
+    x["subgroups"][0] = {**x["subgroups"][0], "feature": name}
+    x["subgroups"][0]["rows"][0]["level"] = name
+    x["settings"][name] = {name: [name]}
+    made["data"]["provenance"][name] = name
+    for method in made["methods"]:
+        method["reasons"] = [name]
+        method["notes"] = {name: name}
+        method["estimates"][0]["estimator"] = name
+    x["paths"] = {name: x["paths"]["p"]}
+    x["headline"] = made["methods"][0]["name"] = name
+    return made
+
+
+def shape(page):
+    """How many elements of each kind there are."""
+    tags = [element.tag for element in page.all()]
+    return {tag: tags.count(tag) for tag in set(tags)}
+
+
+def test_a_document_without_exhibits_still_makes_a_page(found):
+    bare = {key: found[key] for key in ("data", "methods", "seconds")}
+    keep = ("name", "estimates", "diagnostics", "verdict", "reasons", "truth")
+    bare["methods"] = [{key: m[key] for key in keep} for m in bare["methods"]]
+    text = " ".join(Page(render(bare)).root.text.split())
+    assert text.count("not recorded with these results") >= 4
+    empty = {**bare, "methods": []}
+    assert "hold no policy" in Page(render(empty)).root.text
+    only_truth = {**found["methods"][0], "estimates": [], "verdict": None, "diagnostics": None}
+    assert "was estimated from the log" in Page(render({**bare, "methods": [only_truth]})).root.text
+
+
+def test_what_is_hidden_is_said_to_be_hidden(found):
+    made = json.loads(json.dumps(found))
+    made["data"] |= {"n_decisions": None, "n_stays": None, "mean_loss": None, "n_events": None}
+    made["exhibits"]["flow"]["stages"][0]["count"] = None
+    made["exhibits"]["actions"]["n_logged"][0] = None
+    made["exhibits"]["actions"]["logged_share"][0] = None
+    text = " ".join(Page(render(made)).root.text.split())
+    assert text.count("hidden") >= 4
+
+
+def test_the_path_marks_the_kept_candidate_and_those_not_trusted(page):
+    (section,) = [s for s in page.all("section") if s.attributes["id"] == "path"]
+    rows = [" ".join(r.text.split()) for r in section.all("tr") if r.parent.tag == "tbody"]
+    assert len(rows) == len(PATH)
+    assert rows[1].startswith("translation 0.6 no ")
+    assert rows[2].startswith("translation 0.8 (kept) yes ")
+    assert rows[3].startswith("always action 1 yes ")
+    hollow = [e for e in section.all("circle") if "hollow" in e.attributes["class"]]
+    assert len(hollow) == 3  # one candidate, three drawings
+
+
+def test_dose_maps_are_drawn_for_a_grid_and_bars_otherwise(page):
+    assert "dose class" not in page.root.text
+    grid = Page(render(document(world="icu-sepsis", full=False)))
+    (section,) = [s for s in grid.all("section") if s.attributes["id"] == "actions"]
+    assert len(list(section.all("figure"))) == 3
+    assert section.text.count("fluid dose class") == 3
+    cells = [e for e in section.all("rect") if e.attributes.get("class") == "cell"]
+    assert len(cells) == 75
+    assert [e for e in section.all("rect") if e.attributes.get("fill") == "url(#thin)"]
+
+
+def test_what_is_not_ours_is_refused_in_one_line():
+    with pytest.raises(FileError, match=r"^results: is not a results document of etips: "):
+        render({"data": {}, "methods": [], "seconds": 1})
