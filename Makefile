@@ -1,5 +1,5 @@
 # Two commands matter to a newcomer: `make demo` and `make test`. Both set up what they need.
-.PHONY: help demo test lint types layers unit test-slow test-statistical bench format clean
+.PHONY: help demo test lint types layers unit test-slow test-ray test-statistical bench format clean
 
 # The first of these that is 3.11 or 3.12 builds the virtual environment; override with PYTHON=...
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python; do \
@@ -13,6 +13,7 @@ help:
 	@echo "make demo              set up, run the whole job on embedded data, write demo/report.html"
 	@echo "make test              set up, then lint, types, layers, tests"
 	@echo "make test-slow         the tests that take longer (marker slow)"
+	@echo "make test-ray          installs ray (80 MB to fetch, 260 MB on disk), then its tests"
 	@echo "make test-statistical  the tests that repeat simulations (marker statistical)"
 	@echo "make bench             speed and memory, as ratios measured side by side"
 	@echo "make format            rewrite the code in the house format"
@@ -44,6 +45,10 @@ unit: $(READY)
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow
+
+test-ray: $(READY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[ray]'
+	$(BIN)/python -m pytest -m ray
 
 test-statistical: $(READY)
 	$(BIN)/python -m pytest -m statistical

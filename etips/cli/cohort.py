@@ -79,11 +79,9 @@ def validate(
 
 
 def _found(check: Check) -> str:
-    """What was found; nothing that would tell of 1 to 10 people."""
-    if check.found is None:
-        return "-"
-    few = check.is_count and 0 < check.found < LEAST_PEOPLE
-    return f"under {LEAST_PEOPLE}" if few else f"{check.found:.5g}"
+    if check.tells_few:
+        return "not shown"
+    return "-" if check.found is None else f"{check.found:.5g}"
 
 
 def funnel_rows(built: Cohort) -> list[dict[str, object]]:

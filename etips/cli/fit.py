@@ -63,9 +63,7 @@ def fit(
             content = fingerprint(data=stays)
             identity = fingerprint(data=content, recipe=told.recipe, device=told.device.value)
             with Run(out, identity) as run:
-                learner.fit(
-                    stays, report=lambda at: progress(f"epoch {at['epoch']:.0f}", 0.5), run=run
-                )
+                learner.fit(stays, report=lambda at: progress(*standing(at)), run=run)
                 progress("writing", 1.0)
                 write_file(out / CONFIG, told.to_toml(data=content).encode())
                 keep_path(out, learner)
@@ -76,6 +74,18 @@ def fit(
         took = time.perf_counter() - started
         title = f"{told.recipe.method}, fitted in {took:.0f} s, in {out}"
         show(title, _rows(learner), as_json=as_json)
+
+
+def standing(at: Mapping[str, float | str]) -> tuple[str, float]:
+    """What a training's report says in a line, and the share of its stage that is done.
+
+    A narrow terminal cuts the line, so what matters least comes last.
+    """
+    epoch, epochs, left = (float(at[name]) for name in ("epoch", "epochs", "seconds_left"))
+    words = [f"{at['stage']}: epoch {epoch:.0f} of {epochs:.0f}", f"{left:.0f} s left"]
+    names = {"loss": "loss", "held_out": "held-out", "matching_factor": "factor"}
+    words += [f"{name} {float(at[key]):.4g}" for key, name in names.items() if key in at]
+    return ", ".join(words), epoch / epochs
 
 
 def require_room(out: Path, *, overwrite: bool) -> None:

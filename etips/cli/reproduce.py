@@ -86,6 +86,9 @@ def reproduce(
     device: Annotated[Device, typer.Option(help="Where to train.")] = Device.AUTO,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the tables as Markdown.")
+    ] = False,
 ) -> None:
     """Repeat a study of the paper: every method, every fold, the published figure beside ours.
 
@@ -94,6 +97,8 @@ def reproduce(
     """
     with refusals("etips reproduce"):
         _check(table, task, data, world, lag, config)
+        if as_json and as_markdown:
+            raise SettingError("--json, --markdown", "must not both be given")
         names = _names(table, task)
         changes = _changes(data, world, lag)
         experiments = [
@@ -121,7 +126,9 @@ def reproduce(
                 progress("writing", 1.0)
                 write_study(document, own)
             documents[experiment.name] = document
-            if not as_json:
+            if as_markdown:
+                typer.echo(_markdown(document))
+            elif not as_json:
                 _print(document, own)
         if as_json:
             kept = ("title", "lead", "tables", "seconds")
@@ -197,6 +204,17 @@ def make_folder(path: Path) -> Path:
         raise FileError(str(path), "exists and is not a folder")
     path.mkdir(mode=0o700, exist_ok=True)
     return path
+
+
+def _markdown(document: Mapping[str, Any]) -> str:
+    """The tables as a document holds them."""
+    lines = [document["lead"]]
+    for entry in document["tables"]:
+        rule = ["---"] * len(entry["columns"])
+        rows = [entry["columns"], rule, *entry["rows"]]
+        lines += ["", f"**{entry['title']}**", "", *(f"| {' | '.join(row)} |" for row in rows)]
+        lines += ["", entry["note"]]
+    return "\n".join(lines)
 
 
 def _width(entry: Mapping[str, Any]) -> int:

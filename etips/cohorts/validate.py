@@ -19,6 +19,7 @@ from etips.cohorts.mimic3.columns import SEQUENTIAL_FEATURES, STATIC_FEATURES
 from etips.data.files import read_artifact
 from etips.data.storage import MANIFEST
 from etips.errors import FileError
+from etips.evaluation.results import LEAST_PEOPLE
 
 FULL_SIZE: Final = 60_000  # ICU stays; MIMIC-III v1.4 has 61,532
 
@@ -43,6 +44,7 @@ class Check:
         low: Smallest accepted value.
         high: Largest accepted value.
         outcome: Pass, fail, or why neither.
+        tells_few: Whether it would tell of 1 to 10 people, and so must not be shown.
     """
 
     quantity: str
@@ -51,6 +53,7 @@ class Check:
     low: float
     high: float
     outcome: Outcome
+    tells_few: bool = False
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,7 @@ def _check(
     accept: tuple[float, float],
     *,
     any_size: bool = False,
+    n_people: int = 0,
 ) -> Check:
     low, high = accept
     if found is None:
@@ -152,7 +156,7 @@ def _check(
         outcome = Outcome.TOO_SMALL
     else:
         outcome = Outcome.PASS if low <= found <= high else Outcome.FAIL
-    return Check(quantity, target, found, low, high, outcome)
+    return Check(quantity, target, found, low, high, outcome, 0 < n_people < LEAST_PEOPLE)
 
 
 def _counts(evidence: Evidence) -> list[Check]:
@@ -164,8 +168,6 @@ def _counts(evidence: Evidence) -> list[Check]:
     n_features = sum(name in table.columns for name in STATIC_FEATURES + SEQUENTIAL_FEATURES)
     shortest, mean, longest = funnel["history"]
     figures = [
-        ("stays in the final table", 20_944, n_stays, (20_900, 21_000)),
-        ("stays after the first pass", 21_333, first_pass[0], (21_250, 21_420)),
         ("rows of the final table", 278_568, table.height, (277_500, 279_700)),
         ("samples", 224_333, n_samples, (224_333 * 0.99, 224_333 * 1.01)),
         ("samples per stay", 10.711, n_samples / max(n_stays, 1), (10.6, 10.8)),
@@ -176,7 +178,12 @@ def _counts(evidence: Evidence) -> list[Check]:
         ("accuracy of the predictive model", 0.571, None, (0.56, 0.58)),
     ]
     most_frequent = int(np.argmax(funnel["action_counts"]))
+    stays = [
+        ("stays in the final table", 20_944, n_stays, (20_900, 21_000)),
+        ("stays after the first pass", 21_333, first_pass[0], (21_250, 21_420)),
+    ]
     return [
+        *(_check(evidence, *figure, n_people=figure[2]) for figure in stays),
         *(_check(evidence, *figure) for figure in figures),
         _check(evidence, "features", 47, n_features, (47, 47), any_size=True),
         _check(evidence, "actions", 25, len(funnel["action_counts"]), (25, 25), any_size=True),
@@ -186,15 +193,24 @@ def _counts(evidence: Evidence) -> list[Check]:
 
 def _shares(evidence: Evidence) -> list[Check]:
     table = evidence.table
-    deaths = table.group_by("icustayid").agg(pl.col("died_in_hosp").first())
+    deaths = table.group_by("icustayid").agg(pl.col("died_in_hosp").first())["died_in_hosp"]
     shares = [
-        ("hospital deaths, share of stays", 2_883 / 20_940, deaths["died_in_hosp"], (0.13, 0.145)),
         ("rows without vasopressor", 0.850, table["max_dose_vaso"] == 0, (0.84, 0.86)),
         ("rows without fluid", 0.278, table["input_4hourly"] == 0, (0.27, 0.29)),
     ]
     return [
-        _check(evidence, name, target, float(found.to_numpy().mean()), accept)
-        for name, target, found, accept in shares
+        _check(
+            evidence,
+            "hospital deaths, share of stays",
+            2_883 / 20_940,
+            float(deaths.to_numpy().mean()),
+            (0.13, 0.145),
+            n_people=int(deaths.sum()),
+        ),
+        *(
+            _check(evidence, name, target, float(found.to_numpy().mean()), accept)
+            for name, target, found, accept in shares
+        ),
     ]
 
 

@@ -110,13 +110,14 @@ def out_of_fold(bundle: Bundle, prepared: Prepared, readout: Readout) -> Tensor:
     """
     n_networks = prepared.folds.n_networks
     n_sets = bundle.n_members // n_networks
+    size = memory.stays_at_once(bundle.network, prepared.steps, n_sets)
     place = _places(prepared)
     found: Tensor | None = None
     for fold in range(n_networks):
         members = bundle.select([k * n_networks + fold for k in range(n_sets)])
         stays: Ints = np.flatnonzero(prepared.folds.fold == fold)
         with torch.no_grad():
-            for batch in prepared.steps.batches(stays, 1024):
+            for batch in prepared.steps.batches(stays, size):
                 said = readout(run_batch(members, batch, prepared.steps), batch.seen)
                 if found is None:
                     found = said.new_zeros(n_sets, prepared.data.n_decisions, *said.shape[2:])

@@ -22,7 +22,15 @@ _OUTPUTS = 8  # arrays as large as the outputs that objectives make
 _STATES = 3  # arrays as large as the states that looking at held-out stays takes
 _BACKWARD = 2.0  # memory at its highest over what the forward pass keeps
 _MEMINFO = Path("/proc/meminfo")
-_GROUP = Path("/sys/fs/cgroup")
+_GROUPS = (  # of both versions: folder, limit, use, files in memory that give way
+    (Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
+    (
+        Path("/sys/fs/cgroup/memory"),
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+)
 
 
 def estimate(network: Network, steps: StepTensors, settings: Settings) -> int:
@@ -30,15 +38,19 @@ def estimate(network: Network, steps: StepTensors, settings: Settings) -> int:
 
     What a pass keeps for the way back is counted, so that it holds for any encoder.
     """
-    longest = max(int(steps.reach.max()), 1)
+    longest = _longest(steps)
     one, two = (_kept(network, longest, n_stays) for n_stays in (1, 2))
     parameters = sum(value.nbytes for value in network.start([0]).values())
-    place = _NUMBER * longest
-    outputs = place * _OUTPUTS * network.n_outputs
+    outputs = _NUMBER * longest * _OUTPUTS * network.n_outputs
     learning = settings.batch_size * (_BACKWARD * (two - one) + outputs)
-    states = place * _STATES * network.encoder.size(network.n_features)
-    looking = min(LOOK, steps.n_stays) * (states + outputs)
-    return int(_COPIES * parameters + max(learning, looking))
+    asking = min(LOOK, steps.n_stays) * _asking(network, steps)
+    return int(_COPIES * parameters + max(learning, asking))
+
+
+def stays_at_once(network: Network, steps: StepTensors, n_networks: int) -> int:
+    """How many stays may be asked at once of so many networks that do not learn."""
+    each = n_networks * _asking(network, steps)
+    return max(min(int(SHARE * free(steps.device) // each), LOOK), 1)
 
 
 def free(device: torch.device) -> int:
@@ -83,6 +95,16 @@ def refusing_lack() -> Iterator[None]:
         raise ResourceError("memory", "ran out in training", fix=fix) from error
 
 
+def _asking(network: Network, steps: StepTensors) -> int:
+    """Bytes that one network takes for one stay where it does not learn."""
+    states = _STATES * network.encoder.size(network.n_features)
+    return _NUMBER * _longest(steps) * (states + _OUTPUTS * network.n_outputs)
+
+
+def _longest(steps: StepTensors) -> int:
+    return max(int(steps.reach.max()), 1)
+
+
 def _kept(network: Network, n_steps: int, n_stays: int) -> int:
     """Bytes that a pass over blank stays keeps for the way back, each memory counted once."""
     memories: dict[int, int] = {}
@@ -110,13 +132,15 @@ def _of_machine() -> int | None:
 
 
 def _of_container() -> int | None:
-    """What is left of the limit of a container; files kept in memory give way."""
-    try:
-        limit, used = ((_GROUP / name).read_text() for name in ("memory.max", "memory.current"))
-        about = dict(line.split() for line in (_GROUP / "memory.stat").read_text().splitlines())
-        return max(int(limit) - int(used) + int(about.get("inactive_file", 0)), 0)
-    except (OSError, ValueError):  # none, or "max": no limit
-        return None
+    """What is left of the limit of a container, None if there is no limit."""
+    for folder, limit, use, files in _GROUPS:
+        try:
+            about = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+            most, used = (int((folder / name).read_text()) for name in (limit, use))
+            return max(most - used + int(about.get(files, 0)), 0)
+        except (OSError, ValueError):  # not there, or a word for no limit
+            continue
+    return None
 
 
 def _half_of_all() -> int:

@@ -42,7 +42,7 @@ class DoublyRobust:
     """
 
     propensity: PropensityModel | None = None
-    kl: float = 0.02
+    kl: float = 0.01
     clip: float = 0.01
     encoder: Encoder | nn.Module | type[nn.Module] = ENCODER
     support: float | None = None

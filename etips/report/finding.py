@@ -64,6 +64,8 @@ def hidden_confounding(method: Mapping[str, Any]) -> str:
     if gain is None or gain >= 0:
         return "There is no gain that hidden confounding could undo."
     gamma = found.get("gamma_point")
+    if gamma is not None and gamma < 1.01:
+        return "Next to no hidden confounding would be enough to undo the gain."
     if gamma is None:
         return "Even very strong hidden confounding would not undo the gain."
     return (

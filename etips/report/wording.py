@@ -27,9 +27,8 @@ NONE, MINUS = "\u2013", "\u2212"
 
 def clean(text: object, limit: int = SHORT) -> str:
     """One line without control or direction marks, cut to `limit` characters."""
-    raw = str(text)[: 4 * LONG]
-    kept = "".join(" " if c.isspace() else c for c in raw if unicodedata.category(c)[0] != "C")
-    line = " ".join(kept.split())
+    words = str(text)[: 4 * LONG].split()
+    line = " ".join("".join(c for c in word if unicodedata.category(c)[0] != "C") for word in words)
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 

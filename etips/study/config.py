@@ -110,7 +110,7 @@ def recipe_of(method: str) -> str:
 
 
 def shipped(name: str) -> dict[str, object]:
-    """A document that comes with the package: table1-zeros, table1-rows or table2."""
+    """A document that comes with the package; see `shipped_names`."""
     place = files("etips.study").joinpath("configs", f"{name}.toml")
     if not place.is_file():
         raise SettingError("experiment", f"must be one of {', '.join(shipped_names())}")

@@ -80,12 +80,13 @@ def _gaps(data: Trajectories) -> dict[str, float | None]:
         (data.sequence, stay, data.schema.sequence),
         (data.static, np.arange(data.n_stays), data.schema.static),
     ):
+        table = part[:]
         for number, column_name in enumerate(columns):
             name = _source(column_name, data.schema)
             if name in found or name.removesuffix(MISSING_SUFFIX) in names - {name}:
                 continue
             flag = f"{name}{MISSING_SUFFIX}"
-            column = part[:][:, columns.index(flag) if flag in columns else number]
+            column = table[:, columns.index(flag) if flag in columns else number]
             gone = column == 1 if flag in columns else np.isnan(column)
             people = np.unique(owner[gone]).size, np.unique(owner[~gone]).size
             few = is_small(people).any() or _few(int(gone.sum()), gone.size)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from etips.errors import SettingError
 from etips.learn.etips import TRANSLATIONS
-from etips.learn.foundation import STAGES, Training
+from etips.learn.foundation import ENCODER, STAGES, Training
 from etips.learn.recipes import METHODS, check_settings, kind_of, make_learner
-from etips.models.encoders import GRU
 
 
 @dataclass(frozen=True)
@@ -50,18 +49,23 @@ _GRIDS = (
 
 _USUAL: Space = {
     "hidden": Choice((32, 64, 96, 128)),
+    "embed": Choice((0, 64, 128)),
     "encoder": Choice(("gru", "lstm")),
     "learning_rate": Range(1e-5, 1e-1, log=True),
     "weight_decay": Range(1e-6, 1e-1, log=True),
     "batch_size": Choice((64, 128, 256, 512)),
     "dropout": Range(0.0, 0.5),
+    "input_dropout": Range(0.0, 0.3),
 }
 
 _KEYS = {"low", "high", "log"}
 
 
 def usual_space(method: str) -> Space:
-    """What is searched if nobody says otherwise. The encoders have one layer, so no depth."""
+    """What is searched if nobody says otherwise.
+
+    Depth is `embed`: the encoders have one recurrent layer, and may have another before it.
+    """
     require_settings(method)
     grids: Space = {"translations": Choice(tuple(list(grid) for grid in _GRIDS))}
     return {**_USUAL, **(grids if method in ("etips", "tips") else {})}
@@ -113,7 +117,7 @@ def check_space(method: str, space: Space) -> None:
 def first_trial(space: Space) -> dict[str, object]:
     """The learner's own defaults, as near as the space has them: what a search has to beat."""
     policy = Training().policy
-    usual: dict[str, object] = {**vars(policy), "hidden": GRU().hidden, "encoder": "gru"}
+    usual: dict[str, object] = {**vars(policy), **vars(ENCODER), "encoder": "gru"}
     usual["translations"] = list(TRANSLATIONS)
     found: dict[str, object] = {}
     for key, own in space.items():

@@ -66,7 +66,7 @@ class Trial:
         number: From 0, in the order of the proposals.
         settings: Of the learner.
         found: As `etips.study.trials.judge` has it.
-        value: Risk plus one standard error, by which trials are compared; infinite if in doubt.
+        value: Risk plus some standard errors, by which trials are compared; infinite if in doubt.
         doubt: What its risk cannot be believed for: "weights" (matching factor, effective size),
             "propensities" (they fit worse than others of the search), or nothing.
     """
@@ -184,7 +184,12 @@ def _propose(
 
 
 def _compare(tasks: Sequence[Task], found: Mapping[str, Mapping[str, Any]]) -> list[Trial]:
-    """Trials with their value, in their order."""
+    """Trials with their value, in their order.
+
+    As in the default selection, n trials are compared by risk plus sqrt(2 log n) standard errors:
+    about how far the luckiest of n equals lies below its truth.
+    """
+    reach = math.sqrt(2 * math.log(max(len(tasks), 2)))
     fits = [own["log_loss"] for own in found.values() if own["log_loss"] is not None]
     limit = FIT_FACTOR * min(fits) + FIT_SLACK if fits else math.inf
     trials = []
@@ -193,7 +198,7 @@ def _compare(tasks: Sequence[Task], found: Mapping[str, Mapping[str, Any]]) -> l
         doubt = "" if own["sound"] else "weights"
         if own["log_loss"] is not None and own["log_loss"] > limit:
             doubt = "propensities"
-        value = math.inf if doubt else own["risk"] + own["std_error"]
+        value = math.inf if doubt else own["risk"] + reach * own["std_error"]
         trials.append(Trial(number, task.arguments["settings"], own, value, doubt))
     return trials
 

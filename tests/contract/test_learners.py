@@ -419,6 +419,11 @@ def test_a_report_is_told_of_every_epoch(name):
     LEARNERS[name]().fit(log(), report=told.append)
     assert len(told) >= 2
     assert all(at["epoch"] >= 1 for at in told)
+    stages = {at["stage"] for at in told}
+    assert "propensity" in stages
+    for at in told:
+        assert {"epochs", "loss", "held_out", "seconds_left"} <= set(at)
+        assert ("matching_factor" in at) == (at["stage"] in ("policy", "pilot"))
 
 
 @every_network

@@ -561,7 +561,7 @@ class TestEvaluate:
             run("fit", tmp_path / "data", "--out", tmp_path / method, "--method", method)
         runs = [tmp_path / method for method in SIMPLE]
         results = json.loads(run("evaluate", *runs, tmp_path / "data", "--json"))
-        assert [m["name"] for m in results["methods"]] == [str(r) for r in runs]
+        assert [m["name"] for m in results["methods"]] == list(SIMPLE)
         for method in results["methods"]:
             assert method["verdict"]
             assert {"matching_factor", "effective_sample_size", "n_matched"} <= set(

@@ -86,6 +86,18 @@ def test_json_holds_the_tables(small, tmp_path):
     assert found["tables"][0]["columns"][0] == "policy"
 
 
+def test_markdown_holds_the_tables_for_a_document(small, tmp_path):
+    command = ("table2", "--config", small["table2"], "--out", tmp_path / "out", "--device", "cpu")
+    lines = run(*command, "--markdown").splitlines()
+    assert lines[0] == "Preset etips: small."
+    head = next(line for line in lines if line.startswith("| policy"))
+    assert head.startswith("| policy | ATENP | IPS | SNIPS | DR | matching factor |")
+    assert lines[lines.index(head) + 1].startswith("| --- | --- |")
+    row = lines[lines.index(head) + 2]
+    assert row.startswith("| PredictiveModel | ")
+    assert row.count("|") == head.count("|")
+
+
 def test_a_folder_of_stays_takes_the_place_of_the_world(small, tmp_path):
     CLINIC.log(60, seed=0).save(tmp_path / "cohort")
     command = ("table2", "--config", small["table2"], "--data", tmp_path / "cohort")
@@ -104,6 +116,7 @@ REFUSED = [
     (("table1", "--config", "x.toml"), "--config: is one experiment: name its --task"),
     (("table2", "--config", "nowhere.toml"), "nowhere.toml: cannot be read"),
     (("table2", "--data", "nowhere"), "nowhere: must be a folder with schema.json"),
+    (("table2", "--json", "--markdown"), "--json, --markdown: must not both be given"),
     (("table2", "--out", "nowhere/deep"), "nowhere: must be a folder that exists"),
 ]
 

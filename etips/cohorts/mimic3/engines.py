@@ -74,10 +74,11 @@ class DuckDBSource:
 
     def table(self, name: str, columns: Mapping[str, str]) -> ibis.Table:
         """Return a table with exactly these columns, in these types."""
-        with refusals(self.name):
-            if self._files:
+        if self._files:
+            with refusals(Path(self._files[name].path).name):
                 self._duckdb.execute(self._files[name].view(name, columns))
                 return typed(self._ibis.table(name), columns)
+        with refusals(self.name):
             schema = self._duckdb.execute(
                 "SELECT schema_name, table_name FROM duckdb_tables() "
                 "WHERE database_name = 'source' AND lower(table_name) = ?",
@@ -88,17 +89,20 @@ class DuckDBSource:
     def fetch(self, query: ibis.Table) -> pl.DataFrame:
         """Run a query whose result is small."""
         with refusals(self.name):
-            return self._relation(query).pl()
+            frame: pl.DataFrame = self._relation(query).pl()
+            return frame
 
     def batches(self, query: ibis.Table) -> Iterator[pl.DataFrame]:
         """Run a query whose result may be large, a piece at a time; at least one, maybe empty."""
         with refusals(self.name):
             reader = self._relation(query).fetch_arrow_reader(_BATCH_ROWS)
-            empty = True
-            for batch in reader:
-                empty = False
-                yield _polars(pa.Table.from_batches([batch]))
-            if empty:
+            pieces = 0
+            try:
+                for pieces, batch in enumerate(reader, start=1):
+                    yield _polars(pa.Table.from_batches([batch]))
+            except OSError as error:  # how a complaint of DuckDB arrives here
+                raise _refusal(self.name, str(error)) from None
+            if not pieces:
                 yield _polars(reader.schema.empty_table())
 
     def store(self, query: ibis.Table, table: str) -> None:

@@ -42,6 +42,11 @@ class TableFile:
         """Column names in lower case."""
         return tuple(name.lower() for name in self.header)
 
+    @property
+    def _declared(self) -> tuple[str, ...]:
+        """Column names that DuckDB accepts: a nameless one, such as a saved index, gets a name."""
+        return tuple(name or f"__nameless_{i}__" for i, name in enumerate(self.columns))
+
     def view(self, name: str, types: Mapping[str, str]) -> str:
         """SQL that makes the table visible to DuckDB under `name`.
 
@@ -53,7 +58,7 @@ class TableFile:
         else:
             declared = ", ".join(
                 f"{quoted(column)}: {quoted(_SQL_TYPES[types.get(column, 'string')])}"
-                for column in self.columns
+                for column in self._declared
             )
             reader = (
                 f"read_csv({quoted(self.path)}, header = true, auto_detect = false, delim = ',', "

@@ -69,3 +69,8 @@ def test_trajectories_that_are_no_cohort_are_refused_in_one_line(tmp_path):
     Clinic().log(20, seed=0).save(tmp_path / "log")
     with pytest.raises(FileError, match="must be a whole cohort folder"):
         Evidence.read(tmp_path / "log")
+
+
+def test_a_figure_that_would_tell_of_few_people_is_marked():
+    few = {check.quantity for check in validate(evidence(n_source=136)) if check.tells_few}
+    assert few == {"stays in the final table", "hospital deaths, share of stays"}

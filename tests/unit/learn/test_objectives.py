@@ -14,6 +14,7 @@ from etips.learn.objectives import (
     pull,
     squared,
     translated_ips,
+    weigh,
 )
 
 SHAPES = 50
@@ -202,3 +203,23 @@ def test_a_logged_action_that_is_forbidden_weighs_nothing():
     (gradient,) = torch.autograd.grad(value, logits)
     assert value.item() == 0
     assert (gradient == 0).all()
+
+
+def test_a_weight_is_policy_over_propensity():
+    logits = torch.tensor([[[0.1, 0.9]], [[0.5, 0.5]]]).log()
+    found = weigh(logits, torch.tensor([1]), torch.tensor([0.45]).log())
+    assert found.flatten().tolist() == pytest.approx([2.0, 0.5 / 0.45])
+
+
+def test_an_objective_of_weights_is_asked_for_the_networks_it_is_for():
+    shift = torch.arange(5.0)[:, None]
+    whole = objectives.Weighted(
+        lambda outputs, seen, these: outputs[..., 0] - shift[these],
+        lambda outputs, seen, these: outputs[..., 1] + shift[these],
+    )
+    outputs, seen = torch.zeros(5, 3, 2), torch.arange(3)
+    assert whole(outputs, seen)[:, 0].tolist() == [0, -1, -2, -3, -4]
+    part = objectives.part_of(whole, slice(2, 4))
+    assert part(outputs[2:4], seen)[:, 0].tolist() == [-2, -3]
+    assert part.weigh(outputs[2:4], seen)[:, 0].tolist() == [2, 3]
+    assert objectives.part_of(squared, slice(0, 1)) is squared

@@ -1,5 +1,6 @@
 """The training loop: right gradients, members that do not touch, best weights, same bytes."""
 
+import copy
 import hashlib
 import logging
 from dataclasses import replace
@@ -13,7 +14,7 @@ from strategies import Cohort
 from etips.errors import SettingError
 from etips.learn import captured, training
 from etips.learn.captured import Replay
-from etips.learn.objectives import cross_entropy, translated_ips
+from etips.learn.objectives import Weighted, cross_entropy, translated_ips
 from etips.learn.training import Settings, State, held_out_risk, outputs_of, run_batch, train
 from etips.models.batches import step_tensors
 from etips.models.bundle import Bundle
@@ -313,6 +314,72 @@ def test_training_lowers_the_risk_and_reports_every_epoch():
     assert (chosen == data.logged_action).mean() > 0.95
     assert [entry["epoch"] for entry in said] == list(range(1, state.epoch + 1))
     assert said[-1]["held_out"] < said[0]["held_out"]
+    assert said[-1]["loss"] < said[0]["loss"]
+    assert all(entry["epochs"] == 30 for entry in said)
+    assert all("matching_factor" not in entry for entry in said)  # it has no weights
+
+
+def test_the_loss_told_is_the_mean_over_batches_and_over_networks_that_still_learn():
+    data = COHORT.make()
+    steps, weight = tensors(data, torch.float32), folds()[0]
+    objective = etips_objective(data, TRANSLATIONS, torch.float32)
+    state = State.start(Bundle.start(network_of(data), SEEDS))
+    task = training._Task(network_of(data), steps, objective, weight, SETTINGS)
+    parts = steps.parts(np.arange(N_STAYS), SETTINGS.batch_size)
+    still = training._Pace(torch.zeros(4), torch.ones(()), torch.ones(()), torch.tensor(3))
+    wanted = torch.zeros(4)
+    for part in parts:
+        batch = steps.batch(part)
+        masks = training._dropout(task, batch, still.key, state.parameters["head.weight"])
+        outputs = training._forward(task.network, state.parameters, batch, steps, masks)
+        shares = weight[:, batch.owner]
+        wanted += (objective(outputs, batch.seen) * shares).sum(1) / shares.sum(1)
+        training._learn(task, state, part, still)
+    state.waited = torch.tensor([0, SETTINGS.patience, 0, SETTINGS.patience])
+    found = training._mean_loss(state, SETTINGS, len(parts))
+    assert found == pytest.approx(float(wanted[[0, 2]].mean()) / len(parts), rel=1e-5)
+
+
+def test_a_resumed_epoch_tells_the_loss_that_the_whole_one_would_have():
+    data, told, states = COHORT.make(), [], []
+    fit(
+        data,
+        range(2),
+        torch.float32,
+        report=told.append,
+        keep=lambda state: states.append(copy.deepcopy(state)),
+    )
+    middle = next(state for state in states if state.epoch == 1 and state.batch == 3)
+    again = []
+    fit(data, range(2), torch.float32, report=again.append, state=middle)
+    assert [at["loss"] for at in again] == [at["loss"] for at in told[1:]]
+
+
+def test_policies_tell_the_mean_weight_of_their_held_out_decisions():
+    data, told = COHORT.make(), []
+    steps, (weight, held_out) = tensors(data, torch.float32), folds()
+    plain = etips_objective(data, TRANSLATIONS, torch.float32)
+    seen = data.decision_rows - data.lag
+    count = torch.zeros(data.n_steps)
+    count[seen] = torch.arange(data.n_decisions, dtype=torch.float32)
+    objective = Weighted(
+        lambda outputs, seen, these: plain(outputs, seen),
+        lambda outputs, seen, these: count[seen].expand(len(outputs), -1),
+    )
+    train(
+        Bundle.start(network_of(data), SEEDS),
+        steps,
+        objective,
+        weight=weight,
+        held_out=held_out,
+        settings=replace(SETTINGS, epochs=2),
+        report=told.append,
+    )
+    stay = data.decisions().stay
+    out = held_out.numpy()[:, stay]
+    wanted = [np.average(np.arange(data.n_decisions), weights=row) for row in out[:3]]
+    assert not out[3].any()  # nothing is held back from the last network
+    assert told[0]["matching_factor"] == pytest.approx(np.mean(wanted), rel=1e-5)
 
 
 def test_adam_is_torchs_adamw_with_a_clipped_gradient_and_no_decay_of_biases():

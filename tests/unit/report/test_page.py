@@ -9,6 +9,7 @@ from report_documents import PATH, Element, Page, document
 from etips.errors import FileError
 from etips.report.page import SECTIONS, render
 from etips.report.tripod import ITEMS
+from etips.report.wording import clean, name
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -87,13 +88,13 @@ def test_h2_no_number_of_an_unreliable_policy_stands_without_its_verdict(world):
     """H2: rows, figures, sentences; each risk is made unique so that it can be looked for."""
     made = document(names=("good", "bad"), world=world)
     marked = {}
+    made["methods"][0]["verdict"], made["methods"][1]["verdict"] = "doubtful", "unusable"
     for method in made["methods"]:
         for estimate in method["estimates"]:
             estimate["risk"] = round(0.1234 + len(marked) / 1000, 4)
             marked[f"{estimate['risk']:.3f}"] = method["verdict"]
         method["gain"]["difference"] = -round(0.0611 + len(marked) / 1000, 4)
         marked[f"{method['gain']['difference']:.3f}".replace("-", "\u2212")] = method["verdict"]
-    assert {m["verdict"] for m in made["methods"]} - {"reliable"}
     read = Page(render(made))
     seen = set()
     for element in read.all():
@@ -161,12 +162,12 @@ def test_drawings_speak_and_tables_have_headers(page):
             assert (first.tag, first.attributes["scope"]) == ("th", "row")
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_p5_a_hostile_name_anywhere_leaves_the_page_intact(found, name):
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_p5_a_hostile_name_anywhere_leaves_the_page_intact(found, hostile):
     """P5: policy, action, feature, level, estimator, note, setting, title, table and chart."""
-    text = render(swapped(found, name))
+    text = render(swapped(found, hostile))
     page = Page(text)
-    if name:  # an empty note or lead is left out
+    if hostile:  # an empty note or lead is left out
         assert shape(page) == shape(Page(render(swapped(found, "plain"))))
     assert not [e for e in page.all() if e.tag in ("script", "img", "iframe", "b49")]
     assert "49" not in page.all("title")[0].text
@@ -175,37 +176,37 @@ def test_p5_a_hostile_name_anywhere_leaves_the_page_intact(found, name):
     longest = max(
         len(word) for e in page.all() for i in e.inside if isinstance(i, str) for word in i.split()
     )
-    assert longest <= 200
+    assert longest <= 1000  # prose breaks anywhere; names are cut far shorter
 
 
-def swapped(found, name):
-    """The document with the name in every place that a user or a data set names."""
+def swapped(found, word):
+    """The document with the word in every place that a user or a data set names."""
     made = json.loads(json.dumps(found))
     x = made["exhibits"]
-    made |= {"title": name, "lead": name}
-    made["tables"] = [{"title": name, "note": name, "columns": [name, "b"], "rows": [[name, 1.0]]}]
-    series = {"name": name, "x": [name, "b"], "y": [1.0, None], "error": None}
-    numbers = {"name": name, "x": [1, 2], "y": [1.0, 2.0], "error": [0.1, None]}
-    chart = {"name": name, "title": name, "caption": name, "x": name, "y": name}
+    made |= {"title": word, "lead": word}
+    made["tables"] = [{"title": word, "note": word, "columns": [word, "b"], "rows": [[word, 1.0]]}]
+    series = {"name": word, "x": [word, "b"], "y": [1.0, None], "error": None}
+    numbers = {"name": word, "x": [1, 2], "y": [1.0, 2.0], "error": [0.1, None]}
+    chart = {"name": word, "title": word, "caption": word, "x": word, "y": word}
     made["charts"] = [
         {**chart, "kind": "bars", "series": [series, series]},
         {**chart, "kind": "lines", "series": [numbers, numbers]},
         {**chart, "kind": "scatter", "series": [numbers]},
     ]
-    x["actions"]["names"][0] = name
-    x["balance"]["features"][0]["name"] = name
-    x["missingness"]["features"] = [{"name": name, "share": 0.5}]
-    x["flow"]["stages"][0]["name"] = name
-    x["subgroups"][0] = {**x["subgroups"][0], "feature": name}
-    x["subgroups"][0]["rows"][0]["level"] = name
-    x["settings"][name] = {name: [name]}
-    made["data"]["provenance"][name] = name
+    x["actions"]["names"][0] = word
+    x["balance"]["features"][0]["name"] = word
+    x["missingness"]["features"] = [{"name": word, "share": 0.5}]
+    x["flow"]["stages"][0]["name"] = word
+    x["subgroups"][0] = {**x["subgroups"][0], "feature": word}
+    x["subgroups"][0]["rows"][0]["level"] = word
+    x["settings"][word] = {word: [word]}
+    made["data"]["provenance"][word] = word
     for method in made["methods"]:
-        method["reasons"] = [name]
-        method["notes"] = {name: name}
-        method["estimates"][0]["estimator"] = name
-    x["paths"] = {name: x["paths"]["p"]}
-    x["headline"] = made["methods"][0]["name"] = name
+        method["reasons"] = [word]
+        method["notes"] = {word: word}
+        method["estimates"][0]["estimator"] = word
+    x["paths"] = {word: x["paths"]["p"]}
+    x["headline"] = made["methods"][0]["name"] = word
     return made
 
 
@@ -225,6 +226,12 @@ def test_a_document_without_exhibits_still_makes_a_page(found):
     assert "hold no policy" in Page(render(empty)).root.text
     only_truth = {**found["methods"][0], "estimates": [], "verdict": None, "diagnostics": None}
     assert "was estimated from the log" in Page(render({**bare, "methods": [only_truth]})).root.text
+
+
+def test_names_are_one_line_without_marks_that_turn_text_around():
+    assert clean("  two\nwords\tand\x00 \u202emore ") == "two words and more"
+    assert clean("x" * 70) == "x" * 59 + "\u2026"
+    assert str(name("a" * 400)).count("a") == 59 + 299
 
 
 def test_what_is_hidden_is_said_to_be_hidden(found):

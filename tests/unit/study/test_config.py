@@ -20,9 +20,9 @@ def test_every_shipped_experiment_is_sound(name, preset, quick):
     assert (found.preset, found.quick, found.folds) == (preset, quick, 2 if quick else 5)
 
 
-def test_three_experiments_are_shipped():
-    assert shipped_names() == ["table1-rows", "table1-zeros", "table2"]
-    with pytest.raises(SettingError, match=r"^experiment: must be one of table1-rows, "):
+def test_the_papers_experiments_and_the_demo_are_shipped():
+    assert shipped_names() == ["demo", "table1-rows", "table1-zeros", "table2"]
+    with pytest.raises(SettingError, match=r"^experiment: must be one of demo, "):
         shipped("table3")
 
 

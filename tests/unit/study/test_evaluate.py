@@ -9,12 +9,14 @@ import torch
 
 import etips
 from etips.data.files import canonical
+from etips.evaluation.documents import check_results
+from etips.evaluation.log import Log
 from etips.learn import BestPossible, LoggingPolicy, MostFrequent, PredictiveModel, RandomPolicy
 from etips.learn.foundation import Training
 from etips.learn.outcome import SklearnOutcome
 from etips.learn.training import Settings
 from etips.models.encoders import GRU
-from etips.study.evaluate import Models, evaluate
+from etips.study.evaluate import Models, assess_policies, evaluate
 from etips.worlds.clinic import Clinic
 
 QUICK = Training(n_folds=2, **{s: Settings(epochs=2) for s in ("propensity", "outcome", "policy")})
@@ -152,3 +154,49 @@ def test_the_more_policies_are_tried_the_more_a_gain_has_to_show(world):
 
 def test_evaluate_is_at_hand_in_the_package(world):
     assert etips.evaluate is evaluate
+
+
+def test_policies_known_by_their_probabilities_are_assessed_alike(world):
+    log = world.log(200, seed=10)
+    plain = replace(SMALL, outcome=False)
+    policies = {"best": BestPossible().fit(log), "random": RandomPolicy().fit(log)}
+    whole = evaluate(policies, log, models=plain)
+    decisions = Log(
+        loss=log.logged_loss,
+        action=log.logged_action,
+        propensity=log.logged_propensity,
+        cluster=log.decisions().stay,
+        n_actions=log.n_actions,
+    )
+    chances = {name: policy.predict_proba(log) for name, policy in policies.items()}
+    parts = assess_policies(chances, decisions, log)
+    for one, other in zip(whole.methods, parts, strict=True):
+        assert one.assessment == other.assessment
+        assert one.improvement == other.improvement
+        assert one.truth == other.truth
+
+
+def test_results_hold_exhibits_with_the_path_a_policy_remembers(world):
+    log = world.log(150, seed=11)
+    policy = etips.EtIPS(encoder=GRU(4), training=QUICK, translations=(0.3, 0.7)).fit(log)
+    found = evaluate({"own": policy}, log, models=SMALL, settings={"why": "a test"})
+    document = json.loads(canonical(found.to_json()))
+    assert check_results(document, complete=True)
+    assert [c["translation"] for c in document["exhibits"]["paths"]["own"]][:2] == [0.3, 0.7]
+    assert document["exhibits"]["settings"]["why"] == "a test"
+    assert document["exhibits"]["seeds"]["evaluation seed"] == 0
+    assert document["exhibits"]["calibration"]["used"] is False  # known ones are used instead
+
+
+def test_a_mean_loss_that_counts_a_few_events_is_hidden_and_so_is_the_gain(world):
+    log = world.log(60, seed=12)
+    loss = np.zeros(log.n_steps)
+    loss[:5] = 1
+    few = replace(log, loss=loss, truth=None)
+    results = evaluate(RandomPolicy().fit(few), few, models=replace(SMALL, outcome=False))
+    document = results.to_json()
+    assert results.data["n_events"] == 5
+    assert document["data"]["n_events"] is None
+    assert document["data"]["mean_loss"] is None
+    assert set(document["methods"][0]["gain"].values()) == {None}
+    assert all(row["n_people"] is None for t in results.exhibits["subgroups"] for row in t["rows"])

@@ -139,12 +139,15 @@ class Spy:
         return learner
 
 
-@pytest.mark.parametrize("document", [clinic_document(), zeros_document()])
+FEW = ["full-supervision", "direct", "etips", "ips"]
+
+
+@pytest.mark.parametrize("document", [clinic_document(), zeros_document(methods=FEW)])
 def test_no_learner_sees_a_stay_it_is_judged_on(document, tmp_path, monkeypatch):
     spy = Spy()
     monkeypatch.setattr(fits, "make_learner", spy)
     study(tmp_path / "s", document)
-    assert len(spy.learnt) == len(spy.asked) >= 10
+    assert len(spy.learnt) == len(spy.asked) >= 8
     for (_, learnt), (_, asked) in zip(spy.learnt, spy.asked, strict=True):
         assert not set(learnt.stay) & set(asked.stay)
 

@@ -2,8 +2,11 @@
 
 import json
 import math
+import re
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +15,11 @@ from small_worlds import CLINIC, one_thread
 from etips.data.lock import Lock
 from etips.data.splitting import assign_folds
 from etips.errors import EtipsError, FileError, SettingError
-from etips.learn.recipes import Recipe
+from etips.learn.etips import TRANSLATIONS
+from etips.learn.foundation import ENCODER, Training
+from etips.learn.recipes import Recipe, make_learner
 from etips.learn.selection import judge_candidate
+from etips.learn.toml import parse_toml
 from etips.study.proposals import importance, open_proposals
 from etips.study.space import Choice, Range, check_space, first_trial, read_space, usual_space
 from etips.study.tasks import Task
@@ -110,9 +116,11 @@ def test_settings_no_learner_can_have_are_refused_before_any_is_trained(space, l
 def test_the_usual_space_suits_its_method_and_holds_the_defaults(method):
     space = usual_space(method)
     check_space(method, space)
-    first = first_trial(space)
-    assert (first["hidden"], first["learning_rate"], first["batch_size"]) == (64, 1e-3, 256)
+    learner = make_learner(method, first_trial(space), device="auto")
+    assert learner.encoder == ENCODER
+    assert learner.training.policy == Training().policy
     assert ("translations" in space) == (method in ("etips", "tips"))
+    assert getattr(learner, "translations", TRANSLATIONS) == TRANSLATIONS
 
 
 def test_methods_without_settings_are_refused():
@@ -137,34 +145,28 @@ def propose(path, numbers, tell=(), seed=0):
 
 
 def test_proposals_are_the_same_in_one_go_and_in_pieces(tmp_path):
-    values = [(number, abs(number - 5.0)) for number in range(12)]
-    whole = propose(tmp_path / "a.db", range(12), values)
-    whole += propose(tmp_path / "a.db", range(12, 15))
+    values = [(number, abs(number - 5.0)) for number in range(10)]  # by chance until ten are told
+    whole = propose(tmp_path / "a.db", range(10), values)
+    whole += propose(tmp_path / "a.db", range(10, 12))
     path = tmp_path / "b.db"
-    pieces = [*propose(path, range(5)), *propose(path, range(5, 12), values[:7])]
-    propose(path, [11], values[7:])  # killed while it was telling
-    with sqlite3.connect(path) as database:  # killed while it was proposing
-        database.execute("DELETE FROM trial_params WHERE param_name = 'encoder' AND trial_id > 12")
-    database.close()
-    pieces += propose(path, range(12, 15))
-    with sqlite3.connect(path) as database:
-        database.execute("DELETE FROM trial_params WHERE param_name = 'encoder' AND trial_id > 12")
-    database.close()
-    assert propose(path, range(12, 15)) == whole[12:]
+    pieces = [*propose(path, range(5)), *propose(path, range(5, 10), values[:7])]
+    propose(path, [9], values[7:])  # killed while it was telling
+    pieces += propose(path, range(10, 12))
     assert pieces == whole
-    assert len({json.dumps(settings) for settings in whole}) == 15
+    with closing(sqlite3.connect(path)) as database, database:  # killed while it was proposing
+        database.execute("DELETE FROM trial_params WHERE param_name = 'encoder' AND trial_id > 10")
+    assert propose(path, range(10, 12)) == whole[10:]
+    assert len({json.dumps(settings) for settings in whole}) == 12
 
 
 def test_the_seed_and_what_was_told_change_the_proposals(tmp_path):
-    settings = propose(tmp_path / "a.db", range(4))
-    others = propose(tmp_path / "b.db", range(4), seed=1)
-    assert settings[0] == others[0] == {**first_trial(TINY)}
-    assert settings[1:] != others[1:]
-    near = [(number, float(number)) for number in range(12)]
-    far = [(number, -float(number)) for number in range(12)]
-    propose(tmp_path / "c.db", range(12), near)
-    propose(tmp_path / "d.db", range(12), far)
-    assert propose(tmp_path / "c.db", [12]) != propose(tmp_path / "d.db", [12])
+    up, down = ([(n, sign * float(n)) for n in range(10)] for sign in (1, -1))
+    settings = propose(tmp_path / "a.db", range(10), up)
+    propose(tmp_path / "b.db", range(10), down)
+    assert propose(tmp_path / "a.db", [10]) != propose(tmp_path / "b.db", [10])
+    others = propose(tmp_path / "c.db", range(3), seed=1)
+    assert settings[0] == others[0] == first_trial(TINY)
+    assert settings[1:3] != others[1:]
 
 
 def test_a_file_that_is_no_search_is_refused(tmp_path):
@@ -247,8 +249,9 @@ def test_trials_are_compared_by_risk_plus_error_unless_in_doubt():
         {"risk": 0.45, "std_error": 0.2, "log_loss": 1.04},
         {"risk": None, "std_error": None, "sound": False, "log_loss": 1.0},
     )
+    reach = math.sqrt(2 * math.log(5))
     assert [trial.value for trial in trials] == pytest.approx(
-        [0.6, math.inf, math.inf, 0.65, math.inf]
+        [0.5 + reach * 0.1, math.inf, math.inf, 0.45 + reach * 0.2, math.inf]
     )
     assert [t.doubt for t in trials] == ["", "weights", "propensities", "", "weights"]
 
@@ -322,7 +325,16 @@ def test_where_no_trial_can_be_believed_that_is_said_and_nothing_written(tmp_pat
     few = CLINIC.log(8, seed=0)  # 24 decisions cannot weigh 30
     with pytest.raises(EtipsError) as refusal:
         tune(few, tmp_path / "out", search(n_trials=2))
-    assert str(refusal.value).startswith(
-        "trials: none of 2 can be believed: 2 by their matching factor or effective size. Try more"
-    )
+    line = "trials: none of 2 can be believed: "
+    assert str(refusal.value).startswith(line)
+    assert "by their matching factor or effective size" in str(refusal.value)
     assert not (tmp_path / "out" / "best.toml").exists()
+
+
+def test_the_document_shows_the_usual_space_and_spaces_that_can_be_read():
+    text = (Path(__file__).parents[3] / "docs" / "study" / "tuning.md").read_text()
+    blocks = re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    usual, own, paper = (read_space(parse_toml(block), "etips") for block in blocks)
+    assert usual == usual_space("etips")
+    for space in (own, paper):
+        check_space("etips", space)
