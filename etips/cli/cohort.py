@@ -46,14 +46,15 @@ def cohort(
     with refusals("etips cohort"):
         if out.exists() and not overwrite:
             raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
-        with progress_bar() as progress:
-            progress("building the cohort", 0.2)
-            with resumable_source(source, out=out, engine=engine, memory_limit=memory) as opened:
-                built = build_cohort(opened, profile(profile_.value))
-                progress("writing", 0.9)
-                save_trajectories(
-                    to_trajectories(built), out, overwrite=overwrite, beside=built.files()
-                )
+        with (
+            progress_bar() as progress,
+            resumable_source(source, out=out, engine=engine, memory_limit=memory) as opened,
+        ):
+            built = build_cohort(opened, profile(profile_.value), progress=progress)
+            progress("writing", 0.95)
+            save_trajectories(
+                to_trajectories(built), out, overwrite=overwrite, beside=built.files()
+            )
         show(f"cohort in {out}", funnel_rows(built), as_json=as_json)
         if not as_json:
             show("dose classes", dose_rows(built), as_json=False)

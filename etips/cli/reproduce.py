@@ -24,6 +24,8 @@ from etips.study.reproduce import run_study
 _PAGE = 100
 """Columns of text that is not printed on a terminal; tables there are as wide as they need."""
 
+_LONG = 8  # letters of a column's title above which it takes two lines
+
 
 class TableName(StrEnum):
     """The paper's tables."""
@@ -228,7 +230,8 @@ def _as_rich(entry: Mapping[str, Any], *, narrow: bool) -> Table:
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for place, column in enumerate(entry["columns"]):
         justify: Literal["left", "right"] = "right" if place else "left"
-        shown.add_column(column.replace(" ", "\n", 1), justify=justify, no_wrap=True)
+        title = column.replace(" ", "\n", 1) if len(column) > _LONG else column
+        shown.add_column(title, justify=justify, no_wrap=True)
     for row in entry["rows"]:
         first, rest = row[:3], row[3:]
         shown.add_row(*first, *(cell.partition(" ±")[0] if narrow else cell for cell in rest))

@@ -80,7 +80,8 @@ def simulate(
         if out.exists() and not overwrite:
             raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
         if world is World.MIMIC3:
-            _write_raw_tables(out, stays, seed, source, copies, table_format)
+            with progress_bar() as progress:
+                _write_raw_tables(out, stays, seed, source, copies, table_format, progress)
             typer.echo(f"raw tables of the MIMIC-III shape in {out}")
             return
         if (source, copies, table_format) != (None, None, None):
@@ -99,17 +100,19 @@ def _write_raw_tables(
     source: Path | None,
     copies: int | None,
     table_format: TableFormat | None,
+    progress: Progress,
 ) -> None:
     if source is None:
         if copies is not None:
             raise SettingError("--copies", "needs --from", fix="Give the folder to copy.")
         parquet = table_format is TableFormat.PARQUET
-        write_simulated(out, n_stays=stays or 200, seed=seed, parquet=parquet)
+        n_stays = stays or 200
+        write_simulated(out, n_stays=n_stays, seed=seed, parquet=parquet, progress=progress)
         return
     if stays is not None:
         raise SettingError("--stays", "cannot be used with --from")
     parquet = table_format is not TableFormat.CSV
-    write_copies(out, source=source, copies=copies or 1, parquet=parquet)
+    write_copies(out, source=source, copies=copies or 1, parquet=parquet, progress=progress)
 
 
 def _make(

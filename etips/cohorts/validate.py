@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 import numpy as np
 import polars as pl
 
-from etips.cohorts.mimic3.build import Cohort
+from etips.cohorts.mimic3.cohort import Cohort
 from etips.cohorts.mimic3.columns import SEQUENTIAL_FEATURES, STATIC_FEATURES
 from etips.data.files import read_artifact
 from etips.data.storage import MANIFEST

@@ -97,7 +97,7 @@ def _shade(strength: float) -> tuple[float, str]:
     if strength <= 0.5:
         return round(0.9 * strength, 3), "cell-text"
     if strength <= 0.85:
-        return round(0.62 + 0.4 * (strength - 0.5), 3), "cell-text mid"
+        return round(0.63 + 0.38 * (strength - 0.5), 3), "cell-text mid"
     return 1.0, "cell-text on"
 
 

@@ -101,6 +101,7 @@ def _context(document: Mapping[str, Any]) -> dict[str, Any]:
         "confounding": hidden_confounding(main) if main else None,
         "policies": policy_rows(methods, data),
         "with_truth": any(m.get("truth") is not None for m in methods),
+        "marks": wording.MARKS,
         "tables": document.get("tables") or [],
         "charts": [(chart, plot(chart)) for chart in document.get("charts") or []],
         "intervals": [

@@ -37,7 +37,7 @@ def policy_rows(methods: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -
                 "gain_limits": f"{signed(gain.get('low'))} to {signed(gain.get('high'))}"
                 if gain.get("difference") is not None
                 else "",
-                "better": _better(gain.get("better")),
+                "better": _better(gain.get("better"), method["verdict"]),
                 "factor": number(found.get("matching_factor"), 2),
                 "size": number(size, 0) + share,
                 "truth": number(method.get("truth")),
@@ -46,10 +46,12 @@ def policy_rows(methods: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -
     return rows
 
 
-def _better(found: bool | None) -> str:
+def _better(found: bool | None, verdict: str | None) -> str:
     if found is None:
         return NONE
-    return "yes" if found else "not shown"
+    if not found:
+        return "not shown"
+    return "yes" if verdict == "reliable" else f"yes, but {verdict}"
 
 
 def path_figures(
@@ -182,7 +184,7 @@ def calibration_figures(found: Mapping[str, Any] | None) -> list[Figure]:
 
 def weight_figure(found: Mapping[str, Any] | None) -> list[Figure]:
     """Histogram of the weights."""
-    if found is None:
+    if found is None or all(share is None for share in found["decisions"]):
         return []
     edges = found["edges"]
     names = [f"{a:g} to {b:g}" for a, b in pairwise(edges)]

@@ -44,13 +44,14 @@ def number(value: object, digits: int = 3) -> str:
     """A number with so many decimals; a dash where there is none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return NONE
-    return f"{value:.{digits}f}".replace("-", MINUS)
+    text = f"{value:.{digits}f}"
+    return text.lstrip("-") if float(text) == 0 else text.replace("-", MINUS)
 
 
 def signed(value: object, digits: int = 3) -> str:
     """The same with its sign."""
     text = number(value, digits)
-    return f"+{text}" if isinstance(value, int | float) and value > 0 else text
+    return f"+{text}" if text[:1].isdigit() and text.strip("0.") else text
 
 
 def count(value: object) -> str:

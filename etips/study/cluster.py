@@ -80,7 +80,7 @@ def _connect(address: str) -> None:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # it would report to its makers
     options: dict[str, Any] = {"address": address}
     if address == LOCAL:
-        options = {
+        options |= {  # by this address Ray starts one even where another is running
             "num_cpus": LOCAL_WORKERS,
             "include_dashboard": False,
             "_node_ip_address": "127.0.0.1",

@@ -22,7 +22,7 @@ def flow(data: Trajectories, cohort: Mapping[str, object] | None) -> dict[str, o
         ("stays with a decision", int(np.unique(data.decisions().stay).size)),
     ]
     stages = [*_stages(cohort), *own]
-    hidden = hide_steps([count for _, count in stages])
+    hidden = hide_steps([count for _, count in stages], known=(data.n_stays,))
     return {
         "source": "data" if cohort is None else "cohort",
         "stages": [

@@ -14,10 +14,11 @@ from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk
 from etips.evaluation.subgroups import bands
 from etips.study.numbers import finite
-from etips.study.suppression import hide_together
+from etips.study.suppression import hide_steps, hide_together
 
 MOST_TABLES = 12
 MOST_LEVELS = 6
+MOST_YEARS = 130  # an age beyond this is in days, as the sepsis cohort has it
 WITHHELD = "level not shown"
 
 
@@ -52,7 +53,10 @@ def _rows(grouping: Grouping, log: Log, policy: View) -> list[dict[str, object]]
     columns = [np.array(people), np.bincount(grouping.place, minlength=n)]
     if np.isin(log.loss, (0, 1)).all():  # a mean loss times a count is a number of events
         columns += [np.bincount(grouping.place, log.loss == side, minlength=n) for side in (0, 1)]
-    hidden = hide_together(*[column.astype(np.int64) for column in columns])
+    total, overlapping = log.clusters.size, sum(people) != log.clusters.size
+    # People pass through several levels, so that those who stop short can be counted too.
+    also = hide_steps(people, known=(total,)) & (columns[0] > 0) if overlapping else False
+    hidden = hide_together(*[column.astype(np.int64) for column in columns], also=also)
     if hidden.all():
         return [{"level": WITHHELD, **dict.fromkeys(_NUMBERS)}]
     return [
@@ -101,7 +105,10 @@ def _groupings(data: Trajectories) -> Iterator[Grouping]:
         source, _, level = name.partition("=")
         if name.endswith(MISSING_SUFFIX) or (level and source in categories):
             continue
-        found = _by_value(name, data.static[:, number].astype(np.float64))
+        values = data.static[:, number].astype(np.float64)
+        if name == "age" and (values > MOST_YEARS).mean() > 0.5:
+            name, values = "age in years", values / 365.25
+        found = _by_value(name, values)
         if found is not None:
             yield Grouping(name, found.labels, found.place[stay], found.telling)
     timing = _by_value("step of the stay", step.astype(np.float64) + 1, most_levels=4)

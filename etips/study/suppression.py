@@ -19,7 +19,7 @@ def is_small(counts: ArrayLike) -> Bools:
     return np.asarray((n > 0) & (n < LEAST_PEOPLE))
 
 
-def hide_together(*counts: ArrayLike) -> Bools:
+def hide_together(*counts: ArrayLike, also: ArrayLike = False) -> Bools:
     """Which rows of a table with known totals are hidden, shape (rows,).
 
     A row is hidden when any of its counts is small. Then the smallest other row is hidden too, lest
@@ -28,9 +28,10 @@ def hide_together(*counts: ArrayLike) -> Bools:
 
     Args:
         counts: The columns of the table, people first, shape (rows,) each.
+        also: Rows to be hidden for another reason, shape (rows,).
     """
     columns = [np.asarray(column) for column in counts]
-    hidden = np.any([is_small(column) for column in columns], axis=0)
+    hidden = np.any([is_small(column) for column in columns], axis=0) | np.asarray(also)
     if not hidden.any():
         return np.asarray(hidden)
     order = np.argsort(columns[0], kind="stable")

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from etips.cohorts.mimic3.config import CLEAN
 from etips.cohorts.mimic3.engines import DuckDBSource
+from etips.cohorts.mimic3.passes import Progress, no_progress
 from etips.cohorts.mimic3.source import needed, open_tables
 from etips.data.files import write_file
 from etips.errors import FileError, SettingError
@@ -27,7 +28,14 @@ _ID_STEP: Final = {
 _DAYS_BETWEEN_COPIES: Final = 7
 
 
-def write_simulated(folder: Path, *, n_stays: int, seed: int = 0, parquet: bool = False) -> None:
+def write_simulated(
+    folder: Path,
+    *,
+    n_stays: int,
+    seed: int = 0,
+    parquet: bool = False,
+    progress: Progress = no_progress,
+) -> None:
     """Write simulated raw tables.
 
     Args:
@@ -35,6 +43,7 @@ def write_simulated(folder: Path, *, n_stays: int, seed: int = 0, parquet: bool 
         n_stays: ICU stays in all.
         seed: The same seed gives the same tables.
         parquet: Parquet files; gzipped CSV otherwise.
+        progress: Told which table is being written, and which share is behind.
     """
     if n_stays < 1:
         raise SettingError("n_stays", "must be at least 1")
@@ -44,10 +53,17 @@ def write_simulated(folder: Path, *, n_stays: int, seed: int = 0, parquet: bool 
         for number, size in enumerate(sizes):
             yield simulate_table(table, seed=seed, block=number, n_stays=size)
 
-    _write_tables(folder, blocks, parquet=parquet)
+    _write_tables(folder, blocks, parquet=parquet, progress=progress)
 
 
-def write_copies(folder: Path, *, source: Path, copies: int, parquet: bool = True) -> None:
+def write_copies(
+    folder: Path,
+    *,
+    source: Path,
+    copies: int,
+    parquet: bool = True,
+    progress: Progress = no_progress,
+) -> None:
     """Write K copies of a source with their own numbers and, from the second on, later times.
 
     The source is read once, a batch of rows at a time, so memory does not grow with its size.
@@ -57,6 +73,7 @@ def write_copies(folder: Path, *, source: Path, copies: int, parquet: bool = Tru
         source: Folder with raw tables, or a DuckDB file.
         copies: How many; 1 gives the source itself, reduced to the columns the cohort reads.
         parquet: Parquet files; gzipped CSV otherwise.
+        progress: Told which table is being written, and which share is behind.
     """
     if copies < 1:
         raise SettingError("copies", "must be at least 1")
@@ -69,7 +86,7 @@ def write_copies(folder: Path, *, source: Path, copies: int, parquet: bool = Tru
                 for number in range(copies):
                     yield _shifted(rows, number)
 
-        _write_tables(folder, blocks, parquet=parquet)
+        _write_tables(folder, blocks, parquet=parquet, progress=progress)
     finally:
         opened.close()
 
@@ -85,10 +102,16 @@ def _shifted(rows: pl.DataFrame, number: int) -> pl.DataFrame:
 
 
 def _write_tables(
-    folder: Path, blocks: Callable[[str], Iterator[pl.DataFrame]], *, parquet: bool
+    folder: Path,
+    blocks: Callable[[str], Iterator[pl.DataFrame]],
+    *,
+    parquet: bool,
+    progress: Progress,
 ) -> None:
+    tables = list(needed(CLEAN))
     with _beside(folder) as temporary:
-        for table in needed(CLEAN):
+        for number, table in enumerate(tables):
+            progress(f"writing {table}", number / len(tables))
             write = _parquet_writer(blocks(table)) if parquet else _csv_writer(blocks(table))
             ending = "parquet" if parquet else "csv.gz"
             write_file(temporary / f"{table.upper()}.{ending}", write)

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -300,7 +301,7 @@ class TestFit:
 
     def test_it_does_what_python_does(self, place, fitted):
         from etips.learn import EtIPS, Settings, Training
-        from etips.learn.foundation import OUTCOME, POLICY, PROPENSITY
+        from etips.learn.foundation import ENCODER, OUTCOME, POLICY, PROPENSITY
 
         data = read(place / "log.parquet")
         stages = {
@@ -311,7 +312,7 @@ class TestFit:
         }
         learner = EtIPS(
             translations=(0.3, 0.7),
-            encoder=etips.learn.etips.GRU(6),
+            encoder=replace(ENCODER, hidden=6),
             training=Training(n_folds=2, device="auto", **stages),
         ).fit(data)
         same = etips.load(fitted).predict_proba(data)
@@ -399,7 +400,7 @@ class TestFit:
             (["log", "--set", "selection=x"], "--set selection: must be held-out or paper"),
             (["log", "--set", "n_folds=0"], "n_folds: must be at least 1"),
             (["log", "--set", "kl=-1"], "kl: must be finite"),
-            (["log", "--method", "direct", "--set", "kl=0.1"], "--set kl: is not a setting of direct"),
+            (["log", "--method", "direct", "--set", "kl=0.1"], "kl: is not a setting of direct"),
             (["log", "--method", "random", "--set", "hidden=3"], "random has no settings"),
         ],
     )

@@ -231,7 +231,7 @@ import os, signal, sys
 from dataclasses import replace
 from etips.cli import cohort as command
 from etips.cli.main import main
-from etips.cohorts.mimic3 import build, engines
+from etips.cohorts.mimic3 import engines, passes
 
 place, number = sys.argv[1], int(sys.argv[2])
 calls = {"store": 0, "rows": 0, "save": 0}
@@ -250,7 +250,7 @@ def connected(*a, **k):
     backend.create_table = counting("store", backend.create_table)
     return backend
 engines.ibis.duckdb.connect = connected
-build.four_hour_rows = counting("rows", build.four_hour_rows)
+passes.four_hour_rows = counting("rows", passes.four_hour_rows)
 command.save_trajectories = counting("save", command.save_trajectories)
 chosen = command.profile
 command.profile = lambda name: replace(chosen(name), stays_per_block=5)

@@ -5,7 +5,8 @@ cohort = build_cohort(source, profile("paper"))
 """
 
 from etips.cohorts.mimic3.address import Engine, open_source, resumable_source
-from etips.cohorts.mimic3.build import Cohort, build_cohort
+from etips.cohorts.mimic3.build import build_cohort
+from etips.cohorts.mimic3.cohort import Cohort
 from etips.cohorts.mimic3.config import CLEAN, PAPER, PROFILES, CohortConfig, profile
 
 __all__ = [

@@ -42,11 +42,11 @@ def open_source(
     """
     text = str(address)
     if text.startswith(("postgresql://", "postgres://")):
-        return _postgres(text, work=work, memory_limit=memory_limit)
+        return _postgres(text, work=work, keep=keep, memory_limit=memory_limit)
     if engine is Engine.POSTGRES:
         raise SettingError("source", "must be postgresql://... for the engine postgres")
     if engine is Engine.SPARK or text.startswith("spark:"):
-        return _spark(text, work=work, memory_limit=memory_limit)
+        return _spark(text, work=work, keep=keep, memory_limit=memory_limit)
     path = Path(address)
     if not path.exists():
         raise SettingError("source", "must be an existing folder or file, or a database address")
@@ -70,9 +70,7 @@ def resumable_source(
     if not out.parent.is_dir():
         raise FileError(str(out.parent), "must be a folder that exists")
     keep = out.parent / f".{out.name}.work"
-    source = open_source(
-        address, engine=engine, work=out.parent, keep=keep, memory_limit=memory_limit
-    )
+    source = open_source(address, engine=engine, keep=keep, memory_limit=memory_limit)
     try:
         yield source
     except KeyboardInterrupt:
@@ -84,7 +82,7 @@ def resumable_source(
     source.close()
 
 
-def _postgres(address: str, *, work: Path | None, memory_limit: str) -> Source:
+def _postgres(address: str, *, work: Path | None, keep: Path | None, memory_limit: str) -> Source:
     """Split off `schema`, which is ours, and connect with the rest."""
     parts = urlsplit(address)
     options = dict(parse_qsl(parts.query))
@@ -105,16 +103,17 @@ def _postgres(address: str, *, work: Path | None, memory_limit: str) -> Source:
             tables=backend.list_tables(database=schema),
             temporary_tables=True,
             work=work,
+            keep=keep,
             memory_limit=memory_limit,
         )
 
 
-def _spark(address: str, *, work: Path | None, memory_limit: str) -> Source:
+def _spark(address: str, *, work: Path | None, keep: Path | None, memory_limit: str) -> Source:
     try:
         spark = importlib.import_module("etips.cohorts.mimic3.spark")
     except ImportError:
         raise SettingError("engine", "spark needs pyspark", fix=_install("spark")) from None
-    source: Source = spark.open_spark(address, work=work, memory_limit=memory_limit)
+    source: Source = spark.open_spark(address, work=work, keep=keep, memory_limit=memory_limit)
     return source
 
 

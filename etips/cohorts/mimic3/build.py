@@ -1,17 +1,15 @@
 """The pipeline, top to bottom: raw tables to the final table, its actions and its funnel."""
 
-import io
 import json
-import logging
-import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Final
 
 import numpy as np
 import polars as pl
 
 from etips.cohorts.mimic3 import concepts, exclusions, extract, funnel, infection
-from etips.cohorts.mimic3.actions import N_ACTIONS, DoseClasses, action_of, classify
+from etips.cohorts.mimic3.actions import N_ACTIONS, action_of, classify
+from etips.cohorts.mimic3.cohort import Cohort
 from etips.cohorts.mimic3.columns import (
     DELAY,
     FINAL_CHARTED,
@@ -24,7 +22,6 @@ from etips.cohorts.mimic3.columns import (
 from etips.cohorts.mimic3.concepts import Items
 from etips.cohorts.mimic3.config import PAPER, CohortConfig
 from etips.cohorts.mimic3.demographics import demographics, is_adult
-from etips.cohorts.mimic3.flow import draw_funnel
 from etips.cohorts.mimic3.funnel import Funnel, Stage, require_stays
 from etips.cohorts.mimic3.grid import Bools, first_of_run
 from etips.cohorts.mimic3.impute import (
@@ -32,14 +29,13 @@ from etips.cohorts.mimic3.impute import (
     impute_nearest,
     interpolate_rarely_missing,
 )
-from etips.cohorts.mimic3.rows import four_hour_rows
+from etips.cohorts.mimic3.passes import Progress, no_progress, rows_of_both_passes
 from etips.cohorts.mimic3.samples import add_samples
 from etips.cohorts.mimic3.scores import SOFA_PARTS, add_ratios, add_scores, tidy
 from etips.cohorts.mimic3.source import Source, open_tables
 from etips.cohorts.mimic3.split import training_stays
-from etips.cohorts.mimic3.units import ItemUnits, audit
+from etips.cohorts.mimic3.units import audit
 
-log = logging.getLogger(__name__)
 _DECISION_COLUMNS: Final = (
     "icustayid", "bloc", "fluid_class", "vaso_class", "action", "loss", "rows_before",
     "SOFA_next_bloc", "SOFA_next_row", "loss_next_row", "sample_A", "sample_B", "sample_C",
@@ -47,84 +43,35 @@ _DECISION_COLUMNS: Final = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Cohort:
-    """A finished cohort.
-
-    Attributes:
-        table: The 59 columns of section 16, sorted by stay and block; elixhauser is null.
-        decisions: Per row of `table`: classes, action, loss (null without a next block), sample
-            flags, and whether the stay belongs to the training part.
-        onsets: icustay_id, onset (seconds since 1970) of all stays with one, minors too.
-        sofa_parts: The six parts of SOFA of each row.
-        fluid: Classes of input_4hourly.
-        vasopressor: Classes of max_dose_vaso.
-        funnel: What happened to the stays.
-        units: What each item's rows say about their unit.
-        before_imputation: Rows of pass 1, untidied, and of pass 2, tidied, before imputation.
-        kept: Stays kept by pass 1: icustayid, mortality_90d, max_sofa, max_sirs, onset.
-        patients: icustay_id and subject_id of the adult stays with an onset; not written to files.
-        config: The settings it was built with.
-    """
-
-    table: pl.DataFrame
-    decisions: pl.DataFrame
-    onsets: pl.DataFrame
-    sofa_parts: pl.DataFrame
-    fluid: DoseClasses
-    vasopressor: DoseClasses
-    funnel: Funnel
-    units: tuple[ItemUnits, ...]
-    before_imputation: tuple[pl.DataFrame, pl.DataFrame]
-    kept: pl.DataFrame
-    patients: pl.DataFrame
-    config: CohortConfig
-
-    def files(self) -> dict[str, bytes]:
-        """File names and contents of the cohort folder."""
-        doses = {"input_4hourly": asdict(self.fluid), "max_dose_vaso": asdict(self.vasopressor)}
-        return {
-            "table.parquet": _parquet(self.table),
-            "onset.parquet": _parquet(self.onsets),
-            "decisions.parquet": _parquet(self.decisions),
-            "funnel.json": _json(asdict(self.funnel)),
-            "doses.json": _json(doses),
-            "config.json": _json(asdict(self.config)),
-            "audit.json": _json(self._audit()),
-            "funnel.svg": draw_funnel(self.funnel).encode(),
-        }
-
-    def _audit(self) -> dict[str, object]:
-        """What a reader may want to know about the raw rows: units, and what was missing."""
-        first, second = self.before_imputation
-        return {
-            "units": [asdict(item) for item in self.units],
-            "missing_before_imputation": {
-                "pass 1": funnel.missing_shares(first, VITALS + LABS),
-                "pass 2": funnel.missing_shares(second, FINAL_CHARTED),
-            },
-        }
-
-
-def build_cohort(source: Source, config: CohortConfig = PAPER) -> Cohort:
+def build_cohort(
+    source: Source, config: CohortConfig = PAPER, *, progress: Progress = no_progress
+) -> Cohort:
     """Build the Sepsis-3 cohort from raw MIMIC-III tables.
 
     Args:
-        source: Where the tables are; see `engines.open_source`. It is not closed.
+        source: Where the tables are; see `address.open_source`. It is not closed.
         config: `PAPER`, `CLEAN`, or either with single switches changed.
+        progress: Told what is being done, and which share of the whole is behind.
     """
     items = concepts.select(config)
     source.begin(json.dumps(asdict(config)))
+    progress("reading the tables", 0.0)
     people, onsets, stages = find_candidates(source, items, config)
-    pass_1, pass_2 = _rows_of_both_passes(source, people, items, config)
+    pass_1, read_pass_2 = rows_of_both_passes(
+        source, people, items, config, progress=lambda what, share: progress(what, 0.3 + share / 3)
+    )
+    progress("imputing pass 1", 0.65)
     _stage(stages, "with data in the pass 1 window", pass_1)
     training = training_stays(people, config)
     scored_1 = complete(tidy(pass_1), config, training=training, second_pass=False)
-    kept, dropped = exclusions.exclude(scored_1, config)
+    left, dropped = exclusions.exclude(scored_1, config)
+    kept = _kept_stays(left, people)
+    del scored_1, left  # a third of the memory at the highest point
     _count_dropped(stages, dropped)
-    pass_2 = pass_2.filter(pl.col("icustayid").is_in(kept["icustayid"].unique().implode()))
+    pass_2 = read_pass_2().filter(pl.col("icustayid").is_in(kept["icustayid"].implode()))
     pass_2 = tidy(pass_2).with_columns(pl.col("input_total", "input_4hourly").clip(lower_bound=0))
     _stage(stages, "with data in the pass 2 window", pass_2)
+    progress("imputing pass 2", 0.8)
     scored_2 = complete(pass_2, config, training=training, second_pass=True)
     if config.recheck_in_pass_2:
         again = replace(config, no_scattered_deletion=True)  # a slip of pass 1 only
@@ -135,7 +82,7 @@ def build_cohort(source: Source, config: CohortConfig = PAPER) -> Cohort:
         cohort,
         onsets=onsets,
         before_imputation=(pass_1.select(PASS_1_COLUMNS), pass_2.select(PASS_2_COLUMNS)),
-        kept=_kept_stays(kept, people),
+        kept=kept,
         patients=people.select("icustay_id", "subject_id"),
         units=audit(source.kept, items),
         funnel=replace(
@@ -184,47 +131,6 @@ def find_candidates(
     for n in range(1, len(stages) + 1):
         require_stays(stages[:n])
     return found, onsets, stages
-
-
-def _rows_of_both_passes(
-    source: Source, people: pl.DataFrame, items: Items, config: CohortConfig
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Four-hour rows of both windows, block by block of stays, so that memory stays bounded.
-
-    Pass 2 is computed for every candidate and filtered later: until imputation no stay depends on
-    another, and so each block is read once. Where there are several, each is kept on disk when it
-    is done, and a build that was killed goes on with the next.
-    """
-    blocks = [
-        people[at : at + config.stays_per_block]
-        for at in range(0, people.height, config.stays_per_block)
-    ]
-    if len(blocks) == 1:
-        return _rows_of_block(source, blocks[0], items, config)
-    for number, stays in enumerate(blocks):
-        name = f"rows_{number}"
-        if not source.kept.has(name):
-            for part, rows in enumerate(_rows_of_block(source, stays, items, config)):
-                source.kept.put(f"{name}_{part}", rows.to_arrow(), append=False)
-            source.kept.mark(name)
-        log.info("four-hour rows of block %d of %d", number + 1, len(blocks))
-    first, second = (
-        pl.concat(source.kept.rows(f"rows_{number}_{part}") for number in range(len(blocks)))
-        for part in (0, 1)
-    )
-    return first.sort("icustayid", "bloc"), second.sort("icustayid", "bloc")
-
-
-def _rows_of_block(
-    source: Source, stays: pl.DataFrame, items: Items, config: CohortConfig
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    procedures = bool(items.procedure_cultures or items.procedure_ventilation)
-    first, last = int(stays["icustay_id"][0]), int(stays["icustay_id"][-1])
-    block = extract.read_block(source, first, last, procedures=procedures)
-    return (
-        four_hour_rows(block, stays, items, config, second_pass=False),
-        four_hour_rows(block, stays, items, config, second_pass=True),
-    )
 
 
 def complete(
@@ -345,22 +251,3 @@ def _kept_stays(kept: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     )
     onsets = people.select(icustayid="icustay_id", onset="onset")
     return per_stay.join(onsets, on="icustayid").sort("icustayid")
-
-
-def _parquet(frame: pl.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer)
-    return buffer.getvalue()
-
-
-def _json(content: object) -> bytes:
-    """JSON has neither NaN nor infinity; null says that there is no number."""
-    return (json.dumps(_plain(content), indent=2, allow_nan=False) + "\n").encode()
-
-
-def _plain(content: object) -> object:
-    if isinstance(content, dict):
-        return {name: _plain(value) for name, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_plain(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import json
 import re
+import secrets
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -96,13 +97,14 @@ class DuckDBSource:
         """Run a query whose result may be large, a piece at a time; at least one, maybe empty."""
         with refusals(self.name):
             reader = self._relation(query).fetch_arrow_reader(_BATCH_ROWS)
-            pieces = 0
+            empty = True
             try:
-                for pieces, batch in enumerate(reader, start=1):
+                for batch in reader:
+                    empty = False
                     yield _polars(pa.Table.from_batches([batch]))
             except OSError as error:  # how a complaint of DuckDB arrives here
                 raise _refusal(self.name, str(error)) from None
-            if not pieces:
+            if empty:
                 yield _polars(reader.schema.empty_table())
 
     def store(self, query: ibis.Table, table: str) -> None:
@@ -156,7 +158,8 @@ class ServerSource:
         tables: Names of the tables in it.
         temporary_tables: Whether large results may be kept there while they are fetched in pieces.
         work: Folder for temporary files; the system's own if left out.
-        memory_limit: What DuckDB may use for the local store before it spills to `work`.
+        keep: Folder for them instead; what a killed process left there is removed, not taken up.
+        memory_limit: What DuckDB may use for the local store before it spills to disk.
     """
 
     def __init__(
@@ -168,16 +171,17 @@ class ServerSource:
         tables: Iterable[str],
         temporary_tables: bool,
         work: Path | None = None,
+        keep: Path | None = None,
         memory_limit: str = "2GB",
     ) -> None:
         self.name, self._ibis, self._database = name, backend, database
         self._temporary_tables = temporary_tables
         self._names = {table.lower(): table for table in tables}
-        self.kept = Store(duckdb.connect(), work=work, keep=None, memory_limit=memory_limit)
+        self.kept = Store(duckdb.connect(), work=work, keep=keep, memory_limit=memory_limit)
 
     def begin(self, settings: str) -> None:
         """Begin anew: nothing tells whether the tables of a server have changed."""
-        self.kept.begin(settings)
+        self.kept.begin(f"{settings} {secrets.token_hex(8)}")
 
     def tables(self) -> Mapping[str, frozenset[str]]:
         """Column names by table name, all in lower case."""

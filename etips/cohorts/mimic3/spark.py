@@ -20,7 +20,9 @@ _TYPES: Final = {
 }
 
 
-def open_spark(address: str, *, work: Path | None, memory_limit: str) -> ServerSource:
+def open_spark(
+    address: str, *, work: Path | None, keep: Path | None, memory_limit: str
+) -> ServerSource:
     """Open `spark:DATABASE`, or a folder of tables read by Spark.
 
     Times carry no zone in MIMIC; the session is set to UTC so that Spark adds none. The driver
@@ -29,6 +31,7 @@ def open_spark(address: str, *, work: Path | None, memory_limit: str) -> ServerS
     Args:
         address: The catalogue database after `spark:`, or a folder.
         work: Folder for temporary files.
+        keep: Folder for them instead, cleared of what a killed process left.
         memory_limit: For the local store.
     """
     with refusals(address):
@@ -47,6 +50,7 @@ def open_spark(address: str, *, work: Path | None, memory_limit: str) -> ServerS
             tables=[table.name for table in session.catalog.listTables(database)],
             temporary_tables=False,  # Ibis 12 forgets in-memory tables when it caches on Spark
             work=work,
+            keep=keep,
             memory_limit=memory_limit,
         )
 

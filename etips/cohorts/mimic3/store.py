@@ -90,6 +90,11 @@ class Store:
         frame: pl.DataFrame = kept.pl()
         return frame
 
+    def height(self, table: str) -> int:
+        """How many rows a table has."""
+        found = self.connection.table(f"store.{table}").aggregate("count(*)").fetchall()
+        return int(found[0][0])
+
     def counts(self, table: str, *columns: str) -> pl.DataFrame:
         """How many rows each combination of the columns has: `n` beside them."""
         names = ", ".join(columns)

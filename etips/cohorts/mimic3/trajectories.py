@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from etips.cohorts.mimic3.actions import N_ACTIONS
-from etips.cohorts.mimic3.build import Cohort
+from etips.cohorts.mimic3.cohort import Cohort
 from etips.cohorts.mimic3.columns import SEQUENTIAL_FEATURES, STATIC_FEATURES
 from etips.cohorts.mimic3.grid import Floats, Ints
 from etips.data.coded import Floats32

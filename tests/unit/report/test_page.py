@@ -9,7 +9,7 @@ from report_documents import PATH, Element, Page, document
 from etips.errors import FileError
 from etips.report.page import SECTIONS, render
 from etips.report.tripod import ITEMS
-from etips.report.wording import clean, name
+from etips.report.wording import clean, name, number, signed
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -121,10 +121,12 @@ def test_the_finding_says_better_only_when_reliable_and_shown(found):
     main["gain"] |= {"better": True, "difference": -0.1, "low": -0.2, "high": -0.05}
     main["verdict"] = "reliable"
     assert "shown to be lower" in finding_of(changed)
+    assert "yes, but" not in Page(render(changed)).root.text
     main["verdict"] = "unusable"
     said = finding_of(changed)
     assert "were the verdict not unusable" in said
     assert "do not use that number" in said
+    assert "yes, but unusable" in Page(render(changed)).root.text
     main["gain"] = dict.fromkeys(main["gain"])
     assert "cannot be said" in finding_of(changed)
 
@@ -232,6 +234,16 @@ def test_names_are_one_line_without_marks_that_turn_text_around():
     assert clean("  two\nwords\tand\x00 \u202emore ") == "two words and more"
     assert clean("x" * 70) == "x" * 59 + "\u2026"
     assert str(name("a" * 400)).count("a") == 59 + 299
+
+
+@pytest.mark.parametrize(
+    ("value", "plain", "with_sign"),
+    [(-0.0001, "0.000", "0.000"), (0.0001, "0.000", "0.000"), (-0.25, "\u22120.250", "\u22120.250"),
+     (1.5, "1.500", "+1.500"), (None, "\u2013", "\u2013"), (True, "\u2013", "\u2013")],
+)  # fmt: skip
+def test_numbers_that_round_to_nothing_have_no_sign(value, plain, with_sign):
+    assert number(value) == plain
+    assert signed(value) == with_sign
 
 
 def test_what_is_hidden_is_said_to_be_hidden(found):

@@ -36,8 +36,9 @@ def study(tmp_path_factory):
     """The study of `ray_study.py`: its folder, and what it found."""
     base = tmp_path_factory.mktemp("ray")
     tests = os.pathsep.join([str(HERE), str(HERE.parents[1])])
-    # A token of its own, lest Ray leave one in somebody's home.
+    # A token of its own, lest Ray leave one in somebody's home; and no cluster of somebody else's.
     own = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    own["RAY_ADDRESS"] = "127.0.0.1:1"
     result = subprocess.run(
         [sys.executable, str(HERE / "ray_study.py"), str(base), json.dumps(SPACE)],
         capture_output=True,

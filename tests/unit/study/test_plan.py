@@ -8,7 +8,7 @@ from small_studies import clinic_document, small_experiment, zeros_document
 from etips.errors import FileError, SettingError
 from etips.study.config import read_experiment, shipped
 from etips.study.plan import costs, lent_stages, make_plan
-from etips.study.sources import describe
+from etips.study.sources import describe, open_labelled
 
 
 def plan(document, preset="etips"):
@@ -92,3 +92,14 @@ def test_a_slip_in_the_logging_policy_is_refused():
     document = zeros_document(logging_policy={"depth": 3})
     with pytest.raises(SettingError, match=r"^logging_policy\.depth: is not a setting"):
         describe(small_experiment(document))
+
+
+@pytest.mark.parametrize("world", ["digits-zeros", "digits-rows"])
+def test_a_few_samples_bring_only_the_images_they_need(world):
+    from etips.worlds.digits import labelled_rows, labelled_zeros
+
+    found = open_labelled({"world": world, "n": 7, "seed": 3})
+    whole = labelled_zeros(n=7, seed=3) if world == "digits-zeros" else labelled_rows(n=7)
+    assert (found.sequence[:] == whole.sequence[:]).all()
+    assert (found.logged_action == whole.logged_action).all()
+    assert len(found.sequence.table) <= found.n_steps < len(whole.sequence.table)

@@ -13,9 +13,10 @@ from etips.errors import FileError
 from etips.learn.recipes import make_learner
 from etips.study import fits, plan, reproduce, tasks
 from etips.study.fits import turn_round
+from etips.study.parts import dealt_part
 from etips.study.published import TABLE1
 from etips.study.reproduce import run_study
-from etips.study.sources import load_array
+from etips.study.sources import describe, load_array, open_log
 
 __all__ = ["one_thread"]
 
@@ -171,6 +172,21 @@ def test_every_decision_of_table_two_is_answered_by_the_fold_that_held_it_out(cl
     assert [f["n_learnt_from"] for f in document["study"]["folds"]["etips"]] == [30, 30]
 
 
+def test_a_folds_figures_are_those_of_the_stays_it_held_out(clinic):
+    folder, document = clinic
+    experiment = small_experiment(clinic_document())
+    log = open_log(describe(experiment), folder / "tasks")
+    answered = np.empty((log.n_decisions, log.n_actions))
+    for fold in range(2):
+        held = dealt_part(log, folds=2, fold=fold, seed=0).held
+        own = load_array(folder / "tasks" / f"etips-fold-{fold + 1}" / "policy.npy")
+        found = document["study"]["folds"]["etips"][fold]
+        assert found["risk"] == pytest.approx(log.subset(held).true_risk(own))
+        answered[held[log.decisions().stay]] = own
+    etips = next(m for m in document["methods"] if m["name"] == "etips")
+    assert etips["truth"] == pytest.approx(log.true_risk(answered))
+
+
 def test_the_figures_of_table_one_stand_beside_the_papers(zeros):
     paper = column(zeros[1], "paper")
     for method, name in (("direct", "DM"), ("random", "RP"), ("ips", "IPS"), ("etips", "etIPS")):
@@ -202,6 +218,16 @@ def test_data_that_changed_since_the_study_began_are_refused(tmp_path):
     CLINIC.log(60, seed=1).save(tmp_path / "cohort", overwrite=True)
     with pytest.raises(FileError, match="holds other work"):
         study(tmp_path / "s", document, **more)
+
+
+def test_data_that_change_under_a_running_study_are_refused(tmp_path):
+    CLINIC.log(60, seed=0).save(tmp_path / "cohort")
+    experiment = small_experiment(clinic_document(), n=0, world="data")
+    source = describe(experiment, tmp_path / "cohort")
+    assert open_log(source, tmp_path).propensity is None
+    CLINIC.log(60, seed=1).save(tmp_path / "cohort", overwrite=True)
+    with pytest.raises(FileError, match="has changed since the study began"):
+        open_log(source, tmp_path / "elsewhere")
 
 
 def test_a_known_world_has_its_true_risks_in_the_last_columns(clinic):

@@ -87,6 +87,11 @@ def test_hiding_by_hand():
     assert hide_together([40, 50, 60], [3, 4, 50]).tolist() == [True, True, True]  # 7 in two rows
 
 
+def test_rows_hidden_for_another_reason_take_one_more_with_them():
+    assert hide_together([40, 50, 60], also=[True, False, False]).tolist() == [True, True, False]
+    assert hide_together([40, 50, 60], also=[False] * 3).tolist() == [False] * 3
+
+
 @pytest.mark.parametrize(
     ("counts", "hidden"),
     [

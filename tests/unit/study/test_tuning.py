@@ -186,10 +186,14 @@ def test_f9_a_search_is_for_its_owners_eyes_whatever_its_name(tmp_path):
 def test_a_learner_with_candidates_is_judged_by_the_one_it_kept(log):
     recipe = Recipe("etips", {**QUICK, "translations": [0.3, 0.7]})
     learner = recipe.make(device="cpu").fit(log)
-    kept = next(candidate for candidate in learner.path_ if candidate.chosen)
+    *others, last = (replace(candidate, chosen=False) for candidate in learner.path_)
+    learner.path_ = (*others, replace(last, chosen=True, risk=0.123))
     found = judge(recipe, learner, log)
-    assert (found["risk"], found["std_error"]) == (kept.risk, kept.std_error)
-    assert found["sound"] == kept.sound
+    assert (found["risk"], found["std_error"], found["sound"]) == (
+        0.123,
+        last.std_error,
+        last.sound,
+    )
     assert found["log_loss"] == learner.quality_.log_loss
     json.dumps(found, allow_nan=False)
 
@@ -286,6 +290,10 @@ def test_a_search_goes_on_from_there_with_more_trials_as_if_in_one_go(log, tmp_p
     assert again == made
     assert Recipe.from_toml((tmp_path / "whole" / "best.toml").read_text()) == whole.recipe
     assert [t.value for t in whole.trials] == sorted(t.value for t in whole.trials)
+    with closing(sqlite3.connect(tmp_path / "pieces" / "search.db")) as database:
+        told = database.execute("SELECT number FROM trials WHERE state = 'COMPLETE'").fetchall()
+    assert sorted(told) == [(0,), (1,), (2,), (3,)]  # the fifth waits for the rest of its batch
+    assert not (tmp_path / "pieces" / "trials" / "trial-0005").exists()
     assert sorted(t.number for t in whole.trials) == [0, 1, 2, 3, 4]
 
 

@@ -1,11 +1,13 @@
 """Processes that do tasks: equal results, lost workers, refusals, bugs and interrupts."""
 
+import io
 import os
 import signal
 import subprocess
 import sys
 import time
 import traceback
+import zipfile
 from pathlib import Path
 
 import odd_work
@@ -158,3 +160,10 @@ def test_a_parcel_holds_whole_files_only_and_its_folders_alone(tmp_path):
     assert (there / "a" / "deep" / "x").read_bytes() == b"\0\1"
     with pytest.raises(FileError, match="was sent a file that belongs elsewhere"):
         unpack(pack(here, ["a"]), there, ["b"])
+    for name in ("a/../../x", "/a/x", "../a"):
+        parcel = io.BytesIO()
+        with zipfile.ZipFile(parcel, "w") as files:
+            files.writestr(name, b"evil")
+        with pytest.raises(FileError, match="was sent a file that belongs elsewhere"):
+            unpack(parcel.getvalue(), there, ["a", "/", ".."])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["here", "there"]

@@ -80,6 +80,12 @@ def spark():
         pytest.skip("pyspark is not installed: pip install 'etips[spark]'")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("Spark needs Java, which is not on this machine")
+    from pyspark.sql import SparkSession
+
+    try:
+        SparkSession.builder.getOrCreate()
+    except Exception as error:  # noqa: BLE001 - whatever keeps it from starting is not ours
+        pytest.skip(f"Spark does not start on this machine ({type(error).__name__})")
     return Engine.SPARK
 
 

@@ -1,0 +1,93 @@
+"""A finished cohort, and the files it is written as."""
+
+import io
+import json
+import math
+from dataclasses import asdict, dataclass
+
+import polars as pl
+
+from etips.cohorts.mimic3.actions import DoseClasses
+from etips.cohorts.mimic3.columns import FINAL_CHARTED, LABS, VITALS
+from etips.cohorts.mimic3.config import CohortConfig
+from etips.cohorts.mimic3.flow import draw_funnel
+from etips.cohorts.mimic3.funnel import Funnel, missing_shares
+from etips.cohorts.mimic3.units import ItemUnits
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """A finished cohort.
+
+    Attributes:
+        table: The 59 columns of section 16, sorted by stay and block; elixhauser is null.
+        decisions: Per row of `table`: classes, action, loss (null without a next block), sample
+            flags, and whether the stay belongs to the training part.
+        onsets: icustay_id, onset (seconds since 1970) of all stays with one, minors too.
+        sofa_parts: The six parts of SOFA of each row.
+        fluid: Classes of input_4hourly.
+        vasopressor: Classes of max_dose_vaso.
+        funnel: What happened to the stays.
+        units: What each item's rows say about their unit.
+        before_imputation: Rows of pass 1, untidied, and of pass 2, tidied, before imputation.
+        kept: Stays kept by pass 1: icustayid, mortality_90d, max_sofa, max_sirs, onset.
+        patients: icustay_id and subject_id of the adult stays with an onset; not written to files.
+        config: The settings it was built with.
+    """
+
+    table: pl.DataFrame
+    decisions: pl.DataFrame
+    onsets: pl.DataFrame
+    sofa_parts: pl.DataFrame
+    fluid: DoseClasses
+    vasopressor: DoseClasses
+    funnel: Funnel
+    units: tuple[ItemUnits, ...]
+    before_imputation: tuple[pl.DataFrame, pl.DataFrame]
+    kept: pl.DataFrame
+    patients: pl.DataFrame
+    config: CohortConfig
+
+    def files(self) -> dict[str, bytes]:
+        """File names and contents of the cohort folder."""
+        doses = {"input_4hourly": asdict(self.fluid), "max_dose_vaso": asdict(self.vasopressor)}
+        return {
+            "table.parquet": _parquet(self.table),
+            "onset.parquet": _parquet(self.onsets),
+            "decisions.parquet": _parquet(self.decisions),
+            "funnel.json": _json(asdict(self.funnel)),
+            "doses.json": _json(doses),
+            "config.json": _json(asdict(self.config)),
+            "audit.json": _json(self._audit()),
+            "funnel.svg": draw_funnel(self.funnel).encode(),
+        }
+
+    def _audit(self) -> dict[str, object]:
+        """What a reader may want to know about the raw rows: units, and what was missing."""
+        first, second = self.before_imputation
+        return {
+            "units": [asdict(item) for item in self.units],
+            "missing_before_imputation": {
+                "pass 1": missing_shares(first, VITALS + LABS),
+                "pass 2": missing_shares(second, FINAL_CHARTED),
+            },
+        }
+
+
+def _parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def _json(content: object) -> bytes:
+    """JSON has neither NaN nor infinity; null says that there is no number."""
+    return (json.dumps(_plain(content), indent=2, allow_nan=False) + "\n").encode()
+
+
+def _plain(content: object) -> object:
+    if isinstance(content, dict):
+        return {name: _plain(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_plain(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -1,0 +1,73 @@
+"""`etips fit` shows how training stands on a terminal, and nothing where there is none."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+
+import pytest
+from small_worlds import ward
+
+from etips.cli.fit import standing
+
+COMMAND = (sys.executable, "-c", "from etips.cli.main import main; main()", "fit")
+TINY = ("hidden=4", "embed=0", "n_folds=2", "translations=0.3,0.7", "support=0")
+
+
+def fit(folder, stderr, *more):
+    options = [part for entry in (*TINY, *more) for part in ("--set", entry)]
+    places = (str(folder / "log"), "--out", str(folder / "run"), "--json")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "160", "TERM": "xterm"}
+    return subprocess.run(
+        [*COMMAND, *places, *options],
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env=environment,
+        check=True,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path):
+    ward().save(tmp_path / "log")
+    return tmp_path
+
+
+def test_a_terminal_is_told_stage_epoch_time_loss_risk_and_factor(folder):
+    ours, theirs = pty.openpty()
+    fit(folder, theirs, "epochs=40", "patience=40")  # a bar is painted ten times a second
+    os.close(theirs)
+    said = b""
+    while True:
+        try:
+            block = os.read(ours, 2**16)
+        except OSError:  # the other end is closed, and all is read
+            break
+        said += block
+    os.close(ours)
+    text = said.decode()
+    standing = r"epoch \d+ of 40, \d+ s left, loss -?[\d.]+, held-out -?[\d.]+"
+    assert re.search(rf"propensity: {standing} ", text)
+    assert re.search(rf"policy: {standing}, factor [\d.]+ ", text)
+
+
+def test_without_a_terminal_nothing_is_said_and_the_log_has_it_all(folder):
+    done = fit(folder, subprocess.PIPE, "epochs=2")
+    assert done.stderr == b""
+    assert json.loads(done.stdout)
+    lines = [json.loads(line) for line in (folder / "run" / "log.jsonl").read_text().splitlines()]
+    epochs = [(line["stage"], line["epoch"]) for line in lines]
+    assert epochs == [("propensity", 1), ("propensity", 2), ("policy", 1), ("policy", 2)]
+    names = {"stage", "epoch", "epochs", "loss", "held_out", "seconds_left"}
+    assert set(lines[0]) == names
+    assert set(lines[-1]) == names | {"matching_factor"}
+
+
+def test_a_report_becomes_a_line_and_a_share():
+    at = {"stage": "policy", "epoch": 3, "epochs": 12, "seconds_left": 7.4, "loss": 0.51234}
+    line, share = standing({**at, "held_out": float("inf"), "matching_factor": 0.98})
+    assert line == "policy: epoch 3 of 12, 7 s left, loss 0.5123, held-out inf, factor 0.98"
+    assert share == 0.25
+    assert standing(at)[0] == "policy: epoch 3 of 12, 7 s left, loss 0.5123"
