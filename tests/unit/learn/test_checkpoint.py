@@ -51,6 +51,7 @@ def state(start):
         for value in getattr(made, group).values():
             value.copy_(torch.randn(value.shape, generator=generator))
     made.best_risk[0], made.waited[1] = 0.1 + 0.2, 3
+    made.tally[:] = torch.tensor([0.7, -0.1])
     made.epoch, made.batch, made.step = 2, 5, 25
     made.history = [{"epoch": 1, "held_out": 0.1}, {"held_out": torch.inf, "loss": torch.nan}]
     return made
@@ -75,6 +76,7 @@ def test_a_state_comes_back_as_it_was_kept(state, start, path):
         assert all(same(own[name], kept[name]) for name in kept)
     assert same(found.best_risk, state.best_risk)
     assert same(found.waited, state.waited)
+    assert same(found.tally, state.tally)
     assert (found.epoch, found.batch, found.step) == (2, 5, 25)
     assert repr(found.history) == repr([{k: float(v) for k, v in e.items()} for e in state.history])
 
