@@ -22,8 +22,8 @@ MOST_WITHOUT = 0.05
 """Share of decisions that a floor may leave without any action; above it the floor is lowered."""
 
 BEYOND_DOUBT = 4.0
-"""Standard errors by which the pilot without a floor must win. Where the floor does harm it loses by
-ten and more (digits); at two it was lifted on ICU-Sepsis in one fold of several, and cost 0.003."""
+"""Standard errors by which the pilot without a floor must win. Where the floor does harm it loses
+by ten and more (digits); with two it was lifted once on ICU-Sepsis, at a cost of 0.003."""
 
 LEAST_SHARE = 0.1
 """Effective share of the decisions that a pilot without a floor must rest on to be believed."""
