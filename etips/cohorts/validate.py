@@ -56,7 +56,7 @@ class Check:
     tells_few: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evidence:
     """What a cohort says about itself: its table, its decisions and its figures."""
 

@@ -25,7 +25,8 @@ class Diagnostics:
     Args:
         matching_factor: Mean weight; 1 in expectation.
         uniform_factor: Mean of 1 / (n_actions * propensity), the matching factor of a policy that
-            draws actions evenly; 1 in expectation whatever the policy.
+            draws actions evenly, over what the propensities lead to expect of it: 1 where every
+            action has a chance, less where some have none or were raised to the floor.
         n_decisions: Decisions.
         n_clusters: Clusters.
         n_matched: Decisions whose logged action is the policy's likeliest one.
@@ -64,7 +65,7 @@ class Diagnostics:
 def diagnose(log: Log, policy: View, *, interval: Interval = DEFAULT) -> Diagnostics:
     """Measure how well `log` supports an estimate of `policy`."""
     weight, n = policy.weight, log.n_decisions
-    even = 1 / (log.n_actions * log.propensity)
+    even = 1 / (log.n_actions * log.propensity) / _expected_even(log)
     by_cluster = log.clusters.sums(weight)
     total = float(by_cluster.sum())
     largest = np.sort(np.partition(weight, -min(N_LARGEST, n))[-N_LARGEST:])[::-1]
@@ -230,6 +231,15 @@ def _expected_share(probabilities: Floats, propensities: Floats) -> float:
     square[probabilities == 0] = 0
     mean = float(np.nan_to_num(square, nan=np.inf).sum(axis=1).mean())
     return 1 / mean if mean > 0 else 0.0
+
+
+def _expected_even(log: Log) -> float:
+    """Matching factor to expect of drawing actions evenly, if the propensities are right."""
+    if log.propensities is None:
+        return 1.0
+    table = log.propensities
+    used = np.maximum(table, max(log.propensity_floor, np.finfo(float).tiny))
+    return float((table / used).mean())
 
 
 def _unsupported(probabilities: Floats, propensities: Floats) -> float:

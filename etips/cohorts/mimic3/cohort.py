@@ -15,7 +15,7 @@ from etips.cohorts.mimic3.funnel import Funnel, missing_shares
 from etips.cohorts.mimic3.units import ItemUnits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cohort:
     """A finished cohort.
 
@@ -47,6 +47,11 @@ class Cohort:
     kept: pl.DataFrame
     patients: pl.DataFrame
     config: CohortConfig
+
+    def __repr__(self) -> str:
+        """Sizes only: a patient's row has no place in a message."""
+        stays = self.table["icustayid"].n_unique() if self.table.height else 0
+        return f"Cohort(profile={self.config.name!r}, n_stays={stays}, n_rows={self.table.height})"
 
     def files(self) -> dict[str, bytes]:
         """File names and contents of the cohort folder."""

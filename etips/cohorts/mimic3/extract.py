@@ -44,7 +44,7 @@ NO_PROCEDURES: Final = pl.DataFrame(
 _FIRST_METAVISION_ITEM: Final = 220_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Block:
     """Raw rows of some stays; every frame has icustay_id and times in seconds.
 

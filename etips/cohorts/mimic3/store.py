@@ -3,7 +3,7 @@
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import duckdb
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from etips.cohorts.mimic3.tablefiles import quoted
 from etips.data.lock import Lock
-from etips.errors import FileError
+from etips.errors import FileError, ResourceError
 
 _FILE = "store.duckdb"
 
@@ -87,7 +87,8 @@ class Store:
             kept = kept.filter(f"itemid IN ({listed})" if listed else "false")
         if names := ", ".join(columns):
             kept = kept.project(names)
-        frame: pl.DataFrame = kept.pl()
+        with self._resources():
+            frame: pl.DataFrame = kept.pl()
         return frame
 
     def height(self, table: str) -> int:
@@ -107,17 +108,27 @@ class Store:
         self.connection.register("etips_rows", rows)
         make = "INSERT INTO" if append else "CREATE OR REPLACE TABLE"
         keyword = "" if append else "AS"
-        self.connection.execute(
-            f"{make} store.{table} {keyword} SELECT * FROM etips_rows"  # noqa: S608
-        )
+        with self._resources():
+            self.connection.execute(
+                f"{make} store.{table} {keyword} SELECT * FROM etips_rows"  # noqa: S608
+            )
         self.connection.unregister("etips_rows")
 
     def close(self, *, keep: bool) -> None:
         """Let go of the file, and remove it unless it is to be taken up again."""
         self.connection.execute("DETACH store")
-        self._leaving.close()
-        if not keep:
+        if not keep:  # while the lock is held: after it, the folder may be somebody else's
             shutil.rmtree(self._folder, ignore_errors=True)
+        self._leaving.close()
+
+    @contextlib.contextmanager
+    def _resources(self) -> Iterator[None]:
+        """Turn a full disk or memory into one line."""
+        try:
+            yield
+        except (duckdb.IOException, duckdb.OutOfMemoryException):
+            rule = "cannot hold the extracted rows: disk or memory is spent"
+            raise ResourceError(str(self._folder), rule, fix="Free some, or give more.") from None
 
     def _attach(self) -> None:
         """Open the file; one that a crash left unreadable is begun anew."""

@@ -52,6 +52,30 @@ def test_overlap_of_all_actions_by_hand():
     assert found.unsupported == 0.25
 
 
+def test_true_propensities_are_not_doubted_where_some_actions_are_never_taken():
+    """Nobody draws the last two of five actions: even weights then average three fifths, not 1."""
+    generator = np.random.default_rng(0)
+    table = np.zeros((4000, 5))
+    table[:, :3] = generator.dirichlet((3, 3, 3), size=4000)
+    action = np.array([generator.choice(5, p=row) for row in table])
+    fields = {"loss": np.zeros(4000), "action": action, "cluster": np.arange(4000), "n_actions": 5}
+    chance = table[np.arange(4000), action]
+    log = Log(**fields, propensity=chance, propensities=table)
+    assert diagnose(log, view(log, table)).uniform_factor.risk == pytest.approx(1, abs=0.1)
+    unknown = Log(**fields, propensity=chance)
+    assert diagnose(unknown, view(unknown, table)).uniform_factor.risk == pytest.approx(0.6, abs=0.1)
+
+
+def test_propensities_raised_to_a_floor_are_not_doubted_for_it():
+    generator = np.random.default_rng(1)
+    table = np.tile([0.9, 0.06, 0.04], (4000, 1))
+    action = generator.choice(3, p=table[0], size=4000)
+    raised = np.maximum(table[np.arange(4000), action], 0.1)
+    fields = {"loss": np.zeros(4000), "action": action, "cluster": np.arange(4000), "n_actions": 3}
+    log = Log(**fields, propensity=raised, propensities=table, propensity_floor=0.1)
+    assert diagnose(log, view(log, table)).uniform_factor.risk == pytest.approx(1, abs=0.1)
+
+
 def test_an_action_that_is_never_taken_has_no_expected_support():
     table = np.array([[0.5, 0.5], [0.25, 0.75], [0.0, 1.0], [0.1, 0.9]])
     found = diagnose(*tiny(propensities=table, propensity=[0.5, 0.25, 1.0, 0.1]))

@@ -176,3 +176,12 @@ def test_an_empty_window_and_an_unknown_profile_are_refused():
 def test_settings_are_frozen_and_the_order_is_a_setting():
     assert {f.name for f in fields(CohortConfig)} >= {"antibiotic_order", "window_1", "window_2"}
     assert CLEAN.antibiotic_order is AntibioticOrder.DATE
+
+
+def test_the_name_of_a_cohort_shows_sizes_and_no_patient(paper_cohort):
+    shown = repr(paper_cohort)
+    assert (
+        shown
+        == f"Cohort(profile='paper', n_stays={paper_cohort.funnel.stages[-1].n_stays}, "
+        + (f"n_rows={paper_cohort.table.height})")
+    )

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from etips.cohorts.mimic3.store import Store
-from etips.errors import FileError
+from etips.errors import FileError, ResourceError
 
 
 def store(keep):
@@ -78,4 +78,14 @@ def test_counts_rows_and_ranges(tmp_path):
     assert opened.rows("rows", columns=["itemid"], stays=(2, 3)).columns == ["itemid"]
     assert opened.rows("rows", items=[]).height == 0
     assert opened.rows("rows", items=[8])["icustay_id"].to_list() == [3]
+    opened.close(keep=False)
+
+
+def test_spent_memory_is_one_line_and_exit_code_3(tmp_path):
+    opened = store(tmp_path / "work")
+    opened.connection.execute("SET memory_limit = '20MB'")
+    opened.connection.execute("SET temp_directory = ''")
+    with pytest.raises(ResourceError, match="disk or memory is spent") as caught:
+        put(opened, a=[str(i) * 50 for i in range(400_000)])
+    assert caught.value.exit_code == 3
     opened.close(keep=False)
