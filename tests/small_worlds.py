@@ -49,7 +49,7 @@ def training(epochs=2, n_folds=2, **more):
 
 def small(seed=0, **more):
     """Arguments that every network learner takes."""
-    return {"encoder": GRU(6), "training": training(), "seed": seed, **more}
+    return {"encoder": GRU(6), "training": training(), "seed": seed} | more
 
 
 NETWORKS = {

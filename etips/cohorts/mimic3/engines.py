@@ -12,6 +12,7 @@ import re
 import secrets
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,7 +62,7 @@ class DuckDBSource:
 
     def begin(self, settings: str) -> None:
         """Take up what was stored from the same files under the same settings, or begin anew."""
-        text = json.dumps([self.name, self._state, settings])
+        text = json.dumps([version("etips"), self.name, self._state, settings])
         self.kept.begin(hashlib.sha256(text.encode()).hexdigest())
 
     def tables(self) -> Mapping[str, frozenset[str]]:
@@ -239,6 +240,10 @@ def refusals(where: str) -> Iterator[None]:
             warnings.simplefilter("ignore", DeprecationWarning)
             yield
     except EtipsError:
+        raise
+    except (duckdb.InterruptException, RuntimeError) as error:
+        if "interrupted" in str(error).lower():  # how DuckDB passes Ctrl-C on
+            raise KeyboardInterrupt from None
         raise
     except duckdb.Error as error:
         raise _refusal(where, str(error)) from None

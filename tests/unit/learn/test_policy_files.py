@@ -16,6 +16,7 @@ from etips.errors import FileError, SettingError
 from etips.learn import DirectMethod, DoublyRobust, EtIPS, MostFrequent, PredictiveModel
 from etips.learn.loading import load
 from etips.learn.policy_files import load_policy, save_policy
+from etips.models.encoders import GRU
 
 DATA = ward()
 
@@ -49,6 +50,14 @@ def test_everything_comes_back(learner, folder):
         assert mine.network == theirs.network
         for name, value in theirs.parameters.items():
             assert (mine.parameters[name] == value).all()
+
+
+def test_units_that_read_each_step_first_come_back(tmp_path):
+    learner = DoublyRobust(**small(encoder=GRU(6, embed=5), support=0.1)).fit(DATA)
+    learner.save(tmp_path / "policy")
+    found = load_policy(tmp_path / "policy")
+    assert found.networks.network.encoder == GRU(6, embed=5)
+    np.testing.assert_array_equal(found.predict_proba(DATA), learner.predict_proba(DATA))
 
 
 def test_a_folder_holds_two_files_that_nobody_else_can_read(folder):
@@ -283,6 +292,9 @@ HOSTILE = {
     "hidden negative": put("shapes", "networks", "hidden", value=-6),
     "hidden a half": put("shapes", "networks", "hidden", value=6.5),
     "hidden true": put("shapes", "networks", "hidden", value=True),
+    "embed without weights": put("shapes", "networks", "embed", value=5),
+    "embed endless": put("shapes", "networks", "embed", value=10**30),
+    "embed negative": put("shapes", "networks", "embed", value=-1),
     "features too many": put("shapes", "networks", "n_features", value=10**9),
     "static too many": put("shapes", "networks", "n_static", value=10**9),
     "outputs too many": put("shapes", "networks", "n_outputs", value=10**9),
