@@ -12,6 +12,7 @@ import json
 import time
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 from etips.data import split
 from etips.learn import DoublyRobust, EtIPS, MostFrequent, PredictiveModel, Settings, Training
@@ -66,15 +67,14 @@ def main() -> None:
     for seed in range(options.first, options.first + options.studies):
         lines += study(seed, lag=options.lag, stays=options.stays)
         if options.lines:
-            with open(options.lines, "w") as file:
-                file.writelines(json.dumps(line) + "\n" for line in lines)
+            Path(options.lines).write_text("".join(json.dumps(line) + "\n" for line in lines))
     count = Counter((line["policy"], line["verdict"]) for line in lines)
     missed = Counter((line["policy"], line["verdict"]) for line in lines if line["missed"])
     for key in sorted(count):
         print(f"{key[0]:14} {key[1]:9} {count[key]:4} estimates, {missed[key]:3} miss the truth")
     reliable = [line["missed"] for line in lines if line["verdict"] == "reliable"]
     share = sum(reliable) / max(len(reliable), 1)
-    print(f"lag {options.lag}: {len(reliable)} reliable, {share:.1%} miss (goal {GOAL:.0%} at most)")
+    print(f"lag {options.lag}: {len(reliable)} reliable, {share:.1%} miss (goal: {GOAL:.0%})")
     print(f"{(time.perf_counter() - started) / options.studies:.1f} s a study")
 
 

@@ -239,7 +239,7 @@ calls = {"store": 0, "rows": 0, "save": 0}
 def counting(name, inner):
     def call(*arguments, **options):
         if calls[name] == number and name == place:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), int(os.environ["ETIPS_TEST_SIGNAL"]))
         calls[name] += 1
         return inner(*arguments, **options)
     return call
@@ -262,10 +262,10 @@ finally:
 """
 
 
-def build_and_kill(place, number, raw, out):
+def build_and_kill(place, number, raw, out, by=signal.SIGKILL):
     """Run until call `number` of `place`, where it is killed; "never" runs to the end."""
     command = [sys.executable, "-c", SCRIPT, place, str(number), str(raw), str(out)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "ETIPS_TEST_SIGNAL": str(int(by))}
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
@@ -294,6 +294,17 @@ def test_a_killed_build_goes_on_where_it_had_got_to(
     assert {name: calls[name] for name in redone} == redone
     assert {file.name: file.read_bytes() for file in out.iterdir()} == uninterrupted
     assert [entry.name for entry in tmp_path.iterdir()] == ["c"]
+
+
+def test_an_interrupted_build_says_so_and_goes_on_where_it_had_got_to(raw, tmp_path, uninterrupted):
+    out = tmp_path / "c"
+    stopped = build_and_kill("rows", 2, raw, out, by=signal.SIGINT)
+    assert stopped.returncode == 130
+    assert "etips cohort: interrupted" in stopped.stderr
+    assert [entry.name for entry in tmp_path.iterdir()] == [".c.work"]
+    again = build_and_kill("never", 0, raw, out)
+    assert json.loads(again.stderr.splitlines()[-1].replace("'", '"'))["store"] == 0
+    assert {file.name: file.read_bytes() for file in out.iterdir()} == uninterrupted
 
 
 def test_a_source_that_changed_after_the_kill_is_read_anew(copy, tmp_path, uninterrupted):

@@ -63,7 +63,8 @@ def test_true_propensities_are_not_doubted_where_some_actions_are_never_taken():
     log = Log(**fields, propensity=chance, propensities=table)
     assert diagnose(log, view(log, table)).uniform_factor.risk == pytest.approx(1, abs=0.1)
     unknown = Log(**fields, propensity=chance)
-    assert diagnose(unknown, view(unknown, table)).uniform_factor.risk == pytest.approx(0.6, abs=0.1)
+    found = diagnose(unknown, view(unknown, table)).uniform_factor
+    assert found.risk == pytest.approx(0.6, abs=0.1)
 
 
 def test_propensities_raised_to_a_floor_are_not_doubted_for_it():

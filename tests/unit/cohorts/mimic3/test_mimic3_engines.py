@@ -111,3 +111,11 @@ def test_a_closed_source_leaves_no_folder_behind(hospital, tmp_path):
 def test_a_result_fetched_in_pieces_is_the_same(simulated_in_postgres, paper_cohort, monkeypatch):
     monkeypatch.setattr(engines, "_BATCH_ROWS", 700)
     same(paper_cohort, built(simulated_in_postgres))
+
+
+def test_an_interrupt_that_an_engine_passes_on_is_one():
+    """DuckDB turns Ctrl-C during a query into an error of its own."""
+    with pytest.raises(KeyboardInterrupt), engines.refusals("here"):
+        raise RuntimeError("Query interrupted")
+    with pytest.raises(RuntimeError, match="else"), engines.refusals("here"):
+        raise RuntimeError("something else")
