@@ -2,9 +2,9 @@
 
     python benchmarks/studies.py --lag 0 --studies 100
 
-Each study simulates stays of its own, learns policies on half of them and evaluates them on the other
-half, as a user would. Printed for each policy and verdict: how many estimates there were, and how
-many intervals of the headline estimate do not hold the true risk.
+Each study simulates stays of its own, learns policies on half of them and evaluates them on the
+other half, as a user would. Printed for each policy and verdict: how many estimates there were, and
+how many intervals of the headline estimate do not hold the true risk.
 """
 
 import argparse
