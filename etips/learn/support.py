@@ -1,5 +1,7 @@
 """Which actions have support: a floor on the propensity, lifted where the log shows its cost."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -20,6 +22,9 @@ at the decision itself is hidden, so rare actions were rare for reasons nobody w
 
 MOST_WITHOUT = 0.05
 """Share of decisions that a floor may leave without any action; above it the floor is lowered."""
+
+PILOT_EPOCHS = 8
+"""Most passes of a pilot: it need not be good, only show which side is better."""
 
 BEYOND_DOUBT = 4.0
 """Standard errors by which the pilot without a floor must win. Where the floor does harm it loses
@@ -120,7 +125,7 @@ def _pilots(
         start.network,
         Weighted(value, weight),
         stage="pilot",
-        settings=settings,
+        settings=replace(settings, epochs=min(settings.epochs, PILOT_EPOCHS)),
         start=start,
         report=report,
     )
