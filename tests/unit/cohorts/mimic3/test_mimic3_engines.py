@@ -1,9 +1,11 @@
 """DuckDB, PostgreSQL and Spark give the identical cohort."""
 
 import contextlib
+import importlib
 import importlib.util
 import os
 import shutil
+import subprocess
 
 import pytest
 from cohort_building import built
@@ -28,7 +30,9 @@ def same(one, other):
 @pytest.fixture(scope="session")
 def postgres():
     """Address of a server: ETIPS_TEST_POSTGRES, or one started for the tests."""
-    if importlib.util.find_spec("psycopg") is None:
+    try:
+        importlib.import_module("psycopg")
+    except ImportError:
         pytest.skip("psycopg is not installed: pip install 'etips[postgres]'")
     if address := os.environ.get("ETIPS_TEST_POSTGRES"):
         yield address
@@ -36,7 +40,11 @@ def postgres():
     programs = postgres_programs()
     if programs is None:
         pytest.skip("no PostgreSQL server on this machine and none in ETIPS_TEST_POSTGRES")
-    with postgres_server(programs) as address:
+    with contextlib.ExitStack() as stack:
+        try:
+            address = stack.enter_context(postgres_server(programs))
+        except (OSError, LookupError, subprocess.SubprocessError) as error:
+            pytest.skip(f"PostgreSQL does not start on this machine ({type(error).__name__})")
         yield address
 
 
