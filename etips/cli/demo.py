@@ -23,7 +23,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for report.html and results.json.")] = Path(
         "demo"
     ),
-    stays: Annotated[int, typer.Option(min=60, help="How many stays to simulate.")] = 8000,
+    stays: Annotated[int, typer.Option(min=60, help="How many stays to simulate.")] = 6000,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Processes at a time; two cores' worth if left out.")
     ] = None,
