@@ -41,11 +41,11 @@ def name(text: object, limit: int = SHORT) -> Markup:
 
 
 def number(value: object, digits: int = 3) -> str:
-    """A number with so many decimals; a dash where there is none."""
+    """A number with so many decimals, thousands apart; a dash where there is none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return NONE
-    text = f"{value:.{digits}f}"
-    return text.lstrip("-") if float(text) == 0 else text.replace("-", MINUS)
+    text = f"{value:,.{digits}f}"
+    return text.lstrip("-") if round(value, digits) == 0 else text.replace("-", MINUS)
 
 
 def signed(value: object, digits: int = 3) -> str:
