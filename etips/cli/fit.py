@@ -1,5 +1,6 @@
 """`etips fit`: learn a policy from logged decisions."""
 
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +17,9 @@ from etips.data.files import write_file
 from etips.data.lock import NAME as LOCK
 from etips.errors import FileError, SettingError
 from etips.learn.fingerprint import fingerprint
-from etips.learn.policy_files import MANIFEST
+from etips.learn.learner import Learner
+from etips.learn.policy import FittedPolicy
+from etips.learn.policy_files import MANIFEST, save_policy
 from etips.learn.recipes import Method
 from etips.learn.runs import CHECKPOINT, Run
 from etips.learn.simple import MostFrequent, RandomPolicy
@@ -69,6 +72,7 @@ def fit(
                 keep_path(out, learner)
                 # Already there if an earlier process was killed between writing and clearing.
                 there = (out / "policy" / MANIFEST).is_file()
+                _save_propensity(learner, out / "propensity")
                 learner.save(out / "policy", overwrite=overwrite or there)
                 run.clear()
         took = time.perf_counter() - started
@@ -86,6 +90,15 @@ def standing(at: Mapping[str, float | str]) -> tuple[str, float]:
     names = {"loss": "loss", "held_out": "held-out", "matching_factor": "factor"}
     words += [f"{name} {float(at[key]):.4g}" for key, name in names.items() if key in at]
     return ", ".join(words), epoch / epochs
+
+
+def _save_propensity(learner: Learner, folder: Path) -> None:
+    """The clinicians' policy, for whoever wants to weigh with it; not all methods fit one."""
+    policy = getattr(learner, "policy_", None)
+    if isinstance(policy, FittedPolicy) and policy.propensity is not None:
+        save_policy(policy.imitation(), folder, overwrite=(folder / MANIFEST).is_file())
+    elif (folder / MANIFEST).is_file():
+        shutil.rmtree(folder)  # of the method whose run is replaced
 
 
 def require_room(out: Path, *, overwrite: bool) -> None:

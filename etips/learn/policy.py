@@ -108,7 +108,13 @@ class FittedPolicy:
 
     def propensities(self, data: Trajectories) -> Floats:
         """What the clinicians would do, as fitted with the policy, shape (n_decisions, K)."""
-        return replace(self, kind="imitation", networks=None, constant=None).predict_proba(data)
+        return self.imitation().predict_proba(data)
+
+    def imitation(self) -> "FittedPolicy":
+        """The clinicians' policy as it was fitted with this one; refused where none was."""
+        if self.propensity is None:
+            raise SettingError("policy", "was fitted without propensities")
+        return replace(self, kind="imitation", networks=None, constant=None)
 
     def _answer_alike(self, n: int) -> Answer:
         """The same answer for everybody: one action, or all alike."""

@@ -306,6 +306,14 @@ class TestFit:
         assert (tmp_path / "a" / weights).read_bytes() == found
         assert (tmp_path / "b" / weights).read_bytes() == found
 
+    def test_the_clinicians_policy_stands_beside_ours(self, place, fitted, tmp_path):
+        data = read(place / "log.parquet")
+        clinicians = etips.load(fitted / "propensity").predict_proba(data)
+        assert clinicians.tobytes() == etips.load(fitted).propensities(data).tobytes()
+        run("fit", place / "log", "--out", tmp_path / "a", *quick())
+        run("fit", place / "log", "--out", tmp_path / "a", "--method", "random", "--overwrite")
+        assert not (tmp_path / "a" / "propensity").exists()  # a uniform policy has none
+
     def test_another_seed_gives_another_policy(self, place, fitted, tmp_path):
         run("fit", place / "log", "--out", tmp_path / "a", "--seed", 1, *quick())
         weights = Path("policy") / "weights.safetensors"
