@@ -20,6 +20,7 @@ from etips.report.figures import draw
 from etips.report.page import render
 from etips.study.config import Experiment, read_experiment, shipped
 from etips.study.reproduce import run_study
+from etips.study.sources import describe
 
 _PAGE = 100
 """Columns of text that is not printed on a terminal; tables there are as wide as they need."""
@@ -107,6 +108,8 @@ def reproduce(
             _experiment(name, config, preset.value, quick, {"seed": seed, **changes})
             for name in names
         ]
+        for experiment in experiments:
+            describe(experiment, data)  # refused before a folder is made
         place = make_folder(out or Path(table.value))
         documents = {}
         for experiment in experiments:

@@ -15,13 +15,13 @@ from torch import Tensor
 from etips.data.decisions import Ints
 from etips.errors import SettingError
 from etips.learn.captured import Replay
+from etips.learn.dropout import INPUTS, Masks, hide, mix
 from etips.learn.objectives import Objective, Weighted
 from etips.models.batches import Batch, StepTensors
 from etips.models.bundle import Bundle
 from etips.models.network import Network
 
 _LOG = logging.getLogger(__name__)
-_INPUTS = 0x51ED27  # keeps the mask of the inputs apart from that of the state
 SLOW, FAST, TINY = 0.9, 0.999, 1e-8  # Adam's usual
 MOST_SHAPES = 12
 """Lengths of a batch that are captured on a GPU; longer data are rounded up to fewer."""
@@ -216,18 +216,6 @@ class _Task:
     lesser: bool = False
 
 
-class _Masks(NamedTuple):
-    """What is hidden while learning, None for nothing.
-
-    Args:
-        state: Of the states, shape (T * B, hidden).
-        inputs: Of the features, shape (T * B, n_features).
-    """
-
-    state: Tensor | None = None
-    inputs: Tensor | None = None
-
-
 class _Pace(NamedTuple):
     """What changes from step to step, as tensors, so that a captured step can read it.
 
@@ -330,9 +318,9 @@ def _forward(
     parameters: Mapping[str, Tensor],
     batch: Batch,
     steps: StepTensors,
-    masks: _Masks | None = None,
+    masks: Masks | None = None,
 ) -> Tensor:
-    masks = masks or _Masks()
+    masks = masks or Masks()
     inputs = steps.inputs(batch.rows)
     if masks.inputs is not None:
         inputs = inputs * masks.inputs.view_as(inputs)
@@ -417,35 +405,14 @@ def held_out_means(
     return [total / count.clamp_min(1e-12) for total in totals]
 
 
-def _dropout(task: _Task, batch: Batch, key: Tensor, head: Tensor) -> _Masks:
+def _dropout(task: _Task, batch: Batch, key: Tensor, head: Tensor) -> Masks:
     """What is hidden at this learning step."""
     settings, rows = task.settings, batch.rows.flatten().to(torch.int32)
     width = head.shape[1] - task.network.n_static
-    state = _mask(rows, width, key.to(torch.int32), settings.dropout)
-    other = _mix(key.to(torch.int32) + _INPUTS)
-    inputs = _mask(rows, task.network.n_features, other, settings.input_dropout)
-    return _Masks(*(None if m is None else m.to(head.dtype) for m in (state, inputs)))
-
-
-def _mask(rows: Tensor, width: int, key: Tensor, share: float) -> Tensor | None:
-    """Zeros and scaled ones, shape (n_rows, width), a hash of learning step, row and unit.
-
-    It is the same for all networks, so that none depends on its neighbours; and it depends on
-    nothing else, so that a batch may be laid out in any way.
-    """
-    if share == 0:
-        return None
-    unit = _mix(torch.arange(width, dtype=torch.int32, device=key.device))
-    row = _mix(rows ^ _mix(key))
-    hidden = (_mix(row[:, None] ^ unit) & 0xFFFFFF) < int(share * 2**24)
-    return hidden.logical_not().to(torch.float32).div_(1 - share)
-
-
-def _mix(values: Tensor) -> Tensor:
-    """Scatter 32-bit whole numbers, by the finaliser of MurmurHash3."""
-    values = values.bitwise_xor(values >> 16).mul_(-2048144789)
-    values = values.bitwise_xor_(values >> 13).mul_(-1028477387)
-    return values.bitwise_xor_(values >> 16)
+    state = hide(rows, width, key.to(torch.int32), settings.dropout)
+    other = mix(key.to(torch.int32) + INPUTS)
+    inputs = hide(rows, task.network.n_features, other, settings.input_dropout)
+    return Masks(*(None if m is None else m.to(head.dtype) for m in (state, inputs)))
 
 
 def _order(settings: Settings, epoch: int) -> np.random.Generator:

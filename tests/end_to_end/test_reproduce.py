@@ -146,3 +146,9 @@ def test_a_file_in_the_way_is_refused(small, tmp_path):
 def test_the_shipped_short_runs_end(arguments, preset, tmp_path):
     printed = run(*arguments, "--quick", "--preset", preset, "--out", tmp_path / "o")
     assert printed.startswith("QUICK RUN: ")
+
+
+def test_data_that_are_not_there_leave_no_folder(tmp_path):
+    out = tmp_path / "out"
+    assert "must be a folder" in refuse("table2", "--data", tmp_path / "nowhere", "--out", out)
+    assert not out.exists()
