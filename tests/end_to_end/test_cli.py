@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
+from commands import refuse, run
 from small_worlds import one_thread, ward
-from typer.testing import CliRunner
 
 import etips
-from etips.cli.main import app, main
+from etips.cli.main import main
 from etips.learn import RandomPolicy
 from etips.worlds.clinic import Clinic
 
@@ -26,25 +26,6 @@ COLUMNS = ("--stay", "patient", "--step", "t", "--action", "dose", "--loss", "ha
 STATIC = ("--static", "age,weight")
 METHODS = ("etips", "tips", "eips", "ips", "direct", "doubly-robust", "predictive")
 SIMPLE = ("random", "most-frequent")
-
-
-def run(*arguments):
-    """A command that succeeds; its output."""
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == 0, (result.output, result.exception)
-    assert result.stderr == ""
-    return result.stdout
-
-
-def refuse(*arguments):
-    """A command that is refused: exit code 2, nothing printed, one line that is returned."""
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == 2, (result.output, result.exception)
-    assert result.stdout == ""
-    lines = result.stderr.splitlines()
-    assert len(lines) == 1
-    assert lines[0].startswith(f"etips {arguments[0]}: ")
-    return lines[0]
 
 
 def shell(*arguments, **more):

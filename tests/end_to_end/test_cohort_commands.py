@@ -12,9 +12,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from commands import refuse, run
 
-from etips.cli.main import app
 from etips.data.lock import Lock
 from etips.data.storage import load_trajectories
 from etips.worlds.mimic3_tables import write_simulated
@@ -23,24 +22,6 @@ FILES = {
     "steps.parquet", "stays.parquet", "schema.json", "table.parquet", "onset.parquet",
     "decisions.parquet", "funnel.json", "doses.json", "config.json", "audit.json", "funnel.svg",
 }  # fmt: skip
-
-
-def run(*arguments):
-    """A command that succeeds; its output."""
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == 0, (result.output, result.exception)
-    assert result.stderr == ""
-    return result.stdout
-
-
-def refuse(*arguments):
-    """A command that is refused: exit code 2, nothing printed, one line that is returned."""
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == 2, (result.output, result.exception)
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    assert line.startswith(f"etips {arguments[0]}: ")
-    return line
 
 
 @pytest.fixture(scope="module")

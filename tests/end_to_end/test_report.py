@@ -7,11 +7,10 @@ import re
 import numpy as np
 import polars as pl
 import pytest
+from commands import call, refuse, run
 from small_worlds import one_thread
-from typer.testing import CliRunner
 
 import etips
-from etips.cli.main import app
 from etips.evaluation.documents import check_results
 
 __all__ = ["one_thread"]
@@ -31,25 +30,6 @@ CANARIES = {
     "ward": "CANARYWARD",
     "chance": 0.3141592,
 }
-
-
-def call(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
-
-def run(*arguments):
-    result = call(*arguments)
-    assert result.exit_code == 0, (result.output, result.exception)
-    return result.stdout
-
-
-def refuse(*arguments):
-    result = call(*arguments)
-    assert result.exit_code == 2, (result.output, result.exception)
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    assert line.startswith(f"etips {arguments[0]}: ")
-    return line
 
 
 @pytest.fixture(scope="module")

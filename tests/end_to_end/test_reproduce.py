@@ -3,36 +3,13 @@
 import json
 
 import pytest
+from commands import refuse, run
 from small_studies import clinic_document, zeros_document
 from small_worlds import CLINIC, one_thread
-from typer.testing import CliRunner
 
-from etips.cli.main import app
 from etips.learn.toml import format_toml
 
 __all__ = ["one_thread"]
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, ["reproduce", *(str(a) for a in arguments)])
-
-
-def run(*arguments):
-    """A command that succeeds; its output."""
-    result = invoke(*arguments)
-    assert result.exit_code == 0, (result.output, result.exception)
-    assert result.stderr == ""
-    return result.stdout
-
-
-def refuse(*arguments):
-    """A command that is refused: exit code 2, nothing printed, one line that is returned."""
-    result = invoke(*arguments)
-    assert result.exit_code == 2, (result.output, result.exception)
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("etips reproduce: ")
-    return line
 
 
 @pytest.fixture
@@ -47,7 +24,9 @@ def small(tmp_path):
 
 def test_table_two_is_printed_and_written(small, tmp_path):
     out = tmp_path / "out"
-    printed = run("table2", "--config", small["table2"], "--out", out, "--device", "cpu")
+    printed = run(
+        "reproduce", "table2", "--config", small["table2"], "--out", out, "--device", "cpu"
+    )
     assert "Small Table II (preset etips)" in printed
     for name in ("PredictiveModel", "DM", "most frequent", "RP", "etIPS", "DoublyRobust"):
         assert name in printed
@@ -64,15 +43,17 @@ def test_table_two_is_printed_and_written(small, tmp_path):
 
 def test_the_same_command_again_writes_the_same_bytes(small, tmp_path):
     command = ("table2", "--config", small["table2"], "--out", tmp_path / "out", "--device", "cpu")
-    run(*command)
+    run("reproduce", *command)
     first = (tmp_path / "out" / "results.json").read_bytes()
-    run(*command)
+    run("reproduce", *command)
     assert (tmp_path / "out" / "results.json").read_bytes() == first
 
 
 def test_table_one_prints_the_published_figure_beside(small, tmp_path):
     command = ("table1", "--task", "zeros", "--config", small["table1"], "--device", "cpu")
-    printed = run(*command, "--out", tmp_path / "out", "--preset", "authors", "--quick")
+    printed = run(
+        "reproduce", *command, "--out", tmp_path / "out", "--preset", "authors", "--quick"
+    )
     assert printed.startswith("QUICK RUN: ")
     assert "0.923 ± 0.0122" in printed
     assert "zeros, DM: the answer 0 to every sequence" in printed
@@ -81,14 +62,14 @@ def test_table_one_prints_the_published_figure_beside(small, tmp_path):
 
 def test_json_holds_the_tables(small, tmp_path):
     command = ("table2", "--config", small["table2"], "--out", tmp_path / "out", "--device", "cpu")
-    found = json.loads(run(*command, "--json"))["table2"]
+    found = json.loads(run("reproduce", *command, "--json"))["table2"]
     assert found["title"] == "Small Table II"
     assert found["tables"][0]["columns"][0] == "policy"
 
 
 def test_markdown_holds_the_tables_for_a_document(small, tmp_path):
     command = ("table2", "--config", small["table2"], "--out", tmp_path / "out", "--device", "cpu")
-    lines = run(*command, "--markdown").splitlines()
+    lines = run("reproduce", *command, "--markdown").splitlines()
     assert lines[0] == "Preset etips: small."
     head = next(line for line in lines if line.startswith("| policy"))
     assert head.startswith("| policy | ATENP | IPS | SNIPS | DR | matching factor |")
@@ -101,7 +82,7 @@ def test_markdown_holds_the_tables_for_a_document(small, tmp_path):
 def test_a_folder_of_stays_takes_the_place_of_the_world(small, tmp_path):
     CLINIC.log(60, seed=0).save(tmp_path / "cohort")
     command = ("table2", "--config", small["table2"], "--data", tmp_path / "cohort")
-    run(*command, "--lag", "0", "--out", tmp_path / "out", "--device", "cpu")
+    run("reproduce", *command, "--lag", "0", "--out", tmp_path / "out", "--device", "cpu")
     results = json.loads((tmp_path / "out" / "results.json").read_bytes())
     assert (results["data"]["n_stays"], results["data"]["lag"]) == (60, 0)
 
@@ -126,29 +107,40 @@ def test_options_that_make_no_sense_are_refused_in_one_line(
     arguments, message, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    assert message in refuse(*arguments)
+    assert message in refuse("reproduce", *arguments)
 
 
 def test_an_experiment_of_the_other_table_is_refused(small, tmp_path):
-    line = refuse("table1", "--task", "rows", "--config", small["table2"], "--out", tmp_path / "o")
+    line = refuse(
+        "reproduce",
+        "table1",
+        "--task",
+        "rows",
+        "--config",
+        small["table2"],
+        "--out",
+        tmp_path / "o",
+    )
     assert "is an experiment of table2" in line
     assert not (tmp_path / "o").exists()
 
 
 def test_a_file_in_the_way_is_refused(small, tmp_path):
     (tmp_path / "out").write_text("")
-    assert "exists and is not a folder" in refuse("table2", "--out", tmp_path / "out")
+    assert "exists and is not a folder" in refuse("reproduce", "table2", "--out", tmp_path / "out")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("table1",), ("table2",), ("table2", "--lag", "1")])
 @pytest.mark.parametrize("preset", ["etips", "paper", "authors"])
 def test_the_shipped_short_runs_end(arguments, preset, tmp_path):
-    printed = run(*arguments, "--quick", "--preset", preset, "--out", tmp_path / "o")
+    printed = run("reproduce", *arguments, "--quick", "--preset", preset, "--out", tmp_path / "o")
     assert printed.startswith("QUICK RUN: ")
 
 
 def test_data_that_are_not_there_leave_no_folder(tmp_path):
     out = tmp_path / "out"
-    assert "must be a folder" in refuse("table2", "--data", tmp_path / "nowhere", "--out", out)
+    assert "must be a folder" in refuse(
+        "reproduce", "table2", "--data", tmp_path / "nowhere", "--out", out
+    )
     assert not out.exists()

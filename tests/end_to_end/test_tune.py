@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from commands import refuse, run
 from small_worlds import CLINIC, one_thread
 from typer.testing import CliRunner
 
@@ -25,20 +26,6 @@ learning_rate = {low = 1e-3, high = 1e-1, log = true}
 [policy]
 dropout = {low = 0.0, high = 0.5}
 """
-
-
-def run(*arguments):
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == 0, (result.output, result.exception)
-    return result.stdout
-
-
-def refuse(*arguments):
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    assert result.exit_code == 2, (result.output, result.exception)
-    assert result.stdout == ""
-    (line,) = result.stderr.splitlines()
-    return line
 
 
 @pytest.fixture(scope="module")
