@@ -12,7 +12,7 @@ READY := $(VENV)/.ready
 help:
 	@echo "make demo              set up, run the whole job on embedded data, write demo/report.html"
 	@echo "make test              set up, then lint, types, layers, tests"
-	@echo "make test-slow         the tests that take longer (marker slow)"
+	@echo "make test-slow         the tests that take longer (marker slow), with new examples each time"
 	@echo "make test-ray          installs ray (80 MB to fetch, 260 MB on disk), then its tests"
 	@echo "make test-statistical  the tests that repeat simulations (marker statistical)"
 	@echo "make bench             speed and memory, as ratios measured side by side"
@@ -44,7 +44,7 @@ unit: $(READY)
 	$(BIN)/python -m pytest
 
 test-slow: $(READY)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow --hypothesis-profile=wander
 
 test-ray: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[ray]'

@@ -108,7 +108,7 @@ def labels(where: str, column: pa.ChunkedArray) -> tuple[NDArray[Any], Ints]:
     if pa.types.is_integer(kind):
         values = _to_int64(where, column)
     elif pa.types.is_floating(kind):
-        found = column.to_numpy()
+        found = column.to_numpy().astype(np.float64, copy=False)  # 2**53 is no float16
         exact = (np.abs(found) < 2**53) & (found == np.round(found))
         require(where, "must be a whole number within 2**53, or text", exact)
         values = found.astype(np.int64)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import CANARY, TEXT, Cohort, long_table, refusal_text, roles_of
+from strategies import CANARY, TEXT, Cohort, fingerprint, long_table, refusal_text, roles_of
 
 from etips.data import Scaler, Trajectories, read_table, split
 from etips.errors import EtipsError
@@ -25,14 +25,14 @@ ROLES = {"stay": "stay", "step": "step", "action": "action", "loss": "loss"}
 
 
 def attempt(table, **options):
-    """Read, or refuse in one printable line without a canary, within five seconds."""
-    started = time.monotonic()
+    """Read, or refuse in one printable line without a canary, within five seconds of work."""
+    started = time.process_time()
     try:
         found = read_table(table, **options)
         use(found)
     except EtipsError as error:
         found = error
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
     if isinstance(found, EtipsError):
         text = refusal_text(found)
         assert len(text.splitlines()) == 1
@@ -304,6 +304,18 @@ def test_d1_five_thousand_files_with_changed_bytes(tmp_path_factory, kind, chang
 
 
 # ---- what the fuzzing found, kept ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("role", ["stay", "step", "action", "loss", "group", "x"])
+def test_numbers_of_sixteen_bits_are_read_in_every_role(role):
+    """2**53, the largest whole number a float holds for sure, is itself no float16."""
+    cells = {"stay": [0, 0, 1], "step": [0, 1, 0], "action": [0, 1, 1], "loss": [0, 1, 1]}
+    cells |= {"group": [0, 0, 1], "x": [1, 2, 3]}
+    table = pa.table(cells)
+    half = pa.array(np.array(cells[role], np.float16))
+    narrow = table.set_column(table.column_names.index(role), role, half)
+    found, wanted = (read_table(each, **ROLES, group="group") for each in (narrow, table))
+    assert fingerprint(found) == fingerprint(wanted)
 
 
 @pytest.mark.parametrize("path", sorted(CORPUS.glob("*.[cp]*")), ids=lambda p: p.name)
