@@ -33,8 +33,10 @@ from torch import nn
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.learn.objectives import translated_ips
+from etips.learn.passes import outputs_of
 from etips.learn.prepare import Prepared, prepare
-from etips.learn.training import Precision, Settings, outputs_of, train
+from etips.learn.settings import Precision, Settings
+from etips.learn.training import train
 from etips.models.bundle import Bundle
 from etips.models.encoders import GRU
 from etips.models.network import Network

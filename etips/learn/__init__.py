@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from etips.learn.predictive import PredictiveModel
     from etips.learn.propensity import KnownPropensity, SklearnModel
     from etips.learn.robust import DoublyRobust
-    from etips.learn.training import Settings
+    from etips.learn.settings import Settings
 
 __all__ = [
     "EIPS",

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from etips.data.files import KEY_VARIABLE, canonical, seal, write_file
 from etips.errors import FileError
-from etips.learn.training import State
+from etips.learn.state import State
 from etips.models.bundle import Bundle
 
 _FORMAT, _VERSION = "etips/checkpoint", 1

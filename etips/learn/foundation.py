@@ -20,8 +20,9 @@ from etips.learn.propensity import (
     logged_log_propensity,
 )
 from etips.learn.runs import Run
+from etips.learn.settings import Settings
 from etips.learn.support import choose_support
-from etips.learn.training import Report, Settings
+from etips.learn.training import Report
 from etips.models.bundle import Bundle
 from etips.models.encoders import GRU, LSTM, Encoder, ModuleEncoder
 from etips.models.network import Network

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from etips.errors import ResourceError
-from etips.learn.training import LOOK, Settings
+from etips.learn.passes import LOOK
+from etips.learn.settings import Settings
 from etips.models.batches import StepTensors
 from etips.models.network import Network
 

@@ -4,6 +4,7 @@ Ratios of probabilities are differences of logarithms, so that a tiny propensity
 number and not a NaN. Shapes: J networks, n decisions, K actions.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -21,7 +22,7 @@ so that neither a ratio nor its gradient overflows in float32, however small the
 
 
 class Objective(Protocol):
-    """What training minimises."""
+    """What training minimises; where networks differ in it, it is a `Weighted`."""
 
     def __call__(self, outputs: Tensor, seen: Tensor) -> Tensor:
         """Value of each decision, shape (J, n).
@@ -61,8 +62,11 @@ class Weighted:
 
 
 def part_of(objective: Objective, these: slice) -> Objective:
-    """The objective of some networks of a bundle."""
-    return replace(objective, these=these) if isinstance(objective, Weighted) else objective
+    """The objective of some networks of a bundle, or of some of those it is already confined to."""
+    if not isinstance(objective, Weighted):
+        return objective
+    found = range(*objective.these.indices(sys.maxsize))[these]
+    return replace(objective, these=slice(found.start, found.stop, found.step))
 
 
 def cross_entropy(logits: Tensor, action: Tensor) -> Tensor:

@@ -13,8 +13,8 @@ from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
 from etips.learn.objectives import forbid
+from etips.learn.passes import run_batch
 from etips.learn.simple import draw
-from etips.learn.training import run_batch
 from etips.models.batches import step_tensors
 from etips.models.bundle import Bundle
 

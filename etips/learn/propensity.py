@@ -16,7 +16,8 @@ from etips.errors import DataError, SettingError, require
 from etips.learn.crossfit import fit_sets, out_of_fold
 from etips.learn.objectives import cross_entropy
 from etips.learn.prepare import Prepared, seeds_from
-from etips.learn.training import Report, Settings
+from etips.learn.settings import Settings
+from etips.learn.training import Report
 from etips.models.bundle import Bundle
 from etips.models.encoders import Encoder
 from etips.models.network import Network

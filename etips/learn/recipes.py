@@ -19,9 +19,9 @@ from etips.learn.learner import Learner
 from etips.learn.predictive import PredictiveModel
 from etips.learn.robust import DoublyRobust
 from etips.learn.selection import Selection
+from etips.learn.settings import Precision, Settings
 from etips.learn.simple import MostFrequent, RandomPolicy
 from etips.learn.toml import format_toml, parse_toml
-from etips.learn.training import Precision, Settings
 from etips.models.encoders import GRU, LSTM
 
 __all__ = ["METHODS", "Learner", "Method", "Recipe", "check_settings", "kind_of", "make_learner"]

@@ -29,7 +29,9 @@ from etips.learn.checkpoint import (
     save_state,
 )
 from etips.learn.fingerprint import fingerprint
-from etips.learn.training import Report, Settings, State
+from etips.learn.settings import Settings
+from etips.learn.state import State
+from etips.learn.training import Report
 from etips.models.bundle import Bundle
 
 CHECKPOINT, LOG = "checkpoint", "log.jsonl"

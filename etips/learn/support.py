@@ -14,7 +14,8 @@ from etips.learn.objectives import Weighted, forbid, translated_ips, weigh
 from etips.learn.prepare import Prepared
 from etips.learn.propensity import FittedPropensity
 from etips.learn.selection import judge_candidate
-from etips.learn.training import Report, Settings
+from etips.learn.settings import Settings
+from etips.learn.training import Report
 
 SUPPORT = {0: 0.05, 1: 0.1}
 """Least propensity of an action that may be recommended, by lag. With lag 1 what the clinicians saw

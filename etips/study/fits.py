@@ -18,12 +18,12 @@ from etips.data.trajectories import Trajectories
 from etips.errors import FileError
 from etips.learn.fingerprint import fingerprint
 from etips.learn.foundation import as_encoder, fit_outcome, is_share
+from etips.learn.passes import run_batch
 from etips.learn.policy import FittedPolicy, fitted
 from etips.learn.prepare import Prepared, choose_device, prepare
 from etips.learn.propensity import fit_propensity
 from etips.learn.recipes import Learner, make_learner
 from etips.learn.runs import CHECKPOINT, Run
-from etips.learn.training import run_batch
 from etips.models.batches import step_tensors
 from etips.models.bundle import Bundle
 from etips.study.config import LOGGING, SUPERVISED, recipe_of

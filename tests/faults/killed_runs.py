@@ -22,7 +22,8 @@ from etips.learn.fingerprint import fingerprint
 from etips.learn.objectives import cross_entropy, translated_ips
 from etips.learn.prepare import prepare
 from etips.learn.runs import Run, read_log
-from etips.learn.training import Settings, train
+from etips.learn.settings import Settings
+from etips.learn.training import train
 from etips.models.bundle import Bundle
 from etips.models.encoders import GRU
 from etips.models.network import Network

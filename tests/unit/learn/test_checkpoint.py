@@ -21,7 +21,7 @@ from etips.learn.checkpoint import (
     save_networks,
     save_state,
 )
-from etips.learn.training import State
+from etips.learn.state import State
 from etips.models.bundle import Bundle
 from etips.models.encoders import GRU
 from etips.models.network import Network

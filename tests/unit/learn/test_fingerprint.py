@@ -14,7 +14,7 @@ from torch import nn
 
 from etips.errors import SettingError
 from etips.learn.fingerprint import fingerprint
-from etips.learn.training import Settings
+from etips.learn.settings import Settings
 from etips.models.encoders import GRU, LSTM, ModuleEncoder
 from etips.worlds.clinic import Clinic
 
@@ -153,7 +153,7 @@ def test_an_encoder_that_has_been_used_keeps_its_fingerprint():
 def test_another_process_finds_the_same():
     script = """
 from etips.learn.fingerprint import fingerprint
-from etips.learn.training import Settings
+from etips.learn.settings import Settings
 from etips.worlds.clinic import Clinic
 print(fingerprint(data=Clinic().log(20, seed=0), settings=Settings(), names={"a", "b", "c"}))
 """

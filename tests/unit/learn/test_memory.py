@@ -8,10 +8,11 @@ from small_worlds import small, training, ward
 from etips.errors import ResourceError
 from etips.learn import EtIPS, crossfit, memory, support
 from etips.learn.fingerprint import fingerprint
+from etips.learn.passes import LOOK
 from etips.learn.prepare import prepare
 from etips.learn.propensity import fit_propensity
 from etips.learn.runs import Run, read_log
-from etips.learn.training import LOOK, Settings
+from etips.learn.settings import Settings
 from etips.models.encoders import GRU, LSTM, ModuleEncoder
 from etips.models.network import Network
 from etips.models.transformer import CausalTransformer

@@ -7,10 +7,12 @@ import torch
 
 from etips.learn import objectives
 from etips.learn.objectives import (
+    Weighted,
     bernoulli,
     cross_entropy,
     doubly_robust,
     forbid,
+    part_of,
     pull,
     squared,
     translated_ips,
@@ -223,3 +225,11 @@ def test_an_objective_of_weights_is_asked_for_the_networks_it_is_for():
     assert part(outputs[2:4], seen)[:, 0].tolist() == [-2, -3]
     assert part.weigh(outputs[2:4], seen)[:, 0].tolist() == [2, 3]
     assert objectives.part_of(squared, slice(0, 1)) is squared
+
+
+def test_some_of_some_networks_keep_their_places_in_the_whole_bundle():
+    places = torch.arange(20)
+    whole = Weighted(lambda outputs, seen, these: places[these], None)
+    some = part_of(part_of(whole, slice(4, 16)), slice(1, 12, 3))
+    assert some(None, None).tolist() == [5, 8, 11, 14]
+    assert part_of(whole, slice(2, 4))(None, None).tolist() == [2, 3]

@@ -9,7 +9,8 @@ import torch
 from etips.errors import DataError, FileError, SettingError
 from etips.learn import runs
 from etips.learn.runs import Run, RunLog, Stage, read_log
-from etips.learn.training import Settings, State
+from etips.learn.settings import Settings
+from etips.learn.state import State
 from etips.models.bundle import Bundle
 from etips.models.encoders import GRU
 from etips.models.network import Network

@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import logging
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -11,11 +12,14 @@ import pytest
 import torch
 from strategies import Cohort
 
-from etips.errors import SettingError
-from etips.learn import captured, training
-from etips.learn.captured import Replay
-from etips.learn.objectives import Weighted, cross_entropy, translated_ips
-from etips.learn.training import Settings, State, held_out_risk, outputs_of, run_batch, train
+from etips.learn import teams, training
+from etips.learn.adam import Pace, paces
+from etips.learn.judging import judge
+from etips.learn.objectives import Weighted, cross_entropy, translated_ips, weigh
+from etips.learn.passes import forward, outputs_of, run_batch
+from etips.learn.settings import Settings
+from etips.learn.state import State
+from etips.learn.training import train
 from etips.models.batches import step_tensors
 from etips.models.bundle import Bundle
 from etips.models.encoders import GRU, LSTM, ModuleEncoder
@@ -51,12 +55,18 @@ def etips_objective(data, translation, dtype=torch.float64):
     chance = by_row(data, np.log(data.logged_propensity), dtype)
     shift = torch.as_tensor(translation, dtype=dtype)[:, None]
 
-    def objective(outputs, seen):
+    def log(seen, device):
         where = seen.cpu()
-        logged = (values[where].to(outputs.device) for values in (action, loss, chance))
-        return translated_ips(outputs, *logged, shift.to(outputs.device))
+        return [values[where].to(device) for values in (action, loss, chance)]
 
-    return objective
+    def value(outputs, seen, these):
+        return translated_ips(outputs, *log(seen, outputs.device), shift[these].to(outputs.device))
+
+    def weight(outputs, seen, these):
+        logged, _, chances = log(seen, outputs.device)
+        return weigh(outputs, logged, chances)
+
+    return Weighted(value, weight)
 
 
 def network_of(data, encoder=None):
@@ -125,6 +135,64 @@ def fit(data, members, dtype, *, encoder=None, settings=SETTINGS, objective=None
     )
 
 
+def kept_apart(data, monkeypatch, worth, **more):
+    """Two translations of three folds, set by set, in teams where they are worth so much."""
+    monkeypatch.setattr(teams, "WORTH", worth)
+    fold = np.random.default_rng(1).integers(0, 3, N_STAYS)
+    held_out = torch.from_numpy(np.stack([fold == k for k in (0, 1, 2)] * 2)).double()
+    return train(
+        Bundle.start(network_of(data), range(6)).to(dtype=torch.float64),
+        tensors(data),
+        etips_objective(data, [0.2] * 3 + [0.7] * 3),
+        weight=1 - held_out,
+        held_out=held_out,
+        settings=SETTINGS,
+        **more,
+    )
+
+
+def test_networks_of_a_fold_learn_by_themselves_what_all_learn_together(monkeypatch):
+    """Only the stays that count are read, and the rest of the bundle does not show it."""
+    data, read, told = COHORT.make(), [], {0: [], math.inf: []}
+    monkeypatch.setattr(training, "_step", reading(training._step, read))
+    apart, one = kept_apart(data, monkeypatch, 0, report=told[0].append)
+    fewer = read[:]
+    read.clear()
+    together, other = kept_apart(data, monkeypatch, math.inf, report=told[math.inf].append)
+    assert set(fewer) == {2}  # networks at a time, and stays that do not count for them
+    assert set(read) == {6}
+    assert one.epoch == other.epoch
+    torch.testing.assert_close(one.best_risk, other.best_risk, atol=1e-9, rtol=1e-9)
+    for name, value in together.parameters.items():
+        torch.testing.assert_close(apart.parameters[name], value, atol=1e-9, rtol=1e-9)
+    for first, second in zip(*told.values(), strict=True):
+        assert first["loss"] == pytest.approx(second["loss"], rel=1e-9)
+        assert first["matching_factor"] == pytest.approx(second["matching_factor"], rel=1e-9)
+
+
+def reading(step, read):
+    """A learning step that notes of how many networks it is, once their stays are seen to count."""
+
+    def noted(task, moving, batch, pace):
+        read.append(len(task.weight))
+        if len(task.weight) == 2:
+            count = task.weight[:, batch.stay] > 0
+            assert count.all() or (len(batch.stay) == 1 and not count.any())  # none of this batch
+        step(task, moving, batch, pace)
+
+    return noted
+
+
+def test_a_fold_whose_networks_have_all_stopped_costs_nothing_more(monkeypatch):
+    data, read = COHORT.make(), []
+    monkeypatch.setattr(training, "_step", reading(training._step, read))
+    _, state = kept_apart(data, monkeypatch, 0)
+    n_batches = -(-int((tensors(data).reach > 0).sum()) // SETTINGS.batch_size)
+    ended = state.epoch - (state.waited - SETTINGS.patience).clamp_min(0)  # when each stopped
+    assert ended.max() > ended.min()
+    assert len(read) == n_batches * int(ended.view(2, 3).amax(0).sum())
+
+
 @pytest.mark.parametrize(
     ("encoder", "dtype"),
     [
@@ -189,7 +257,7 @@ def test_early_stopping_restores_the_best_weights():
     _, held_out = folds()
     objective, steps = etips_objective(data, TRANSLATIONS), tensors(data)
     risks = torch.stack(
-        [held_out_risk(Bundle(best.network, own), steps, objective, held_out) for own in kept]
+        [judge(Bundle(best.network, own), steps, objective, held_out).risk for own in kept]
     )
     for j in range(3):  # the fourth has nothing to be judged by
         waited, place = 0, 0
@@ -326,15 +394,15 @@ def test_the_loss_told_is_the_mean_over_batches_and_over_networks_that_still_lea
     state = State.start(Bundle.start(network_of(data), SEEDS))
     task = training._Task(network_of(data), steps, objective, weight, SETTINGS)
     parts = steps.parts(np.arange(N_STAYS), SETTINGS.batch_size)
-    still = training._Pace(torch.zeros(4), torch.ones(()), torch.ones(()), torch.tensor(3))
+    still = Pace(torch.zeros(4), torch.ones(()), torch.ones(()), torch.tensor(3))
     wanted = torch.zeros(4)
     for part in parts:
         batch = steps.batch(part)
         masks = training._dropout(task, batch, still.key, state.parameters["head.weight"])
-        outputs = training._forward(task.network, state.parameters, batch, steps, masks)
+        outputs = forward(task.network, state.parameters, batch, steps, masks)
         shares = weight[:, batch.owner]
         wanted += (objective(outputs, batch.seen) * shares).sum(1) / shares.sum(1)
-        training._learn(task, state, part, still)
+        training._step(task, state.moving, batch, still)
     state.waited = torch.tensor([0, SETTINGS.patience, 0, SETTINGS.patience])
     found = training._mean_loss(state, SETTINGS, len(parts))
     assert found == pytest.approx(float(wanted[[0, 2]].mean()) / len(parts), rel=1e-5)
@@ -382,88 +450,6 @@ def test_policies_tell_the_mean_weight_of_their_held_out_decisions():
     assert told[0]["matching_factor"] == pytest.approx(np.mean(wanted), rel=1e-5)
 
 
-def test_adam_is_torchs_adamw_with_a_clipped_gradient_and_no_decay_of_biases():
-    generator = torch.Generator().manual_seed(0)
-    network = Network(GRU(3), 2, 1, 2)
-    bundle = Bundle.start(network, [4]).to(dtype=torch.float64)
-    state, settings = State.start(bundle), Settings(learning_rate=0.01, weight_decay=0.1)
-    own = {name: value[0].clone().requires_grad_() for name, value in bundle.parameters.items()}
-    groups = [
-        {"params": [v for v in own.values() if v.dim() == 2], "weight_decay": 0.1},
-        {"params": [v for v in own.values() if v.dim() == 1], "weight_decay": 0.0},
-    ]
-    theirs = torch.optim.AdamW(groups, lr=0.01)
-    rates = torch.tensor([0.01], dtype=torch.float64)
-    constant = replace(settings, epochs=10**9)  # so that the rate does not fall
-    for step in range(5):
-        gradients = [
-            torch.randn(v.shape, generator=generator, dtype=torch.float64)
-            for v in state.parameters.values()
-        ]
-        for value, gradient in zip(own.values(), gradients, strict=True):
-            value.grad = gradient[0].clone()
-        torch.nn.utils.clip_grad_norm_(list(own.values()), settings.clip_norm)
-        theirs.step()
-        state.step = step
-        pace = training._paces(state, constant, 1, rates).at(0)
-        training._adam(state, gradients, pace, settings)
-    for name, value in own.items():
-        torch.testing.assert_close(
-            state.parameters[name][0], value.detach(), atol=1e-7, rtol=1e-6
-        )  # torch's clipping adds 1e-6 to the norm
-
-
-def test_the_rate_falls_along_half_a_cosine_and_is_the_same_when_resumed():
-    state = State.start(Bundle.start(Network(GRU(2), 1, 0, 2), [0]))
-    settings, rates = Settings(epochs=2), torch.tensor([1.0])
-    first = training._paces(state, settings, 4, rates).rates.flatten()
-    state.step, state.epoch = 4, 1
-    second = training._paces(state, settings, 4, rates).rates.flatten()
-    wanted = 0.5 * (1 + np.cos(np.pi * np.arange(8) / 8))
-    assert torch.cat([first, second]).tolist() == pytest.approx(wanted.tolist(), rel=1e-6)
-    state.step, state.batch = 6, 2  # in the midst of the second epoch
-    assert torch.equal(training._paces(state, settings, 4, rates).rates.flatten(), second)
-
-
-def both_masks(key, rows, **shares):
-    network = Network(GRU(64), 64, 1, 2)
-    task = training._Task(network, None, None, None, Settings(**shares))
-    batch = training.Batch(rows, None, None, None, None)
-    head = torch.zeros(1, 65, 2)
-    return training._dropout(task, batch, torch.tensor(key), head)
-
-
-def masks(share, key, rows):
-    return both_masks(key, rows, dropout=share).state
-
-
-def test_dropout_hides_its_share_and_scales_the_rest():
-    mask = masks(0.3, 17, torch.arange(4000).view(4, 1000))
-    assert mask.shape == (4000, 64)
-    assert mask.unique().tolist() == pytest.approx([0.0, 1 / 0.7])
-    hidden = (mask == 0).double()
-    noise = (0.3 * 0.7 / hidden.numel()) ** 0.5
-    assert abs(float(hidden.mean()) - 0.3) < 5 * noise
-    assert (hidden.mean(0) - 0.3).abs().max() < 5 * (0.3 * 0.7 / 4000) ** 0.5  # every unit
-    assert torch.corrcoef(hidden.T[:8]).fill_diagonal_(0).abs().max() < 5 / 4000**0.5
-    assert masks(0.0, 17, torch.arange(4).view(2, 2)) is None
-
-
-def test_dropout_depends_on_step_and_row_and_not_on_where_the_row_stands():
-    rows = torch.arange(1000).view(10, 100)
-    mask = masks(0.5, 3, rows)
-    assert torch.equal(masks(0.5, 3, rows.flip(1)), mask.view(10, 100, 64).flip(1).flatten(0, 1))
-    other = masks(0.5, 4, rows)
-    assert abs(float((mask == other).double().mean()) - 0.5) < 0.02
-
-
-def test_features_are_hidden_apart_from_states():
-    rows = torch.arange(1000).view(10, 100)
-    state, inputs = both_masks(3, rows, dropout=0.5, input_dropout=0.5)
-    assert abs(float((state == inputs).double().mean()) - 0.5) < 0.02
-    assert both_masks(3, rows, input_dropout=0.5).state is None
-
-
 def test_a_network_learns_from_the_features_that_are_not_hidden():
     data = COHORT.make()
     steps, network = tensors(data), network_of(data)
@@ -473,9 +459,9 @@ def test_a_network_learns_from_the_features_that_are_not_hidden():
         settings = replace(SETTINGS, input_dropout=share, weight_decay=0.0)
         state = State.start(Bundle.start(network, SEEDS).to(dtype=torch.float64))
         task = training._Task(network, steps, etips_objective(data, TRANSLATIONS), weight, settings)
-        pace = training._paces(state, settings, 1, torch.full((4,), 0.1)).at(0)
+        pace = paces(state, settings, 1, torch.full((4,), 0.1)).at(0)
         before = state.parameters["encoder.weight"].clone()
-        training._step(task, state, steps.batch(np.arange(12)), pace)
+        training._step(task, state.moving, steps.batch(np.arange(12)), pace)
         reached.append(float((state.parameters["encoder.weight"] - before).abs().max()))
     assert reached[0] > 1e-3
     assert reached[1] == 0.0
@@ -496,8 +482,8 @@ def test_a_padded_batch_teaches_what_the_plain_one_teaches(lag):
         steps.padded_batch(filled, torch.tensor(9), int(steps.reach[part].max()) + 2),
     ):
         state = State.start(Bundle.start(network, SEEDS).to(dtype=torch.float64))
-        pace = training._paces(state, SETTINGS, 1, torch.full((4,), 0.1)).at(0)
-        training._step(task, state, batch, pace)
+        pace = paces(state, SETTINGS, 1, torch.full((4,), 0.1)).at(0)
+        training._step(task, state.moving, batch, pace)
         reached.append(state.parameters)
     for name, value in reached[0].items():
         torch.testing.assert_close(reached[1][name], value, atol=1e-10, rtol=1e-8)
@@ -514,51 +500,6 @@ def test_outputs_come_in_decision_order_whatever_the_batches():
     torch.testing.assert_close(found[:, data.decisions().stay == one], alone)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("epochs", 0),
-        ("batch_size", 0),
-        ("patience", 0),
-        ("dropout", 1.0),
-        ("dropout", float("nan")),
-        ("learning_rate", 0.0),
-        ("learning_rate", float("nan")),
-        ("learning_rate", float("inf")),
-        ("weight_decay", -1e-4),
-        ("weight_decay", float("nan")),
-        ("weight_decay", float("inf")),
-        ("precision", "float16"),
-        ("clip_norm", 0.0),
-        ("clip_norm", -1.0),
-        ("clip_norm", float("nan")),
-    ],
-)
-def test_settings_outside_their_limits_are_refused(name, value):
-    with pytest.raises(SettingError, match=f"^{name}: must be"):
-        Settings(**{name: value})
-
-
-def test_work_that_cannot_be_captured_is_done_as_it_is_after_a_warning(monkeypatch, caplog):
-    total = torch.zeros(1)
-
-    def work(shape):
-        total.add_(shape)
-
-    def fails(self, shape):
-        work(shape)  # a warm-up that must leave no trace
-        raise RuntimeError("operation not permitted when stream is capturing")
-
-    monkeypatch.setattr(captured.Replay, "_graph", fails)
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    replay = Replay(work, [total])
-    with caplog.at_level(logging.WARNING):
-        replay(5)
-        replay(3)
-    assert total.item() == 8
-    assert len(caplog.records) == 1
-
-
 def learn_for(n_steps, encoder, *, lesser):
     """Networks after some learning steps on the CPU, with products in bfloat16 or not."""
     data, dtype = COHORT.make(), torch.float32
@@ -568,8 +509,8 @@ def learn_for(n_steps, encoder, *, lesser):
     state, rates = State.start(bundle), torch.tensor(RATES)
     parts = steps.parts(np.arange(N_STAYS), SETTINGS.batch_size, np.random.default_rng(0))
     for number in range(n_steps):
-        paces = training._paces(state, SETTINGS, len(parts), rates)
-        training._learn(task, state, parts[number], paces.at(number))
+        pace = paces(state, SETTINGS, len(parts), rates)
+        training._in_teams(task, state.moving)(parts[number], pace.at(number))
     return bundle, state
 
 

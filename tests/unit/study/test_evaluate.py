@@ -14,7 +14,7 @@ from etips.evaluation.log import Log
 from etips.learn import BestPossible, LoggingPolicy, MostFrequent, PredictiveModel, RandomPolicy
 from etips.learn.foundation import Training
 from etips.learn.outcome import SklearnOutcome
-from etips.learn.training import Settings
+from etips.learn.settings import Settings
 from etips.models.encoders import GRU
 from etips.study.evaluate import Models, assess_policies, evaluate
 from etips.worlds.clinic import Clinic

@@ -1,0 +1,71 @@
+"""Where training stands."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from etips.models.bundle import Bundle
+
+
+@dataclass(frozen=True, eq=False)
+class Moving:
+    """What a learning step changes, in place: parameters, Adam's two moments, the loss so far."""
+
+    parameters: dict[str, Tensor]
+    first: dict[str, Tensor]
+    second: dict[str, Tensor]
+    tally: Tensor
+
+    def of(self, these: slice) -> "Moving":
+        """That of some networks, in the same memory."""
+        first, second, third = (
+            {name: value[these] for name, value in group.items()}
+            for group in (self.parameters, self.first, self.second)
+        )
+        return Moving(first, second, third, self.tally[these])
+
+    def tensors(self) -> list[Tensor]:
+        """All of them."""
+        groups = (self.parameters, self.first, self.second)
+        return [*(value for group in groups for value in group.values()), self.tally]
+
+
+@dataclass(eq=False)
+class State:
+    """Everything a run needs to go on: with it, and the settings, the future is determined.
+
+    `tally` adds up the training loss of each network over the batches of the epoch.
+    """
+
+    parameters: dict[str, Tensor]
+    first: dict[str, Tensor]
+    second: dict[str, Tensor]
+    best: dict[str, Tensor]
+    best_risk: Tensor
+    waited: Tensor
+    tally: Tensor
+    epoch: int = 0
+    batch: int = 0
+    step: int = 0
+    history: list[dict[str, float]] = field(default_factory=list)
+
+    @classmethod
+    def start(cls, bundle: Bundle) -> "State":
+        """The state before the first step."""
+        own = {name: value.detach().clone() for name, value in bundle.parameters.items()}
+        n_members, device = bundle.n_members, bundle.device
+        return cls(
+            parameters=own,
+            first={name: torch.zeros_like(value) for name, value in own.items()},
+            second={name: torch.zeros_like(value) for name, value in own.items()},
+            best={name: value.clone() for name, value in own.items()},
+            best_risk=torch.full((n_members,), torch.inf, dtype=torch.float64, device=device),
+            waited=torch.zeros(n_members, dtype=torch.long, device=device),
+            tally=torch.zeros(n_members, dtype=torch.float64, device=device),
+        )
+
+    @property
+    def moving(self) -> Moving:
+        """What a learning step changes."""
+        return Moving(self.parameters, self.first, self.second, self.tally)

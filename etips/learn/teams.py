@@ -1,0 +1,67 @@
+"""Networks that count the same stays, so that none reads a stay that does not count for it.
+
+Of three folds a network learns from two and is judged on the third. Side by side all would read all
+stays, and what a stay adds would be multiplied by zero for the others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+WORTH = 5000
+"""Numbers in the states of a step that one more team must save; less costs more than it saves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Team:
+    """Some networks of a bundle.
+
+    Args:
+        these: Which.
+        counts: Whether a stay counts for any of them, shape (n_stays,).
+    """
+
+    these: slice
+    counts: NDArray[np.bool_]
+
+
+def teams_of(weight: Tensor, *, size: int, width: int) -> list[Team]:
+    """Teams such that what counts for one network of a team counts for all.
+
+    Networks are picked by slices, so that a team works in the memory of the whole. Where the
+    members of a team do not lie at one distance from each other, or where it is not worth the
+    while, all networks are one team.
+
+    Args:
+        weight: How much each stay counts for each network, shape (J, n_stays).
+        size: Stays a batch.
+        width: Of the networks' states.
+    """
+    counts = (weight > 0).cpu().numpy()
+    members: dict[bytes, list[int]] = {}
+    for number, row in enumerate(counts):
+        members.setdefault(np.packbits(row).tobytes(), []).append(number)
+    all_as_one, found = whole(weight), list(members.values())
+    saved = (
+        len(weight) * all_as_one.counts.mean() - counts.mean(1).sum()
+    )  # networks' worth of stays
+    if not all(map(_is_even, found)) or saved * size * width < WORTH * (len(found) - 1):
+        return [all_as_one]
+    return [Team(_slice(team), counts[team[0]]) for team in found]
+
+
+def whole(weight: Tensor) -> Team:
+    """All networks as one team."""
+    return Team(slice(0, len(weight)), (weight > 0).any(0).cpu().numpy())
+
+
+def _is_even(members: Sequence[int]) -> bool:
+    return len(set(np.diff(members))) <= 1
+
+
+def _slice(members: Sequence[int]) -> slice:
+    apart = members[1] - members[0] if len(members) > 1 else 1
+    return slice(members[0], members[-1] + 1, apart)
