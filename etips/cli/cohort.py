@@ -11,9 +11,9 @@ from etips.cohorts.mimic3 import Cohort, Engine, build_cohort, profile, resumabl
 from etips.cohorts.mimic3.trajectories import to_trajectories
 from etips.cohorts.validate import Check, Evidence
 from etips.cohorts.validate import validate as compare
+from etips.data.privacy import LEAST_PEOPLE, are_few
 from etips.data.storage import save_trajectories
 from etips.errors import FileError
-from etips.evaluation.results import LEAST_PEOPLE
 
 
 class Profile(StrEnum):
@@ -131,4 +131,4 @@ def summary(built: Cohort) -> str:
 
 
 def _shown(count: int) -> object:
-    return f"under {LEAST_PEOPLE}" if 0 < count < LEAST_PEOPLE else count
+    return f"under {LEAST_PEOPLE}" if are_few(count) else count

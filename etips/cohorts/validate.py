@@ -17,9 +17,9 @@ import polars as pl
 from etips.cohorts.mimic3.cohort import Cohort
 from etips.cohorts.mimic3.columns import SEQUENTIAL_FEATURES, STATIC_FEATURES
 from etips.data.files import read_artifact
+from etips.data.privacy import are_few
 from etips.data.storage import MANIFEST
 from etips.errors import FileError
-from etips.evaluation.results import LEAST_PEOPLE
 
 FULL_SIZE: Final = 60_000  # ICU stays; MIMIC-III v1.4 has 61,532
 
@@ -156,7 +156,7 @@ def _check(
         outcome = Outcome.TOO_SMALL
     else:
         outcome = Outcome.PASS if low <= found <= high else Outcome.FAIL
-    return Check(quantity, target, found, low, high, outcome, 0 < n_people < LEAST_PEOPLE)
+    return Check(quantity, target, found, low, high, outcome, are_few(n_people))
 
 
 def _counts(evidence: Evidence) -> list[Check]:

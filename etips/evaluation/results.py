@@ -5,12 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from etips.data.privacy import are_few
 from etips.evaluation.assessment import Assessment
 from etips.evaluation.improvement import Improvement
 from etips.evaluation.sensitivity import Sensitivity
-
-LEAST_PEOPLE = 11
-"""A count from 1 up to one less than this is not shown."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,7 @@ def _hide(data: Mapping[str, object]) -> dict[str, object]:
         found |= {"n_events": None, "mean_loss": None}
     for name in ("n_stays", "n_steps", "n_decisions"):
         count = found.get(name)
-        if isinstance(count, int) and 0 < count < LEAST_PEOPLE:
+        if isinstance(count, int) and are_few(count):
             found[name] = None
     return found
 
@@ -149,5 +147,5 @@ def _finite(value: float) -> float | None:
 
 def _counts(first: int, second: int) -> tuple[int | None, int | None]:
     """Two counts with a known sum: if one is too small to show, the other would give it away."""
-    small = any(0 < count < LEAST_PEOPLE for count in (first, second))
+    small = are_few(first) or are_few(second)
     return (None, None) if small else (int(first), int(second))

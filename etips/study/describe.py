@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from etips.data.privacy import are_few
 from etips.data.schema import MISSING_SUFFIX, Schema
 from etips.data.trajectories import Trajectories
-from etips.evaluation.results import LEAST_PEOPLE
 from etips.study.suppression import hide_steps, is_small
 
 
@@ -105,4 +105,4 @@ def _few(count: int, total: int) -> bool:
 
 
 def _unless_small(count: int) -> int | None:
-    return None if 0 < count < LEAST_PEOPLE else count
+    return None if are_few(count) else count

@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from etips.data.decisions import Floats, Ints
+from etips.data.privacy import LEAST_PEOPLE, are_few
 from etips.data.trajectories import Trajectories
 from etips.evaluation.assessment import assess
 from etips.evaluation.contrast import atenp
 from etips.evaluation.log import Log
-from etips.evaluation.results import LEAST_PEOPLE
 from etips.study.numbers import finite
 
 
@@ -111,7 +111,7 @@ def show_groups(measures: Sequence[Measures]) -> str:
     The two add up to a known number, so either is hidden with the other.
     """
     counts = [n for found in measures for n in (found.n_matched, found.n_unmatched)]
-    if any(0 < n < LEAST_PEOPLE for n in counts):
+    if any(are_few(n) for n in counts):
         return f"one under {LEAST_PEOPLE}"
     matched, unmatched = over_folds(measures, "n_matched"), over_folds(measures, "n_unmatched")
     return f"{matched.mean:,.0f} / {unmatched.mean:,.0f}"
@@ -122,6 +122,6 @@ def as_json(measures: Measures) -> dict[str, float | None]:
     found: dict[str, float | None] = {
         entry.name: finite(getattr(measures, entry.name)) for entry in fields(measures)
     }
-    if any(0 < n < LEAST_PEOPLE for n in (measures.n_matched, measures.n_unmatched)):
+    if any(are_few(n) for n in (measures.n_matched, measures.n_unmatched)):
         found["n_matched"] = found["n_unmatched"] = None
     return found

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from etips.data.decisions import Floats, Ints
+from etips.data.privacy import LEAST_PEOPLE
 from etips.data.trajectories import Trajectories
 from etips.evaluation.checks import Clusters
 from etips.evaluation.diagnostics import RARE, balance, calibration, overlap_by_action
 from etips.evaluation.log import Log, View
-from etips.evaluation.results import LEAST_PEOPLE
 from etips.study.suppression import hide_together, is_small
 
 EDGES = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)

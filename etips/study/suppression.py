@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from etips.data.privacy import LEAST_PEOPLE
 from etips.evaluation.checks import Bools, Ints
-from etips.evaluation.results import LEAST_PEOPLE
 
 
 def is_small(counts: ArrayLike) -> Bools:

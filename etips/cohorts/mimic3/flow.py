@@ -5,7 +5,7 @@ from html import escape
 from typing import Final
 
 from etips.cohorts.mimic3.funnel import Funnel, Stage
-from etips.evaluation.results import LEAST_PEOPLE
+from etips.data.privacy import are_few
 
 _WIDTH, _BOX, _HEIGHT, _GAP, _TOP = 640, 400, 44, 26, 80
 _STYLE: Final = (
@@ -56,7 +56,7 @@ def shown_counts(stages: Sequence[Stage]) -> list[int | None]:
     shown: list[int | None] = [None] * len(counts)
     told: list[int] = [0]
     for position in dict.fromkeys((len(counts) - 1, 0, *reversed(range(len(counts))))):
-        if not any(0 < abs(counts[position] - other) < LEAST_PEOPLE for other in told):
+        if not any(are_few(abs(counts[position] - other)) for other in told):
             shown[position] = counts[position]
             told.append(counts[position])
     return shown
