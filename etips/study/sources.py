@@ -18,7 +18,6 @@ import numpy as np
 from etips.data.coded import Coded, Features
 from etips.data.decisions import Floats
 from etips.data.files import canonical, write_file
-from etips.data.storage import MANIFEST, load_trajectories
 from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
 from etips.study.config import Experiment
@@ -134,6 +133,8 @@ def _is_digits(source: Source) -> bool:
 
 
 def _open_folder(source: Source) -> Trajectories:
+    from etips.data.storage import load_trajectories  # noqa: PLC0415  # brings pyarrow
+
     folder = Path(source["folder"])
     if _seal(folder) != source["sha256"]:
         raise FileError(str(folder), "has changed since the study began")
@@ -146,6 +147,8 @@ def _open_folder(source: Source) -> Trajectories:
 
 def _seal(folder: Path) -> str:
     """Fingerprint of a data folder: its manifest lists the hash of every other file."""
+    from etips.data.storage import MANIFEST  # noqa: PLC0415
+
     try:
         return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
     except OSError as error:
