@@ -1,6 +1,9 @@
 """Refusals: one line with the place, the rule, the rows and the remedy; never a patient's value."""
 
+import operator
 from collections.abc import Sequence
+from numbers import Real
+from typing import SupportsIndex, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +90,24 @@ def require(
     failing = np.flatnonzero(~holds)
     numbers = failing if rows is None else np.sort(rows[failing])
     raise DataError(where, rule, rows=numbers, total=holds.size, fix=fix)
+
+
+def require_whole(name: str, value: object, *, least: int | None = None) -> None:
+    """Refuse a setting that is not a whole number, or below `least`; NumPy's are welcome."""
+    try:
+        found = operator.index(cast(SupportsIndex, value))
+    except TypeError:
+        raise SettingError(name, "must be a whole number") from None
+    if isinstance(value, bool):
+        raise SettingError(name, "must be a whole number")
+    if least is not None and found < least:
+        raise SettingError(name, f"must be at least {least}")
+
+
+def require_number(name: str, value: object) -> None:
+    """Refuse a setting that is not a number; true and false are none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise SettingError(name, "must be a number")
 
 
 def _one_line(text: str) -> str:

@@ -11,9 +11,9 @@ from etips.cohorts.mimic3 import Cohort, Engine, build_cohort, profile, resumabl
 from etips.cohorts.mimic3.trajectories import to_trajectories
 from etips.cohorts.validate import Check, Evidence
 from etips.cohorts.validate import validate as compare
+from etips.data.files import require_place
 from etips.data.privacy import LEAST_PEOPLE, are_few
-from etips.data.storage import save_trajectories
-from etips.errors import FileError
+from etips.data.storage import MANIFEST, save_trajectories
 
 
 class Profile(StrEnum):
@@ -44,8 +44,7 @@ def cohort(
     on where it had got to.
     """
     with refusals("etips cohort"):
-        if out.exists() and not overwrite:
-            raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
+        require_place(out, manifest_name=MANIFEST, overwrite=overwrite)
         with (
             progress_bar() as progress,
             resumable_source(source, out=out, engine=engine, memory_limit=memory) as opened,
@@ -67,22 +66,35 @@ def validate(
 ) -> None:
     """Compare a cohort with the paper's figures: target, found, pass or fail."""
     with refusals("etips validate"):
-        rows: list[dict[str, object]] = [
-            {
-                "quantity": check.quantity,
-                "target": f"{check.target:g}",
-                "found": _found(check),
-                "outcome": check.outcome.value,
-            }
-            for check in compare(Evidence.read(folder))
-        ]
+        as_row = _numbers if as_json else _texts
+        rows = [as_row(check) for check in compare(Evidence.read(folder))]
         show(f"{folder} against the paper", rows, as_json=as_json)
 
 
-def _found(check: Check) -> str:
-    if check.tells_few:
-        return "not shown"
-    return "-" if check.found is None else f"{check.found:.5g}"
+def _numbers(check: Check) -> dict[str, object]:
+    return {
+        "quantity": check.quantity,
+        "target": check.target,
+        "low": check.low,
+        "high": check.high,
+        "found": None if check.tells_few else check.found,
+        "outcome": check.outcome.value,
+    }
+
+
+def _texts(check: Check) -> dict[str, object]:
+    found = "-" if check.found is None else _figure(check.found)
+    return {
+        "quantity": check.quantity,
+        "target": _figure(check.target),
+        "found": "not shown" if check.tells_few else found,
+        "outcome": check.outcome.value,
+    }
+
+
+def _figure(value: float) -> str:
+    """Five digits, but of a large number every digit before the point: counts are exact."""
+    return f"{value:.0f}" if abs(value) >= 10_000 else f"{value:.5g}"
 
 
 def funnel_rows(built: Cohort) -> list[dict[str, object]]:

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from etips.errors import EtipsError, ResourceError
 
@@ -63,12 +64,12 @@ def show(title: str, rows: Sequence[Mapping[str, object]], *, as_json: bool) -> 
         typer.echo(json.dumps(plain, indent=1, allow_nan=False))
         return
     console = Console()
-    console.print(title, highlight=False)
+    console.print(title, highlight=False, markup=False)
     table = Table()
     for position, column in enumerate(rows[0]):
-        table.add_column(column, justify="right" if position else "left")
+        table.add_column(Text(column), justify="right" if position else "left")
     for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()))
+        table.add_row(*(Text(_cell(value)) for value in row.values()))  # names are not markup
     console.print(table)
 
 

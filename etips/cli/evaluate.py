@@ -1,7 +1,8 @@
 """`etips evaluate`: the risk of one or more policies on logged decisions."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,6 +14,7 @@ from etips.data.files import canonical, write_file
 from etips.errors import SettingError
 from etips.evaluation.results import MethodResult, Results
 from etips.learn.toml import read_toml
+from etips.report.finding import hidden_confounding
 from etips.study.evaluate import Models
 from etips.study.evaluate import evaluate as evaluate_policies
 from etips.study.paths import RESULTS, read_document, read_path
@@ -80,27 +82,36 @@ def _told(run: Path) -> dict[str, object]:
 
 
 def _print(results: Results, *, as_json: bool) -> None:
+    document = results.to_json()  # without counts of a few people
     if as_json:
-        typer.echo(canonical(results.to_json()).decode(), nl=False)
+        typer.echo(canonical(document).decode(), nl=False)
         return
-    data = results.to_json()["data"]  # without counts of a few people
-    n, loss = data["n_decisions"], data["mean_loss"]
+    n, loss = document["data"]["n_decisions"], document["data"]["mean_loss"]
     title = f"{'Few' if n is None else format(n, ',')} decisions, "
     title += f"mean logged loss {'hidden' if loss is None else format(loss, '.4f')}"
     show(title, [_row(method) for method in results.methods], as_json=False)
-    for method in results.methods:
-        gain = method.assessment.gain
-        limits = f"{gain.difference:+.4f} [{gain.low:+.4f}, {gain.high:+.4f}]"
-        better = method.improvement is not None and method.improvement.better
-        word = "better" if better else "not shown to be better"
-        typer.echo(f"{method.name}: against the clinicians {limits}, {word}")
-        for reason in method.assessment.verdict.reasons:
+    for method in document["methods"]:
+        typer.echo(f"{method['name']} ({method['verdict']}): {_against(method)}")
+        for reason in method["reasons"]:
             typer.echo(f"  {reason}")
-        if method.sensitivity is not None and gain.difference < 0:
-            gamma = method.sensitivity.gamma_point
-            typer.echo(
-                f"  Hidden confounding with an odds ratio of {gamma:.2f} could undo the gain."
-            )
+        if (method["gain"]["difference"] or 0) < 0:
+            typer.echo(f"  {hidden_confounding(method)}")
+
+
+def _against(method: Mapping[str, Any]) -> str:
+    """The policy against the clinicians; the verdict has a say in "better"."""
+    gain = method["gain"]
+    if gain["difference"] is None:
+        return "against the clinicians hidden or not known"
+    limits = "[{}, {}]".format(*(_signed(gain[end]) for end in ("low", "high")))
+    word = "better" if gain["better"] else "not shown to be better"
+    if gain["better"] and method["verdict"] != "reliable":
+        word = f"better only were it not {method['verdict']}"
+    return f"against the clinicians {_signed(gain['difference'])} {limits}, {word}"
+
+
+def _signed(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.4f}"
 
 
 def _row(method: MethodResult) -> dict[str, object]:

@@ -102,22 +102,16 @@ def reproduce(
         _check(table, task, data, world, lag, config)
         if as_json and as_markdown:
             raise SettingError("--json, --markdown", "must not both be given")
-        names = _names(table, task)
-        changes = _changes(data, world, lag)
+        changes = {"seed": seed, **_changes(data, world, lag)}
         experiments = [
-            _experiment(name, config, preset.value, quick, {"seed": seed, **changes})
-            for name in names
+            _experiment(name, config, preset.value, quick, changes) for name in _names(table, task)
         ]
         for experiment in experiments:
             describe(experiment, data)  # refused before a folder is made
         place = make_folder(out or Path(table.value))
         documents = {}
         for experiment in experiments:
-            own = (
-                place
-                if len(names) == 1
-                else make_folder(place / experiment.name.rpartition("-")[2])
-            )
+            own = _own_folder(place, experiment) if len(experiments) > 1 else place
             with progress_bar() as progress:
                 document = run_study(
                     experiment,
@@ -136,9 +130,7 @@ def reproduce(
             elif not as_json:
                 _print(document, own)
         if as_json:
-            kept = ("title", "lead", "tables", "seconds")
-            plain = {n: {key: d[key] for key in kept} for n, d in documents.items()}
-            typer.echo(json.dumps(plain, indent=1, allow_nan=False))
+            typer.echo(_json(documents))
 
 
 def write_study(document: Mapping[str, Any], folder: Path) -> None:
@@ -156,6 +148,11 @@ def _names(table: TableName, task: TaskName | None) -> list[str]:
         return ["table2"]
     tasks = (TaskName.ZEROS, TaskName.ROWS) if task in (None, TaskName.BOTH) else (task,)
     return [f"table1-{name}" for name in tasks]
+
+
+def _own_folder(place: Path, experiment: Experiment) -> Path:
+    """Of one task among several: named after it."""
+    return make_folder(place / experiment.name.rpartition("-")[2])
 
 
 def _experiment(
@@ -209,6 +206,13 @@ def make_folder(path: Path) -> Path:
         raise FileError(str(path), "exists and is not a folder")
     path.mkdir(mode=0o700, exist_ok=True)
     return path
+
+
+def _json(documents: Mapping[str, Mapping[str, Any]]) -> str:
+    """The tables of all studies, by the name of each."""
+    kept = ("title", "lead", "tables", "seconds")
+    plain = {name: {key: found[key] for key in kept} for name, found in documents.items()}
+    return json.dumps(plain, indent=1, allow_nan=False)
 
 
 def _markdown(document: Mapping[str, Any]) -> str:

@@ -40,7 +40,7 @@ class LoggingMode(StrEnum):
 
 def simulate(
     world: Annotated[World, typer.Argument(help="Which world.")],
-    out: Annotated[Path, typer.Option(help="Trajectories folder to write.")],
+    out: Annotated[Path, typer.Option(help="Folder to write: Trajectories, or raw tables.")],
     stays: Annotated[
         int | None,
         typer.Option(min=1, help="How many stays; default 20,000, or all of a digits task."),
@@ -81,8 +81,12 @@ def simulate(
             raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
         if world is World.MIMIC3:
             with progress_bar() as progress:
-                _write_raw_tables(out, stays, seed, source, copies, table_format, progress)
-            typer.echo(f"raw tables of the MIMIC-III shape in {out}")
+                if lag is not None:
+                    raise SettingError("--lag", "applies to icu-sepsis only")
+                _write_raw_tables(
+                    out, stays, seed, source, copies, table_format, overwrite, progress
+                )
+            show(f"raw tables of the MIMIC-III shape in {out}", _files(out), as_json=as_json)
             return
         if (source, copies, table_format) != (None, None, None):
             raise SettingError("--from, --copies, --format", "apply to mimic3 only")
@@ -100,6 +104,7 @@ def _write_raw_tables(
     source: Path | None,
     copies: int | None,
     table_format: TableFormat | None,
+    overwrite: bool,
     progress: Progress,
 ) -> None:
     if source is None:
@@ -107,12 +112,21 @@ def _write_raw_tables(
             raise SettingError("--copies", "needs --from", fix="Give the folder to copy.")
         parquet = table_format is TableFormat.PARQUET
         n_stays = stays or 200
-        write_simulated(out, n_stays=n_stays, seed=seed, parquet=parquet, progress=progress)
+        write_simulated(
+            out, n_stays=n_stays, seed=seed, parquet=parquet, overwrite=overwrite, progress=progress
+        )
         return
     if stays is not None:
         raise SettingError("--stays", "cannot be used with --from")
     parquet = table_format is not TableFormat.CSV
-    write_copies(out, source=source, copies=copies or 1, parquet=parquet, progress=progress)
+    write_copies(
+        out, source=source, copies=copies or 1, parquet=parquet, overwrite=overwrite,
+        progress=progress,
+    )  # fmt: skip
+
+
+def _files(folder: Path) -> list[dict[str, object]]:
+    return [{"file": path.name, "bytes": path.stat().st_size} for path in sorted(folder.iterdir())]
 
 
 def _make(

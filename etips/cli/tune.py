@@ -13,7 +13,7 @@ from etips.data.files import canonical
 from etips.errors import FileError, SettingError
 from etips.learn.recipes import Method
 from etips.learn.toml import read_toml
-from etips.study.space import read_space
+from etips.study.space import PAPER, Space, paper_space, read_space, usual_space
 
 if TYPE_CHECKING:
     from etips.study.tuning import Search, Trial, Tuned
@@ -29,7 +29,7 @@ def tune(
     method: Annotated[Method, typer.Option(help="Learner.")] = Method.ETIPS,
     trials: Annotated[int, typer.Option(help="How many settings to try.", min=1)] = 20,
     space: Annotated[
-        Path | None, typer.Option(help="TOML file that says what to search; see the docs.")
+        str | None, typer.Option(help="TOML file that says what to search, or: paper.")
     ] = None,
     batch: Annotated[
         int, typer.Option(help="Trials proposed together; the result depends on it.", min=1)
@@ -71,24 +71,32 @@ def _require_optuna() -> None:
 
 
 def _search(
-    method: Method, space: Path | None, trials: int, batch: int, device: Device, seed: int
+    method: Method, space: str | None, trials: int, batch: int, device: Device, seed: int
 ) -> "Search":
     from etips.study.tuning import Search  # noqa: PLC0415  # with optuna
 
     try:
-        found = {} if space is None else read_space(read_toml(space), method.value)
         return Search(
             method=method.value,
-            space=found,
+            space=_space(method, space),
             n_trials=trials,
             batch=batch,
             device=device.value,
             seed=seed,
         )
     except SettingError as error:
-        if space is None or error.name == "method":
+        if space in (None, PAPER) or error.name == "method":
             raise
         raise FileError(str(space), f"{error.name} {error.rule}", fix=error.fix) from error
+
+
+def _space(method: Method, space: str | None) -> Space:
+    """What the option names: the paper's space, or a file; without it, the usual space."""
+    if space is None:
+        return usual_space(method.value)
+    if space == PAPER:
+        return paper_space(method.value)
+    return read_space(read_toml(Path(space)), method.value)
 
 
 def _print(tuned: "Tuned", best: Path) -> None:

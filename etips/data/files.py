@@ -64,20 +64,44 @@ def write_artifact(
         manifest_name: File name of the manifest.
         overwrite: Replace an earlier artifact; any other existing path is refused.
     """
-    _require_parent(folder)
-    if folder.is_symlink() or folder.exists():
-        if not overwrite:
-            raise FileError(str(folder), "exists already", fix="Choose another place or overwrite.")
-        if not (folder / manifest_name).is_file() or folder.is_symlink():
-            raise FileError(str(folder), f"is not a folder with {manifest_name}, so it stays")
-    with _refusing(folder, "cannot be written"), _beside(folder) as temporary:
-        temporary.mkdir(mode=_FOLDER_MODE)
-        temporary.chmod(_FOLDER_MODE)
+    require_place(folder, manifest_name=manifest_name, overwrite=overwrite)
+    with folder_made_whole(folder) as temporary:
         for name, content in files.items():
             _fill(temporary / name, content)
         listed = {name: _fingerprint(temporary / name) for name in files}
         document = seal({**manifest, "files": listed})
         _fill(temporary / manifest_name, canonical(document))
+
+
+def require_place(folder: Path, *, manifest_name: str, overwrite: bool) -> None:
+    """Refuse a place that `write_artifact` would refuse; ask before hours of work, not after.
+
+    Args:
+        folder: Where an artifact is to go.
+        manifest_name: File by which an earlier artifact is known.
+        overwrite: Whether that may be replaced; any other existing path is refused.
+    """
+    _require_parent(folder)
+    if not folder.is_symlink() and not folder.exists():
+        return
+    if not overwrite:
+        raise FileError(str(folder), "exists already", fix="Choose another place or overwrite.")
+    if not (folder / manifest_name).is_file() or folder.is_symlink():
+        raise FileError(str(folder), f"is not a folder with {manifest_name}, so it stays")
+
+
+@contextlib.contextmanager
+def folder_made_whole(folder: Path) -> Iterator[Path]:
+    """An empty folder to fill; when the block ends it takes its place, or that of an earlier one.
+
+    If the block fails, what was there before stays as it was. Whether that may be replaced is for
+    the caller to ask first.
+    """
+    _require_parent(folder)
+    with _refusing(folder, "cannot be written"), _beside(folder) as temporary:
+        temporary.mkdir(mode=_FOLDER_MODE)
+        temporary.chmod(_FOLDER_MODE)
+        yield temporary
         _sync(temporary)
         _swap_in(temporary, folder)
         _sync(folder.parent)

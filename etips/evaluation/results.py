@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from etips.data.privacy import are_few
+from etips.data.privacy import LEAST_PEOPLE, are_few
 from etips.evaluation.assessment import Assessment
 from etips.evaluation.improvement import Improvement
 from etips.evaluation.sensitivity import Sensitivity
@@ -62,7 +62,7 @@ class MethodResult:
             },
             "diagnostics": {
                 "matching_factor": _finite(found.diagnostics.matching_factor.risk),
-                "effective_sample_size": _finite(found.diagnostics.effective_sample_size),
+                "effective_sample_size": _size(found.diagnostics.effective_sample_size),
                 "n_matched": pair[0],
                 "clipped_share": _finite(found.diagnostics.clipped_share),
                 "max_weight": _finite(found.diagnostics.max_weight),
@@ -143,6 +143,11 @@ def _bounds(found: Sensitivity | None) -> dict[str, object] | None:
 
 def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
+
+
+def _size(value: float) -> float | None:
+    """An effective size: with equal weights it is a count, so a small one is not shown."""
+    return None if 0 < value < LEAST_PEOPLE else _finite(value)
 
 
 def _counts(first: int, second: int) -> tuple[int | None, int | None]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from etips.data.privacy import LEAST_PEOPLE
 from etips.errors import DataError, SettingError
 from etips.evaluation.checks import Bools, Ints
 from etips.evaluation.contrast import Contrast, difference
@@ -16,7 +17,7 @@ from etips.evaluation.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk, snips
 
-MIN_CELL = 11  # CMS cell-size policy: no count of 1 to 10, nor one that others give away
+MIN_CELL = LEAST_PEOPLE
 
 
 @dataclass(frozen=True)

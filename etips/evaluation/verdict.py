@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from etips.data.privacy import LEAST_PEOPLE
 from etips.evaluation.diagnostics import Diagnostics
 from etips.evaluation.estimate import Estimate
 
@@ -25,6 +26,7 @@ class Rule:
         bad: Whether "low" or "high" numbers are bad.
         reason: What a reader is told; {value} is filled in.
         because: Where the thresholds come from.
+        few: What they are told of a value under 11, if it is near a count of people.
     """
 
     measure: str
@@ -33,6 +35,7 @@ class Rule:
     bad: Literal["low", "high"]
     reason: str
     because: str
+    few: str = ""
 
     def judge(self, value: float) -> Label:
         """The label that `value` alone would give; NaN is unusable."""
@@ -41,17 +44,25 @@ class Rule:
             return "unusable"
         return "doubtful" if not sign * value < sign * self.doubtful else "reliable"
 
+    def tell(self, value: float) -> str:
+        """The reason; with equal weights an effective number is a count, so few are not told."""
+        if self.few and not value > LEAST_PEOPLE - 0.5:
+            return self.few
+        return self.reason.format(value=value)
+
 
 RULES = (
     Rule(
         "effective_clusters", 30, 10, "low",
         "The evidence is worth only {value:.0f} stays.",
         "docs/method/coverage.md, overlap 0.1: with 20 to 30 of them coverage is 87 to 94 %.",
+        few="The evidence is worth fewer than 11 stays.",
     ),
     Rule(
         "effective_events", 15, 3, "low",
         "The evidence is worth only about {value:.0f} stays with the rarer outcome.",
         "Chosen on wards 0 to 299: coverage 89 % with 3 of them, 91 with 12, 95 with 25.",
+        few="The evidence is worth fewer than 11 stays with the rarer outcome.",
     ),
     Rule(
         "effective_share", 0.1, 0.01, "low",
@@ -119,7 +130,7 @@ def judge(diagnostics: Diagnostics, *, rules: tuple[Rule, ...] = RULES) -> Verdi
         found = rule.judge(value)
         if found == "reliable":
             continue
-        reasons.append(rule.reason.format(value=value))
+        reasons.append(rule.tell(value))
         label = "unusable" if "unusable" in (found, label) else "doubtful"
     return Verdict(label, tuple(reasons))
 

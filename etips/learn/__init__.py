@@ -44,7 +44,7 @@ _HOMES = {
     "EtIPS": "etips",
     "KnownPropensity": "propensity",
     "PredictiveModel": "predictive",
-    "Settings": "training",
+    "Settings": "settings",
     "SklearnModel": "propensity",
     "Training": "foundation",
 }

@@ -31,12 +31,16 @@ _FORMAT, _VERSION = "etips/checkpoint", 1
 _GROUPS = ("parameters", "first", "second", "best")
 _SINGLES = ("best_risk", "waited", "tally")
 _COUNTERS = ("epoch", "batch", "step")
-_HEADER_LIMIT = 64 * 2**20  # names, shapes and the history; more than this is an attack
+_HEADER_LIMIT = 64 * 2**20  # names and shapes; more than this is an attack
 _BLOCK = 2**20
 
 
 class DamagedError(FileError):
     """A checkpoint that is not as it was written. The run it belongs to can do without it."""
+
+
+class ForeignError(FileError):
+    """A checkpoint that is whole, but of another run or another stage of this one."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,7 @@ class Mark:
 def save_state(path: Path, state: State, mark: Mark) -> None:
     """Write where a stage stands, replacing where it stood."""
     counters = {name: getattr(state, name) for name in _COUNTERS}
-    history = [{name: _spelt(value) for name, value in entry.items()} for entry in state.history]
-    _write(path, _tensors(state), mark, {"kind": "state", **counters, "history": history})
+    _write(path, _tensors(state), mark, {"kind": "state", **counters})
 
 
 def save_networks(path: Path, bundle: Bundle, mark: Mark) -> None:
@@ -68,8 +71,8 @@ def save_networks(path: Path, bundle: Bundle, mark: Mark) -> None:
 def load_checkpoint(path: Path, start: Bundle, mark: Mark) -> State | Bundle:
     """Where the stage stood, or its networks if it was finished, on the device of `start`.
 
-    Raises `DamagedError` for a file that is not as it was written, and a plain `FileError` for one
-    that is whole but belongs to something else.
+    Raises `DamagedError` for a file that is not as it was written, and `ForeignError` for one that
+    is whole but belongs to something else.
 
     Args:
         path: What `save_state` or `save_networks` wrote.
@@ -107,7 +110,7 @@ def require_mark(path: Path, found: Mark, wanted: Mark) -> None:
     if found != wanted:
         rule = "belongs to a run with other data, settings, device or version of torch"
         fix = f"Give it the same, choose another folder, or remove {path.parent.name}/."
-        raise FileError(str(path), rule, fix=fix)
+        raise ForeignError(str(path), rule, fix=fix)
 
 
 def is_sound(state: State) -> bool:
@@ -219,7 +222,6 @@ def _state(tensors: Mapping[str, Tensor], document: Mapping[str, object]) -> Sta
         raise ValueError("counters must be whole and not negative")
     if not (tensors["best_risk"] > -math.inf).all() or not (tensors["waited"] >= 0).all():
         raise ValueError("risks and counts must be in range")
-    history = cast(list[dict[str, object]], document["history"])
     parameters, first, second, best = (_group(tensors, group) for group in _GROUPS)
     epoch, batch, step = (cast(int, value) for value in counters.values())
     return State(
@@ -233,15 +235,9 @@ def _state(tensors: Mapping[str, Tensor], document: Mapping[str, object]) -> Sta
         epoch=epoch,
         batch=batch,
         step=step,
-        history=[{str(k): float(cast(float, v)) for k, v in entry.items()} for entry in history],
     )
 
 
 def _group(tensors: Mapping[str, Tensor], group: str) -> dict[str, Tensor]:
     start = f"{group}/"
     return {name[len(start) :]: v for name, v in tensors.items() if name.startswith(start)}
-
-
-def _spelt(value: float) -> float | str:
-    """JSON has no infinity and no NaN; `float` reads their names back."""
-    return value if math.isfinite(value) else repr(float(value))

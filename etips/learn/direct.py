@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from torch import nn
 
 from etips.data.trajectories import Trajectories
+from etips.errors import SettingError
 from etips.learn import inputs, learner, params
 from etips.learn.foundation import (
     ENCODER,
@@ -51,6 +52,8 @@ class DirectMethod:
     set_params = params.set_params
 
     def _learn(self, stays: Trajectories, report: Report | None, run: Run | None) -> None:
+        if not isinstance(self.interaction, bool):
+            raise SettingError("interaction", "must be true or false")
         base = lay_foundation(
             stays,
             encoder=self.encoder,

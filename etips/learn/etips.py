@@ -1,5 +1,6 @@
 """The paper's Algorithm 1, all translations and folds at once, and its plainer relatives."""
 
+import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
-from etips.errors import SettingError
+from etips.errors import SettingError, require_number
 from etips.learn import inputs, learner, params
 from etips.learn.crossfit import fit_sets, out_of_fold
 from etips.learn.foundation import (
@@ -20,10 +21,12 @@ from etips.learn.foundation import (
     Training,
     check_pull,
     conclude,
+    is_share,
     lay_foundation,
 )
-from etips.learn.objectives import Weighted, forbid, pull, translated_ips, weigh
+from etips.learn.objectives import chosen, forbid, translated_ips
 from etips.learn.policy import FittedPolicy, Kind
+from etips.learn.policy_objective import Logged, policy_objective
 from etips.learn.prepare import seeds_from
 from etips.learn.propensity import KnownPropensity, PropensityModel
 from etips.learn.runs import Run
@@ -32,10 +35,17 @@ from etips.learn.training import Report
 from etips.models.bundle import Bundle
 from etips.models.encoders import Encoder
 
+_LOG = logging.getLogger(__name__)
+
 PURPOSE = 3  # of the random numbers drawn for policy networks
 
 TRANSLATIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-"""The paper's grid in (0, 1); values beyond 1 are allowed."""
+"""The paper's grid in (0, 1), for losses in [0, 1]; values beyond 1 are allowed."""
+
+BEYOND = (
+    "The usual translations are for losses in [0, 1], and some losses lie beyond: "
+    "rescale the loss, or set translations within its range."
+)
 
 Init = Literal["propensity", "random"]
 """Where policy networks start: as the clinicians, or anywhere (the paper)."""
@@ -50,7 +60,8 @@ class EtIPS:
     trained a fold, judged on that fold, and all of a translation's networks answer together.
 
     Args:
-        translations: Candidates; the best constant policy always stands beside them.
+        translations: Candidates, in the units of the loss: those within its range can be of use.
+            The best constant policy always stands beside them.
         propensity: Where logged propensities come from: a model with `fit` and `predict_proba`,
             `KnownPropensity()`, or our networks if left out.
         encoder: `GRU(...)`, `LSTM(...)`, or any causal torch module (a class or an instance).
@@ -87,6 +98,8 @@ class EtIPS:
 
     def _learn(self, stays: Trajectories, report: Report | None, run: Run | None) -> None:
         self._check()
+        if tuple(self.translations) == TRANSLATIONS and not is_share(stays):
+            _LOG.warning(BEYOND)
         base = lay_foundation(  # lines 1 and 2
             stays,
             encoder=self.encoder,
@@ -111,8 +124,13 @@ class EtIPS:
         self.support_ = base.support
 
     def _check(self) -> None:
-        if not len(self.translations) or not np.isfinite(self.translations).all():
-            raise SettingError("translations", "must hold at least one, all of them finite")
+        rule, some = "must hold at least one, all of them finite", self.translations
+        if not isinstance(some, Sequence | np.ndarray) or not len(some):
+            raise SettingError("translations", rule, fix="Give a list.")
+        for translation in some:
+            require_number("translations", translation)
+            if not math.isfinite(translation):
+                raise SettingError("translations", rule)
         for name, known in (("init", get_args(Init)), ("selection", get_args(Selection))):
             if getattr(self, name) not in known:
                 raise SettingError(name, f"must be {' or '.join(known)}")
@@ -129,26 +147,16 @@ class EtIPS:
             start = Bundle.start(network, seeds)
         shift = torch.tensor(np.repeat(np.asarray(self.translations, np.float32), n_folds))
         shift = shift.to(prepared.steps.device)[:, None]
-        allowed, log_chance = base.allowed_rows(), base.log_chance_rows()
-        likely = base.log_propensity_rows() if self.kl else None
 
-        def value(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
-            logits = forbid(outputs, allowed[seen])
-            action, loss = prepared.action[seen], prepared.loss[seen]
-            value = translated_ips(logits, action, loss, log_chance[seen], shift[these])
-            return value if likely is None else value + self.kl * pull(logits, likely[seen])
+        def risk(logits: Tensor, logged: Logged, _: Tensor, these: slice) -> Tensor:
+            return translated_ips(logits, *logged, shift[these])
 
-        def weight(outputs: Tensor, seen: Tensor, _: slice) -> Tensor:
-            logits = forbid(outputs, allowed[seen])
-            return weigh(logits, prepared.action[seen], log_chance[seen])
-
-        settings = self.training.with_seed(self.seed + 1).policy
         return fit_sets(
             prepared,
             network,
-            Weighted(value, weight),
+            policy_objective(base, risk, kl=self.kl),
             stage="policy",
-            settings=settings,
+            settings=self.training.with_seed(self.seed + 1).policy,
             start=start,
             report=report,
         )
@@ -156,11 +164,10 @@ class EtIPS:
     def _trained(self, base: Foundation, bundle: Bundle) -> list[Candidate]:
         allowed, action = base.allowed_rows(), base.prepared.action
 
-        def chosen(outputs: Tensor, seen: Tensor) -> Tensor:
-            policy = forbid(outputs, allowed[seen]).double().softmax(-1)
-            return policy.gather(-1, action[seen][None, :, None].expand(len(policy), -1, 1))[..., 0]
+        def readout(outputs: Tensor, seen: Tensor) -> Tensor:
+            return chosen(forbid(outputs, allowed[seen]), action[seen])
 
-        found = out_of_fold(bundle, base.prepared, chosen).cpu().numpy()
+        found = out_of_fold(bundle, base.prepared, readout).cpu().numpy()
         return [
             _judge(base, found[number], translation, None)
             for number, translation in enumerate(self.translations)

@@ -7,15 +7,16 @@ from torch import Tensor, nn
 
 from etips.data.decisions import Bools, Floats
 from etips.data.trajectories import Trajectories
-from etips.errors import SettingError
+from etips.errors import SettingError, require_number, require_whole
 from etips.learn.crossfit import fit_sets, out_of_fold
 from etips.learn.objectives import bernoulli, squared
+from etips.learn.params import check_seed
 from etips.learn.policy import FittedPolicy, Kind
 from etips.learn.prepare import Prepared, choose_device, prepare, seeds_from
 from etips.learn.propensity import (
     FittedPropensity,
-    KnownPropensity,
     PropensityModel,
+    check_model,
     fit_propensity,
     logged_log_propensity,
 )
@@ -28,8 +29,6 @@ from etips.models.encoders import GRU, LSTM, Encoder, ModuleEncoder
 from etips.models.network import Network
 
 PURPOSE = 2  # of the random numbers drawn for outcome networks
-
-MOST_SEEDS = 2**32
 
 PROPENSITY = Settings(epochs=25, patience=5, dropout=0.1)
 OUTCOME = Settings(epochs=20, learning_rate=1e-3, patience=4, dropout=0.1)
@@ -60,6 +59,16 @@ class Training:
     policy: Settings = POLICY
     earlier_actions: bool = False
     calibrate: bool = True
+
+    def check(self) -> None:
+        """Refuse what no network could be trained with."""
+        require_whole("n_folds", self.n_folds, least=1)
+        for name in ("earlier_actions", "calibrate"):
+            if not isinstance(getattr(self, name), bool):
+                raise SettingError(name, "must be true or false")
+        for name in STAGES:
+            if not isinstance(getattr(self, name), Settings):
+                raise SettingError(name, "must be Settings(...)")
 
     def with_seed(self, seed: int) -> "Training":
         """The same with the batches of every stage drawn from `seed`."""
@@ -111,13 +120,15 @@ def as_encoder(encoder: Encoder | nn.Module | type[nn.Module]) -> Encoder:
     """Ours as they are; anything else is a torch module to be wrapped."""
     if isinstance(encoder, GRU | LSTM | ModuleEncoder):
         return encoder
-    if isinstance(encoder, nn.Module) or callable(encoder):
+    theirs = not isinstance(encoder, type) or issubclass(encoder, nn.Module)
+    if theirs and callable(encoder):
         return ModuleEncoder(encoder)
     raise SettingError("encoder", "must be GRU(...), LSTM(...) or a causal torch module")
 
 
 def check_pull(kl: float) -> None:
     """Refuse a pull that would push away, or be no number."""
+    require_number("kl", kl)
     if not 0 <= kl < np.inf:
         raise SettingError("kl", "must be finite and not negative")
 
@@ -150,14 +161,8 @@ def lay_foundation(
         report: Told after every epoch.
         run: Folder that keeps the work, so that it can be taken up again.
     """
-    if not 0 < clip <= 1:
-        raise SettingError("clip", "must be in (0, 1]")
-    if support is not None and not 0 <= support < 1:
-        raise SettingError("support", "must be in [0, 1)")
-    if not 0 <= seed < MOST_SEEDS:
-        raise SettingError("seed", f"must be in 0..{MOST_SEEDS - 1}")
-    if isinstance(model, KnownPropensity):
-        model.fit(data)  # refuses before anything is trained
+    _check(training, support, clip, seed, run)
+    check_model(model, data)
     training, shape = training.with_seed(seed), as_encoder(encoder)
     prepared = prepare(
         data,
@@ -194,6 +199,25 @@ def lay_foundation(
         support=support,
         allowed=np.exp(propensity.log_probabilities) >= support,
     )
+
+
+def _check(
+    training: Training, support: float | None, clip: float, seed: int, run: Run | None
+) -> None:
+    """Refuse settings outside their limits before anything is trained."""
+    if not isinstance(training, Training):
+        raise SettingError("training", "must be Training(...)")
+    training.check()
+    require_number("clip", clip)
+    if not 0 < clip <= 1:
+        raise SettingError("clip", "must be in (0, 1]")
+    if support is not None:
+        require_number("support", support)
+        if not 0 <= support < 1:
+            raise SettingError("support", "must be in [0, 1)")
+    check_seed(seed)
+    if run is not None and not isinstance(run, Run):
+        raise SettingError("run", "must be a run in use", fix="Use with Run(...) as run.")
 
 
 def fit_outcome(

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.trajectories import Trajectories
-from etips.learn.inputs import as_trajectories
 from etips.learn.policy import fitted
 from etips.learn.policy_files import save_policy
 from etips.learn.runs import Run
@@ -47,17 +46,17 @@ class Learner(Protocol):
 
 def predict_proba(learner: object, data: Trajectories | ArrayLike, **arrays: Any) -> Floats:  # noqa: ANN401
     """Probability of every action, shape (n_decisions, n_actions), in decision order."""
-    return fitted(learner).predict_proba(as_trajectories(data, **arrays))
+    return fitted(learner).predict_proba(data, **arrays)
 
 
 def predict(learner: object, data: Trajectories | ArrayLike, **arrays: Any) -> Ints:  # noqa: ANN401
     """The recommended action of each decision, shape (n_decisions,)."""
-    return fitted(learner).predict(as_trajectories(data, **arrays))
+    return fitted(learner).predict(data, **arrays)
 
 
 def abstains(learner: object, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
     """Where no action has enough support, shape (n_decisions,)."""
-    return fitted(learner).abstains(as_trajectories(data, **arrays))
+    return fitted(learner).abstains(data, **arrays)
 
 
 def save(learner: object, folder: str | Path, *, overwrite: bool = False) -> None:

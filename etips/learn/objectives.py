@@ -105,6 +105,11 @@ def weigh(logits: Tensor, action: Tensor, log_propensity: Tensor) -> Tensor:
     return _ratio(_log_chosen(logits, action) - log_propensity)
 
 
+def chosen(logits: Tensor, action: Tensor) -> Tensor:
+    """Probability of the logged action in float64, shape (J, n); see `cross_entropy`."""
+    return _gather(logits.double().softmax(-1), action)
+
+
 def doubly_robust(
     logits: Tensor, action: Tensor, loss: Tensor, log_propensity: Tensor, expected: Tensor
 ) -> Tensor:

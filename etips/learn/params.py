@@ -12,9 +12,12 @@ import numpy as np
 
 from etips.data.decisions import Ints
 from etips.data.schema import Schema
-from etips.errors import SettingError
+from etips.errors import SettingError, require_whole
 
 L = TypeVar("L")
+
+MOST_SEEDS = 2**32
+"""Seeds are whole numbers below this."""
 
 
 def get_params(learner: Any, deep: bool = True) -> dict[str, object]:  # noqa: ANN401
@@ -38,6 +41,13 @@ def set_params(learner: L, **params: object) -> L:
         own, *path = name.split("__")
         setattr(learner, own, _changed(getattr(learner, own), path, value))
     return learner
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that is none."""
+    require_whole("seed", seed)
+    if not 0 <= seed < MOST_SEEDS:
+        raise SettingError("seed", f"must be in 0..{MOST_SEEDS - 1}")
 
 
 def _inside(params: dict[str, object]) -> Iterator[tuple[str, object]]:

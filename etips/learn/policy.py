@@ -1,10 +1,11 @@
 """What a fitted policy can do: give probabilities, recommend, abstain."""
 
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from etips.data.decisions import Bools, Floats, Ints
@@ -12,6 +13,7 @@ from etips.data.scale import Scaler
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
+from etips.learn.inputs import as_trajectories
 from etips.learn.objectives import forbid
 from etips.learn.passes import run_batch
 from etips.learn.simple import draw
@@ -40,6 +42,8 @@ class Answer(NamedTuple):
 class FittedPolicy:
     """Networks whose answers are averaged, kept within what clinicians do.
 
+    Like the learner it came from it takes Trajectories, or arrays as `from_arrays` does.
+
     Args:
         kind: How outputs become a policy.
         schema: Of the data it was fitted on.
@@ -64,17 +68,17 @@ class FittedPolicy:
     earlier_actions: bool = False
     seed: int = 0
 
-    def predict_proba(self, data: Trajectories) -> Floats:
+    def predict_proba(self, data: Trajectories | ArrayLike, **arrays: Any) -> Floats:  # noqa: ANN401
         """Probability of every action, shape (n_decisions, n_actions), in decision order."""
-        return self.answer(data).probabilities
+        return self.answer(as_trajectories(data, **arrays)).probabilities
 
-    def predict(self, data: Trajectories) -> Ints:
+    def predict(self, data: Trajectories | ArrayLike, **arrays: Any) -> Ints:  # noqa: ANN401
         """The recommended action of each decision, shape (n_decisions,)."""
-        return self.recommend(self.answer(data))
+        return self.recommend(self.answer(as_trajectories(data, **arrays)))
 
-    def abstains(self, data: Trajectories) -> Bools:
+    def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
         """Where no action has enough support, shape (n_decisions,)."""
-        return self.answer(data).abstained
+        return self.answer(as_trajectories(data, **arrays)).abstained
 
     def recommend(self, answer: Answer) -> Ints:
         """The likeliest action of each decision; where all are alike, one drawn by the seed."""

@@ -14,7 +14,8 @@ from etips.data.files import read_artifact, write_artifact
 from etips.data.scale import Scaler
 from etips.data.schema import Schema
 from etips.errors import EtipsError, FileError, SettingError
-from etips.learn.foundation import MOST_SEEDS, as_encoder
+from etips.learn.foundation import as_encoder
+from etips.learn.params import MOST_SEEDS
 from etips.learn.policy import FittedPolicy, Kind
 from etips.models.bundle import Bundle
 from etips.models.encoders import GRU, LSTM, Encoder

@@ -13,12 +13,15 @@ from etips.data.decisions import Ints
 from etips.data.scale import Scaler
 from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
-from etips.errors import DataError, SettingError
+from etips.errors import DataError, SettingError, require
 from etips.learn.runs import Run
 from etips.models.batches import StepTensors, as_tensor, step_tensors
 
 HELD_OUT_ALONE = 10
 """Without cross-fitting one stay in this many is held out for early stopping."""
+
+LARGEST_LOSS = 1e30
+"""Of a logged decision: networks learn in float32, which ends at 3e38."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +102,8 @@ def prepare(
     """
     if data.n_decisions == 0:
         raise DataError("data", "must hold at least one decision")
+    size = np.abs(data.logged_loss)
+    require("loss", f"must be within +-{LARGEST_LOSS:g}", size <= LARGEST_LOSS, fix="Rescale it.")
     scaler = Scaler(log=data.schema.logarithms).fit(data)
     seen = data.decision_rows - data.lag
     return Prepared(
@@ -114,8 +119,6 @@ def prepare(
 
 
 def _deal(data: Trajectories, n_folds: int, seed: int, device: torch.device) -> Folds:
-    if n_folds < 1:
-        raise SettingError("n_folds", "must be at least 1")
     if n_folds == 1:
         part = assign_folds(data, n_folds=min(HELD_OUT_ALONE, _units(data)), seed=seed)
         out = torch.from_numpy((part == 0).astype(np.float32))[None]
@@ -139,6 +142,8 @@ def _by_row(values: NDArray[Any], seen: Ints, n_steps: int, device: torch.device
 
 def choose_device(name: str) -> torch.device:
     """The device called `name`; "auto" is the GPU where there is one."""
+    if not isinstance(name, str):
+        raise SettingError("device", "must be auto, cpu or cuda")
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name.startswith("cuda") and not torch.cuda.is_available():

@@ -153,6 +153,18 @@ def measure(probabilities: Floats, action: Ints) -> Quality:
     )
 
 
+def check_model(model: PropensityModel | None, data: Trajectories) -> None:
+    """Refuse what cannot give propensities of these stays, before anything is trained."""
+    if hasattr(model, "__sklearn_tags__") or hasattr(model, "_estimator_type"):
+        fix = "Wrap it: SklearnModel(classifier)."
+        raise SettingError("propensity", "must take stays; a classifier takes rows", fix=fix)
+    if model is not None and (isinstance(model, type) or not isinstance(model, PropensityModel)):
+        fix = "Give KnownPropensity(), SklearnModel(...) or None."
+        raise SettingError("propensity", "must have fit and predict_proba", fix=fix)
+    if isinstance(model, KnownPropensity):
+        model.fit(data)
+
+
 def logged_log_propensity(
     prepared: Prepared, fitted: FittedPropensity, model: PropensityModel | None
 ) -> Floats:

@@ -202,10 +202,6 @@ def _encoder(settings: Mapping[str, object]) -> GRU | LSTM:
     embed = settings.get("embed", ENCODER.embed)
     assert isinstance(hidden, int)
     assert isinstance(embed, int)
-    if hidden < 1:
-        raise SettingError("hidden", "must be at least 1")
-    if embed < 0:
-        raise SettingError("embed", "must be 0 (none) or more")
     return _ENCODERS[str(name)](hidden, embed)
 
 

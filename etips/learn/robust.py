@@ -16,7 +16,8 @@ from etips.learn.foundation import (
     conclude,
     lay_foundation,
 )
-from etips.learn.objectives import Weighted, doubly_robust, forbid, pull, weigh
+from etips.learn.objectives import doubly_robust
+from etips.learn.policy_objective import Logged, policy_objective
 from etips.learn.propensity import PropensityModel
 from etips.learn.runs import Run
 from etips.learn.training import Report
@@ -81,26 +82,16 @@ class DoublyRobust:
         prepared, networks = base.prepared, base.propensity.bundle
         assert base.expected is not None
         expected = prepared.by_row(base.expected.astype(np.float32))
-        allowed, log_chance = base.allowed_rows(), base.log_chance_rows()
-        likely = base.log_propensity_rows()
 
-        def value(outputs: Tensor, seen: Tensor, _: slice) -> Tensor:
-            logits = forbid(outputs, allowed[seen])
-            action, loss = prepared.action[seen], prepared.loss[seen]
-            value = doubly_robust(logits, action, loss, log_chance[seen], expected[seen])
-            return value + self.kl * pull(logits, likely[seen]) if self.kl else value
+        def risk(logits: Tensor, logged: Logged, seen: Tensor, _: slice) -> Tensor:
+            return doubly_robust(logits, *logged, expected[seen])
 
-        def weight(outputs: Tensor, seen: Tensor, _: slice) -> Tensor:
-            logits = forbid(outputs, allowed[seen])
-            return weigh(logits, prepared.action[seen], log_chance[seen])
-
-        settings = self.training.with_seed(self.seed + 1).policy
         return fit_sets(
             prepared,
             networks.network,
-            Weighted(value, weight),
+            policy_objective(base, risk, kl=self.kl),
             stage="policy",
-            settings=settings,
+            settings=self.training.with_seed(self.seed + 1).policy,
             start=networks,
             report=report,
         )

@@ -17,7 +17,7 @@ import torch
 
 from etips.data.files import write_file
 from etips.data.lock import Lock
-from etips.errors import EtipsError, FileError, SettingError
+from etips.errors import EtipsError, FileError, SettingError, require_number
 from etips.learn.checkpoint import (
     DamagedError,
     Mark,
@@ -173,6 +173,7 @@ class Run:
     """
 
     def __init__(self, folder: str | Path, identity: str, *, every: float = EVERY) -> None:
+        require_number("every", every)
         if not every >= 0:
             raise SettingError("every", "must be 0 or more seconds")
         self.folder = Path(folder)
@@ -180,6 +181,7 @@ class Run:
         self._identity = fingerprint(work=identity, torch=torch.__version__)
         self._every = every
         self._lock = Lock(self.folder)
+        self._log: RunLog | None = None
 
     def __enter__(self) -> Self:
         self._made = not self.folder.exists()
@@ -214,6 +216,7 @@ class Run:
             start: The networks it starts from.
             settings: How it trains.
         """
+        log = self._log_in_use()
         if not name.replace("-", "").isalnum() or not name.isascii():
             raise SettingError("stage", "must be named by letters, digits and hyphens")
         own = fingerprint(
@@ -222,7 +225,7 @@ class Run:
         mark = Mark(self._identity, own)
         path = self._checkpoints / f"{name}{_SUFFIX}"
         found = self._find(name, path, start, mark)
-        return Stage(name, path, mark, every=self._every, log=self._log, found=found)
+        return Stage(name, path, mark, every=self._every, log=log, found=found)
 
     def part_size(self, name: str) -> int | None:
         """Networks a part of a stage that was cut into parts; None if it was not, or is new."""
@@ -234,7 +237,7 @@ class Run:
 
     def note(self, stage: str, event: str) -> None:
         """Write a line into the log, in words without a value from the data."""
-        self._log.note(stage, event)
+        self._log_in_use().note(stage, event)
 
     def clear(self) -> None:
         """Remove the checkpoints, once what they led to is safely written."""
@@ -244,6 +247,12 @@ class Run:
         if not any(self._checkpoints.iterdir()):  # what is not ours stays
             self._checkpoints.rmdir()
 
+    def _log_in_use(self) -> RunLog:
+        """The log, which a run that nobody entered does not have."""
+        if self._log is None:
+            raise SettingError("run", "must be a run in use", fix="Use with Run(...) as run.")
+        return self._log
+
     def _find(self, name: str, path: Path, start: Bundle, mark: Mark) -> State | Bundle | None:
         if not path.exists():
             return None
@@ -251,10 +260,11 @@ class Run:
             found = load_checkpoint(path, start, mark)
         except DamagedError as error:
             _logger.warning("%s Stage %s starts from its beginning.", error, name)
-            self._log.note(name, "checkpoint damaged, started from the beginning")
+            self._log_in_use().note(name, "checkpoint damaged, started from the beginning")
             return None
         if isinstance(found, State):
-            self._log.note(name, f"resumed in epoch {found.epoch + 1}, batch {found.batch + 1}")
+            place = f"epoch {found.epoch + 1}, batch {found.batch + 1}"
+            self._log_in_use().note(name, f"resumed in {place}")
         return found
 
     def _refuse_others(self) -> None:

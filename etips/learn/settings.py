@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from etips.errors import SettingError
+from etips.errors import SettingError, require_number, require_whole
 
 Precision = Literal["float32", "bfloat16"]
 """Of the products while training."""
@@ -41,8 +41,10 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "patience"):
-            if getattr(self, name) < 1:
-                raise SettingError(name, "must be at least 1")
+            require_whole(name, getattr(self, name), least=1)
+        require_whole("seed", self.seed, least=0)
+        for name in ("learning_rate", "weight_decay", "clip_norm", "dropout", "input_dropout"):
+            require_number(name, getattr(self, name))
         for name in ("dropout", "input_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise SettingError(name, "must be in [0, 1)")

@@ -37,6 +37,7 @@ class RandomPolicy:
     n_features_in_ = property(params.n_features)
 
     def _learn(self, stays: Trajectories, *_: object) -> None:
+        params.check_seed(self.seed)
         if not stays.logged:  # questions may not know all actions
             raise DataError("data", "must hold actions and losses to learn from")
         self.schema_ = stays.schema

@@ -1,6 +1,6 @@
 """Where training stands."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -48,7 +48,6 @@ class State:
     epoch: int = 0
     batch: int = 0
     step: int = 0
-    history: list[dict[str, float]] = field(default_factory=list)
 
     @classmethod
     def start(cls, bundle: Bundle) -> "State":

@@ -10,7 +10,7 @@ from etips.data.decisions import Floats
 from etips.evaluation.contrast import difference
 from etips.evaluation.risk import snips
 from etips.learn.crossfit import fit_sets, out_of_fold
-from etips.learn.objectives import Weighted, forbid, translated_ips, weigh
+from etips.learn.objectives import Weighted, chosen, forbid, translated_ips, weigh
 from etips.learn.prepare import Prepared
 from etips.learn.propensity import FittedPropensity
 from etips.learn.selection import judge_candidate
@@ -115,11 +115,8 @@ def _pilots(
         logits = floored(outputs, seen, each[these])
         return weigh(logits, prepared.action[seen], log_chance[seen])
 
-    def chosen(outputs: Tensor, seen: Tensor) -> Tensor:
-        policy = floored(outputs, seen, holds).double().softmax(-1)
-        return policy.gather(-1, prepared.action[seen][None, :, None].expand(len(policy), -1, 1))[
-            ..., 0
-        ]
+    def readout(outputs: Tensor, seen: Tensor) -> Tensor:
+        return chosen(floored(outputs, seen, holds), prepared.action[seen])
 
     bundle = fit_sets(
         prepared,
@@ -130,5 +127,5 @@ def _pilots(
         start=start,
         report=report,
     )
-    found = out_of_fold(bundle, prepared, chosen).cpu().numpy()
+    found = out_of_fold(bundle, prepared, readout).cpu().numpy()
     return found[0], found[1]

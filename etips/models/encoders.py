@@ -10,7 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from etips.errors import SettingError
+from etips.errors import SettingError, require_whole
 from etips.models.recurrent import gru, lstm
 
 Parameters = dict[str, Tensor]
@@ -42,6 +42,9 @@ class GRU:
 
     hidden: int = 64
     embed: int = 0
+
+    def __post_init__(self) -> None:
+        _check_widths(self.hidden, self.embed)
 
     def start(self, n_features: int, seeds: Sequence[int]) -> Parameters:
         """Uniform within 1/sqrt(hidden), as `torch.nn.GRU` starts."""
@@ -75,6 +78,9 @@ class LSTM:
 
     hidden: int = 64
     embed: int = 0
+
+    def __post_init__(self) -> None:
+        _check_widths(self.hidden, self.embed)
 
     def start(self, n_features: int, seeds: Sequence[int]) -> Parameters:
         """Uniform within 1/sqrt(hidden), with forget gates open so that early steps count."""
@@ -128,6 +134,8 @@ class ModuleEncoder:
         """States after every step."""
         batch, learning = inputs.transpose(0, 1), torch.is_grad_enabled()
         call = partial(self._call, self._skeleton(inputs.shape[-1]))
+        if not parameters:  # nothing to learn: one state serves all networks
+            return call({}, batch)[None].transpose(1, 2)
         if learning not in self._one_by_one:
             try:
                 found: Tensor = torch.func.vmap(call, in_dims=(0, None))(dict(parameters), batch)
@@ -159,13 +167,25 @@ class ModuleEncoder:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             if not isinstance(self.make, nn.Module):
-                return self.make(n_features).eval()
+                return _made(self.make, n_features).eval()
             module = copy.deepcopy(self.make)
             for layer in module.modules():
                 reset = getattr(layer, "reset_parameters", None)
                 if callable(reset):
                     reset()
             return module.eval()
+
+
+def _made(make: Callable[[int], nn.Module], n_features: int) -> nn.Module:
+    """What somebody's function or class builds, refused unless it is a module."""
+    try:
+        found = make(n_features)
+    except TypeError as error:
+        rule = "must be built from the number of features alone"
+        raise SettingError("encoder", f"{rule}: {error}") from error
+    if not isinstance(found, nn.Module):
+        raise SettingError("encoder", "must build a torch module")
+    return found
 
 
 def require_causal(module: nn.Module, n_features: int) -> None:
@@ -178,12 +198,7 @@ def require_causal(module: nn.Module, n_features: int) -> None:
     later, others = steps.clone(), steps.clone()
     later[:, 3:] = torch.randn(3, 3, n_features, generator=generator)
     others[:2] = torch.randn(2, 6, n_features, generator=generator)
-    was_training = module.training
-    module.eval()
-    with torch.no_grad():
-        states = [module(values) for values in (steps, later, others)]
-    module.train(was_training)
-    first, second, third = states
+    first, second, third = (_asked(module, values) for values in (steps, later, others))
     if not isinstance(first, Tensor) or first.dim() != 3 or first.shape[:2] != steps.shape[:2]:
         raise SettingError("encoder", "must map (batch, steps, features) to (batch, steps, hidden)")
     if not torch.allclose(first[:, :3], second[:, :3], atol=1e-5):
@@ -196,6 +211,26 @@ def require_causal(module: nn.Module, n_features: int) -> None:
             "must read each stay by itself: a state changed with other stays",
             fix="Is its first axis the batch?",
         )
+
+
+def _asked(module: nn.Module, values: Tensor) -> Tensor:
+    """What a module says in `eval()`; it is left in the mode that it was in."""
+    was_training = module.training
+    module.eval()
+    try:
+        with torch.no_grad():
+            found: Tensor = module(values)
+    except RuntimeError as error:
+        rule = f"fails on an input of shape {tuple(values.shape)}"
+        raise SettingError("encoder", f"{rule}: {error}") from error
+    finally:
+        module.train(was_training)
+    return found
+
+
+def _check_widths(hidden: int, embed: int) -> None:
+    require_whole("hidden", hidden, least=1)
+    require_whole("embed", embed, least=0)
 
 
 def _embedding(n_features: int, width: int, seeds: Sequence[int]) -> Parameters:

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from etips.errors import SettingError, require_whole
+
 _LONGEST_WAVE = 1000.0
 """Positions are sines of wavelengths up to this many steps; stays are tens of steps long."""
 
@@ -27,6 +29,10 @@ class CausalTransformer(nn.Module):
         self, n_features: int, hidden: int = 64, n_heads: int = 4, n_layers: int = 2
     ) -> None:
         super().__init__()
+        for name, value in (("hidden", hidden), ("n_heads", n_heads), ("n_layers", n_layers)):
+            require_whole(name, value, least=1)
+        if hidden % 2 or hidden % n_heads:
+            raise SettingError("hidden", "must be even and a multiple of n_heads")
         self.hidden = hidden
         self.entry = nn.Linear(n_features, hidden)
         self.layers = nn.ModuleList([_Layer(hidden, n_heads) for _ in range(n_layers)])

@@ -17,6 +17,11 @@ Format = Literal["svg", "png"]
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7a5c00", "#444444")
 """Okabe and Ito's, told apart by colour-blind eyes; darkened where white would swallow them."""
 
+MARKS = ("o", "s", "^")
+"""Of points: a study has more methods than there are colours, and the next round is squares."""
+
+_ROOM = 4  # names of series that a legend inside the axes has room for
+
 _STYLE: Any = {"svg.hashsalt": "etips", "svg.fonttype": "path", "font.size": 9, "figure.dpi": 100}
 
 
@@ -77,7 +82,8 @@ def _add(
         axes.bar([p + 0.8 * (number - (n - 1) / 2) / n for p in x], y, 0.8 / n, yerr=spread, **look)
     else:
         joined = "-" if chart["kind"] == "lines" else ""
-        axes.errorbar(x, y, yerr=spread, fmt=f"o{joined}", markersize=4, capsize=2, **look)
+        mark = MARKS[number // len(COLOURS) % len(MARKS)]
+        axes.errorbar(x, y, yerr=spread, fmt=f"{mark}{joined}", markersize=4, capsize=2, **look)
 
 
 def _label(axes: Axes, chart: Mapping[str, Any], places: list[str]) -> None:
@@ -87,8 +93,16 @@ def _label(axes: Axes, chart: Mapping[str, Any], places: list[str]) -> None:
     if places:
         short = [clean(place, 24) for place in places]
         axes.set_xticks(range(len(places)), short, rotation=30, ha="right", parse_math=False)
-    if len(chart["series"]) > 1:
-        for label in axes.legend(frameon=False).get_texts():
-            label.set_parse_math(False)
+    _explain(axes, len(chart["series"]))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", alpha=0.25)
+
+
+def _explain(axes: Axes, n_series: int) -> None:
+    """Name the series; many of them beside the axes, lest the names hide points."""
+    if n_series < 2:
+        return
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
+    legend = axes.legend(frameon=False, **(beside if n_series > _ROOM else {}))
+    for label in legend.get_texts():
+        label.set_parse_math(False)

@@ -20,8 +20,8 @@ def finding(method: Mapping[str, Any], data: Mapping[str, Any], n_policies: int)
         return Markup("No risk of {} was estimated from the log.").format(name(method["name"]))
     head = method["estimates"][0]
     first = Markup(
-        "Had the policy <b>{}</b> decided, the estimated risk is <strong>{}</strong> "
-        "(95 % interval {}) against {} under the clinicians, {}."
+        "Had the policy <b>{}</b> decided, the risk is estimated at <strong>{}</strong> "
+        "(95\u00a0% interval {}) against {} under the clinicians, {}."
     ).format(
         name(method["name"]),
         number(head["risk"]),
@@ -52,7 +52,7 @@ def _gain(method: Mapping[str, Any], n_policies: int) -> Markup:
 
 
 def _limits(gain: Mapping[str, Any]) -> str:
-    return f"95 % interval {signed(gain.get('low'))} to {signed(gain.get('high'))}"
+    return f"95\u00a0% interval {signed(gain.get('low'))} to {signed(gain.get('high'))}"
 
 
 def hidden_confounding(method: Mapping[str, Any]) -> str:
@@ -61,7 +61,9 @@ def hidden_confounding(method: Mapping[str, Any]) -> str:
     gain = (method.get("gain") or {}).get("difference")
     if not found:
         return "Sensitivity to hidden confounding was not computed."
-    if gain is None or gain >= 0:
+    if gain is None:
+        return "What hidden confounding could undo is not known, since the gain is not."
+    if gain >= 0:
         return "There is no gain that hidden confounding could undo."
     gamma = found.get("gamma_point")
     if gamma is not None and gamma < 1.01:

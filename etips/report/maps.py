@@ -7,7 +7,7 @@ from typing import Any
 from markupsafe import Markup
 
 from etips.report.svg import Scale, diamond, dot, drawing, line, tag, text, tick_text
-from etips.report.wording import MINUS, clean, percent
+from etips.report.wording import MINUS, PERCENT, clean, percent
 
 Share = float | None
 _CELL = 56
@@ -108,7 +108,7 @@ def _figure(value: Share, *, signed: bool) -> str:
         return "0"
     if abs(value) < 0.0005:
         return "~0"
-    found = percent(abs(value), 0 if abs(value) >= 0.0995 else 1).removesuffix(" %")
+    found = percent(abs(value), 0 if abs(value) >= 0.0995 else 1).removesuffix(PERCENT)
     if not signed:
         return found
     return f"+{found}" if value > 0 else f"{MINUS}{found}"
@@ -147,7 +147,9 @@ def balance_plot(features: Sequence[Mapping[str, Any]], threshold: float) -> Mar
             parts.append(dot(scale.at(before), y, 4, class_="hollow c1"))
         if after is not None:
             parts.append(dot(scale.at(after), y, 4.5, class_="mark c0"))
-    legend = bottom + 34
+    words = "difference, in standard deviations"
+    parts.append(text(scale.at(0.0), bottom + 34, words, class_="small middle"))
+    legend = bottom + 54
     parts += [
         dot(140, legend, 4, class_="hollow c1"),
         text(150, legend + 4, "before", class_="small"),
@@ -156,7 +158,7 @@ def balance_plot(features: Sequence[Mapping[str, Any]], threshold: float) -> Mar
         dot(216, legend, 4.5, class_="mark c0"),
         text(226, legend + 4, "after", class_="small"),
     ]
-    return drawing(bottom + 44, "Balance of features before and after weighting", *parts)
+    return drawing(bottom + 64, "Balance of features before and after weighting", *parts)
 
 
 def small_interval(value: Share, low: Share, high: Share, scale: Scale, label: str) -> Markup:

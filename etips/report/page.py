@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from etips.evaluation.documents import check_results
 from etips.report import wording
 from etips.report.finding import finding, hidden_confounding
+from etips.report.glossary import MEASURES, formula_words, policy_words
 from etips.report.maps import HATCH
 from etips.report.plots import intervals, plot, risk_scale
 from etips.report.sections import (
@@ -26,8 +27,7 @@ from etips.report.sections import (
     weight_figure,
 )
 from etips.report.tripod import ITEMS
-
-NOTICE = "For research, not for clinical use."
+from etips.study.exhibits import NOTICE
 
 SECTIONS = (
     ("policies", "The policies"),
@@ -102,6 +102,14 @@ def _context(document: Mapping[str, Any]) -> dict[str, Any]:
         "policies": policy_rows(methods, data),
         "with_truth": any(m.get("truth") is not None for m in methods),
         "marks": wording.MARKS,
+        "words": [
+            *policy_words(
+                methods, exhibits.get("settings") or {}, in_tables=bool(document.get("tables"))
+            ),
+            *MEASURES,
+        ],
+        "formulas": [(wording.ESTIMATORS[n], text) for n, text in formula_words(methods)],
+        "outcome": (data.get("provenance") or {}).get("loss"),
         "tables": document.get("tables") or [],
         "charts": [(chart, plot(chart)) for chart in document.get("charts") or []],
         "intervals": [
@@ -117,21 +125,39 @@ def _context(document: Mapping[str, Any]) -> dict[str, Any]:
         "subgroups": subgroup_tables(exhibits.get("subgroups") or []),
         "sensitivity": sensitivity_figure(main, data.get("mean_loss")) if main else None,
         "flow": flow_rows(exhibits.get("flow")),
-        "settings": _flat(exhibits.get("settings") or {}) | _HISTORY[data["lag"] == 1],
+        "settings": _settings(document) | _HISTORY[data["lag"] == 1],
         "tripod": ITEMS,
         "seconds": document["seconds"],
     }
 
 
+def _settings(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings on record, but for what stands at the top of the page already."""
+    found = (document.get("exhibits") or {}).get("settings") or {}
+    above = [name for name in ("title", "lead") if document.get(name)]
+    return _flat({name: value for name, value in found.items() if name not in above})
+
+
 def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings within settings, one under the other."""
+    """Settings within settings, one under the other; the innermost in one line."""
     found: dict[str, Any] = {}
     for key, value in settings.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and any(isinstance(v, Mapping) for v in value.values()):
             found |= {f"{key}: {inner}": v for inner, v in _flat(value).items()}
+        elif isinstance(value, Mapping) and value:
+            found[key] = "; ".join(f"{inner} {_setting(v)}" for inner, v in value.items())
         else:
-            found[key] = ", ".join(map(str, value)) if isinstance(value, list) else value
+            found[key] = _setting(value)
     return found
+
+
+def _setting(value: object) -> str:
+    """A setting in words."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | Mapping):
+        return ", ".join(map(_setting, value)) or "none"
+    return "none" if value is None else str(value)
 
 
 def _cell(value: object) -> str:
@@ -140,4 +166,7 @@ def _cell(value: object) -> str:
         return wording.number(value, 4)
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return wording.NONE if value is None else wording.clean(value, 200)
+    text = wording.NONE if value is None else wording.clean(value, 200)
+    if text[:1] == "-" and (len(text) == 1 or text[1].isdigit()):
+        return (wording.NONE if len(text) == 1 else wording.MINUS) + text[1:]
+    return text

@@ -1,6 +1,6 @@
 """Plots of numbers against numbers: the generic chart, and the interval plot."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,15 +14,19 @@ from etips.report.svg import (
     drawing,
     line,
     polyline,
+    square,
     tag,
     text,
     tick_text,
+    triangle,
 )
 from etips.report.wording import ESTIMATORS, clean, number, percent
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 348, 24, 210
 _HEIGHT = 254
 _ROW = 24
+_COLOURS = 6  # of the style sheet: c0 to c5
+_SHAPES = (dot, square, triangle)  # the next round of colours has the next shape
 
 
 def plot(chart: Mapping[str, Any], *, marks: Sequence[Markup] = ()) -> Markup:
@@ -49,7 +53,7 @@ def plot(chart: Mapping[str, Any], *, marks: Sequence[Markup] = ()) -> Markup:
     if across:
         height = y.at(across[0])
         parts.append(line((_LEFT, height), (_RIGHT, height), class_="guide"))
-        parts.append(text(_RIGHT, height - 5, clean(across[1], 40), class_="small end"))
+        parts.append(text(_RIGHT, height - 5, clean(across[1], 40), class_="small end over"))
     for place, series in enumerate(chart["series"]):
         parts.append(_series(series, place, x, y, chart))
     return drawing(_HEIGHT + _legend_height(chart), _spoken(chart), *parts, _legend(chart), *marks)
@@ -58,7 +62,7 @@ def plot(chart: Mapping[str, Any], *, marks: Sequence[Markup] = ()) -> Markup:
 def _series(
     series: Mapping[str, Any], place: int, x: Scale, y: Scale, chart: Mapping[str, Any]
 ) -> Markup:
-    colour = f"c{place % 6}"
+    colour = _colour(place)
     spots = [
         (x.at(a), y.at(b)) if a is not None and b is not None else None
         for a, b in zip(series["x"], series["y"], strict=True)
@@ -80,7 +84,7 @@ def _series(
             parts.append(diamond(*spot, 8, class_=f"mark {colour}"))
         else:
             look = "hollow" if number_ in hollow else "mark"
-            parts.append(dot(*spot, class_=f"{look} {colour}"))
+            parts.append(_shape(place)(*spot, class_=f"{look} {colour}"))
     return Markup("").join(parts)
 
 
@@ -111,8 +115,9 @@ def _bars(chart: Mapping[str, Any]) -> Markup:
     group = thick * n_series + 10
     left = 12 + min(130, 7 * max((len(clean(label, 18)) for label in labels), default=1))
     scale = Scale(min(0.0, *values, 0.0), max(*values, 1e-9, 0.0), left, WIDTH - 56)
+    middle = 4 + (thick * n_series - 2) / 2
     parts = [
-        text(left - 8, 8 + group * row + (group - 2) / 2, clean(label, 18), class_="tick end")
+        text(left - 8, middle + group * row + 4, clean(label, 18), class_="tick end")
         for row, label in enumerate(labels)
     ]
     for place, series in enumerate(chart["series"]):
@@ -130,7 +135,7 @@ def _bars(chart: Mapping[str, Any]) -> Markup:
                     width=max(ends[1] - ends[0], 0.75),
                     height=thick - 2,
                     rx=2,
-                    class_=f"mark c{place % 6}",
+                    class_=f"mark {_colour(place)}",
                 )
             )
             words = percent(value, 1) if chart.get("shares") else _short(value)
@@ -147,9 +152,21 @@ def _legend(chart: Mapping[str, Any], *, top: float = _HEIGHT) -> Markup:
     parts = []
     for place, series in enumerate(chart["series"]):
         x, y = 12 + 170 * (place % 2), top + 18 * (place // 2)
-        parts.append(tag("rect", x=x, y=y, width=12, height=12, rx=2, class_=f"mark c{place % 6}"))
+        look = f"mark {_colour(place)}"
+        if chart["kind"] == "bars" or _in_words(chart):
+            parts.append(tag("rect", x=x, y=y, width=12, height=12, rx=2, class_=look))
+        else:
+            parts.append(_shape(place)(x + 6, y + 6, class_=look))
         parts.append(text(x + 18, y + 10, clean(series["name"], 24), class_="small"))
     return Markup("").join(parts)
+
+
+def _colour(place: int) -> str:
+    return f"c{place % _COLOURS}"
+
+
+def _shape(place: int) -> Callable[..., Markup]:
+    return _SHAPES[place // _COLOURS % len(_SHAPES)]
 
 
 def _legend_height(chart: Mapping[str, Any]) -> int:
@@ -229,9 +246,9 @@ def _interval(estimate: Mapping[str, Any], scale: Scale, y: float, *, first: boo
         return Markup("").join([*parts, text(WIDTH - 4, y + 4, "none", class_="tick end")])
     if low is not None and high is not None:
         parts.append(line((scale.at(low), y), (scale.at(high), y), class_="error c0"))
-        for end, sign in ((low, 1), (high, -1)):
-            if not scale.low <= end <= scale.high:  # an arrow: the interval goes on
-                x = scale.at(end)
+        for beyond, sign in ((low < scale.low, 1), (high > scale.high, -1)):
+            if beyond:  # an arrow: the interval goes on there
+                x = scale.start if sign > 0 else scale.stop
                 tip = [(x + 5 * sign, y - 4), (x, y), (x + 5 * sign, y + 4)]
                 parts.append(polyline(tip, class_="error c0"))
     if scale.low <= risk <= scale.high:
@@ -259,5 +276,5 @@ def band(bounds: Sequence[Mapping[str, Any]], mean_loss: float | None, label: st
     if mean_loss is not None:
         height = y.at(mean_loss)
         parts.append(line((_LEFT, height), (_RIGHT, height), class_="guide"))
-        parts.append(text(_RIGHT, height - 5, "clinicians", class_="small end"))
+        parts.append(text(_RIGHT, height - 5, "clinicians", class_="small end over"))
     return drawing(_HEIGHT, label, *parts)

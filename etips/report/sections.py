@@ -6,6 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from etips.data.privacy import LEAST_PEOPLE
 from etips.learn.selection import FACTOR_RANGE, LEAST_SIZE
 from etips.report.maps import balance_plot, dose_map, small_interval
 from etips.report.plots import band, plot
@@ -27,6 +28,7 @@ def policy_rows(methods: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -
         gain, found = method.get("gain") or {}, method.get("diagnostics") or {}
         size, n = found.get("effective_sample_size"), data.get("n_decisions")
         share = f" ({percent(size / n)})" if size is not None and n else ""
+        few = f"under {LEAST_PEOPLE}" if found and size is None else number(size, 0)
         rows.append(
             {
                 "name": method["name"],
@@ -39,7 +41,7 @@ def policy_rows(methods: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -
                 else "",
                 "better": _better(gain.get("better"), method["verdict"]),
                 "factor": number(found.get("matching_factor"), 2),
-                "size": number(size, 0) + share,
+                "size": few + share,
                 "truth": number(method.get("truth")),
             }
         )
@@ -70,7 +72,7 @@ def _path(name: str, path: Sequence[Mapping[str, Any]], mean_loss: float | None)
     rows = [*trained, *([kept] if kept is not None else [])]
     return {
         "name": name,
-        "figures": _path_plots(trained, chosen, mean_loss) if trained else [],
+        "figures": _path_plots(trained, chosen, mean_loss) if len(trained) > 1 else [],
         "rows": [{**c, "label": _candidate(c), "sound": _sound(c)} for c in rows],
         "chosen": None if chosen is None else _candidate(chosen),
         "constant": chosen is not None and chosen["action"] is not None,

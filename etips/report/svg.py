@@ -73,6 +73,17 @@ def diamond(x: float, y: float, r: float = 6, **attributes: object) -> Markup:
     return tag("polygon", points=points, **attributes)
 
 
+def square(x: float, y: float, r: float = 4, **attributes: object) -> Markup:
+    """A square around a place."""
+    return tag("rect", x=x - r, y=y - r, width=2 * r, height=2 * r, **attributes)
+
+
+def triangle(x: float, y: float, r: float = 5, **attributes: object) -> Markup:
+    """A triangle that stands on its side."""
+    points = f"{x:.2f},{y - r:.2f} {x + r:.2f},{y + r:.2f} {x - r:.2f},{y + r:.2f}"
+    return tag("polygon", points=points, **attributes)
+
+
 @dataclass(frozen=True)
 class Scale:
     """Numbers from `low` to `high` on a line from `start` to `stop`.

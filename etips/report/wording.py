@@ -22,7 +22,8 @@ ESTIMATORS = {
 MARKS = {"reliable": "✓", "doubtful": "!", "unusable": "✕"}
 """Shape beside the colour: a verdict must be legible in black and white."""
 
-NONE, MINUS = "\u2013", "\u2212"
+NONE, MINUS, PERCENT = "\u2013", "\u2212", "\u00a0%"
+"""The last does not part from its number at the end of a line."""
 
 
 def clean(text: object, limit: int = SHORT) -> str:
@@ -62,11 +63,13 @@ def count(value: object) -> str:
 
 
 def percent(value: object, digits: int = 0) -> str:
-    """A share as a percentage."""
+    """A share as a percentage; what is there and rounds to nothing says so."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return NONE
     text = f"{100 * value:.{digits}f}"
-    return f"{text} %".replace("-", MINUS)
+    if value > 0 and not text.strip("0."):
+        return f"<{10**-digits:g}{PERCENT}"
+    return f"{text}{PERCENT}".replace("-", MINUS)
 
 
 def span(low: object, high: object, digits: int = 3) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from etips.study.findings import Findings
+from etips.study.measures import over_folds
 from etips.study.numbers import finite
 from etips.study.tables import NAMES
 
@@ -67,22 +68,23 @@ def _against(found: Findings, name: str, title: str, chart: str) -> Chart:
 
 
 def atenp_bars(found: Findings) -> Chart:
-    """ATENP of every policy, pooled over folds, with its standard error."""
-    assessed = found.assessed
+    """ATENP of every policy as the table has it, over folds."""
+    spreads = {m: over_folds(own, "atenp") for m, own in found.measures.items()}
     return {
         "name": "atenp",
         "kind": "bars",
         "title": "ATENP of each policy",
         "caption": "Mean loss of decisions that agree with the policy minus that of the others; "
-        "below zero is good. A description: those who were treated so differ from the others.",
+        "below zero is good. Mean over folds. A description: those who were treated so differ from "
+        "the others.",
         "x": "policy",
         "y": "ATENP",
         "series": [
             _series(
                 "ATENP",
-                [NAMES[m.name] for m in assessed],
-                [m.assessment.matched.difference for m in assessed],
-                [m.assessment.matched.std_error for m in assessed],
+                [NAMES[method] for method in spreads],
+                [spread.mean for spread in spreads.values()],
+                [spread.deviation for spread in spreads.values()],
             )
         ],
     }
@@ -124,9 +126,8 @@ def translation_paths(found: Findings) -> list[Chart]:
             "name": name,
             "kind": "lines",
             "title": f"{title} along the translation path",
-            "caption": f"{title} of the candidate trained with each translation, on what its "
-            "network did not learn from (in the presets paper and authors: on the part learnt "
-            f"from). {meaning} Bars: standard deviation over folds.",
+            "caption": f"{title} of the candidate trained with each translation. Candidates were "
+            f"compared {found.judged_on}. {meaning} Bars: standard deviation over folds.",
             "x": "translation",
             "y": title,
             "series": [
@@ -141,7 +142,7 @@ def translation_paths(found: Findings) -> list[Chart]:
         }
         for name, key, title, meaning in (
             ("path-snips", "risk", "SNIPS", "Lower is better."),
-            ("path-factor", "matching_factor", "Matching factor", "It is 1 in expectation."),
+            ("path-factor", "matching_factor", "Matching factor", found.expected_factor),
         )
     ]
 

@@ -146,11 +146,23 @@ def read_experiment(
     own = _Reader(cast(Mapping[str, object], presets[preset]), f"presets.{preset}")
     brief = _Reader(short if quick else {}, "quick")
     evaluation = _Reader(head.take("evaluation", dict, {}), "evaluation")
-    layers = [head, own, brief]
+    fields = _fields(head, own, brief, evaluation)
+    for reader in (head, own, brief, evaluation):
+        reader.close()
+    if not quick:  # a mistake in the short run is told to whoever runs the long one
+        read_experiment(document, name=name, preset=preset, quick=True)
+    known = {"name": name, "preset": preset, "quick": quick}
+    return Experiment(**{**fields, **known, **changes})
+
+
+def _fields(
+    head: "_Reader", own: "_Reader", brief: "_Reader", evaluation: "_Reader"
+) -> dict[str, Any]:
+    """What a document says: at its head, in the preset, for the short run, about evaluation."""
     table = head.take("table", str)
     names = _texts("methods", own.take("methods", list, head.take("methods", list, [])))
     _check_methods(names, table)
-    fields: dict[str, Any] = {
+    return {
         "title": head.take("title", str),
         "table": table,
         "world": head.take("world", str),
@@ -168,14 +180,8 @@ def read_experiment(
             **head.take("logging_policy", dict, {}),
             **brief.take("logging_policy", dict, {}),
         },
-        "methods": _methods(names, layers),
+        "methods": _methods(names, [head, own, brief]),
     }
-    for reader in (*layers, evaluation):
-        reader.close()
-    if not quick:  # a mistake in the short run is told to whoever runs the long one
-        read_experiment(document, name=name, preset=preset, quick=True)
-    known = {"name": name, "preset": preset, "quick": quick}
-    return Experiment(**{**fields, **known, **changes})
 
 
 def _methods(names: Sequence[str], layers: Sequence["_Reader"]) -> dict[str, Settings]:

@@ -21,7 +21,7 @@ from etips.learn.fingerprint import fingerprint
 from etips.study import describe, overlap
 from etips.study.numbers import finite, plain
 from etips.study.subgrouping import subgroups
-from etips.study.suppression import hide_steps
+from etips.study.suppression import hide_steps, is_small
 
 NOTICE = "For research, not for clinical use."
 
@@ -91,6 +91,9 @@ def versions() -> dict[str, str]:
 def _abstention(log: Log, policy: View) -> object:
     if log.propensities is None:
         return {"absent": "the propensities of actions not taken are not known"}
+    if np.isin(log.loss, (0, 1)).all() and is_small([(log.loss == k).sum() for k in (0, 1)]).any():
+        # Where the policy never speaks the risk is the mean loss, and that a count of events.
+        return {"absent": "one of the outcomes is too rare to be shown"}
     points = abstention_curve(log, policy)
     left = [point.n_abstained for point in points]
     hidden = hide_steps(left, known=(0, log.n_decisions))

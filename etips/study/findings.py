@@ -53,6 +53,24 @@ class Findings:
         names = [task_name(method, fold) for fold in range(self.experiment.folds)]
         return [list(self.told[name].get("path", ())) for name in names]
 
+    @property
+    def judged_on(self) -> str:
+        """What the candidates of a path were compared on, in words."""
+        rules = {own.get("selection") for own in self.experiment.methods.values()}
+        if "paper" in rules:
+            return "by their SNIPS risk on the part that they learnt from"
+        return "on what their networks did not learn from"
+
+    @property
+    def expected_factor(self) -> str:
+        """What a sound matching factor is, in words."""
+        if self.experiment.logging == "sampled":
+            return "The matching factor is 1 in expectation."
+        return (
+            "The likeliest action had no alternative, so what is recorded as its propensity is "
+            "none, and the matching factor need not be near 1."
+        )
+
     def mean_path(self, method: str) -> list[dict[str, object]]:
         """The candidates, figures averaged over folds; chosen is what most folds chose."""
         found: dict[tuple[object, object], list[Mapping[str, Any]]] = {}

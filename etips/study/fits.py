@@ -15,7 +15,6 @@ import torch
 from etips.data.decisions import Floats
 from etips.data.files import canonical, write_file
 from etips.data.trajectories import Trajectories
-from etips.errors import FileError
 from etips.learn.fingerprint import fingerprint
 from etips.learn.foundation import as_encoder, fit_outcome, is_share
 from etips.learn.passes import run_batch
@@ -31,6 +30,7 @@ from etips.study.numbers import finite
 from etips.study.parts import find_part
 from etips.study.paths import path_of
 from etips.study.sources import open_answers, open_labelled, open_log, save_array
+from etips.study.tasks import other_work
 
 POLICY, PREDICTED, PROPENSITIES = "policy.npy", "predicted.npy", "propensities.npy"
 """Arrays that tasks leave: held-out probabilities, predicted losses, propensities."""
@@ -170,7 +170,7 @@ def _claim(folder: Path, arguments: Mapping[str, Any]) -> None:
     if not path.is_file():
         write_file(path, own)
     elif path.read_bytes() != own:
-        raise FileError(str(folder), "holds other work", fix="Choose another output folder.")
+        raise other_work(folder)
 
 
 def _borrow(lender: Path, folder: Path, stage: str) -> None:

@@ -56,8 +56,8 @@ class Spread:
         if math.isnan(self.mean):
             return "-"
         if math.isnan(self.deviation):
-            return f"{self.mean:.{places}f}"
-        return f"{self.mean:.{places}f} ± {self.deviation:.{places}f}"
+            return f"{self.mean:z.{places}f}"
+        return f"{self.mean:z.{places}f} ± {self.deviation:.{places}f}"
 
 
 def measure_policy(

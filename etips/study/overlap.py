@@ -46,7 +46,7 @@ def actions(
         "recommended_share": shown(advised / n, silent),
         "policy_share": shown(found.policy_share, silent),
         "supported_share": None if support is None else [float(share) for share in support],
-        "effective_n": shown(found.effective_n, unseen),
+        "effective_n": shown(found.effective_n, unseen | is_small(found.effective_n)),
     }
 
 

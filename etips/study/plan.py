@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from etips.learn.etips import TRANSLATIONS
 from etips.learn.recipes import make_learner
 from etips.study.config import LOGGING, SUPERVISED, Experiment, Settings
 from etips.study.sources import DATA
@@ -15,14 +16,15 @@ LENDERS = ("predictive", "direct")
 """Methods whose networks others begin with, so that they come first."""
 
 _COST = {
-    "etips": 8,
-    "tips": 8,
-    "doubly-robust": 2,
-    "eips": 2,
-    "ips": 2,
-    "direct": 4,
-    "predictive": 3,
+    "predictive": 1.0,
+    SUPERVISED: 3.0,
+    "direct": 4.0,
+    "doubly-robust": 4.0,
+    "eips": 2.0,
+    "ips": 2.0,
 }
+_A_TRANSLATION, _AN_EVALUATION, _THE_DATA = 3.0, 4.0, 0.3
+_NOTHING = 0.01  # nobody is trained
 _UNTRAINED = (LOGGING, "random", "most-frequent")
 _CLIP = 0.01  # of the direct method, which has no setting for it
 
@@ -42,43 +44,47 @@ def make_plan(
     evaluation = {**common, "part": dealt, "settings": dict(experiment.evaluation)}
     fits = {
         method: [
-            Task(
-                task_name(method, fold),
-                "fit-fold",
-                {
-                    **common,
-                    "part": {**dealt, "fold": fold},
-                    "method": method,
-                    "settings": dict(settings),
-                    "turned": method in experiment.turned,
-                    "lends": method in LENDERS,
-                    "lent": {
-                        stage: task_name(lender, fold)
-                        for stage, lender in lent_stages(experiment.methods, method).items()
-                    },
-                },
-            )
+            _fit(experiment, method, {**common, "part": {**dealt, "fold": fold}})
             for fold in range(experiment.folds)
         ]
-        for method, settings in experiment.methods.items()
+        for method in experiment.methods
     }
     waves = [
-        [Task(DATA, "make-data", {"source": dict(source)})],
-        [*_of_wave(fits, 0), Task(EVALUATION, "fit-evaluation", evaluation)],
+        [Task(DATA, "make-data", {"source": dict(source)}, _THE_DATA)],
+        [*_of_wave(fits, 0), Task(EVALUATION, "fit-evaluation", evaluation, _AN_EVALUATION)],
         _of_wave(fits, 1),
         _of_wave(fits, 2),
     ]
     return [wave for wave in waves if wave]
 
 
+def _fit(experiment: Experiment, method: str, common: Mapping[str, Any]) -> Task:
+    """The task of a method on one fold; `common` is what it shares with other methods there."""
+    settings, fold = experiment.methods[method], common["part"]["fold"]
+    lent = lent_stages(experiment.methods, method)
+    arguments = {
+        **common,
+        "method": method,
+        "settings": dict(settings),
+        "turned": method in experiment.turned,
+        "lends": method in LENDERS,
+        "lent": {stage: task_name(lender, fold) for stage, lender in lent.items()},
+    }
+    return Task(task_name(method, fold), "fit-fold", arguments, fit_cost(method, settings))
+
+
+def fit_cost(method: str, settings: Settings) -> float:
+    """How long a fit takes, roughly; one is that of propensities alone."""
+    if method not in ("etips", "tips"):
+        return _COST.get(method, _NOTHING)
+    translations = settings.get("translations", TRANSLATIONS)
+    assert isinstance(translations, Sequence)
+    return _A_TRANSLATION * len(translations)
+
+
 def task_name(method: str, fold: int) -> str:
     """Of a method's task on a fold."""
     return f"{method}-fold-{fold + 1}"
-
-
-def cost(task: Task) -> float:
-    """How long a task takes, roughly and in no unit, to say how far a study is."""
-    return _COST.get(task.arguments.get("method", ""), 1 if task.work != "fit-fold" else 0.1)
 
 
 def lent_stages(methods: Mapping[str, Settings], method: str) -> dict[str, str]:
@@ -131,6 +137,6 @@ def _of_wave(fits: Mapping[str, Sequence[Task]], wave: int) -> list[Task]:
 
 def costs(waves: Sequence[Sequence[Task]]) -> list[float]:
     """Share of the whole that is done before each wave, and 1 at the end."""
-    sums = [sum(cost(task) for task in wave) for wave in waves]
+    sums = [sum(task.cost for task in wave) for wave in waves]
     total = sum(sums) or 1.0
     return [sum(sums[:place]) / total for place in range(len(sums))] + [1.0]

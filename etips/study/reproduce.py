@@ -1,7 +1,6 @@
 """A study from its experiment to its results: tasks done once, then tables, charts and exhibits."""
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from etips.study.exhibits import make_exhibits
 from etips.study.findings import Findings, gather
 from etips.study.measures import as_json
 from etips.study.plan import costs, make_plan, task_name
+from etips.study.progress import StudyProgress, Told
 from etips.study.sources import DATA, describe
 from etips.study.tables import make_tables
-from etips.study.tasks import Task, Told, recorded, run_tasks
+from etips.study.tasks import Task, recorded, run_tasks
 
 TASKS = "tasks"
 """Folder of a study's tasks, beside its results."""
@@ -26,7 +26,6 @@ HEADLINE = "etips"
 """The policy that a report is about, where it is among the methods."""
 
 _FUNNEL = "funnel.json"
-_SOON = 20.0  # seconds after which a guess at the rest is worth something
 
 
 def run_study(
@@ -55,7 +54,7 @@ def run_study(
     source = describe(experiment, data)
     waves = make_plan(experiment, source, device=device)
     tasks, shares = folder / TASKS, costs(waves)
-    tell = None if report is None else _Telling(report)
+    tell = None if report is None else StudyProgress(report)
     told: dict[str, Mapping[str, Any]] = {}
     for number, wave in enumerate(waves):
         told |= run_tasks(
@@ -118,33 +117,6 @@ def _folds(found: Findings) -> dict[str, list[dict[str, Any]]]:
         ]
         for method, own in found.measures.items()
     }
-
-
-class _Telling:
-    """Tells which share of a study is done and how long the rest may take, by what tasks cost.
-
-    Args:
-        report: Whom to tell.
-    """
-
-    def __init__(self, report: Told) -> None:
-        self._report = report
-        self._start: tuple[float, float] | None = None
-
-    def between(self, low: float, high: float) -> Told:
-        """A report for the tasks between two shares of the whole."""
-
-        def tell(what: str, share: float) -> None:
-            now, done = time.perf_counter(), low + (high - low) * share
-            began, first = self._start = self._start or (now, done)  # some may be done already
-            # The tasks' own guess, behind what is at work or alone, knows this wave only.
-            text = "" if what.startswith("about ") else what.partition(";")[0]
-            if done > first and now - began > _SOON:
-                left = (now - began) * (1 - done) / (done - first)
-                text += f"; about {max(left / 60, 1):.0f} min left"
-            self._report(text.removeprefix("; "), done)
-
-        return tell
 
 
 def _inputs(wave: Sequence[Task]) -> list[str]:

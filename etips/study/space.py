@@ -58,6 +58,19 @@ _USUAL: Space = {
     "input_dropout": Range(0.0, 0.3),
 }
 
+PAPER = "paper"
+"""The name of `paper_space`."""
+
+_PAPER: Space = {
+    "hidden": Choice(tuple(range(16, 129, 16))),
+    "encoder": Choice(("lstm",)),
+    "embed": Choice((0,)),
+    "learning_rate": Range(1e-5, 1e-1, log=True),  # theirs goes down to 1e-10, too small to train
+    "weight_decay": Range(1e-10, 1e-1, log=True),
+    "batch_size": Choice((16, 32, 64, 128)),
+}
+_PAPER_GRID = [round(0.1 * k, 1) for k in range(1, 16)]
+
 _KEYS = {"low", "high", "log"}
 
 
@@ -66,9 +79,24 @@ def usual_space(method: str) -> Space:
 
     Depth is `embed`: the encoders have one recurrent layer, and may have another before it.
     """
+    grids = tuple(list(grid) for grid in _GRIDS)
+    return _with_grids(_USUAL, method, grids)
+
+
+def paper_space(method: str) -> Space:
+    """What the paper's published code searches, as far as our networks have it.
+
+    They have no choice of activation. A trial trains every translation, so it needs no choice of
+    one.
+    """
+    return _with_grids(_PAPER, method, (_PAPER_GRID,))
+
+
+def _with_grids(space: Space, method: str, grids: tuple[object, ...]) -> Space:
+    """The space of a method: with grids of translations, if it has such a setting."""
     require_settings(method)
-    grids: Space = {"translations": Choice(tuple(list(grid) for grid in _GRIDS))}
-    return {**_USUAL, **(grids if method in ("etips", "tips") else {})}
+    translations: Space = {"translations": Choice(grids)}
+    return {**space, **(translations if method in ("etips", "tips") else {})}
 
 
 def require_settings(method: str) -> None:
@@ -129,11 +157,19 @@ def first_trial(space: Space) -> dict[str, object]:
 
 def _nearest(own: Choice | Range, default: object) -> object:
     if isinstance(own, Choice):
-        return default if default in own.values else own.values[0]
+        return _nearest_value(own.values, default)
     if not isinstance(default, int | float):
         default = own.low
     inside = min(max(default, own.low), own.high)
     return int(inside) if own.whole else float(inside)
+
+
+def _nearest_value(values: tuple[object, ...], default: object) -> object:
+    """The default, or else the nearest number; the first value where there is no nearer."""
+    numbers = [value for value in values if isinstance(value, int | float)]
+    if default in values or not isinstance(default, int | float) or not numbers:
+        return default if default in values else values[0]
+    return min(numbers, key=lambda value: abs(value - default))
 
 
 def _ends(own: Choice | Range) -> tuple[object, ...]:

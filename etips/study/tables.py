@@ -50,9 +50,13 @@ _COLUMNS2 = {
 
 def make_tables(found: Findings) -> list[Table]:
     """All tables of a study, the paper's first."""
-    first = [table1(found)] if found.experiment.table == "table1" else [table2(found)]
-    facts = [regression_facts()] if found.experiment.preset == "authors" else []
-    return [*first, *facts, *chosen_translations(found), learnt_from(found)]
+    if found.experiment.table == "table2":
+        first = [table2(found)]
+    elif found.experiment.preset == "authors":
+        first = [table1(found), regression_facts()]
+    else:
+        first = [table1(found)]
+    return [*first, *chosen_translations(found), learnt_from(found)]
 
 
 def table1(found: Findings) -> Table:
@@ -132,7 +136,8 @@ def chosen_translations(found: Findings) -> list[Table]:
     if not rows:
         return []
     columns = ["method", *(f"fold {fold + 1}" for fold in range(found.experiment.folds))]
-    title, note = "Translation chosen in each fold", "By the rule of the method's `selection`."
+    title = "Translation chosen in each fold"
+    note = f"Candidates were compared {found.judged_on}."
     return [{"title": title, "note": note, "columns": columns, "rows": rows}]
 
 
@@ -175,11 +180,11 @@ def _table(
 
 def _note1(found: Findings) -> str:
     n, folds = found.data.n_stays, found.experiment.folds
-    drawn = {"sampled": "drawn from", "argmax": "the likeliest of"}[found.experiment.logging]
+    drawn = {"sampled": "drawn from", "argmax": "the likeliest ones of"}[found.experiment.logging]
     return (
         f"Mean ± standard deviation over {folds} folds, all judged on the same {n:,} test samples. "
-        f"Logged actions are {drawn} the logging policy. A lower risk is better; the matching "
-        "factor is 1 in expectation. Paper: accuracy as published."
+        f"Logged actions are {drawn} the logging policy. {found.expected_factor} A lower risk is "
+        "better. Paper: accuracy as published."
     )
 
 

@@ -5,7 +5,6 @@ in this process, in another one or on another machine, and nothing is pickled on
 """
 
 import json
-import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -17,7 +16,9 @@ from typing import Any, Self
 from etips.data.files import canonical, write_file
 from etips.data.lock import Lock
 from etips.errors import FileError, SettingError
+from etips.learn.checkpoint import ForeignError
 from etips.learn.fingerprint import fingerprint
+from etips.study.progress import Progress, Told
 from etips.study.workers import Event, Events, Orders, have_done
 
 DONE = "done.json"
@@ -28,9 +29,6 @@ Work = Callable[[Mapping[str, Any], Path], Mapping[str, Any]]
 the folder; long work keeps its checkpoints there and takes them up when it is called again. What
 several tasks read lies in a folder beside their own: see `run_tasks`, `inputs`."""
 
-Told = Callable[[str, float], None]
-"""Told what is going on and which share of the tasks is done."""
-
 WORK: dict[str, str] = {
     "make-data": "etips.study.sources:make_data",
     "fit-fold": "etips.study.fits:fit_fold",
@@ -38,8 +36,6 @@ WORK: dict[str, str] = {
     "trial": "etips.study.trials:run_trial",
 }
 """Where each kind of work is written: "module:function"."""
-
-_NAMED = 3  # tasks at work that progress names; more are counted
 
 
 @dataclass(frozen=True)
@@ -50,11 +46,13 @@ class Task:
         name: Letters, digits and hyphens; the task's folder.
         work: Its kind, a key of `WORK`.
         arguments: All that its findings depend on.
+        cost: How long it takes against other tasks, roughly, to say how far they are.
     """
 
     name: str
     work: str
     arguments: Mapping[str, Any]
+    cost: float = 1.0
 
     @property
     def identity(self) -> str:
@@ -91,7 +89,7 @@ def run_tasks(
     jobs: int = 1,
     cluster: str | None = None,
     inputs: Sequence[str] = (),
-    later: int = 0,
+    later: float = 0,
     report: Told | None = None,
 ) -> dict[str, Mapping[str, Any]]:
     """Do every task that is not done yet; return what each found, by its name.
@@ -106,34 +104,30 @@ def run_tasks(
         jobs: How many at a time.
         cluster: Address of a Ray cluster to do them on; "local" starts a small one here.
         inputs: Folders within `folder` that the tasks read; a cluster is sent them.
-        later: How many tasks follow in later calls; they count in what `report` is told.
-        report: Told how far it is.
+        later: What the tasks of later calls cost; they count in what `report` is told.
+        report: Told which share of the cost is behind.
     """
     _check(tasks, jobs)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with Lock(folder):
+        progress = Progress(sum(task.cost for task in tasks) + later, report)
         records: dict[str, Record] = {}
         for task in tasks:
             if (record := recorded(task, folder / task.name)) is not None:
                 records[task.name] = record
-        progress = _Progress(len(tasks) + later, [r.seconds for r in records.values()], report)
+                progress.found(task.cost, record.seconds)
         waiting = {task.name: task for task in tasks if task.name not in records}
-        if cluster is not None and waiting:
-            progress.hands, events = _on_cluster(waiting, folder, cluster, inputs)
-        elif jobs > 1 and waiting:
-            progress.hands = min(jobs, len(waiting))
-            events = have_done(_orders(waiting), folder, n_workers=progress.hands)
-        else:
-            events = _one_by_one(waiting.values(), folder)
+        progress.hands, events = _events(waiting, folder, jobs, cluster, inputs)
         with closing(events):
             for event in events:
                 if not event.done:
                     progress.began(event.name)
                     continue
-                record = recorded(waiting[event.name], folder / event.name)
+                task = waiting[event.name]
+                record = recorded(task, folder / event.name)
                 assert record is not None
                 records[event.name] = record
-                progress.done(event.name, record.seconds)
+                progress.done(event.name, task.cost, record.seconds)
     return {task.name: records[task.name].found for task in tasks}
 
 
@@ -155,8 +149,15 @@ def recorded(task: Task, folder: Path) -> Record | None:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise FileError(str(path), "cannot be read", fix="Remove the folder it is in.") from error
     if identity != task.identity:
-        raise FileError(str(folder), "holds other work", fix="Choose another output folder.")
+        raise other_work(folder)
     return record
+
+
+def other_work(folder: Path) -> FileError:
+    """The refusal of a task's folder in which a task of the same name was done or begun."""
+    rule = "holds other work: its data, settings, seed or device differ"
+    fix = "Choose another output folder, or remove this one to do the task anew."
+    return FileError(str(folder), rule, fix=fix)
 
 
 def do(task: Task, folder: Path) -> Mapping[str, Any]:
@@ -167,11 +168,27 @@ def do(task: Task, folder: Path) -> Mapping[str, Any]:
     started = time.perf_counter()
     module, _, function = WORK[task.work].partition(":")
     work: Work = getattr(import_module(module), function)
-    found = dict(work(task.arguments, folder))
+    try:
+        found = dict(work(task.arguments, folder))
+    except ForeignError as error:
+        raise _outdated(task, folder) from error
     took = time.perf_counter() - started
     document = {"identity": task.identity, "found": found, "seconds": took}
     write_file(folder / DONE, canonical(document))
     return found
+
+
+def _outdated(task: Task, folder: Path) -> FileError:
+    """The refusal of checkpoints, the task's own or those it was lent, that no longer fit.
+
+    Its arguments are the same, or the folder had been refused before.
+    """
+    rule = (
+        "was begun, or was lent networks, by another version of etips or torch or on another device"
+    )
+    names = dict.fromkeys([task.name, *task.arguments.get("lent", {}).values()])
+    fix = f"Remove {' and '.join(names)} in {folder.parent} to do them anew; the rest stays."
+    return FileError(str(folder), rule, fix=fix)
 
 
 def _check(tasks: Sequence[Task], jobs: int) -> None:
@@ -182,6 +199,22 @@ def _check(tasks: Sequence[Task], jobs: int) -> None:
             raise SettingError("task", "must be named by letters, digits and hyphens")
     if len({task.name for task in tasks}) < len(tasks):
         raise SettingError("task", "must have a name of its own")
+
+
+def _events(
+    waiting: Mapping[str, Task],
+    folder: Path,
+    jobs: int,
+    cluster: str | None,
+    inputs: Sequence[str],
+) -> tuple[int, Events]:
+    """How many tasks are done at a time, and what becomes of each."""
+    if cluster is not None and waiting:
+        return _on_cluster(waiting, folder, cluster, inputs)
+    if jobs > 1 and waiting:
+        hands = min(jobs, len(waiting))
+        return hands, have_done(_orders(waiting), folder, n_workers=hands)
+    return 1, _one_by_one(waiting.values(), folder)
 
 
 def _one_by_one(tasks: Iterable[Task], folder: Path) -> Events:
@@ -208,49 +241,3 @@ def _on_cluster(
 
 def _orders(tasks: Mapping[str, Task]) -> Orders:
     return {name: task.to_json() for name, task in tasks.items()}
-
-
-class _Progress:
-    """Tells which share is done, what is at work, and how long it may take.
-
-    Args:
-        total: Number of tasks, those of later calls too.
-        seconds: How long each took that is done already.
-        report: Whom to tell.
-    """
-
-    def __init__(self, total: int, seconds: Sequence[float], report: Told | None) -> None:
-        self.hands = 1
-        self._total, self._report = total, report
-        self._seconds = list(seconds)
-        self._at_work: list[str] = []
-
-    def began(self, name: str) -> None:
-        """A task was taken up."""
-        self._at_work = [*(n for n in self._at_work if n != name), name]  # again, if one was lost
-        self._tell()
-
-    def done(self, name: str, seconds: float) -> None:
-        """A task is done, and took so long."""
-        self._at_work = [n for n in self._at_work if n != name]
-        self._seconds.append(seconds)
-        self._tell()
-
-    def _tell(self) -> None:
-        if self._report is None:
-            return
-        count, at_work = len(self._seconds), self._at_work
-        what = ", ".join(at_work[:_NAMED])
-        if len(at_work) > _NAMED:
-            what += f" and {len(at_work) - _NAMED} more"
-        if count and count < self._total:
-            rounds = math.ceil((self._total - count) / self.hands)
-            what += f"; about {_duration(rounds * sum(self._seconds) / count)} left"
-        self._report(what.removeprefix("; "), count / self._total)
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(seconds, 1):.0f} s"

@@ -2,8 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
 from etips.learn.fingerprint import fingerprint
 from etips.learn.recipes import Recipe
+from etips.study.progress import Told
 from etips.study.proposals import Proposals, importance, open_proposals
 from etips.study.space import Space, check_space, usual_space
-from etips.study.tasks import Task, Told, run_tasks
+from etips.study.tasks import Task, run_tasks
 from etips.study.trials import DATA
 
 STORAGE, TRIALS, BEST, ALL = "search.db", "trials", "best.toml", "trials.json"
@@ -141,26 +143,31 @@ def tune(
         place.mkdir(mode=0o700, exist_ok=True)
         if not (place / DATA).exists():
             data.save(place / DATA)
-        tasks: list[Task] = []
-        found: dict[str, Mapping[str, Any]] = {}
-        for end in range(search.batch, search.n_trials + search.batch, search.batch):
-            tasks += _propose(proposals, search, range(end - search.batch, end), identity)
-            now = tasks[: search.n_trials]
-            found = run_tasks(
-                now,
-                place,
-                jobs=jobs,
-                cluster=cluster,
-                inputs=[DATA],
-                later=search.n_trials - len(now),
-                report=report,
-            )
-            if len(now) == len(tasks):  # a batch in part is told when it is whole
-                proposals.tell({t.number: t.value for t in _compare(tasks, found)})
-        tuned = _conclude(_compare(tasks[: search.n_trials], found), search)
+        run = partial(
+            run_tasks, folder=place, jobs=jobs, cluster=cluster, inputs=[DATA], report=report
+        )
+        tuned = _conclude(_try_all(proposals, search, identity, run), search)
         write_file(out / ALL, canonical(tuned.to_json()))
         write_file(out / BEST, tuned.recipe.to_toml().encode())
     return tuned
+
+
+def _try_all(
+    proposals: Proposals,
+    search: Search,
+    identity: str,
+    run: Callable[..., dict[str, Mapping[str, Any]]],
+) -> list[Trial]:
+    """Propose and try, batch by batch; `run` does some tasks, and is told how many come later."""
+    tasks: list[Task] = []
+    found: dict[str, Mapping[str, Any]] = {}
+    for end in range(search.batch, search.n_trials + search.batch, search.batch):
+        tasks += _propose(proposals, search, range(end - search.batch, end), identity)
+        now = tasks[: search.n_trials]
+        found = run(now, later=search.n_trials - len(now))
+        if len(now) == len(tasks):  # a batch in part is told when it is whole
+            proposals.tell({t.number: t.value for t in _compare(tasks, found)})
+    return _compare(tasks[: search.n_trials], found)
 
 
 def _propose(

@@ -1,9 +1,6 @@
 """Raw tables of the MIMIC-III shape: simulated ones for tests anywhere, and copies of a source."""
 
-import contextlib
 import gzip
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -15,7 +12,7 @@ from etips.cohorts.mimic3.config import CLEAN
 from etips.cohorts.mimic3.engines import DuckDBSource
 from etips.cohorts.mimic3.passes import Progress, no_progress
 from etips.cohorts.mimic3.source import needed, open_tables
-from etips.data.files import write_file
+from etips.data.files import folder_made_whole, write_file
 from etips.errors import FileError, SettingError
 from etips.worlds.mimic3_hospital import BLOCK_STAYS, simulate_table
 
@@ -34,6 +31,7 @@ def write_simulated(
     n_stays: int,
     seed: int = 0,
     parquet: bool = False,
+    overwrite: bool = False,
     progress: Progress = no_progress,
 ) -> None:
     """Write simulated raw tables.
@@ -43,6 +41,7 @@ def write_simulated(
         n_stays: ICU stays in all.
         seed: The same seed gives the same tables.
         parquet: Parquet files; gzipped CSV otherwise.
+        overwrite: Replace a folder that holds such tables and nothing else.
         progress: Told which table is being written, and which share is behind.
     """
     if n_stays < 1:
@@ -53,7 +52,7 @@ def write_simulated(
         for number, size in enumerate(sizes):
             yield simulate_table(table, seed=seed, block=number, n_stays=size)
 
-    _write_tables(folder, blocks, parquet=parquet, progress=progress)
+    _write_tables(folder, blocks, parquet=parquet, overwrite=overwrite, progress=progress)
 
 
 def write_copies(
@@ -62,6 +61,7 @@ def write_copies(
     source: Path,
     copies: int,
     parquet: bool = True,
+    overwrite: bool = False,
     progress: Progress = no_progress,
 ) -> None:
     """Write K copies of a source with their own numbers and, from the second on, later times.
@@ -73,10 +73,12 @@ def write_copies(
         source: Folder with raw tables, or a DuckDB file.
         copies: How many; 1 gives the source itself, reduced to the columns the cohort reads.
         parquet: Parquet files; gzipped CSV otherwise.
+        overwrite: Replace a folder that holds such tables and nothing else.
         progress: Told which table is being written, and which share is behind.
     """
     if copies < 1:
         raise SettingError("copies", "must be at least 1")
+    _require_place(folder, overwrite=overwrite)
     opened = DuckDBSource(source)
     try:
         tables = open_tables(opened, CLEAN)
@@ -86,7 +88,7 @@ def write_copies(
                 for number in range(copies):
                     yield _shifted(rows, number)
 
-        _write_tables(folder, blocks, parquet=parquet, progress=progress)
+        _write_tables(folder, blocks, parquet=parquet, overwrite=overwrite, progress=progress)
     finally:
         opened.close()
 
@@ -106,10 +108,12 @@ def _write_tables(
     blocks: Callable[[str], Iterator[pl.DataFrame]],
     *,
     parquet: bool,
+    overwrite: bool,
     progress: Progress,
 ) -> None:
     tables = list(needed(CLEAN))
-    with _beside(folder) as temporary:
+    _require_place(folder, overwrite=overwrite)
+    with folder_made_whole(folder) as temporary:
         for number, table in enumerate(tables):
             progress(f"writing {table}", number / len(tables))
             write = _parquet_writer(blocks(table)) if parquet else _csv_writer(blocks(table))
@@ -117,19 +121,17 @@ def _write_tables(
             write_file(temporary / f"{table.upper()}.{ending}", write)
 
 
-@contextlib.contextmanager
-def _beside(folder: Path) -> Iterator[Path]:
-    """A temporary folder that becomes `folder` when all went well, and vanishes otherwise."""
-    if folder.exists():
-        raise FileError(str(folder), "exists already", fix="Choose another place.")
+def _require_place(folder: Path, *, overwrite: bool) -> None:
+    """Refuse to replace anything but raw tables that an earlier run wrote."""
     if not folder.parent.is_dir():
         raise FileError(str(folder.parent), "must be an existing folder")
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        yield temporary
-        temporary.rename(folder)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    if not folder.is_symlink() and not folder.exists():
+        return
+    if not overwrite:
+        raise FileError(str(folder), "exists already", fix="Choose another place or overwrite.")
+    ours = {f"{table.upper()}.{end}" for table in needed(CLEAN) for end in ("parquet", "csv.gz")}
+    if folder.is_symlink() or not folder.is_dir() or {p.name for p in folder.iterdir()} - ours:
+        raise FileError(str(folder), "holds more than raw tables, so it stays")
 
 
 def _parquet_writer(frames: Iterator[pl.DataFrame]) -> Callable[[BinaryIO], None]:

@@ -218,6 +218,20 @@ def test_a_saved_policy_answers_as_before(name, tmp_path):
 
 
 @every_learner
+def test_a_saved_policy_takes_arrays_as_the_learner_does(name, tmp_path):
+    features, action, loss = arrays()
+    learner = LEARNERS[name]().fit(features, action, loss, propensity=np.full(60, 1 / 3))
+    learner.save(tmp_path / "policy")
+    loaded = etips.load(tmp_path / "policy")
+    assert loaded.predict_proba(features).tobytes() == learner.predict_proba(features).tobytes()
+    assert (loaded.predict(features) == learner.predict(features)).all()
+    assert (loaded.abstains(features) == learner.abstains(features)).all()
+    both = np.stack([features, features + 1], axis=1)
+    found = loaded.predict(both, lengths=np.ones(60, int))
+    assert (found == learner.predict(features)).all()
+
+
+@every_learner
 def test_f6_a_changed_byte_of_a_saved_policy_is_refused_by_file(name, tmp_path):
     """F6: one flip in the middle and one at the end of every file."""
     folder = tmp_path / "policy"
@@ -339,6 +353,11 @@ def losses_in_hundreds():
     return replace(data, loss=300 + 100 * data.loss)
 
 
+def losses_beyond_float32():
+    data = log()
+    return replace(data, loss=1e300 * data.loss)
+
+
 CORNERS = {
     make.__name__: make
     for make in (
@@ -352,9 +371,10 @@ CORNERS = {
         an_action_nobody_took,
         losses_all_alike,
         losses_in_hundreds,
+        losses_beyond_float32,
     )
 }
-REFUSED = {"one_stay", "no_decisions", "no_log"}
+REFUSED = {"one_stay", "no_decisions", "no_log", "losses_beyond_float32"}
 """Corners that learners of networks refuse; they must learn from all others."""
 
 
@@ -426,7 +446,7 @@ def test_a_report_is_told_of_every_epoch(name):
         assert ("matching_factor" in at) == (at["stage"] in ("policy", "pilot"))
 
 
-@every_network
+@pytest.mark.parametrize("name", [*NETWORKS, "RandomPolicy"])
 @pytest.mark.parametrize("seed", [-1, 2**32])
 def test_a_seed_out_of_range_is_refused(name, seed):
     with pytest.raises(etips.SettingError, match=r"^seed: must be in 0\.\."):

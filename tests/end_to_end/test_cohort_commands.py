@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from commands import refuse, run
 
+from etips.cohorts.validate import Check, Outcome
 from etips.data.lock import Lock
 from etips.data.storage import load_trajectories
 from etips.worlds.mimic3_tables import write_simulated
@@ -99,7 +100,19 @@ def test_validate_says_that_a_small_source_is_too_small(cohort):
     outcomes = {row["quantity"]: row["outcome"] for row in rows}
     assert outcomes["stays in the final table"] == "too small to judge"
     assert outcomes["features"] == "pass"
+    by_name = {row["quantity"]: row for row in rows}
+    assert by_name["rows of the final table"]["target"] == 278_568
+    assert by_name["rows of the final table"]["low"] == 277_500
+    n_rows = pl.read_parquet(cohort / "table.parquet").height
+    assert by_name["rows of the final table"]["found"] == n_rows
+    assert by_name["accuracy of the predictive model"]["found"] is None
     assert "against the paper" in run("validate", cohort)
+
+
+def test_validate_prints_large_counts_to_the_last_digit(cohort, monkeypatch):
+    check = Check("rows", 278_568, 278_466, 277_500, 279_700, Outcome.PASS)
+    monkeypatch.setattr("etips.cli.cohort.compare", lambda evidence: [check])
+    assert "278466" in run("validate", cohort)
 
 
 # ---- bad input ---------------------------------------------------------------------------------
@@ -185,6 +198,24 @@ def test_overwriting_replaces_a_cohort_and_nothing_else(raw, tmp_path):
     run("cohort", raw, "--out", out, "--overwrite", "--profile", "clean")
     assert json.loads((out / "config.json").read_bytes())["name"] == "clean"
     assert "stays" in refuse("cohort", raw, "--out", tmp_path / "letter", "--overwrite")
+
+
+@pytest.mark.parametrize("kind", ["letters", "link"])
+def test_a_place_that_cannot_be_written_is_refused_before_the_build(
+    raw, tmp_path, monkeypatch, kind
+):
+    out = tmp_path / "out"
+    if kind == "link":
+        out.symlink_to(tmp_path / "nowhere")
+    else:
+        out.mkdir()
+    monkeypatch.setattr("etips.cli.cohort.resumable_source", None)  # any use of it would fail
+    assert "so it stays" in refuse("cohort", raw, "--out", out, "--overwrite")
+    assert "exists already" in refuse("cohort", raw, "--out", out)
+
+
+def test_a_memory_limit_that_is_none_is_refused(raw, tmp_path):
+    assert "must be a size such as 2GB" in refused_cohort(raw, tmp_path, "--memory", "much")
 
 
 @pytest.mark.parametrize("damage", ["table.parquet", "funnel.json", "doses.json"])
@@ -324,6 +355,24 @@ def test_tables_are_written_in_the_format_asked_for(raw, tmp_path):
     assert {file.suffix for file in (tmp_path / "few").iterdir()} == {".parquet"}
 
 
+def test_overwriting_replaces_raw_tables_and_nothing_else(tmp_path):
+    out = tmp_path / "raw"
+    run("simulate", "mimic3", "--stays", 2, "--out", out)
+    rows = json.loads(
+        run("simulate", "mimic3", "--stays", 3, "--format", "parquet", "--out", out,
+            "--overwrite", "--json")
+    )  # fmt: skip
+    assert {row["file"] for row in rows} == {file.name for file in out.iterdir()}
+    assert {file.suffix for file in out.iterdir()} == {".parquet"}
+    assert pl.read_parquet(out / "ICUSTAYS.parquet").height == 3
+    assert "exists already" in refuse("simulate", "mimic3", "--stays", 2, "--out", out)
+    (out / "thesis.txt").write_text("years of work")
+    line = refuse("simulate", "mimic3", "--stays", 2, "--out", out, "--overwrite")
+    assert "holds more than raw tables, so it stays" in line
+    assert (out / "thesis.txt").read_text() == "years of work"
+    assert list(tmp_path.iterdir()) == [out]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -331,6 +380,7 @@ def test_tables_are_written_in_the_format_asked_for(raw, tmp_path):
         (("mimic3", "--from", "RAW", "--stays", "3"), "--stays: cannot be used with --from"),
         (("clinic", "--copies", "2"), "apply to mimic3 only"),
         (("mimic3", "--from", "NOWHERE"), "must be a folder of tables or a DuckDB file"),
+        (("mimic3", "--lag", "1"), "--lag: applies to icu-sepsis only"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(raw, tmp_path, options, words):

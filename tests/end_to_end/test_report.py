@@ -134,6 +134,41 @@ def test_what_is_no_result_is_refused_and_nothing_is_written(content, words, tmp
     assert "must end in .html or .csv" in refuse("report", tmp_path, "--out", tmp_path / "x.pdf")
 
 
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '=HYPERLINK("http://evil")',
+    "</table>\"'><img src=x onerror=alert(1)>",
+    "[/red] long " + "x" * 3000,
+)
+
+
+def test_p5_a_study_with_hostile_names_gives_a_page_intact(table, tmp_path):
+    """P5: columns, levels, actions and the run itself; from the table to the page and the sheet."""
+    script, formula, image, long = HOSTILE
+    named = table.rename({"hr": script, "lactate": long, "age": formula, "ward": image})
+    named = named.with_columns(pl.col(image).replace({"a": script, "b": formula}))
+    roles = {"stay": "patient", "step": "t", "action": "dose", "loss": "harm"}
+    more = {"static": [formula, image], "categorical": [image], "actions": (script, formula, long)}
+    etips.read_table(named.drop("chance"), **roles, **more).save(tmp_path / "data")
+    place = tmp_path / "=run <b>[x]"
+    run("fit", tmp_path / "data", "--out", place, *QUICK)
+    run("evaluate", place, tmp_path / "data")
+    run("report", place)
+    run("report", place, "--out", tmp_path / "sheet.csv")
+    page = (place / "report.html").read_text()
+    for found in re.findall(r"<(\w+)", page):
+        assert found not in ("script", "img")
+    assert page.count("</html>") == 1
+    assert "&lt;script&gt;" in page
+    assert len(page) < 400_000
+    assert (
+        max(len(word) for word in re.sub(r"<[^>]*>", " ", page.split("</style>")[1]).split()) < 400
+    )
+    assert all(
+        line.startswith("'=run") for line in (tmp_path / "sheet.csv").read_text().split("\n")[1:-1]
+    )
+
+
 def test_p1_no_value_of_a_patient_is_in_any_output(place, tmp_path, caplog):
     """P1: canaries in every column; commands that succeed and that fail, at DEBUG."""
     caplog.set_level(logging.DEBUG)

@@ -1,6 +1,9 @@
 """`etips reproduce` as a user runs it: what it prints and writes, how it refuses."""
 
 import json
+import subprocess
+import sys
+import time
 
 import pytest
 from commands import refuse, run
@@ -47,6 +50,34 @@ def test_the_same_command_again_writes_the_same_bytes(small, tmp_path):
     first = (tmp_path / "out" / "results.json").read_bytes()
     run("reproduce", *command)
     assert (tmp_path / "out" / "results.json").read_bytes() == first
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_it_ends_with_the_same_figures(small, tmp_path):
+    """F2: while the data are made, while a network trains, with two processes at work."""
+    given = ["reproduce", "table2", "--config", small["table2"], "--device", "cpu", "--out"]
+    run(*given, tmp_path / "whole")
+    out = tmp_path / "killed"
+    moments = [
+        (1, lambda: (out / "tasks").exists()),
+        (1, lambda: (out / "tasks" / "predictive-fold-1" / "checkpoint").exists()),
+        (2, lambda: (out / "tasks" / "etips-fold-1" / "log.jsonl").exists()),
+    ]
+    for jobs, reached in moments:
+        command = [sys.executable, "-m", "etips", *given, out, "--jobs", jobs]
+        process = subprocess.Popen(
+            [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        while not reached() and process.poll() is None:
+            time.sleep(0.002)
+        process.kill()
+        process.communicate()
+        assert process.returncode == -9, "it was over before it could be killed"
+    run(*given, out)
+    whole, killed = (
+        json.loads((tmp_path / name / "results.json").read_bytes()) for name in ("whole", "killed")
+    )
+    assert {**killed, "seconds": 0} == {**whole, "seconds": 0}
 
 
 def test_table_one_prints_the_published_figure_beside(small, tmp_path):
@@ -128,6 +159,17 @@ def test_an_experiment_of_the_other_table_is_refused(small, tmp_path):
 def test_a_file_in_the_way_is_refused(small, tmp_path):
     (tmp_path / "out").write_text("")
     assert "exists and is not a folder" in refuse("reproduce", "table2", "--out", tmp_path / "out")
+
+
+def test_the_short_run_of_the_digits_ends_as_shipped(tmp_path):
+    """Every method of Table I, as a user runs it first: the one such run that is not slow."""
+    printed = run("reproduce", "table1", "--task", "rows", "--quick", "--out", tmp_path / "o")
+    assert printed.startswith("QUICK RUN: ")
+    rows = ("full supervision", "logging policy", "DM", "RP", "IPS", "tIPS", "eIPS", "etIPS")
+    assert all(name in printed for name in (*rows, "DoublyRobust", "PredictiveModel"))
+    assert {"results.json", "report.html", "figures"} <= {
+        p.name for p in (tmp_path / "o").iterdir()
+    }
 
 
 @pytest.mark.slow

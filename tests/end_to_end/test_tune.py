@@ -105,6 +105,13 @@ def test_f2_killed_again_and_again_it_ends_with_the_same_bytes(place, searched):
         assert (out / name).read_bytes() == (whole / name).read_bytes()
 
 
+def test_the_papers_space_is_searched_by_its_name(place):
+    given = ("tune", place / "log", "--out", place / "paper", "--method", "predictive")
+    run(*given, "--space", "paper", "--trials", 1, "--device", "cpu")
+    recipe = Recipe.from_toml((place / "paper" / "best.toml").read_text())
+    assert (recipe.settings["encoder"], recipe.settings["batch_size"]) == ("lstm", 128)
+
+
 def test_refusals_are_one_line_and_leave_nothing_behind(place):
     (place / "odd.toml").write_text("widht = [8, 16]\n")
     (place / "torn.toml").write_text("hidden = [8,\n")

@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etips.errors import DataError, EtipsError, FileError, SettingError, require
+from etips.errors import (
+    DataError,
+    EtipsError,
+    FileError,
+    SettingError,
+    require,
+    require_number,
+    require_whole,
+)
 
 
 def test_a_data_refusal_names_place_rule_rows_and_remedy():
@@ -67,3 +75,22 @@ def test_require_reports_the_users_own_row_numbers():
     rows = np.array([40, 30, 20, 10])
     with pytest.raises(DataError, match=r"^x: must hold; 2 of 4 rows fail, first at row 20\.$"):
         require("x", "must hold", np.array([True, False, False, True]), rows=rows)
+
+
+@pytest.mark.parametrize("value", ["3", 3.0, None, True, [3], np.array([1, 2])])
+def test_a_whole_number_of_another_kind_is_refused(value):
+    with pytest.raises(SettingError, match=r"^n: must be a whole number\.$"):
+        require_whole("n", value)
+
+
+def test_a_whole_number_has_a_least_value_and_may_be_numpys():
+    require_whole("n", np.int32(1), least=1)
+    with pytest.raises(SettingError, match=r"^n: must be at least 1\.$"):
+        require_whole("n", 0, least=1)
+
+
+@pytest.mark.parametrize("value", ["0.5", None, True, [0.5], 1j])
+def test_a_number_of_another_kind_is_refused(value):
+    require_number("x", np.float32(0.5))
+    with pytest.raises(SettingError, match=r"^x: must be a number\.$"):
+        require_number("x", value)

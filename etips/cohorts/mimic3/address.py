@@ -2,9 +2,11 @@
 
 import contextlib
 import importlib
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import ibis  # type: ignore[import-untyped, unused-ignore]
@@ -12,6 +14,10 @@ import ibis  # type: ignore[import-untyped, unused-ignore]
 from etips.cohorts.mimic3.engines import DuckDBSource, ServerSource, refusals
 from etips.cohorts.mimic3.source import Source
 from etips.errors import FileError, SettingError
+
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT])i?B", re.IGNORECASE)
+_BYTES: Final = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_LEAST_BYTES: Final = 64e6
 
 
 class Engine(StrEnum):
@@ -41,6 +47,7 @@ def open_source(
         memory_limit: What DuckDB may use before it spills to `work`, such as "2GB".
     """
     text = str(address)
+    _require_size(memory_limit)
     if text.startswith(("postgresql://", "postgres://")):
         return _postgres(text, work=work, keep=keep, memory_limit=memory_limit)
     if engine is Engine.POSTGRES:
@@ -84,7 +91,11 @@ def resumable_source(
 
 def _postgres(address: str, *, work: Path | None, keep: Path | None, memory_limit: str) -> Source:
     """Split off `schema`, which is ours, and connect with the rest."""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+        _ = parts.port  # looked at when it is asked for
+    except ValueError:
+        raise SettingError("source", "must be postgresql://user@host:port/database") from None
     options = dict(parse_qsl(parts.query))
     schema = options.pop("schema", "mimiciii")
     plain = urlunsplit(parts._replace(query=urlencode(options)))
@@ -115,6 +126,13 @@ def _spark(address: str, *, work: Path | None, keep: Path | None, memory_limit: 
         raise SettingError("engine", "spark needs pyspark", fix=_install("spark")) from None
     source: Source = spark.open_spark(address, work=work, keep=keep, memory_limit=memory_limit)
     return source
+
+
+def _require_size(memory_limit: str) -> None:
+    """Refuse what DuckDB would not understand, or could not work with."""
+    size = _SIZE.fullmatch(memory_limit.strip())
+    if size is None or float(size[1]) * _BYTES[size[2].upper()] < _LEAST_BYTES:
+        raise SettingError("memory limit", "must be a size such as 2GB, 64MB or more")
 
 
 def _install(extra: str) -> str:

@@ -62,6 +62,7 @@ def build_cohort(
     )
     progress("imputing pass 1", 0.65)
     _stage(stages, "with data in the pass 1 window", pass_1)
+    extract.require_kept_rows(source)
     training = training_stays(people, config)
     scored_1 = complete(tidy(pass_1), config, training=training, second_pass=False)
     left, dropped = exclusions.exclude(scored_1, config)
@@ -107,7 +108,8 @@ def find_candidates(
         extract.read_antibiotics(source, tables, items, config), people, config
     )
     given = given.filter(pl.col("icustay_id").is_in(people["icustay_id"].implode()))
-    samples = infection.attach_samples(extract.read_microbiology(source, tables), people, config)
+    microbiology = extract.read_microbiology(source, tables)
+    samples = infection.attach_samples(microbiology, people, config)
     treated = given["icustay_id"].drop_nulls().unique()
     adults = people.filter(is_adult())
     candidates = adults.filter(pl.col("icustay_id").is_in(treated.implode()))
@@ -130,6 +132,7 @@ def find_candidates(
     ]
     for n in range(1, len(stages) + 1):
         require_stays(stages[:n])
+    extract.require_some("microbiologyevents", microbiology.height)
     return found, onsets, stages
 
 

@@ -12,16 +12,19 @@ import re
 import secrets
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 import duckdb
 import ibis  # type: ignore[import-untyped, unused-ignore]
+import ibis.expr.types as ir  # type: ignore[import-untyped, unused-ignore]
 import polars as pl
 import pyarrow as pa
 
 from etips.cohorts.mimic3 import tablefiles
+from etips.cohorts.mimic3.source import KNOWN_TABLES
 from etips.cohorts.mimic3.store import Store
 from etips.errors import DataError, EtipsError, FileError, ResourceError
 
@@ -48,14 +51,16 @@ class DuckDBSource:
         memory_limit: str = "2GB",
     ) -> None:
         self.name = str(address)
-        self._files = tablefiles.find(address) if address.is_dir() else {}
+        self._files = tablefiles.find(address, KNOWN_TABLES) if address.is_dir() else {}
         with refusals(self.name):
             self._ibis = ibis.duckdb.connect()
             self._duckdb: duckdb.DuckDBPyConnection = self._ibis.con
+            self._duckdb.execute("SET TimeZone = 'UTC'")  # the same times on every machine
             if not address.is_dir():
                 _require_file(address)
                 path = tablefiles.quoted(self.name)
                 self._duckdb.execute(f"ATTACH {path} AS source (READ_ONLY)")
+            self._attached = _attached_tables(self._duckdb, self.name)
             self.kept = Store(self._duckdb, work=work, keep=keep, memory_limit=memory_limit)
         paths = [Path(file.path) for file in self._files.values()] or [address]
         self._state = [_state_of(path) for path in sorted(paths)]
@@ -69,24 +74,19 @@ class DuckDBSource:
         """Column names by table name, all in lower case."""
         if self._files:
             return {name: frozenset(file.columns) for name, file in self._files.items()}
-        rows = self._duckdb.execute(
-            "SELECT table_name, column_name FROM duckdb_columns() WHERE database_name = 'source'"
-        ).fetchall()
-        return _grouped(rows)
+        return {name: table.columns for name, table in self._attached.items()}
 
     def table(self, name: str, columns: Mapping[str, str]) -> ibis.Table:
         """Return a table with exactly these columns, in these types."""
         if self._files:
-            with refusals(Path(self._files[name].path).name):
+            with refusals(self._files[name].name):
                 self._duckdb.execute(self._files[name].view(name, columns))
-                return typed(self._ibis.table(name), columns)
+                return typed(self._ibis.table(name), columns, where=self._files[name].name)
+        attached = self._attached[name]
         with refusals(self.name):
-            schema = self._duckdb.execute(
-                "SELECT schema_name, table_name FROM duckdb_tables() "
-                "WHERE database_name = 'source' AND lower(table_name) = ?",
-                [name],
-            ).fetchall()[0]
-            return typed(self._ibis.table(schema[1], database=("source", schema[0])), columns)
+            place = ("source", attached.schema)
+            table = self._ibis.table(attached.name, database=place)
+            return typed(table, columns, where=f"{self.name}: {name}")
 
     def fetch(self, query: ibis.Table) -> pl.DataFrame:
         """Run a query whose result is small."""
@@ -132,21 +132,37 @@ def _state_of(path: Path) -> list[list[object]]:
     return [[part.name, part.stat().st_size, part.stat().st_mtime_ns] for part in parts]
 
 
-def typed(table: ibis.Table, columns: Mapping[str, str]) -> ibis.Table:
+def typed(table: ibis.Table, columns: Mapping[str, str], *, where: str) -> ibis.Table:
     """Pick columns whatever their case, and cast those that have another type.
 
-    Codes such as `gsn` that a builder stored as numbers get their leading zeros back.
+    Args:
+        table: As the engine has it.
+        columns: Names in lower case, and types.
+        where: How refusals call the table.
     """
     by_name = {name.lower(): table[name] for name in table.columns}
     picked = {}
     for name, kind in columns.items():
-        column = by_name[name]
-        if name == "gsn" and column.type().is_numeric():
-            column = column.cast("int64").cast("string").lpad(6, "0")
-        elif column.type() != ibis.dtype(kind):
-            column = column.cast(kind)
-        picked[name] = column
+        if by_name[name].type().is_nested():
+            raise DataError(where, f"column {name} must hold one value a row", fix=_FIX)
+        picked[name] = _cast(by_name[name], kind, code=name == "gsn")
     return table.select(**picked)
+
+
+def _cast(column: ir.Value, kind: str, *, code: bool) -> ir.Value:
+    """Cast a column that has another type.
+
+    Codes that a builder stored as numbers get their leading zeros back. A text with something
+    behind the time, such as PM, is spoilt first: engines would pass over it in silence.
+    """
+    if column.type() == ibis.dtype(kind):
+        return column
+    if code and column.type().is_numeric():
+        return column.cast("int64").cast("string").lpad(6, "0")
+    if kind == "timestamp" and column.type().is_string():
+        plain = column.isnull() | column.re_search(tablefiles.PLAIN_TIME)
+        column = plain.ifelse(column, "not a time")
+    return column.cast(kind)
 
 
 class ServerSource:
@@ -194,7 +210,7 @@ class ServerSource:
 
     def table(self, name: str, columns: Mapping[str, str]) -> ibis.Table:
         """Return a table with exactly these columns, in these types."""
-        return typed(self._raw(name), columns)
+        return typed(self._raw(name), columns, where=f"{self.name}: {name}")
 
     def fetch(self, query: ibis.Table) -> pl.DataFrame:
         """Run a query whose result is small."""
@@ -271,8 +287,9 @@ def _refusal(where: str, complaint: str) -> EtipsError:
     if column:
         kind = _KINDS.get(column[2], "text")
         return DataError(place, f"column {column[1]} must hold {kind}{at}", fix=_FIX)
-    if complaint.startswith("Out of Memory") or "No space left" in complaint:
-        spent = "disk" if "No space left" in complaint else "memory"
+    full = re.search("no space left|file too large|quota exceeded", complaint, re.IGNORECASE)
+    if complaint.startswith("Out of Memory") or full:
+        spent = "disk" if full else "memory"
         fix = "Give --memory more." if spent == "memory" else "Free some space."
         return ResourceError(where, f"needs more {spent} than there is", fix=fix)
     if "gzip" in complaint.lower():
@@ -289,11 +306,28 @@ def _require_file(address: Path) -> None:
         raise FileError(str(address), "must be a folder of tables or a DuckDB file")
 
 
-def _grouped(rows: list[tuple[Any, ...]]) -> dict[str, frozenset[str]]:
-    found: dict[str, set[str]] = {}
-    for table, column in rows:
-        found.setdefault(table.lower(), set()).add(column.lower())
-    return {table: frozenset(columns) for table, columns in found.items()}
+@dataclass(frozen=True)
+class _Attached:
+    """A table or view of an attached database, with its columns in lower case."""
+
+    schema: str
+    name: str
+    columns: frozenset[str]
+
+
+def _attached_tables(connection: duckdb.DuckDBPyConnection, where: str) -> dict[str, _Attached]:
+    """What the attached database holds, by lower-case name; a needed table must be there once."""
+    rows = connection.execute(
+        "SELECT schema_name, table_name, list(lower(column_name)) FROM duckdb_columns() "
+        "WHERE database_name = 'source' GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
+    found: dict[str, _Attached] = {}
+    for schema, name, columns in rows:
+        if name.lower() in found and name.lower() in KNOWN_TABLES:
+            rule = f"must hold {name.lower()} once; it is there more than once"
+            raise DataError(where, rule, fix="Give a file with one MIMIC-III in it.")
+        found[name.lower()] = _Attached(schema, name, frozenset(columns))
+    return found
 
 
 def _polars(result: Any) -> pl.DataFrame:  # noqa: ANN401 - a pyarrow table

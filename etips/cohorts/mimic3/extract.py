@@ -68,6 +68,7 @@ class Block:
 def read_stays(source: Source, tables: Tables) -> pl.DataFrame:
     """One row per ICU stay: ids, gender, and the times that demographics need."""
     icu, adm, pat = tables["icustays"], tables["admissions"], tables["patients"]
+    _require_owners(source, icu, adm, pat)
     joined = icu.join(adm.select("hadm_id", "dischtime"), "hadm_id").join(pat, "subject_id")
     query = joined.select(
         "icustay_id", "subject_id", "hadm_id", "gender", "dob", "dod", "intime", "outtime",
@@ -78,6 +79,36 @@ def read_stays(source: Source, tables: Tables) -> pl.DataFrame:
         rule = "icustay_id, hadm_id and subject_id must each name one row"
         raise DataError("icustays, admissions, patients", rule, fix="Remove the repeated rows.")
     return stays
+
+
+def _require_owners(
+    source: Source, icu: ibis.Table, admissions: ibis.Table, patients: ibis.Table
+) -> None:
+    """Refuse stays whose admission or patient is missing: a join would lose them in silence."""
+    for name, key, owners in (
+        ("admissions", "hadm_id", admissions),
+        ("patients", "subject_id", patients),
+    ):
+        orphans = source.fetch(icu.anti_join(owners, key).select("icustay_id"))
+        if orphans.height:
+            rule = f"must have a row for every {key} of icustays"
+            raise DataError(name, rule, fix="Give the tables of the same patients.")
+
+
+def require_kept_rows(source: Source) -> None:
+    """Refuse a large table of which nothing was kept, though stays with an antibiotic were.
+
+    Either input table may be empty, since a hospital may have charted in one system only.
+    """
+    for name in ("chart", "labs", "urine"):
+        require_some(_TABLE_OF[name], source.kept.height(name))
+
+
+def require_some(table: str, n_rows: int) -> None:
+    """Refuse a table without a single row that could be used: an export that went wrong."""
+    if not n_rows:
+        rule = "must hold rows that can be used; none was found"
+        raise DataError(table, rule, fix="Check that it is whole and its ids fit.")
 
 
 def read_antibiotics(

@@ -88,6 +88,10 @@ def needed(config: CohortConfig) -> dict[str, dict[str, str]]:
     return tables
 
 
+KNOWN_TABLES: Final = frozenset({*_TABLES, "procedureevents_mv", "inputevents"})
+"""Every table that some profile reads, and the one by which MIMIC-IV is told."""
+
+
 def readable(config: CohortConfig) -> dict[str, dict[str, str]]:
     """What is needed, and the columns that are read if they are there."""
     tables = needed(config)

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from etips.cohorts.mimic3 import tablefiles
 from etips.cohorts.mimic3.config import CLEAN
 from etips.cohorts.mimic3.engines import ServerSource, refusals
-from etips.cohorts.mimic3.source import needed
+from etips.cohorts.mimic3.source import KNOWN_TABLES, needed
 from etips.errors import FileError
 
 _TYPES: Final = {
@@ -60,9 +60,10 @@ def _register_files(session: SparkSession, folder: Path) -> None:
     if not folder.is_dir():
         raise FileError(str(folder), "must be a folder of tables, or spark:DATABASE")
     types = needed(CLEAN)
-    for name, file in tablefiles.find(folder).items():
+    for name, file in tablefiles.find(folder, KNOWN_TABLES).items():
         if name not in types:
             continue
+        file.require_plain_times(types[name])
         if file.parquet:
             frame = session.read.parquet(file.path)
         else:

@@ -15,6 +15,12 @@ from etips.data.lock import Lock
 from etips.errors import FileError, ResourceError
 
 _FILE = "store.duckdb"
+_SPENT = (  # how DuckDB says so; nobody else writes here, so that a commit fails for nothing else
+    duckdb.IOException,
+    duckdb.OutOfMemoryException,
+    duckdb.FatalException,
+    duckdb.TransactionException,
+)
 
 
 class Store:
@@ -43,22 +49,28 @@ class Store:
         else:
             self._folder = _private(keep)
             self._leaving.enter_context(Lock(keep))
-        connection.execute(f"SET memory_limit = {quoted(memory_limit)}")
-        connection.execute(f"SET temp_directory = {quoted(str(self._folder / 'spill'))}")
-        connection.execute("SET preserve_insertion_order = false")
-        self._attach()
-        connection.execute("CREATE TABLE IF NOT EXISTS store.whole (name VARCHAR)")
+        try:
+            with self._resources():
+                connection.execute(f"SET memory_limit = {quoted(memory_limit)}")
+                connection.execute(f"SET temp_directory = {quoted(str(self._folder / 'spill'))}")
+                connection.execute("SET preserve_insertion_order = false")
+                self._attach()
+                connection.execute("CREATE TABLE IF NOT EXISTS store.whole (name VARCHAR)")
+        except BaseException:
+            self.close(keep=False)
+            raise
 
     def begin(self, key: str) -> None:
         """Keep what an earlier process stored under the same key, and nothing else."""
         if self.has(key):
             return
-        rows = self.connection.execute(
-            "SELECT table_name FROM duckdb_tables() WHERE database_name = 'store'"
-        ).fetchall()
-        for (table,) in rows:
-            self.connection.execute(f'DROP TABLE store."{table}"')
-        self.connection.execute("CREATE TABLE store.whole (name VARCHAR)")
+        with self._resources():
+            rows = self.connection.execute(
+                "SELECT table_name FROM duckdb_tables() WHERE database_name = 'store'"
+            ).fetchall()
+            for (table,) in rows:
+                self.connection.execute(f'DROP TABLE store."{table}"')
+            self.connection.execute("CREATE TABLE store.whole (name VARCHAR)")
         self.mark(key)
 
     def has(self, table: str) -> bool:
@@ -68,7 +80,8 @@ class Store:
 
     def mark(self, table: str) -> None:
         """Say that a table is whole."""
-        self.connection.execute("INSERT INTO store.whole VALUES (?)", [table])
+        with self._resources():
+            self.connection.execute("INSERT INTO store.whole VALUES (?)", [table])
 
     def rows(
         self,
@@ -100,7 +113,8 @@ class Store:
         """How many rows each combination of the columns has: `n` beside them."""
         names = ", ".join(columns)
         kept = self.connection.table(f"store.{table}")
-        frame: pl.DataFrame = kept.aggregate(f"{names}, count(*) AS n", names).pl()
+        with self._resources():
+            frame: pl.DataFrame = kept.aggregate(f"{names}, count(*) AS n", names).pl()
         return frame
 
     def put(self, table: str, rows: pa.Table, *, append: bool) -> None:
@@ -114,9 +128,10 @@ class Store:
             )
         self.connection.unregister("etips_rows")
 
-    def close(self, *, keep: bool) -> None:
+    def close(self, *, keep: bool = False) -> None:
         """Let go of the file, and remove it unless it is to be taken up again."""
-        self.connection.execute("DETACH store")
+        with contextlib.suppress(duckdb.Error):  # a full disk; what led here is told already
+            self.connection.execute("DETACH store")
         if not keep:  # while the lock is held: after it, the folder may be somebody else's
             shutil.rmtree(self._folder, ignore_errors=True)
         self._leaving.close()
@@ -126,7 +141,7 @@ class Store:
         """Turn a full disk or memory into one line."""
         try:
             yield
-        except (duckdb.IOException, duckdb.OutOfMemoryException):
+        except _SPENT:
             rule = "cannot hold the extracted rows: disk or memory is spent"
             raise ResourceError(str(self._folder), rule, fix="Free some, or give more.") from None
 

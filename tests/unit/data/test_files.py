@@ -3,33 +3,20 @@
 import errno
 import json
 import os
-import socket
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from artifacts import NEW, OLD, contents, names, save
 
 from etips.data import files
-from etips.data.files import canonical, read_artifact, seal, write_artifact, write_file
+from etips.data.files import (
+    folder_made_whole,
+    read_artifact,
+    require_place,
+    write_file,
+)
 from etips.errors import FileError
-
-OLD, NEW = {"a.bin": b"old a", "b.bin": b"old b"}, {"a.bin": b"new a", "c.bin": b"new c"}
-
-
-def save(folder, contents, **options):
-    write_artifact(folder, contents, {"n": 1}, manifest_name="m.json", **options)
-
-
-def contents(folder):
-    """What an artifact holds, once it has passed every check."""
-    read_artifact(folder, manifest_name="m.json")
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "m.json"}
-
-
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
 
 
 def test_a_file_is_written_whole_and_replaces_an_earlier_one(tmp_path):
@@ -133,145 +120,6 @@ def test_f9_a_content_that_fails_leaves_nothing_behind(tmp_path):
     assert contents(tmp_path / "x") == OLD
 
 
-class Fails:
-    """Lets a system call through until its N-th use, which finds the disk full."""
-
-    def __init__(self, real, nth, counts=lambda *_: True):
-        self.real, self.left, self.counts = real, nth, counts
-
-    def __call__(self, *arguments, **options):
-        self.left -= self.counts(*arguments)
-        if self.left == 0:
-            self.left = -1
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return self.real(*arguments, **options)
-
-
-class Writes:
-    """An open file whose writes may fail."""
-
-    def __init__(self, file, failing):
-        self.file, self.failing = file, failing
-        self.flush, self.fileno = file.flush, file.fileno
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.file.close()
-
-    def write(self, data):
-        return self.failing(self.file.write, data)
-
-
-def full_disk(patch, call, nth):
-    """Make the N-th use of a system call (opening: to write) find the disk full."""
-    if call == "write":
-        failing, real = Fails(lambda write, data: write(data), nth), os.fdopen
-        patch.setattr(os, "fdopen", lambda *given: Writes(real(*given), failing))
-    elif call == "open":
-        patch.setattr(os, "open", Fails(os.open, nth, lambda _, flags, *__: flags & os.O_CREAT > 0))
-    else:
-        patch.setattr(os, call, Fails(getattr(os, call), nth))
-
-
-# How often an artifact of two files and its manifest, written over another, uses each call.
-CALLS = {"write": 3, "open": 3, "mkdir": 1, "fsync": 5, "rename": 2}
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_f9_each_write_failed_in_turn_leaves_a_whole_artifact_and_no_remains(
-    tmp_path, monkeypatch, call
-):
-    """F9, and F3 for this module: fail the N-th call for every N until it is called no more."""
-    for nth in range(1, CALLS[call] + 2):
-        folder = tmp_path / f"{call}{nth}"
-        save(folder, OLD)
-        complaint = ""
-        with monkeypatch.context() as patch:
-            full_disk(patch, call, nth)
-            try:
-                save(folder, NEW, overwrite=True)
-            except FileError as error:
-                complaint = str(error)
-        failed = nth <= CALLS[call]
-        assert complaint.endswith(": cannot be written: No space left on device.") == failed
-        # The last fsync is of the folder above, when the new artifact already stands there whole.
-        swapped = not failed or (call, nth) == ("fsync", 5)
-        assert contents(folder) == (NEW if swapped else OLD)
-        assert not list(tmp_path.glob(".*"))
-
-
-@pytest.mark.parametrize("call", ["write", "open", "fsync", "replace"])
-def test_f9_a_failed_write_leaves_the_earlier_file(tmp_path, monkeypatch, call):
-    """F9: the same for a single file."""
-    path = tmp_path / "x.txt"
-    write_file(path, b"old")
-    full_disk(monkeypatch, call, 1)
-    with pytest.raises(FileError, match=r"x\.txt: cannot be written: No space left on device\.$"):
-        write_file(path, b"new")
-    monkeypatch.undo()
-    assert path.read_bytes() == b"old"
-    assert names(tmp_path) == ["x.txt"]
-
-
-@pytest.mark.parametrize("call", ["write", "fsync", "rename"])
-def test_the_first_write_of_an_artifact_failed_leaves_no_folder(tmp_path, monkeypatch, call):
-    full_disk(monkeypatch, call, 1)
-    with pytest.raises(FileError, match=r"x: cannot be written: No space left on device\.$"):
-        save(tmp_path / "x", OLD)
-    monkeypatch.undo()
-    assert names(tmp_path) == []
-
-
-def test_an_interrupt_between_the_two_renames_brings_the_old_artifact_back(tmp_path, monkeypatch):
-    save(tmp_path / "x", OLD)
-    real, count = os.rename, 0
-
-    def interrupted(*arguments, **options):
-        nonlocal count
-        count += 1
-        if count == 2:
-            raise KeyboardInterrupt
-        return real(*arguments, **options)
-
-    monkeypatch.setattr(os, "rename", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        save(tmp_path / "x", NEW, overwrite=True)
-    monkeypatch.undo()
-    assert contents(tmp_path / "x") == OLD
-    assert names(tmp_path) == ["x"]
-
-
-def dead_process():
-    child = subprocess.Popen([sys.executable, "-c", ""])
-    child.wait()
-    return child.pid
-
-
-def test_f9_remains_of_a_dead_process_are_swept_and_of_a_living_one_kept(tmp_path):
-    """F9: only of this machine, only of this target, only if its process is gone."""
-    host = socket.gethostname()
-    stale_file = tmp_path / f".x.{host}.{dead_process()}.0a.part"
-    stale_folder = tmp_path / f".x.{host}.{dead_process()}.0b.part"
-    stale_file.write_bytes(b"half")
-    stale_folder.mkdir()
-    (stale_folder / "a.bin").write_bytes(b"half")
-    kept = [
-        f".x.{host}.{os.getpid()}.0c.part",  # alive
-        f".x.{host}.{os.getppid()}.0d.part",  # alive
-        f".x.elsewhere.{dead_process()}.0e.part",  # another machine's: cannot know
-        f".y.{host}.{dead_process()}.0f.part",  # another target
-        f".x.{host}.²³.0g.part",  # no process number
-        f".x.{host}.{10**30}.0h.part",  # nor this
-        f".x.{host}.{dead_process()}.0i.txt",  # not ours
-    ]
-    for name in kept:
-        (tmp_path / name).write_bytes(b"half")
-    save(tmp_path / "x", OLD)
-    assert names(tmp_path) == sorted([*kept, "x"])
-
-
 # ---- overwriting -------------------------------------------------------------------------------
 
 
@@ -339,122 +187,40 @@ def test_a_file_that_may_not_be_read_is_refused_in_one_line(tmp_path, monkeypatc
                 read_artifact(tmp_path / "x", manifest_name="m.json")
 
 
-# ---- the seal ----------------------------------------------------------------------------------
+# ---- places and folders ------------------------------------------------------------------------
 
 
-def test_there_is_one_spelling_of_a_document():
-    assert canonical({"b": 1, "a": "ä"}) == b'{\n "a": "\\u00e4",\n "b": 1\n}\n'
-    with pytest.raises(ValueError, match="JSON compliant"):
-        canonical({"a": float("nan")})
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("name", ["real", "letters", "link", "free", "no/free"])
+def test_a_place_is_refused_in_advance_in_the_words_of_the_writing(tmp_path, name, overwrite):
+    save(tmp_path / "real", OLD)
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    if name == "free" or (name == "real" and overwrite):
+        require_place(tmp_path / name, manifest_name="m.json", overwrite=overwrite)
+        save(tmp_path / name, NEW, overwrite=overwrite)
+        return
+    with pytest.raises(FileError) as early:
+        require_place(tmp_path / name, manifest_name="m.json", overwrite=overwrite)
+    with pytest.raises(FileError) as late:
+        save(tmp_path / name, NEW, overwrite=overwrite)
+    assert str(early.value) == str(late.value)
 
 
-def test_f6_with_a_key_only_the_same_key_opens(tmp_path, monkeypatch):
-    """F6: the key stands in ETIPS_SEAL_KEY; right, wrong, absent, and a key not in UTF-8."""
-    changed = r"m\.json: was changed after it was written\. Make it anew\.$"
-    kind = r"m\.json: was sealed with another kind of key; see ETIPS_SEAL_KEY\.$"
-    for key in ("swordfish", b"\xff\xfe".decode(errors="surrogateescape")):
-        monkeypatch.setenv("ETIPS_SEAL_KEY", key)
-        save(tmp_path / "sealed", OLD, overwrite=(tmp_path / "sealed").exists())
-        assert contents(tmp_path / "sealed") == OLD
-        assert key.encode(errors="surrogateescape") not in (tmp_path / "sealed/m.json").read_bytes()
-        monkeypatch.setenv("ETIPS_SEAL_KEY", "herring")
-        with pytest.raises(FileError, match=changed):
-            contents(tmp_path / "sealed")
-        for nothing in ("", None):
-            if nothing is None:
-                monkeypatch.delenv("ETIPS_SEAL_KEY")
-            else:
-                monkeypatch.setenv("ETIPS_SEAL_KEY", nothing)
-            with pytest.raises(FileError, match=kind):
-                contents(tmp_path / "sealed")
+def test_a_folder_appears_with_all_that_was_put_in_it_or_not_at_all(tmp_path):
+    def fill(content, error=None):
+        with folder_made_whole(tmp_path / "x") as inside:
+            (inside / "a").write_text(content)
+            if error is not None:
+                raise error
 
-
-def test_f6_with_a_key_an_artifact_sealed_without_is_refused(tmp_path, monkeypatch):
-    """F6: otherwise whoever changes a file could seal it anew."""
-    save(tmp_path / "x", OLD)
-    monkeypatch.setenv("ETIPS_SEAL_KEY", "swordfish")
-    with pytest.raises(FileError, match=r"m\.json: was sealed with another kind of key"):
-        contents(tmp_path / "x")
-
-
-def reseal(folder, change):
-    path = folder / "m.json"
-    document = json.loads(path.read_bytes())
-    del document["seal"]
-    change(document)
-    path.write_bytes(canonical(seal(document)))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda d: d.pop("files"), r"m\.json: must list its files\.$"),
-        (lambda d: d.update(files=[]), r"m\.json: must list its files\.$"),
-        (lambda d: d["files"].update({"../a": 1}), r"\.\./a: is missing\.$"),
-        (lambda d: d["files"].update({"a.bin": None}), r"a\.bin: was changed after it was written"),
-        (lambda d: d["files"].pop("a.bin"), r"a\.bin: is not listed in the manifest\.$"),
-    ],
-)
-def test_a_manifest_sealed_anew_cannot_reach_outside_nor_skip_a_file(tmp_path, change, message):
-    save(tmp_path / "x", OLD)
-    reseal(tmp_path / "x", change)
-    with pytest.raises(FileError, match=message):
-        contents(tmp_path / "x")
-
-
-def deep(depth):
-    return b'{"a": ' + b"[" * depth + b"]" * depth + b', "seal": "sha256:0"}'
-
-
-@pytest.mark.parametrize(
-    "manifest",
-    [
-        b"",
-        b"[]",
-        b"{}",
-        b"nonsense",
-        b"\xff\xfe\x00",
-        b'{"seal": 1}',
-        b'{"a": NaN, "seal": "sha256:0"}',
-        b'{"a": 1e999, "seal": "sha256:0"}',
-        b'{"a": ' + b"9" * 5000 + b', "seal": "sha256:0"}',
-        b'{\n "seal": "sha256:\\u00e4"\n}\n',  # not ASCII, and spelt as we spell it
-        *(deep(depth) for depth in (100, 900, 950, 960, 970, 980, 990, 1000, 5000, 100_000)),
-    ],
-    ids=lambda raw: raw[:12].decode(errors="replace") + str(len(raw)),
-)
-def test_a_manifest_that_is_none_is_refused_by_name(tmp_path, manifest):
-    save(tmp_path / "x", OLD)
-    (tmp_path / "x" / "m.json").write_bytes(manifest)
-    with pytest.raises(FileError, match=r"m\.json: (is not|was changed|must)"):
-        read_artifact(tmp_path / "x", manifest_name="m.json")
-
-
-def test_a_manifest_too_large_to_be_one_is_not_even_read(tmp_path):
-    save(tmp_path / "x", OLD)
-    with (tmp_path / "x" / "m.json").open("wb") as file:
-        file.truncate(17 * 2**20)
-    with pytest.raises(FileError, match=r"m\.json: is too large for a manifest\.$"):
-        contents(tmp_path / "x")
-
-
-@pytest.mark.parametrize("next_step", ["read", "overwrite"])
-def test_f2_an_artifact_left_aside_by_a_killed_overwrite_comes_back(tmp_path, next_step):
-    folder = tmp_path / "a"
-    write_artifact(folder, {"x": b"old"}, {}, manifest_name="m.json")
-    folder.rename(tmp_path / f".a.{socket.gethostname()}.{dead_process()}.0000.aside")
-    if next_step == "read":
-        read_artifact(folder, manifest_name="m.json")
-        assert (folder / "x").read_bytes() == b"old"
-    else:
-        write_artifact(folder, {"x": b"new"}, {}, manifest_name="m.json", overwrite=True)
-        assert (folder / "x").read_bytes() == b"new"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
-
-
-def test_what_stands_aside_goes_once_its_successor_is_in_place(tmp_path):
-    folder = tmp_path / "a"
-    write_artifact(folder, {"x": b"new"}, {}, manifest_name="m.json")
-    (tmp_path / f".a.{socket.gethostname()}.{dead_process()}.0000.aside").mkdir()
-    write_artifact(folder, {"x": b"newer"}, {}, manifest_name="m.json", overwrite=True)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
+    with pytest.raises(KeyError):
+        fill("half", KeyError())
+    assert names(tmp_path) == []
+    fill("old")
+    with pytest.raises(KeyboardInterrupt):
+        fill("half", KeyboardInterrupt())
+    assert (tmp_path / "x" / "a").read_text() == "old"
+    fill("new")
+    assert (tmp_path / "x" / "a").read_text() == "new"
+    assert names(tmp_path) == ["x"]

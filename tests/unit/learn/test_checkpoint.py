@@ -53,7 +53,6 @@ def state(start):
     made.best_risk[0], made.waited[1] = 0.1 + 0.2, 3
     made.tally[:] = torch.tensor([0.7, -0.1])
     made.epoch, made.batch, made.step = 2, 5, 25
-    made.history = [{"epoch": 1, "held_out": 0.1}, {"held_out": torch.inf, "loss": torch.nan}]
     return made
 
 
@@ -78,7 +77,6 @@ def test_a_state_comes_back_as_it_was_kept(state, start, path):
     assert same(found.waited, state.waited)
     assert same(found.tally, state.tally)
     assert (found.epoch, found.batch, found.step) == (2, 5, 25)
-    assert repr(found.history) == repr([{k: float(v) for k, v in e.items()} for e in state.history])
 
 
 def test_networks_come_back_as_they_were_kept(start, path):
@@ -209,7 +207,6 @@ DOCUMENT = {
     "epoch": 1,
     "batch": 0,
     "step": 3,
-    "history": [],
 }
 
 
@@ -254,10 +251,6 @@ def test_f7_tensors_that_do_not_fit_the_networks_are_refused(start, path, attack
         {"batch": 1.0},
         {"step": True},
         {"step": None},
-        {"history": None},
-        {"history": [1]},
-        {"history": [{"loss": []}]},
-        {"history": [{"loss": "seven"}]},
         {"kind": "networks"},  # with a whole state
     ],
 )

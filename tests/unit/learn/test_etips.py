@@ -1,5 +1,7 @@
 """Algorithm 1 and its relatives: what is trained, what is kept, what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -228,15 +230,35 @@ def test_an_lstm_reads_as_well_as_a_gru(log, tmp_path):
     [
         ({"translations": ()}, "translations: must hold at least one, all of them finite."),
         ({"translations": (0.5, np.nan)}, "translations: must hold at least one, all of them fin"),
+        ({"translations": 0.5}, "translations: must hold at least one, all of them finite. Give a"),
+        ({"translations": "0.5"}, "translations: must be a number."),
+        ({"translations": [[0.1, 0.2]]}, "translations: must be a number."),
         ({"init": "somewhere"}, "init: must be propensity or random."),
         ({"selection": "lucky"}, "selection: must be held-out or paper."),
         ({"kl": -0.1}, "kl: must be finite and not negative."),
+        ({"kl": None}, "kl: must be a number."),
         ({"kl": np.nan}, "kl: must be finite and not negative."),
         ({"clip": 0.0}, "clip: must be in (0, 1]."),
+        ({"clip": "a"}, "clip: must be a number."),
         ({"clip": np.nan}, "clip: must be in (0, 1]."),
         ({"support": 1.0}, "support: must be in [0, 1)."),
+        ({"support": [0.1]}, "support: must be a number."),
+        ({"seed": 1.5}, "seed: must be a whole number."),
+        ({"seed": None}, "seed: must be a whole number."),
+        ({"propensity": "logistic"}, "propensity: must have fit and predict_proba. Give"),
+        ({"propensity": SklearnModel}, "propensity: must have fit and predict_proba. Give"),
+        ({"propensity": LogisticRegression()}, "propensity: must take stays; a classifier takes"),
         ({"support": np.nan}, "support: must be in [0, 1)."),
         ({"encoder": "gru"}, "encoder: must be GRU(...), LSTM(...) or a causal torch module."),
+        ({"encoder": GRU}, "encoder: must be GRU(...), LSTM(...) or a causal torch module."),
+        ({"encoder": nn.Linear(99, 4)}, "encoder: fails on an input of shape (3, 6, "),
+        ({"encoder": nn.Linear}, "encoder: must be built from the number of features alone: "),
+        ({"encoder": lambda n: n}, "encoder: must build a torch module."),
+        ({"training": None}, "training: must be Training(...)."),
+        ({"training": training(n_folds="3")}, "n_folds: must be a whole number."),
+        ({"training": training(policy={})}, "policy: must be Settings(...)."),
+        ({"training": training(calibrate="no")}, "calibrate: must be true or false."),
+        ({"training": training(device=0)}, "device: must be auto, cpu or cuda."),
         ({"training": training(n_folds=0)}, "n_folds: must be at least 1."),
         ({"training": training(device="banana")}, "device: must be auto, cpu or cuda."),
         ({"training": training(device="meta")}, "device: must be auto, cpu or cuda."),
@@ -271,3 +293,16 @@ def test_stays_without_a_decision_are_no_obstacle():
     lengths = np.diff(data.offsets)
     assert (lengths == 1).any()
     assert EtIPS(**small()).fit(data).predict_proba(data).shape == (data.n_decisions, 3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "scale", "warned"),
+    [({}, 1.0, False), ({}, 100.0, True), ({"translations": (30.0,)}, 100.0, False)],
+    ids=["usual", "loss beyond 1", "translations of ones own"],
+)
+def test_losses_that_the_usual_translations_are_not_for_are_warned_of(
+    settings, scale, warned, log, caplog
+):
+    data = replace(log, loss=scale * log.loss)
+    EtIPS(**small(**settings)).fit(data)
+    assert ("translations within its range" in caplog.text) == warned

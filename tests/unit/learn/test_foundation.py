@@ -54,7 +54,7 @@ def test_ours_stay_as_they_are_and_modules_are_wrapped():
         assert as_encoder(own) is own
     for theirs in (nn.Identity, nn.Identity(), lambda n: nn.Linear(n, 2)):
         assert isinstance(as_encoder(theirs), ModuleEncoder)
-    for wrong in ("gru", 64, None):
+    for wrong in ("gru", 64, None, GRU, int):
         with pytest.raises(SettingError, match=r"^encoder: must be"):
             as_encoder(wrong)
 

@@ -1,12 +1,14 @@
 """Networks that do not fit side by side are trained in parts, with the same result."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
 from small_worlds import small, training, ward
 
 from etips.errors import ResourceError
-from etips.learn import EtIPS, crossfit, memory, support
+from etips.learn import EtIPS, crossfit, memory, support, teams
 from etips.learn.fingerprint import fingerprint
 from etips.learn.passes import LOOK
 from etips.learn.prepare import prepare
@@ -143,8 +145,14 @@ def watched(monkeypatch):
     return sizes
 
 
-def test_in_parts_the_same_is_learnt(monkeypatch):
+in_teams_or_not = pytest.mark.parametrize("worth", [0, math.inf], ids=["teams", "together"])
+"""Whether the networks of a fold learn by themselves."""
+
+
+@in_teams_or_not
+def test_in_parts_the_same_is_learnt(worth, monkeypatch):
     whole = learner().fit(ward())
+    monkeypatch.setattr(teams, "WORTH", worth)
     little(monkeypatch, 4)
     sizes = watched(monkeypatch)
     parts = learner().fit(ward())
@@ -164,7 +172,9 @@ def test_every_network_alone_still_learns_the_same(monkeypatch):
     assert parts.predict_proba(ward()) == pytest.approx(whole.predict_proba(ward()), abs=1e-5)
 
 
-def test_pilots_keep_to_their_own_floor_in_parts_too(monkeypatch):
+@in_teams_or_not
+def test_pilots_keep_to_their_own_floor_in_parts_too(worth, monkeypatch):
+    monkeypatch.setattr(teams, "WORTH", worth)
     prepared = prepare(ward(), n_folds=2, seed=0, device=CPU)
     settings = training().policy
     propensity = fit_propensity(prepared, GRU(6), settings, seed=0)

@@ -7,8 +7,10 @@ import torch
 
 from etips.learn import objectives
 from etips.learn.objectives import (
+    FORBIDDEN,
     Weighted,
     bernoulli,
+    chosen,
     cross_entropy,
     doubly_robust,
     forbid,
@@ -233,3 +235,10 @@ def test_some_of_some_networks_keep_their_places_in_the_whole_bundle():
     some = part_of(part_of(whole, slice(4, 16)), slice(1, 12, 3))
     assert some(None, None).tolist() == [5, 8, 11, 14]
     assert part_of(whole, slice(2, 4))(None, None).tolist() == [2, 3]
+
+
+def test_the_probability_of_the_logged_action_is_that_of_the_softmax():
+    logits, action = torch.tensor([[[0.0, math.log(3.0)], [FORBIDDEN, 0.0]]]), torch.tensor([1, 0])
+    found = chosen(logits, action)
+    assert found.dtype == torch.float64
+    assert found[0].tolist() == pytest.approx([0.75, 0.0])

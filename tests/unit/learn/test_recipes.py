@@ -93,7 +93,7 @@ def test_known_propensities_belong_to_tips_and_ips():
         ("etips", {"hidden": 8.0}, "^hidden: must be a whole number"),
         ("etips", {"hidden": True}, "^hidden: must be a whole number"),
         ("etips", {"hidden": 0}, "^hidden: must be at least 1"),
-        ("etips", {"embed": -1}, "^embed: must be 0"),
+        ("etips", {"embed": -1}, "^embed: must be at least 0"),
         ("etips", {"precision": "half"}, "^precision: must be float32 or bfloat16"),
         ("etips", {"policy.precision": "x"}, "^policy.precision: must be float32 or bfloat16"),
         ("etips", {"support": "high"}, "^support: must be a number"),

@@ -218,6 +218,10 @@ def test_a_run_needs_a_parent_a_folder_and_sound_settings(tmp_path, start):
     for every in (-1, float("nan")):
         with pytest.raises(SettingError, match=r"^every: must be 0 or more seconds"):
             Run(tmp_path / "run", "id", every=every)
+    with pytest.raises(SettingError, match=r"^every: must be a number"):
+        Run(tmp_path / "run", "id", every="10")
+    with pytest.raises(SettingError, match=r"^run: must be a run in use\. Use with Run"):
+        Run(tmp_path / "run", "id").stage("policy", start, SETTINGS)
     with Run(tmp_path / "run", "id") as run:
         for name in ("", "../x", "a/b", "a b", "ä", ".x"):
             with pytest.raises(SettingError, match=r"^stage: must be named by letters"):

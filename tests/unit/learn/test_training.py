@@ -343,8 +343,10 @@ class InterruptError(Exception):
     pass
 
 
+@pytest.mark.parametrize("worth", [0, math.inf], ids=["in teams", "all together"])
 @pytest.mark.parametrize("at_step", [1, 7, 8, 20])
-def test_a_run_goes_on_where_it_stood(at_step):
+def test_a_run_goes_on_where_it_stood(at_step, worth, monkeypatch):
+    monkeypatch.setattr(teams, "WORTH", worth)
     data = COHORT.make()
     whole, _ = fit(data, range(4), torch.float32)
 
@@ -426,12 +428,11 @@ def test_a_resumed_epoch_tells_the_loss_that_the_whole_one_would_have():
 def test_policies_tell_the_mean_weight_of_their_held_out_decisions():
     data, told = COHORT.make(), []
     steps, (weight, held_out) = tensors(data, torch.float32), folds()
-    plain = etips_objective(data, TRANSLATIONS, torch.float32)
     seen = data.decision_rows - data.lag
     count = torch.zeros(data.n_steps)
     count[seen] = torch.arange(data.n_decisions, dtype=torch.float32)
     objective = Weighted(
-        lambda outputs, seen, these: plain(outputs, seen),
+        etips_objective(data, TRANSLATIONS, torch.float32).value,
         lambda outputs, seen, these: count[seen].expand(len(outputs), -1),
     )
     train(

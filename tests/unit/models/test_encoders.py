@@ -8,6 +8,7 @@ from torch import nn
 
 from etips.errors import SettingError
 from etips.models.encoders import GRU, LSTM, ModuleEncoder, require_causal
+from etips.models.network import Network
 from etips.models.transformer import CausalTransformer
 
 D, H = 4, 6
@@ -191,3 +192,44 @@ def test_a_module_is_left_in_the_mode_it_was_in():
     module = Averages(D).train()
     require_causal(module, D)
     assert module.training
+
+
+def test_a_module_with_nothing_to_learn_serves_all_networks():
+    encoder = ModuleEncoder(nn.Identity)
+    assert encoder.start(D, [1, 2]) == {}
+    assert torch.equal(encoder.states({}, steps()), steps()[None])
+    network = Network(encoder, D, 0, 3)
+    found = network.outputs(network.start([1, 2]), steps(), torch.zeros(3, 0))
+    assert found.shape == (2, 15, 3)
+    assert not torch.equal(found[0], found[1])
+
+
+@pytest.mark.parametrize(
+    ("make", "line"),
+    [
+        (nn.Linear(D + 1, H), "encoder: fails on an input of shape (3, 6, 4): "),
+        (nn.Linear, "encoder: must be built from the number of features alone: "),
+        (lambda d: d, "encoder: must build a torch module."),
+    ],
+)
+def test_a_module_that_cannot_be_built_or_asked_is_refused_in_one_line(make, line):
+    with pytest.raises(SettingError) as refusal:
+        ModuleEncoder(make).start(D, [0])
+    assert str(refusal.value).startswith(line)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("make", [GRU, LSTM])
+@pytest.mark.parametrize(
+    ("widths", "line"),
+    [
+        ({"hidden": 0}, "hidden: must be at least 1."),
+        ({"hidden": 2.5}, "hidden: must be a whole number."),
+        ({"hidden": "8"}, "hidden: must be a whole number."),
+        ({"embed": -1}, "embed: must be at least 0."),
+    ],
+)
+def test_a_width_that_is_none_is_refused(make, widths, line):
+    with pytest.raises(SettingError) as refusal:
+        make(**widths)
+    assert str(refusal.value) == line

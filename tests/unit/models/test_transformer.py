@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from etips.errors import SettingError
 from etips.models.encoders import ModuleEncoder
 from etips.models.network import Network
 from etips.models.transformer import CausalTransformer
@@ -49,3 +50,18 @@ def test_it_learns_to_remember_the_first_step():
         risk.backward()
         optimiser.step()
     assert (outputs[0].argmax(1) == wanted).float().mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("widths", "line"),
+    [
+        ({"hidden": 6}, "hidden: must be even and a multiple of n_heads."),
+        ({"hidden": 5, "n_heads": 1}, "hidden: must be even and a multiple of n_heads."),
+        ({"hidden": 0}, "hidden: must be at least 1."),
+        ({"n_heads": 2.0}, "n_heads: must be a whole number."),
+    ],
+)
+def test_a_width_that_does_not_divide_is_refused(widths, line):
+    with pytest.raises(SettingError) as refusal:
+        CausalTransformer(3, **widths)
+    assert str(refusal.value) == line

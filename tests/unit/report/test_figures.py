@@ -5,7 +5,7 @@ from report_documents import Page
 
 from etips.errors import SettingError
 from etips.report.figures import draw
-from etips.report.plots import plot
+from etips.report.plots import intervals, plot
 from etips.report.svg import Scale, tag, tick_text
 
 CHART = {
@@ -55,6 +55,48 @@ def test_the_page_draws_the_same_charts_itself(kind):
         assert drawing.attributes["role"] == "img"
         marks = [e for e in page.all("circle", "rect") if "mark" in e.attributes["class"]]
         assert len(marks) == 5 + 2  # one number is missing; two squares of the legend
+
+
+def scatter_of(*ys):
+    """Series of the same name, one point each; None for a series without."""
+    series = [{"name": "a", "x": [1.0], "y": [y], "error": None} for y in ys]
+    return {**CHART, "kind": "scatter", "series": series}
+
+
+def test_ten_methods_are_told_apart_by_colour_and_shape():
+    page = Page(str(plot(scatter_of(*range(10)))))
+    marks = page.all("circle", "rect", "polygon")
+    looks = [(mark.tag, mark.attributes["class"]) for mark in marks]
+    assert len(looks) == 20  # a point and an entry of the legend each
+    assert len(set(looks)) == 10
+
+
+def test_ten_methods_are_told_apart_in_files_too():
+    alone = [draw(scatter_of(*(1.0 if k == own else None for k in range(10)))) for own in range(10)]
+    assert len(set(alone)) == 10
+
+
+def test_names_of_bars_stand_beside_them():
+    page = Page(str(plot(in_words("bars"))))
+    names = [e for e in page.all("text") if e.attributes["class"] == "tick end"]
+    bars = [e for e in page.all("rect") if e.attributes["height"] == "9"]
+    for place, label in enumerate(names):
+        group = [b for b in bars if 32 * place <= float(b.attributes["y"]) < 32 * (place + 1)]
+        tops = [float(b.attributes["y"]) for b in group]
+        if len(tops) == 2:
+            middle = (min(tops) + max(tops) + 9) / 2
+            assert float(label.attributes["y"]) - 4 == pytest.approx(middle, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "tips"),
+    [(0.3, 0.5, 0), (0.1, 0.5, 1), (0.1, 0.9, 2), (0.85, 0.9, 1), (0.1, 0.15, 1)],
+)
+def test_an_interval_beyond_the_scale_points_where_it_goes_on(low, high, tips):
+    estimate = {"estimator": "snips", "risk": (low + high) / 2, "low": low, "high": high}
+    method = {"name": "p", "estimates": [estimate], "verdict": "doubtful", "truth": None}
+    page = Page(str(intervals(method, Scale(0.2, 0.8, 112, 300), None)))
+    assert len(page.all("polyline")) == tips
 
 
 def test_points_stand_where_their_numbers_are():

@@ -7,9 +7,12 @@ import pytest
 from report_documents import PATH, Element, Page, document
 
 from etips.errors import FileError
+from etips.evaluation.assessment import MODELLED, WEIGHTED
+from etips.learn.recipes import Method
+from etips.report.glossary import FORMULAS, POLICIES
 from etips.report.page import SECTIONS, render
 from etips.report.tripod import ITEMS
-from etips.report.wording import clean, name, number, signed
+from etips.report.wording import ESTIMATORS, clean, name, number, percent, signed
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -246,6 +249,19 @@ def test_numbers_that_round_to_nothing_have_no_sign(value, plain, with_sign):
     assert signed(value) == with_sign
 
 
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [
+        (0.0, 0, "0\u00a0%"),
+        (0.004, 0, "<1\u00a0%"),
+        (0.0004, 1, "<0.1\u00a0%"),
+        (0.5, 0, "50\u00a0%"),
+    ],
+)
+def test_a_share_that_rounds_to_nothing_is_not_nothing(value, digits, shown):
+    assert percent(value, digits) == shown
+
+
 def test_what_is_hidden_is_said_to_be_hidden(found):
     made = json.loads(json.dumps(found))
     made["data"] |= {"n_decisions": None, "n_stays": None, "mean_loss": None, "n_events": None}
@@ -276,6 +292,85 @@ def test_dose_maps_are_drawn_for_a_grid_and_bars_otherwise(page):
     cells = [e for e in section.all("rect") if e.attributes.get("class") == "cell"]
     assert len(cells) == 75
     assert [e for e in section.all("rect") if e.attributes.get("fill") == "url(#thin)"]
+
+
+def test_a_lone_candidate_is_told_and_not_drawn(found):
+    made = json.loads(json.dumps(found))
+    made["exhibits"]["paths"] = {"p": made["exhibits"]["paths"]["p"][2:3]}
+    (section,) = [s for s in Page(render(made)).all("section") if s.attributes["id"] == "path"]
+    assert not list(section.all("svg"))
+    assert "One candidate only" in section.text
+    assert "translation 0.8 (kept)" in section.text
+
+
+def test_every_policy_measure_and_formula_is_explained(found):
+    made = json.loads(json.dumps(found))
+    made["methods"][0]["name"] = made["exhibits"]["headline"] = "etips"
+    made["exhibits"]["settings"]["q"] = {"method": "direct"}
+    meanings = {
+        term.text: meaning.text
+        for words in Page(render(made)).all("dl")
+        if words.attributes["class"] == "words"
+        for term, meaning in zip(words.all("dt"), words.all("dd"), strict=True)
+    }
+    assert meanings["etips"] == POLICIES["etips"]
+    assert meanings["q"] == POLICIES["direct"]
+    assert {"Verdict", "Matching factor", "Effective sample size", "SNIPS", "IPS"} <= set(meanings)
+    assert set(POLICIES) == {method.value for method in Method}
+    assert set(FORMULAS) == set(ESTIMATORS) == {*WEIGHTED, "dm", *MODELLED}
+
+
+def test_every_table_can_be_reached_by_keyboard_and_read_on_a_phone(found):
+    """On a phone a row is a card: each cell names its column."""
+    for table in Page(render(swapped(found, "plain"))).all("table"):
+        around = table.parent.attributes
+        assert (around["tabindex"], around["role"]) == ("0", "region")
+        assert around["aria-label"]
+        assert "cards" in table.attributes["class"]
+        for row in (r for r in table.all("tr") if r.parent.tag == "tbody"):
+            for cell in row.all("td"):
+                told = cell.attributes.get("class") in ("drawn", "hidden-row")
+                assert (
+                    told or "tripod" in table.attributes["class"] or cell.attributes["data-label"]
+                )
+
+
+@pytest.mark.parametrize(
+    ("gain", "gamma", "words"),
+    [(None, 1.5, "not known"), (0.1, 1.0, "no gain"), (-0.1, 1.5, "1.50"), (-0.1, None, "over")],
+)
+def test_what_could_undo_a_gain_is_told_for_every_kind_of_gain(found, gain, gamma, words):
+    made = json.loads(json.dumps(found))
+    for method in made["methods"]:
+        method["gain"] = None if gain is None else {**method["gain"], "difference": gain}
+        method["sensitivity"] |= {"gamma_point": gamma, "gamma_interval": gamma}
+    page = Page(render(made))
+    (section,) = [s for s in page.all("section") if s.attributes["id"] == "sensitivity"]
+    cells = [c.text for c in section.all("td") if c.attributes["data-label"] != "Verdict"]
+    assert len(cells) == 4
+    assert all(words in cell for cell in cells)
+
+
+def test_settings_are_words_not_code(found):
+    made = json.loads(json.dumps(found))
+    inner = {"hidden": 64, "translations": [0.1, 0.3]}
+    made["exhibits"]["settings"] = {"quick": False, "turned": [], "methods": {"etips": inner}}
+    text = " ".join(Page(render(made)).root.text.split())
+    assert "quick no" in text
+    assert "turned none" in text
+    assert "methods: etips hidden 64; translations 0.1, 0.3" in text
+
+
+def test_the_loss_is_told_in_the_words_of_the_data(found):
+    made = json.loads(json.dumps(found))
+    made["data"]["provenance"]["loss"] = "1 if dead"
+    assert "in the words of the data: 1 if dead." in Page(render(made)).root.text
+
+
+def test_an_effective_size_that_is_hidden_says_so(found):
+    made = json.loads(json.dumps(found))
+    made["methods"][1]["diagnostics"]["effective_sample_size"] = None
+    assert "under 11" in Page(render(made)).root.text
 
 
 def test_what_is_not_ours_is_refused_in_one_line():

@@ -63,3 +63,10 @@ def test_numbers_in_a_dose_map_can_be_read_on_every_shade(scheme, colour):
         opacity, look = _shade(step / 100)
         back = mix(found[colour], found["zone"], opacity)
         assert contrast(found[letters[look]], back) >= 4.5, (step, look)
+
+
+def test_paper_gets_tables_and_not_the_cards_of_a_phone():
+    """A sheet is as narrow as a phone lying down, so the rule for phones must name screens."""
+    rules = re.findall(r"@media ([^{]*max-width[^{]*)\{", CSS)
+    assert rules
+    assert all(rule.startswith("screen ") for rule in rules)

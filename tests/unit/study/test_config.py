@@ -32,6 +32,30 @@ def test_the_sizes_are_the_papers():
     assert read_experiment(shipped("table2"), name="table2").n == 20_944
 
 
+@pytest.mark.parametrize("preset", ["etips", "paper", "authors"])
+@pytest.mark.parametrize("task", ["zeros", "rows"])
+def test_table_one_has_every_row_of_the_paper_and_ours(task, preset):
+    found = read_experiment(shipped(f"table1-{task}"), name=task, preset=preset)
+    around = ["full-supervision", "logging"]
+    paper = ["direct", "random", "ips", "tips", "eips", "etips"]
+    assert list(found.methods) == [*around, *paper, "doubly-robust", "predictive"]
+
+
+@pytest.mark.parametrize("task", ["zeros", "rows"])
+def test_presets_differ_by_method_and_not_by_network(task):
+    networks = [
+        {
+            (method, key): settings.get(key)
+            for method, settings in read_experiment(
+                shipped(f"table1-{task}"), name=task, preset=preset
+            ).methods.items()
+            for key in ("encoder", "hidden", "embed", "learning_rate", "batch_size", "dropout")
+        }
+        for preset in ("etips", "paper", "authors")
+    ]
+    assert networks[0] == networks[1] == networks[2]
+
+
 def test_the_presets_read_the_paper_as_they_say():
     paper, authors = (
         read_experiment(shipped("table1-rows"), name="t", preset=p) for p in ("paper", "authors")

@@ -259,6 +259,29 @@ def test_abstention_points_carry_a_verdict(exhibits):
     assert {point["verdict"] for point in points} <= {"reliable", "doubtful", "unusable"}
 
 
+def test_p2_abstention_does_not_give_a_few_bad_outcomes_away(made):
+    """P2: where the policy never speaks, risk times decisions is the number of bad outcomes."""
+    data, log, table = made
+    few = replace(log, loss=(np.arange(log.n_decisions) < 7).astype(float))
+    for loss in (few.loss, 1 - few.loss):
+        found = make_exhibits(data, replace(few, loss=loss), {"p": table}, headline="p")
+        assert "too rare" in found["abstention"]["absent"]
+
+
+def test_p2_effective_sizes_of_a_few_are_hidden(made):
+    """P2: with equal weights an effective size is a count of decisions."""
+    data, log, table = made
+    even = replace(log, propensity=np.full(log.n_decisions, 0.25), propensities=None)
+    chosen = np.zeros_like(table)
+    rows = np.arange(log.n_decisions)
+    chosen[rows, np.where((rows >= 100) & (rows < 106), log.action, 3)] = 1
+    found = make_exhibits(data, even, {"p": chosen}, headline="p")["actions"]["effective_n"]
+    assert all(size is None or size == 0 or size >= 11 for size in found)
+    (method,) = assess_policies({"p": chosen}, even, data)
+    assert 0 < method.assessment.diagnostics.effective_sample_size < 11
+    assert method.to_json()["diagnostics"]["effective_sample_size"] is None
+
+
 def test_paths_settings_and_what_json_lacks_become_plain(made):
     data, log, table = made
     candidate = {"translation": float("nan"), "action": 2, "risk": float("inf"), "chosen": True}

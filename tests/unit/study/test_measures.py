@@ -8,7 +8,14 @@ import pytest
 from small_worlds import CLINIC
 
 from etips.evaluation.log import Log
-from etips.study.measures import Measures, as_json, measure_policy, over_folds, show_groups
+from etips.study.measures import (
+    Measures,
+    Spread,
+    as_json,
+    measure_policy,
+    over_folds,
+    show_groups,
+)
 
 PLAIN = Measures(0.5, 1.0, 0.4, 0.4, 0.4, -0.1, 30, 70, math.nan, math.nan)
 
@@ -72,6 +79,10 @@ def test_the_spread_over_folds_is_the_sample_standard_deviation():
 def test_a_fold_without_the_figure_does_not_count():
     folds = [replace(PLAIN, atenp=math.nan), replace(PLAIN, atenp=-0.2)]
     assert over_folds(folds, "atenp").mean == -0.2
+
+
+def test_a_mean_that_rounds_to_nothing_has_no_sign():
+    assert Spread(-0.0001, 0.01).show() == "0.000 ± 0.010"
 
 
 @pytest.mark.parametrize("counts", [(10, 90), (90, 10), (1, 99)])

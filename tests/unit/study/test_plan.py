@@ -80,6 +80,18 @@ def test_what_was_done_before_a_wave_rises_to_the_whole():
     assert shares == sorted(shares)
 
 
+def test_a_study_takes_as_long_as_its_translations_and_little_for_those_who_learn_nothing():
+    cost = {
+        (task.arguments.get("method", task.name), preset): task.cost
+        for preset in ("etips", "authors")
+        for wave in plan(shipped("table1-zeros"), preset)
+        for task in wave
+    }
+    assert cost["etips", "authors"] == 5 * cost["etips", "etips"]  # 15 translations, not 3
+    assert cost["full-supervision", "etips"] > cost["predictive", "etips"]
+    assert cost["random", "etips"] == cost["logging", "etips"] < 0.02 * cost["ips", "etips"]
+
+
 def test_a_source_without_a_world_needs_a_folder(tmp_path):
     experiment = small_experiment(clinic_document(), world="data", n=0)
     with pytest.raises(SettingError, match=r"^--data: must name a folder"):

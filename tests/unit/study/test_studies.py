@@ -1,17 +1,20 @@
 """Whole studies, tiny: what learns from whom, resumed or not, and what stands beside."""
 
 import json
+import re
+import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from small_studies import clinic_document, small_experiment, zeros_document
 from small_worlds import CLINIC, one_thread
 
 from etips.data.files import canonical
 from etips.errors import FileError
 from etips.learn.recipes import make_learner
-from etips.study import fits, plan, reproduce, tasks
+from etips.study import fits, plan, tasks
 from etips.study.fits import turn_round
 from etips.study.parts import dealt_part
 from etips.study.published import TABLE1
@@ -118,6 +121,23 @@ def test_a_folder_in_which_another_study_was_begun_is_refused(tmp_path, monkeypa
         study(tmp_path / "s", clinic_document(settings=changed))
 
 
+def test_networks_of_another_version_are_refused_by_task_and_can_be_done_anew(
+    clinic, tmp_path, monkeypatch
+):
+    folder = tmp_path / "s"
+    shutil.copytree(clinic[0], folder)
+    shutil.rmtree(folder / "tasks" / "etips-fold-1")
+    monkeypatch.setattr(torch, "__version__", "0.0.0")
+    with pytest.raises(FileError, match=r"tasks/etips-fold-1: was begun, or .* version") as found:
+        study(folder, clinic_document())
+    named = re.fullmatch(r"Remove (.*) in .*s/tasks to do them anew; .*", found.value.fix)[1]
+    assert named == "etips-fold-1 and predictive-fold-1 and direct-fold-1"
+    for name in named.split(" and "):
+        shutil.rmtree(folder / "tasks" / name)
+    again = study(folder, clinic_document())
+    assert all(again[key] == clinic[1][key] for key in ("study", "tables", "methods"))
+
+
 class Spy:
     """Makes learners that write down which stays they are given."""
 
@@ -196,6 +216,20 @@ def test_the_figures_of_table_one_stand_beside_the_papers(zeros):
     assert paper["PredictiveModel"] == "-"
 
 
+def test_a_sampled_log_says_that_the_matching_factor_is_one_in_expectation(zeros):
+    path = next(chart for chart in zeros[1]["charts"] if chart["name"] == "path-factor")
+    for text in (zeros[1]["tables"][0]["note"], path["caption"]):
+        assert "The matching factor is 1 in expectation." in text
+
+
+def test_table_one_has_accuracy_and_all_that_a_log_can_tell(zeros):
+    columns = zeros[1]["tables"][0]["columns"]
+    told = ["matching factor", "SNIPS", "IPS", "DR", "ATENP", "matched / others"]
+    assert columns == ["method", "accuracy", "paper", *told]
+    for row in zeros[1]["tables"][0]["rows"]:
+        assert all(re.fullmatch(r"-?\d+\.\d{3} ± \d+\.\d{3}", row[1 + k]) for k in (0, 2, 3, 4, 5))
+
+
 def test_the_figures_of_table_two_stand_beside_a_mimic_cohort_only(clinic, tmp_path):
     assert "paper" not in clinic[1]["tables"][0]["columns"]
     stays = replace(CLINIC.log(60, seed=0), truth=None)
@@ -253,10 +287,16 @@ def test_the_authors_preset_prints_the_facts_and_has_a_constant_direct_method(tm
     policy = load_array(tmp_path / "s" / "tasks" / "direct-fold-1" / "policy.npy")
     assert (policy == policy[0]).all()
     assert document["study"]["experiment"]["logging"] == "argmax"
+    assert "need not be near 1" in document["tables"][0]["note"]
 
 
-def test_only_the_authors_preset_prints_the_facts(zeros):
-    assert not any("seed alone" in table["title"] for table in zeros[1]["tables"])
+def test_only_the_authors_preset_of_table_one_prints_the_facts(zeros, tmp_path):
+    presets = {"authors": {"lead": "as published."}}
+    other = study(
+        tmp_path / "s", clinic_document(methods=["etips"], presets=presets), preset="authors"
+    )
+    for document in (zeros[1], other):
+        assert not any("seed alone" in table["title"] for table in document["tables"])
 
 
 def test_a_turned_direct_method_takes_the_action_of_most_predicted_loss():
@@ -290,12 +330,24 @@ def test_charts_are_points_that_can_be_drawn(clinic, zeros):
             assert len(series["x"]) == len(series["y"])
             assert series["error"] is None or len(series["error"]) == len(series["x"])
     assert names["path-snips"]["series"][0]["x"] == [0.3, 0.7]
+    (bars,) = names["atenp"]["series"]
+    shown = [row[1].partition(" ±")[0] for row in clinic[1]["tables"][0]["rows"]]
+    assert [f"{value:z.3f}" for value in bars["y"]] == [text for text in shown if text != "-"]
     labels = names["labels"]["series"]
     assert all(sum(series["y"]) == pytest.approx(1) for series in labels)
 
 
-def test_the_paper_preset_weighs_with_raised_propensities(tmp_path):
+def test_the_paper_preset_weighs_with_raised_propensities_and_says_what_it_chose_by(
+    clinic, tmp_path
+):
     document = study(tmp_path / "s", clinic_document(), "paper")
+    for found, words in (
+        (document, "the part that they learnt from"),
+        (clinic[1], "did not learn"),
+    ):
+        path = next(chart for chart in found["charts"] if chart["name"] == "path-snips")
+        assert words in found["tables"][1]["note"]
+        assert words in path["caption"]
     assert document["methods"][0]["notes"]["clip"] == "0.2"
     assert "raised to at least 0.2" in document["tables"][0]["note"]
 
@@ -313,13 +365,3 @@ def test_progress_rises_and_ends_with_the_evaluation(tmp_path):
     assert shares == sorted(shares)
     assert told[-1] == ("evaluating", 1.0)
     assert any(what == "etips-fold-1" for what, _ in told)
-
-
-def test_time_left_is_guessed_from_what_tasks_cost(monkeypatch):
-    told, clock = [], iter([0.0, 30.0, 60.0])
-    monkeypatch.setattr(reproduce.time, "perf_counter", lambda: next(clock))
-    tell = reproduce._Telling(lambda what, share: told.append((what, share))).between(0.0, 0.5)
-    tell("a", 0.0)
-    tell("about 5 s left", 0.5)
-    tell("b; about 5 s left", 1.0)
-    assert told == [("a", 0.0), ("about 2 min left", 0.25), ("b; about 1 min left", 0.5)]

@@ -21,7 +21,15 @@ from etips.learn.recipes import Recipe, make_learner
 from etips.learn.selection import judge_candidate
 from etips.learn.toml import parse_toml
 from etips.study.proposals import importance, open_proposals
-from etips.study.space import Choice, Range, check_space, first_trial, read_space, usual_space
+from etips.study.space import (
+    Choice,
+    Range,
+    check_space,
+    first_trial,
+    paper_space,
+    read_space,
+    usual_space,
+)
 from etips.study.tasks import Task
 from etips.study.trials import judge
 from etips.study.tuning import Search, _compare, tune
@@ -133,7 +141,8 @@ def test_methods_without_settings_are_refused():
 
 def test_the_first_trial_stays_within_a_space_without_the_defaults():
     space = {"hidden": Choice((8, 16)), "learning_rate": Range(0.01, 0.1), "kl": Range(0.5, 1.0)}
-    assert first_trial(space) == {"hidden": 8, "learning_rate": 0.01, "kl": 0.5}
+    assert first_trial(space) == {"hidden": 16, "learning_rate": 0.01, "kl": 0.5}
+    assert first_trial({"encoder": Choice(("lstm", "mlp"))}) == {"encoder": "lstm"}
     assert first_trial({"propensity.epochs": Range(2, 90, whole=True)}) == {"propensity.epochs": 25}
 
 
@@ -344,5 +353,16 @@ def test_the_document_shows_the_usual_space_and_spaces_that_can_be_read():
     blocks = re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     usual, own, paper = (read_space(parse_toml(block), "etips") for block in blocks)
     assert usual == usual_space("etips")
-    for space in (own, paper):
-        check_space("etips", space)
+    assert paper == paper_space("etips")
+    check_space("etips", own)
+
+
+@pytest.mark.parametrize("method", ["etips", "direct", "predictive"])
+def test_the_papers_space_can_be_searched_with_rates_that_can_train(method):
+    space = paper_space(method)
+    check_space(method, space)
+    assert space["hidden"].values == (16, 32, 48, 64, 80, 96, 112, 128)
+    assert space["batch_size"].values == (16, 32, 64, 128)
+    assert (space["learning_rate"].low, space["learning_rate"].high) == (1e-5, 1e-1)
+    assert first_trial(space)["batch_size"] == 128  # nearest to our own
+    assert ("translations" in space) == (method == "etips")

@@ -1,5 +1,8 @@
 """Large results on disk: kept for a build of the same key, dropped for any other."""
 
+import contextlib
+import resource
+
 import duckdb
 import polars as pl
 import pytest
@@ -79,6 +82,30 @@ def test_counts_rows_and_ranges(tmp_path):
     assert opened.rows("rows", items=[]).height == 0
     assert opened.rows("rows", items=[8])["icustay_id"].to_list() == [3]
     opened.close(keep=False)
+
+
+@contextlib.contextmanager
+def full_disk(limit):
+    """No file of this process may grow beyond a size, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("limit", [0, 40_000])
+def test_a_full_disk_is_one_line_from_the_first_write_on_and_leaves_nothing(tmp_path, limit):
+    def work():
+        with contextlib.closing(store(tmp_path / "work")) as opened:
+            opened.begin("key")
+            put(opened, a=[str(i) * 50 for i in range(100_000)])
+
+    with full_disk(limit), pytest.raises(ResourceError, match="disk or memory is spent") as caught:
+        work()
+    assert caught.value.exit_code == 3
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_spent_memory_is_one_line_and_exit_code_3(tmp_path):

@@ -1,0 +1,88 @@
+"""How far some tasks are, or a whole study, and how long the rest may take."""
+
+import math
+import time
+from collections.abc import Callable
+
+Told = Callable[[str, float], None]
+"""Told what is going on and which share of it is done."""
+
+_NAMED = 3  # tasks at work that progress names; more are counted
+_SOON = 20.0  # seconds after which a guess at the rest of a study is worth something
+
+
+class Progress:
+    """Tells which share of some tasks is done, what is at work, and how long it may take.
+
+    Args:
+        total: Cost of all tasks.
+        report: Whom to tell.
+    """
+
+    def __init__(self, total: float, report: Told | None) -> None:
+        self.hands = 1
+        self._total, self._report = total, report
+        self._cost = self._seconds = 0.0
+        self._at_work: list[str] = []
+
+    def found(self, cost: float, seconds: float) -> None:
+        """A task was done earlier, and took so long."""
+        self._cost += cost
+        self._seconds += seconds
+
+    def began(self, name: str) -> None:
+        """A task was taken up."""
+        self._at_work = [*(n for n in self._at_work if n != name), name]  # again, if one was lost
+        self._tell()
+
+    def done(self, name: str, cost: float, seconds: float) -> None:
+        """A task is done, and took so long."""
+        self._at_work = [n for n in self._at_work if n != name]
+        self.found(cost, seconds)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._report is None:
+            return
+        at_work, left = self._at_work, self._total - self._cost
+        what = ", ".join(at_work[:_NAMED])
+        if len(at_work) > _NAMED:
+            what += f" and {len(at_work) - _NAMED} more"
+        if self._cost and left > 1e-9 * self._total:
+            rounds = math.ceil(left / self.hands)
+            what += f"; about {_duration(rounds * self._seconds / self._cost)} left"
+        self._report(what.removeprefix("; "), min(self._cost / self._total, 1.0))
+
+
+class StudyProgress:
+    """Tells which share of a study is done and how long the rest may take, by what tasks cost.
+
+    Args:
+        report: Whom to tell.
+    """
+
+    def __init__(self, report: Told) -> None:
+        self._report = report
+        self._start: tuple[float, float] | None = None
+
+    def between(self, low: float, high: float) -> Told:
+        """A report for the tasks between two shares of the whole."""
+
+        def tell(what: str, share: float) -> None:
+            now, done = time.perf_counter(), low + (high - low) * share
+            began, first = self._start = self._start or (now, done)  # some may be done already
+            # The tasks' own guess, behind what is at work or alone, knows this wave only.
+            text = "" if what.startswith("about ") else what.partition(";")[0]
+            if done > first and now - began > _SOON:
+                left = (now - began) * (1 - done) / (done - first)
+                text += f"; about {max(left / 60, 1):.0f} min left"
+            self._report(text.removeprefix("; "), done)
+
+        return tell
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 1):.0f} s"

@@ -1,0 +1,23 @@
+"""A hospital's log of decisions, and how the tests of commands call it."""
+
+import etips
+
+QUICK = ("hidden=6", "epochs=2", "n_folds=2", "translations=0.3,0.7")
+COLUMNS = ("--stay", "patient", "--step", "t", "--action", "dose", "--loss", "harm")
+STATIC = ("--static", "age,weight")
+METHODS = ("etips", "tips", "eips", "ips", "direct", "doubly-robust", "predictive")
+SIMPLE = ("random", "most-frequent")
+
+
+def settings_for(method="etips"):
+    """Options that make a method learn in a blink."""
+    if method in SIMPLE:
+        return []
+    grid = method in ("etips", "tips")
+    return [p for e in QUICK if grid or "translations" not in e for p in ("--set", e)]
+
+
+def read(path, lag=1):
+    """The log as the commands read it."""
+    roles = {"stay": "patient", "step": "t", "action": "dose", "loss": "harm"}
+    return etips.read_table(path, **roles, static=["age", "weight"], lag=lag)
