@@ -42,6 +42,7 @@ def train(
     held_out: Tensor,
     settings: Settings,
     learning_rates: Tensor | None = None,
+    weight_decays: Tensor | None = None,
     report: Report | None = None,
     state: State | None = None,
     keep: Callable[[State], None] | None = None,
@@ -60,14 +61,13 @@ def train(
         held_out: The same for early stopping, shape (J, n_stays); all zero trains to the end.
         settings: How.
         learning_rates: One a network, shape (J,); that of the settings if left out.
+        weight_decays: The same.
         report: Told after every epoch.
         state: Where an interrupted run stood.
         keep: Called after every batch with the state, to save it now and then.
     """
     state = state or State.start(bundle)
-    rates = learning_rates
-    if rates is None:
-        rates = torch.full((bundle.n_members,), settings.learning_rate, device=bundle.device)
+    own = {"learning_rates": learning_rates, "weight_decays": weight_decays}
     lesser = _is_lesser(settings, bundle.device)
     task = _Task(bundle.network, steps, objective, weight, settings, lesser)
     learn = (_captured if bundle.device.type == "cuda" else _in_teams)(task, state.moving)
@@ -75,7 +75,7 @@ def train(
     started, begun_at = time.perf_counter(), state.epoch
     while state.epoch < settings.epochs and not _all_stopped(state, settings):
         parts = steps.parts(stays, settings.batch_size, _order(settings, state.epoch))
-        pace = paces(state, settings, len(parts), rates)
+        pace = paces(state, settings, len(parts), **own)
         for part in parts[state.batch :]:
             learn(part, pace.at(state.batch))
             state.batch, state.step = state.batch + 1, state.step + 1
@@ -189,7 +189,7 @@ def _step(task: _Task, moving: Moving, batch: Batch, pace: Pace) -> None:
     gradients = torch.autograd.grad(risk.sum(), list(own.values()))
     with torch.no_grad():
         moving.tally.add_(risk)
-        adam(moving, gradients, pace, task.settings)
+        adam(moving, gradients, pace, task.settings.clip_norm)
 
 
 def _mean_loss(state: State, settings: Settings, n_batches: int) -> float:

@@ -106,7 +106,8 @@ def test_one_pass_a_stay_has_the_gradient_of_expanding_windows(encoder, lag, gap
 
 
 SETTINGS = Settings(epochs=8, batch_size=9, learning_rate=0.05, patience=2, dropout=0.2, seed=5)
-SEEDS, TRANSLATIONS, RATES = [11, 12, 13, 11], [0.2, 0.5, 0.9, 0.2], [0.05, 0.01, 0.1, 0.002]
+SEEDS, TRANSLATIONS = [11, 12, 13, 11], [0.2, 0.5, 0.9, 0.2]
+RATES, DECAYS = [0.05, 0.01, 0.1, 0.002], [0.0, 0.1, 1.0, 0.5]
 
 
 def folds(dtype=torch.float32):
@@ -131,6 +132,7 @@ def fit(data, members, dtype, *, encoder=None, settings=SETTINGS, objective=None
         held_out=held_out[members],
         settings=settings,
         learning_rates=torch.tensor([RATES[j] for j in members]),
+        weight_decays=torch.tensor([DECAYS[j] for j in members]),
         **more,
     )
 
@@ -219,23 +221,24 @@ def test_a_network_in_a_bundle_becomes_what_it_becomes_alone(encoder, dtype):
         assert state.epoch == SETTINGS.epochs
 
 
-def test_seed_translation_rate_and_fold_are_each_networks_own():
+def test_seed_translation_rate_decay_and_fold_are_each_networks_own():
     data = COHORT.make()
-    weight = torch.ones(6, N_STAYS)
-    weight[4, : N_STAYS // 2] = 0
+    weight = torch.ones(7, N_STAYS)
+    weight[5, : N_STAYS // 2] = 0
     found, _ = train(
-        Bundle.start(network_of(data), [1, 2, 1, 1, 1, 1]),
+        Bundle.start(network_of(data), [1, 2, 1, 1, 1, 1, 1]),
         tensors(data, torch.float32),
-        etips_objective(data, [0.5, 0.5, 0.6, 0.5, 0.5, 0.5], torch.float32),
+        etips_objective(data, [0.5, 0.5, 0.6, 0.5, 0.5, 0.5, 0.5], torch.float32),
         weight=weight,
-        held_out=torch.zeros(6, N_STAYS),
+        held_out=torch.zeros(7, N_STAYS),
         settings=SETTINGS,
-        learning_rates=torch.tensor([0.01, 0.01, 0.01, 0.02, 0.01, 0.01]),
+        learning_rates=torch.tensor([0.01, 0.01, 0.01, 0.02, 0.01, 0.01, 0.01]),
+        weight_decays=torch.tensor([0.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0]),
     )
     head = found.parameters["head.weight"]
     gaps = (head - head[0]).abs().amax((1, 2))
-    assert (gaps[1:5] > 1e-3).all()
-    assert gaps[5] < 1e-6  # the same in everything
+    assert (gaps[1:6] > 1e-3).all()
+    assert gaps[6] < 1e-6  # the same in everything
 
 
 def snapshots(data, **more):
@@ -396,7 +399,7 @@ def test_the_loss_told_is_the_mean_over_batches_and_over_networks_that_still_lea
     state = State.start(Bundle.start(network_of(data), SEEDS))
     task = training._Task(network_of(data), steps, objective, weight, SETTINGS)
     parts = steps.parts(np.arange(N_STAYS), SETTINGS.batch_size)
-    still = Pace(torch.zeros(4), torch.ones(()), torch.ones(()), torch.tensor(3))
+    still = Pace(torch.zeros(4), torch.ones(4), torch.ones(()), torch.ones(()), torch.tensor(3))
     wanted = torch.zeros(4)
     for part in parts:
         batch = steps.batch(part)
@@ -460,7 +463,7 @@ def test_a_network_learns_from_the_features_that_are_not_hidden():
         settings = replace(SETTINGS, input_dropout=share, weight_decay=0.0)
         state = State.start(Bundle.start(network, SEEDS).to(dtype=torch.float64))
         task = training._Task(network, steps, etips_objective(data, TRANSLATIONS), weight, settings)
-        pace = paces(state, settings, 1, torch.full((4,), 0.1)).at(0)
+        pace = paces(state, settings, 1, learning_rates=torch.full((4,), 0.1)).at(0)
         before = state.parameters["encoder.weight"].clone()
         training._step(task, state.moving, steps.batch(np.arange(12)), pace)
         reached.append(float((state.parameters["encoder.weight"] - before).abs().max()))
@@ -483,7 +486,7 @@ def test_a_padded_batch_teaches_what_the_plain_one_teaches(lag):
         steps.padded_batch(filled, torch.tensor(9), int(steps.reach[part].max()) + 2),
     ):
         state = State.start(Bundle.start(network, SEEDS).to(dtype=torch.float64))
-        pace = paces(state, SETTINGS, 1, torch.full((4,), 0.1)).at(0)
+        pace = paces(state, SETTINGS, 1, learning_rates=torch.full((4,), 0.1)).at(0)
         training._step(task, state.moving, batch, pace)
         reached.append(state.parameters)
     for name, value in reached[0].items():
@@ -510,7 +513,7 @@ def learn_for(n_steps, encoder, *, lesser):
     state, rates = State.start(bundle), torch.tensor(RATES)
     parts = steps.parts(np.arange(N_STAYS), SETTINGS.batch_size, np.random.default_rng(0))
     for number in range(n_steps):
-        pace = paces(state, SETTINGS, len(parts), rates)
+        pace = paces(state, SETTINGS, len(parts), learning_rates=rates)
         training._in_teams(task, state.moving)(parts[number], pace.at(number))
     return bundle, state
 
