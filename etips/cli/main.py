@@ -63,7 +63,7 @@ def _root(
         typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Learn, evaluate and explain treatment policies from logged decisions.
+    """Learn and evaluate treatment policies from logged decisions, and report on them.
 
     For research, not for clinical use.
     """
