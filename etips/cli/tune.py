@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,7 +34,11 @@ def tune(
     batch: Annotated[
         int, typer.Option(help="Trials proposed together; the result depends on it.", min=1)
     ] = 4,
-    jobs: Annotated[int, typer.Option(help="Trials at a time.", min=1)] = 1,
+    bundle: Annotated[
+        int,
+        typer.Option(help="Trials of one shape that train as one; fast on a GPU.", min=1),
+    ] = 1,
+    jobs: Annotated[int, typer.Option(help="Trials, or bundles, at a time.", min=1)] = 1,
     cluster: Annotated[
         str | None, typer.Option(help="Address of a Ray cluster to use, or local.")
     ] = None,
@@ -51,7 +55,15 @@ def tune(
         _require_optuna()
         from etips.study.tuning import BEST, tune as search_settings  # noqa: I001, PLC0415
 
-        search = _search(method, space, trials, batch, device, seed)
+        search = _search(
+            method,
+            space,
+            n_trials=trials,
+            batch=batch,
+            bundle=bundle,
+            device=device.value,
+            seed=seed,
+        )
         if not data.is_dir() and data.exists() and (columns.action is None or columns.loss is None):
             raise SettingError("--action, --loss", "must name columns: a table needs both")
         with progress_bar() as progress:
@@ -70,22 +82,13 @@ def _require_optuna() -> None:
         raise SettingError("tune", "needs optuna", fix=fix)
 
 
-def _search(
-    method: Method, space: str | None, trials: int, batch: int, device: Device, seed: int
-) -> "Search":
+def _search(method: Method, space: str | None, **how: Any) -> "Search":  # noqa: ANN401
     from etips.study.tuning import Search  # noqa: PLC0415  # with optuna
 
     try:
-        return Search(
-            method=method.value,
-            space=_space(method, space),
-            n_trials=trials,
-            batch=batch,
-            device=device.value,
-            seed=seed,
-        )
+        return Search(method=method.value, space=_space(method, space), **how)
     except SettingError as error:
-        if space in (None, PAPER) or error.name == "method":
+        if space in (None, PAPER) or error.name in ("method", *how):
             raise
         raise FileError(str(space), f"{error.name} {error.rule}", fix=error.fix) from error
 

@@ -1,6 +1,8 @@
 """Sets of networks, one a fold, and what each says of the stays it did not learn from."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +15,7 @@ from etips.learn.passes import run_batch
 from etips.learn.prepare import Prepared
 from etips.learn.runs import Stage
 from etips.learn.settings import Settings
+from etips.learn.together import Order, ask, is_together
 from etips.learn.training import Report, train
 from etips.models.bundle import Bundle
 from etips.models.network import Network
@@ -47,59 +50,99 @@ def fit_sets(
         report: Told after every epoch.
     """
     bundle = start if start is not None else Bundle.start(network, seeds or [])
-    room = memory.SHARE * memory.free(prepared.steps.device)
-    each = memory.estimate(network, prepared.steps, settings)
-    parts = memory.parts_of(bundle.n_members, each, room)
-    if prepared.run is not None and (size := prepared.run.part_size(stage)):
-        parts = memory.cut(bundle.n_members, size)  # as the interrupted run had them
+    order = Order(prepared, bundle, objective, stage, settings, report)
+    return _fit_beside_others(order) if is_together() else _fit(order)
+
+
+def _fit(order: Order) -> Bundle:
+    """Do an order, in parts if memory asks for it."""
+    n_networks, run = order.bundle.n_members, order.prepared.run
+    parts = _parts(order)
+    if run is not None and (size := run.part_size(order.stage)):
+        parts = memory.cut(n_networks, size)  # as the interrupted run had them
     if len(parts) == 1:
-        return _fit_part(prepared, bundle, objective, stage, settings, parts[0], report)
-    if prepared.run is not None:
-        prepared.run.note(stage, f"{bundle.n_members} networks in {len(parts)} parts, for memory")
-    found = [
-        _fit_part(
-            prepared,
-            bundle.select(range(these.start, these.stop)),
-            part_of(objective, these),
-            f"{stage}-{these.start}-{these.stop}",
-            settings,
-            these,
-            report,
-        )
-        for these in parts
-    ]
-    return Bundle.join(found)
+        return _fit_part(order, parts[0])
+    if run is not None:
+        run.note(order.stage, f"{n_networks} networks in {len(parts)} parts, for memory")
+    return Bundle.join([_fit_part(_part(order, these), these) for these in parts])
 
 
-def _fit_part(
-    prepared: Prepared,
-    bundle: Bundle,
-    objective: Objective,
-    stage: str,
-    settings: Settings,
-    these: slice,
-    report: Report | None,
-) -> Bundle:
+def _parts(order: Order) -> list[slice]:
+    """Networks that train at once."""
+    steps = order.prepared.steps
+    each = memory.estimate(order.bundle.network, steps, order.settings)
+    return memory.parts_of(order.bundle.n_members, each, memory.SHARE * memory.free(steps.device))
+
+
+def _part(order: Order, these: slice) -> Order:
+    """The order of some of its networks."""
+    return replace(
+        order,
+        bundle=order.bundle.select(range(these.start, these.stop)),
+        objective=part_of(order.objective, these),
+        stage=f"{order.stage}-{these.start}-{these.stop}",
+    )
+
+
+def _fit_part(order: Order, these: slice) -> Bundle:
     """Train some networks of the sets, or take them from where an earlier process left them."""
-    bundle = bundle.to(prepared.steps.device)
-    kept = Stage(stage) if prepared.run is None else prepared.run.stage(stage, bundle, settings)
+    kept = _stage(order)
     if kept.networks is not None:
         return kept.networks
+    report = kept.reporting(order.report)
+    return kept.finish(
+        _train(replace(order, report=report), these, state=kept.state, keep=kept.keep)
+    )
+
+
+def _stage(order: Order) -> Stage:
+    run, start = order.prepared.run, order.bundle.to(order.prepared.steps.device)
+    return Stage(order.stage) if run is None else run.stage(order.stage, start, order.settings)
+
+
+def _fit_beside_others(order: Order) -> Bundle:
+    """Have networks trained together with those of other learners.
+
+    A stage that was finished before is taken from the run; one that was not begins anew.
+    """
+    kept = _stage(order)
+    if kept.networks is not None:
+        return kept.networks
+    return kept.finish(ask(replace(order, report=kept.reporting(order.report)), _fit_joined))
+
+
+def _fit_joined(order: Order, rates: Tensor, decays: Tensor) -> Bundle:
+    """Train the networks of several learners as one bundle, in parts if memory asks for it."""
+    return Bundle.join(
+        [
+            _train(
+                _part(order, these),
+                these,
+                learning_rates=rates[these],
+                weight_decays=decays[these],
+            )
+            for these in _parts(order)
+        ]
+    )
+
+
+def _train(order: Order, these: slice, **more: Any) -> Bundle:  # noqa: ANN401
+    """Train some networks of the sets; `more` is for `train`."""
+    prepared = order.prepared
     n_sets = -(-these.stop // prepared.folds.n_networks)
     weight, held_out = (values[these] for values in prepared.folds.tile(n_sets))
     with memory.refusing_lack():
         best, _ = train(
-            bundle,
+            order.bundle.to(prepared.steps.device),
             prepared.steps,
-            objective,
+            order.objective,
             weight=weight,
             held_out=held_out,
-            settings=settings,
-            report=kept.reporting(report),
-            state=kept.state,
-            keep=kept.keep,
+            settings=order.settings,
+            report=order.report,
+            **more,
         )
-    return kept.finish(best)
+    return best
 
 
 def out_of_fold(bundle: Bundle, prepared: Prepared, readout: Readout) -> Tensor:

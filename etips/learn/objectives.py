@@ -22,7 +22,7 @@ so that neither a ratio nor its gradient overflows in float32, however small the
 
 
 class Objective(Protocol):
-    """What training minimises; where networks differ in it, it is a `Weighted`."""
+    """What training minimises; where networks differ in it, it is `Sliced` or `Weighted`."""
 
     def __call__(self, outputs: Tensor, seen: Tensor) -> Tensor:
         """Value of each decision, shape (J, n).
@@ -36,6 +36,23 @@ class Objective(Protocol):
 OfNetworks = Callable[[Tensor, Tensor, slice], Tensor]
 """Like an objective, with values that may differ from network to network: the slice says which
 networks of the whole bundle the outputs are of."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sliced:
+    """An objective that may differ from network to network.
+
+    Args:
+        value: What is minimised.
+        these: Which networks of the whole bundle it is for.
+    """
+
+    value: OfNetworks
+    these: slice = field(default_factory=lambda: slice(None))
+
+    def __call__(self, outputs: Tensor, seen: Tensor) -> Tensor:
+        """Value of each decision, shape (J, n)."""
+        return self.value(outputs, seen, self.these)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +80,7 @@ class Weighted:
 
 def part_of(objective: Objective, these: slice) -> Objective:
     """The objective of some networks of a bundle, or of some of those it is already confined to."""
-    if not isinstance(objective, Weighted):
+    if not isinstance(objective, Sliced | Weighted):
         return objective
     found = range(*objective.these.indices(sys.maxsize))[these]
     return replace(objective, these=slice(found.start, found.stop, found.step))

@@ -19,7 +19,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from etips.data.files import write_file
 from etips.errors import FileError
-from etips.study.space import Choice, Range, Space, first_trial, searched_part
+from etips.study.space import Choice, Range, Space, first_trial, is_free, searched_part
 
 LEAST_TRIALS = 8
 """Sound trials that it takes to say which settings matter."""
@@ -29,7 +29,9 @@ _DIGITS = 3  # of a proposed number: more would say nothing, and be harder to re
 
 
 @contextmanager
-def open_proposals(path: Path, space: Space, *, identity: str, seed: int) -> Iterator["Proposals"]:
+def open_proposals(
+    path: Path, space: Space, *, identity: str, seed: int, bundle: int = 1
+) -> Iterator["Proposals"]:
     """The proposals of a search, begun or taken up.
 
     Args:
@@ -37,6 +39,7 @@ def open_proposals(path: Path, space: Space, *, identity: str, seed: int) -> Ite
         space: What to search.
         identity: Of the search; a file of another one is refused.
         seed: Of the sampler.
+        bundle: Trials in a row that differ only in what networks of one bundle may differ in.
     """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     if not path.exists():
@@ -54,7 +57,7 @@ def open_proposals(path: Path, space: Space, *, identity: str, seed: int) -> Ite
             study = optuna.create_study(
                 storage=storage, study_name=identity, direction="minimize", load_if_exists=True
             )
-            yield Proposals(study, space, seed=seed)
+            yield Proposals(study, space, seed=seed, bundle=bundle)
         finally:
             storage.remove_session()
             storage.engine.dispose()
@@ -70,10 +73,11 @@ class Proposals:
         study: Optuna's.
         space: What to search.
         seed: Of the sampler.
+        bundle: As in `open_proposals`.
     """
 
-    def __init__(self, study: optuna.Study, space: Space, *, seed: int) -> None:
-        self._study, self._space, self._seed = study, space, seed
+    def __init__(self, study: optuna.Study, space: Space, *, seed: int, bundle: int = 1) -> None:
+        self._study, self._space, self._seed, self._bundle = study, space, seed, bundle
         self._searched = searched_part(space)
         if not study.get_trials(deepcopy=False):
             first = first_trial(space)
@@ -82,6 +86,9 @@ class Proposals:
     def settings(self, number: int) -> dict[str, object]:
         """Of one trial: those proposed earlier, or new ones. Numbers must come in order."""
         found = self._trial(number)
+        if found is None and number % self._bundle:
+            self._follow(number - number % self._bundle)
+            found = self._trial(number)
         if found is None or found.state is TrialState.WAITING:
             self._study.ask()
             found = self._trial(number)
@@ -108,6 +115,13 @@ class Proposals:
     def _trial(self, number: int) -> FrozenTrial | None:
         trials = self._study.get_trials(deepcopy=False)
         return trials[number] if number < len(trials) else None
+
+    def _follow(self, leader: int) -> None:
+        """Give the next trial the shape of another one."""
+        found = self._trial(leader)
+        assert found is not None
+        shape = {key: value for key, value in found.params.items() if not is_free(key)}
+        self._study.enqueue_trial(shape)
 
     def _complete(self, found: FrozenTrial) -> None:
         """Draw what has no value yet, each from a seed of its own."""

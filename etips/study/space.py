@@ -8,6 +8,7 @@ from etips.errors import SettingError
 from etips.learn.etips import TRANSLATIONS
 from etips.learn.foundation import ENCODER, STAGES, Training
 from etips.learn.recipes import METHODS, check_settings, kind_of, make_learner
+from etips.learn.together import FREE
 
 
 @dataclass(frozen=True)
@@ -97,6 +98,11 @@ def _with_grids(space: Space, method: str, grids: tuple[object, ...]) -> Space:
     require_settings(method)
     translations: Space = {"translations": Choice(grids)}
     return {**space, **(translations if method in ("etips", "tips") else {})}
+
+
+def is_free(key: str) -> bool:
+    """Whether networks of one bundle may differ in a setting."""
+    return key.rpartition(".")[2] in FREE
 
 
 def require_settings(method: str) -> None:

@@ -1,7 +1,9 @@
 """One trial of a search: fit a learner with some settings, and judge it on what was held out."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from etips.learn.propensity import measure
 from etips.learn.recipes import Learner, Recipe
 from etips.learn.runs import Run
 from etips.learn.selection import Candidate, judge_candidate
+from etips.learn.together import run_together
 
 DATA = "data"
 """The folder beside the trials' own that holds the stays."""
@@ -33,13 +36,42 @@ def run_trial(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         folder: Of the task; the stays lie beside it.
     """
     data = load_trajectories(folder.parent / DATA)
-    recipe = Recipe(arguments["method"], arguments["settings"], arguments["seed"])
-    learner = recipe.make(device=arguments["device"])
     with Run(folder / "run", fingerprint(**arguments)) as run:
-        learner.fit(data, run=run)
-        found = judge(recipe, learner, data)
+        found = _try(arguments, data, run)
         run.clear()
     return found
+
+
+def run_trials(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The work of a task: some trials of one shape, their networks trained as one bundle.
+
+    Args:
+        arguments: As of `run_trial`, with a list of `settings`, one a trial.
+        folder: Of the task; the stays lie beside it.
+    """
+    data = load_trajectories(folder.parent / DATA)
+    each = [{**arguments, "settings": settings} for settings in arguments["settings"]]
+    found: dict[int, dict[str, Any]] = {}
+    with ExitStack() as stack:
+        runs = [
+            stack.enter_context(Run(folder / f"run-{number}", fingerprint(**own)))
+            for number, own in enumerate(each)
+        ]
+
+        def work(number: int) -> None:
+            found[number] = _try(each[number], data, runs[number])
+
+        run_together([partial(work, number) for number in range(len(each))])
+        for run in runs:
+            run.clear()
+    return {"trials": [found[number] for number in range(len(each))]}
+
+
+def _try(arguments: Mapping[str, Any], data: Trajectories, run: Run) -> dict[str, Any]:
+    recipe = Recipe(arguments["method"], arguments["settings"], arguments["seed"])
+    learner = recipe.make(device=arguments["device"])
+    learner.fit(data, run=run)
+    return judge(recipe, learner, data)
 
 
 def judge(recipe: Recipe, learner: Learner, data: Trajectories) -> dict[str, Any]:

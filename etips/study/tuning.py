@@ -17,7 +17,7 @@ from etips.learn.fingerprint import fingerprint
 from etips.learn.recipes import Recipe
 from etips.study.progress import Told
 from etips.study.proposals import Proposals, importance, open_proposals
-from etips.study.space import Space, check_space, usual_space
+from etips.study.space import Space, check_space, is_free, searched_part, usual_space
 from etips.study.tasks import Task, run_tasks
 from etips.study.trials import DATA
 
@@ -41,6 +41,8 @@ class Search:
         space: Values of its settings; the usual ones if left empty.
         n_trials: How many to try; more of them later go on from there.
         batch: How many are proposed together, knowing those before.
+        bundle: How many of them in a row share a shape, and train side by side as one bundle: they
+            differ in learning rates and weight decays alone.
         device: auto, cpu or cuda.
         seed: Of the proposals and of every trial.
     """
@@ -49,14 +51,21 @@ class Search:
     space: Space = field(default_factory=dict)
     n_trials: int = 20
     batch: int = BATCH
+    bundle: int = 1
     device: str = "auto"
     seed: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "space", self.space or usual_space(self.method))
-        for name in ("n_trials", "batch"):
+        for name in ("n_trials", "batch", "bundle"):
             if getattr(self, name) < 1:
                 raise SettingError(name, "must be at least 1")
+        for name in ("n_trials", "batch"):
+            if getattr(self, name) % self.bundle:
+                raise SettingError(name, f"must be a multiple of bundle, {self.bundle}")
+        if self.bundle > 1 and not any(map(is_free, searched_part(self.space))):
+            rule = "must be 1 where neither learning_rate nor weight_decay is searched"
+            raise SettingError("bundle", rule)
         check_space(self.method, self.space)
 
 
@@ -136,7 +145,11 @@ def tune(
     with (
         Lock(out),
         open_proposals(
-            out / STORAGE, search.space, identity=identity, seed=search.seed
+            out / STORAGE,
+            search.space,
+            identity=identity,
+            seed=search.seed,
+            bundle=search.bundle,
         ) as proposals,
     ):
         place = out / TRIALS
@@ -159,54 +172,66 @@ def _try_all(
     run: Callable[..., dict[str, Mapping[str, Any]]],
 ) -> list[Trial]:
     """Propose and try, batch by batch; `run` does some tasks, and is told how many come later."""
-    tasks: list[Task] = []
-    found: dict[str, Mapping[str, Any]] = {}
+    settings: list[Mapping[str, object]] = []
+    trials: list[Trial] = []
     for end in range(search.batch, search.n_trials + search.batch, search.batch):
-        tasks += _propose(proposals, search, range(end - search.batch, end), identity)
-        now = tasks[: search.n_trials]
-        found = run(now, later=search.n_trials - len(now))
-        if len(now) == len(tasks):  # a batch in part is told when it is whole
-            proposals.tell({t.number: t.value for t in _compare(tasks, found)})
-    return _compare(tasks[: search.n_trials], found)
+        # All of a batch, even if fewer are wanted, lest more trials change it.
+        settings += [proposals.settings(number) for number in range(end - search.batch, end)]
+        wanted = settings[: search.n_trials]
+        tasks = _tasks(wanted, search, identity)
+        found = run(tasks, later=(search.n_trials - len(wanted)) // search.bundle)
+        trials = _compare(wanted, [own for task in tasks for own in _found(found[task.name])])
+        if len(wanted) == len(settings):  # a batch in part is told when it is whole
+            proposals.tell({trial.number: trial.value for trial in trials})
+    return trials
 
 
-def _propose(
-    proposals: Proposals, search: Search, numbers: Sequence[int], identity: str
-) -> list[Task]:
-    """The tasks of a batch; all of it, even if fewer are wanted, lest more trials change it."""
+def _tasks(settings: Sequence[Mapping[str, object]], search: Search, identity: str) -> list[Task]:
+    """One a trial, or one a bundle of trials."""
+    common = {
+        "search": identity,
+        "method": search.method,
+        "seed": search.seed,
+        "device": search.device,
+    }
+    if search.bundle == 1:
+        return [
+            Task(f"trial-{number:04}", "trial", {**common, "settings": own})
+            for number, own in enumerate(settings)
+        ]
     return [
         Task(
-            f"trial-{number:04}",
-            "trial",
-            {
-                "search": identity,
-                "method": search.method,
-                "settings": proposals.settings(number),
-                "seed": search.seed,
-                "device": search.device,
-            },
+            f"trials-{start:04}",
+            "trials",
+            {**common, "settings": list(settings[start : start + search.bundle])},
         )
-        for number in numbers
+        for start in range(0, len(settings), search.bundle)
     ]
 
 
-def _compare(tasks: Sequence[Task], found: Mapping[str, Mapping[str, Any]]) -> list[Trial]:
+def _found(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a task found, trial by trial."""
+    return list(told["trials"]) if "trials" in told else [told]
+
+
+def _compare(
+    settings: Sequence[Mapping[str, object]], found: Sequence[Mapping[str, Any]]
+) -> list[Trial]:
     """Trials with their value, in their order.
 
     As in the default selection, n trials are compared by risk plus sqrt(2 log n) standard errors:
     about how far the luckiest of n equals lies below its truth.
     """
-    reach = math.sqrt(2 * math.log(max(len(tasks), 2)))
-    fits = [own["log_loss"] for own in found.values() if own["log_loss"] is not None]
+    reach = math.sqrt(2 * math.log(max(len(settings), 2)))
+    fits = [own["log_loss"] for own in found if own["log_loss"] is not None]
     limit = FIT_FACTOR * min(fits) + FIT_SLACK if fits else math.inf
     trials = []
-    for number, task in enumerate(tasks):
-        own = found[task.name]
+    for number, (tried, own) in enumerate(zip(settings, found, strict=True)):
         doubt = "" if own["sound"] else "weights"
         if own["log_loss"] is not None and own["log_loss"] > limit:
             doubt = "propensities"
         value = math.inf if doubt else own["risk"] + reach * own["std_error"]
-        trials.append(Trial(number, task.arguments["settings"], own, value, doubt))
+        trials.append(Trial(number, tried, own, value, doubt))
     return trials
 
 
@@ -242,6 +267,7 @@ def _identity(data: Trajectories, search: Search) -> str:
         method=search.method,
         space=search.space,
         batch=search.batch,
+        bundle=search.bundle,
         device=search.device,
         seed=search.seed,
     )

@@ -140,3 +140,17 @@ def test_without_optuna_the_remedy_is_named(place, monkeypatch):
     assert refuse("tune", place / "log", "--out", place / "none") == (
         "etips tune: tune: needs optuna. Install it with: pip install 'etips[tune]'."
     )
+
+
+def test_trials_of_one_shape_train_as_a_bundle(place):
+    printed = run(*command(place, "bundled", "--trials", 2, "--bundle", 2))
+    assert "2 trials, the best first" in printed
+    first, second = json.loads((place / "bundled" / "trials.json").read_bytes())["trials"]
+    assert first["settings"]["translations"] == second["settings"]["translations"]
+    assert first["settings"]["learning_rate"] != second["settings"]["learning_rate"]
+
+
+def test_trials_that_do_not_fill_their_bundles_are_refused(place):
+    line = refuse(*command(place, "uneven", "--trials", 3, "--bundle", 2))
+    assert "n_trials: must be a multiple of bundle, 2" in line
+    assert not (place / "uneven").exists()

@@ -30,7 +30,6 @@ from etips.study.space import (
     read_space,
     usual_space,
 )
-from etips.study.tasks import Task
 from etips.study.trials import judge
 from etips.study.tuning import Search, _compare, tune
 
@@ -249,9 +248,9 @@ def test_an_imitation_is_judged_by_how_well_it_imitates(log):
 
 
 def compared(*found):
-    tasks = [Task(f"t-{i}", "trial", {"settings": {"hidden": i}}) for i in range(len(found))]
     usual = {"risk": 0.5, "std_error": 0.1, "sound": True, "log_loss": 1.0}
-    return _compare(tasks, {t.name: {**usual, **own} for t, own in zip(tasks, found, strict=True)})
+    settings = [{"hidden": number} for number in range(len(found))]
+    return _compare(settings, [{**usual, **own} for own in found])
 
 
 def test_trials_are_compared_by_risk_plus_error_unless_in_doubt():
@@ -312,6 +311,53 @@ def test_one_process_and_two_find_the_same(log, tmp_path):
     assert there == here
     for name in ("best.toml", "trials.json"):
         assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
+
+
+BUNDLED = {**TINY, "weight_decay": Range(1e-4, 1e-1, log=True)}
+
+
+def test_trials_of_a_bundle_share_a_shape_and_find_what_each_finds_alone(log, tmp_path):
+    found = tune(log, tmp_path / "s", search(space=BUNDLED, n_trials=4, batch=4, bundle=2))
+    assert sorted(p.name for p in (tmp_path / "s" / "trials").glob("trial*")) == [
+        "trials-0000",
+        "trials-0002",
+    ]
+    trials = sorted(found.trials, key=lambda trial: trial.number)
+    free = ("learning_rate", "weight_decay")
+    for first, second in (trials[:2], trials[2:]):
+        assert all(first.settings[key] != second.settings[key] for key in free)
+        shapes = [{k: v for k, v in t.settings.items() if k not in free} for t in (first, second)]
+        assert shapes[0] == shapes[1]
+    for trial in trials:
+        recipe = Recipe("etips", trial.settings, 0)
+        alone = judge(recipe, recipe.make(device="cpu").fit(log), log)
+        assert trial.found["risk"] == pytest.approx(alone["risk"], rel=1e-4)
+        assert trial.found["log_loss"] == pytest.approx(alone["log_loss"], rel=1e-4)
+
+
+def test_bundles_are_proposed_the_same_in_one_go_and_in_pieces(log, tmp_path):
+    small = search(space=BUNDLED, n_trials=2, batch=4, bundle=2)
+    tune(log, tmp_path / "pieces", small)
+    pieces = tune(log, tmp_path / "pieces", replace(small, n_trials=6))
+    whole = tune(log, tmp_path / "whole", replace(small, n_trials=6), jobs=2)
+    assert pieces == whole
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        ({"bundle": 0}, "bundle: must be at least 1"),
+        ({"n_trials": 6, "batch": 3, "bundle": 2}, "batch: must be a multiple of bundle, 2"),
+        ({"n_trials": 3, "batch": 2, "bundle": 2}, "n_trials: must be a multiple of bundle, 2"),
+        (
+            {"n_trials": 4, "bundle": 2, "space": {"hidden": Choice((2, 4))}},
+            "bundle: must be 1 where",
+        ),
+    ],
+)
+def test_a_bundle_that_does_not_come_out_even_is_refused(more, line):
+    with pytest.raises(SettingError, match=f"^{line}"):
+        search(**more)
 
 
 def test_another_search_in_the_folder_is_refused(log, tmp_path):
