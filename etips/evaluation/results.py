@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from etips.data.privacy import LEAST_PEOPLE, are_few
+from etips.data.privacy import are_few
 from etips.evaluation.assessment import Assessment
 from etips.evaluation.improvement import Improvement
 from etips.evaluation.sensitivity import Sensitivity
@@ -147,7 +147,7 @@ def _finite(value: float) -> float | None:
 
 def _size(value: float) -> float | None:
     """An effective size: with equal weights it is a count, so a small one is not shown."""
-    return None if 0 < value < LEAST_PEOPLE else _finite(value)
+    return None if are_few(value) else _finite(value)
 
 
 def _counts(first: int, second: int) -> tuple[int | None, int | None]:

@@ -17,8 +17,6 @@ from etips.evaluation.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk, snips
 
-MIN_CELL = LEAST_PEOPLE
-
 
 @dataclass(frozen=True)
 class Subgroup:
@@ -58,7 +56,7 @@ def subgroup_table(
     group: ArrayLike,
     *,
     people: ArrayLike | None = None,
-    min_cell: int = MIN_CELL,
+    min_cell: int = LEAST_PEOPLE,
     interval: Interval = DEFAULT,
 ) -> tuple[Subgroup, ...]:
     """Risk and gain in each level of `group`, in the order of the sorted levels.
@@ -90,7 +88,7 @@ def subgroup_table(
     )
 
 
-def hide_small(counts: ArrayLike, *, min_cell: int = MIN_CELL) -> Bools:
+def hide_small(counts: ArrayLike, *, min_cell: int = LEAST_PEOPLE) -> Bools:
     """Which cells of a one-way table with a known total must be hidden, shape (cells,).
 
     Besides the small cells themselves, the smallest large one is hidden: a single hidden cell is

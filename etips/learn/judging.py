@@ -1,5 +1,6 @@
 """How networks do on the stays held out from them."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from etips.learn.state import State
 from etips.learn.teams import Team, teams_of
 from etips.models.batches import StepTensors
 from etips.models.bundle import Bundle
+from etips.models.network import Network
 
 
 class Judged(NamedTuple):
@@ -35,6 +37,7 @@ def look(
     held_out: Tensor,
     settings: Settings,
     *,
+    teams: Sequence[Team],
     weigh: bool = False,
 ) -> dict[str, float]:
     """Judge every network on its held-out stays and keep it if it is its best so far.
@@ -43,7 +46,7 @@ def look(
     """
     weigh = weigh and isinstance(objective, Weighted)
     networks = Bundle(bundle.network, state.parameters)
-    risk, factor = judge(networks, steps, objective, held_out, weigh=weigh)
+    risk, factor = judge(networks, steps, objective, held_out, teams=teams, weigh=weigh)
     judged = (held_out > 0).any(1)
     better = (risk < state.best_risk) | ~judged
     better &= state.waited < settings.patience
@@ -55,12 +58,19 @@ def look(
     return {"matching_factor": float(factor[judged].mean())} if weigh and judged.any() else {}
 
 
+def held_out_teams(network: Network, steps: StepTensors, held_out: Tensor) -> list[Team]:
+    """Networks that are judged on the same stays."""
+    width = network.encoder.size(network.n_features)
+    return teams_of(held_out, size=min(LOOK, steps.n_stays), width=width)
+
+
 def judge(
     bundle: Bundle,
     steps: StepTensors,
     objective: Objective,
     held_out: Tensor,
     *,
+    teams: Sequence[Team],
     weigh: bool = False,
 ) -> Judged:
     """Means over each network's held-out stays.
@@ -70,12 +80,12 @@ def judge(
         steps: The stays.
         objective: What they minimise.
         held_out: How much each stay counts for each network, shape (J, n_stays).
+        teams: As `held_out_teams` finds them.
         weigh: Also find the mean weight.
     """
     totals = torch.zeros(3, bundle.n_members, dtype=torch.float64, device=bundle.device)
-    width = bundle.network.encoder.size(bundle.network.n_features)
     with torch.no_grad():
-        for team in teams_of(held_out, size=min(LOOK, steps.n_stays), width=width):
+        for team in teams:
             _add_up(totals, team, bundle, steps, objective, held_out, weigh=weigh)
     risk, factor, count = totals
     return Judged(risk / count.clamp_min(1e-12), factor / count.clamp_min(1e-12))

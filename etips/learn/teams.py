@@ -45,9 +45,7 @@ def teams_of(weight: Tensor, *, size: int, width: int) -> list[Team]:
     for number, row in enumerate(counts):
         members.setdefault(np.packbits(row).tobytes(), []).append(number)
     all_as_one, found = whole(weight), list(members.values())
-    saved = (
-        len(weight) * all_as_one.counts.mean() - counts.mean(1).sum()
-    )  # networks' worth of stays
+    saved = len(weight) * all_as_one.counts.mean() - counts.mean(1).sum()  # in networks
     if not all(map(_is_even, found)) or saved * size * width < WORTH * (len(found) - 1):
         return [all_as_one]
     return [Team(_slice(team), counts[team[0]]) for team in found]

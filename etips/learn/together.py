@@ -71,8 +71,11 @@ def run_together(works: Sequence[Callable[[], object]]) -> None:
     The first error, in the order of the works, is raised once all have ended.
 
     Args:
-        works: Each fits one learner.
+        works: Each fits one learner; a single one is done as if alone.
     """
+    if len(works) == 1:
+        works[0]()
+        return
     meeting = _Meeting(len(works))
     seats = [_Seat(meeting, number, work) for number, work in enumerate(works)]
     # Daemons, so that an interrupt ends them with the process.

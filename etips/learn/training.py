@@ -13,7 +13,7 @@ from etips.data.decisions import Ints
 from etips.learn.adam import Pace, adam, paces
 from etips.learn.captured import Replay
 from etips.learn.dropout import INPUTS, Masks, hide, mix
-from etips.learn.judging import look
+from etips.learn.judging import held_out_teams, look
 from etips.learn.objectives import Objective, part_of
 from etips.learn.passes import forward
 from etips.learn.settings import Settings
@@ -71,7 +71,7 @@ def train(
     lesser = _is_lesser(settings, bundle.device)
     task = _Task(bundle.network, steps, objective, weight, settings, lesser)
     learn = (_captured if bundle.device.type == "cuda" else _in_teams)(task, state.moving)
-    stays = np.arange(steps.n_stays)
+    stays, teams = np.arange(steps.n_stays), held_out_teams(bundle.network, steps, held_out)
     started, begun_at = time.perf_counter(), state.epoch
     while state.epoch < settings.epochs and not _all_stopped(state, settings):
         parts = steps.parts(stays, settings.batch_size, _order(settings, state.epoch))
@@ -83,7 +83,7 @@ def train(
                 keep(state)
         loss = _mean_loss(state, settings, len(parts))
         told = report is not None
-        factor = look(bundle, state, steps, objective, held_out, settings, weigh=told)
+        factor = look(bundle, state, steps, objective, held_out, settings, teams=teams, weigh=told)
         state.epoch, state.batch = state.epoch + 1, 0
         state.tally.zero_()
         if report is not None:

@@ -33,7 +33,6 @@ WORK: dict[str, str] = {
     "make-data": "etips.study.sources:make_data",
     "fit-fold": "etips.study.fits:fit_fold",
     "fit-evaluation": "etips.study.fits:fit_evaluation",
-    "trial": "etips.study.trials:run_trial",
     "trials": "etips.study.trials:run_trials",
 }
 """Where each kind of work is written: "module:function"."""

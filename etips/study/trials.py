@@ -28,25 +28,14 @@ CLIP = 0.01
 """Propensities below this are raised to it, as the learners do by default."""
 
 
-def run_trial(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The work of a task: fit, judge, and keep the judgement alone.
-
-    Args:
-        arguments: `method`, `settings`, `seed`, `device`, and the fingerprint of the `data`.
-        folder: Of the task; the stays lie beside it.
-    """
-    data = load_trajectories(folder.parent / DATA)
-    with Run(folder / "run", fingerprint(**arguments)) as run:
-        found = _try(arguments, data, run)
-        run.clear()
-    return found
-
-
 def run_trials(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The work of a task: some trials of one shape, their networks trained as one bundle.
+    """The work of a task: fit, judge, and keep the judgements alone.
+
+    Several trials are of one shape, and their networks train as one bundle.
 
     Args:
-        arguments: As of `run_trial`, with a list of `settings`, one a trial.
+        arguments: `method`, a list of `settings`, one a trial, `seed`, `device`, and the
+            fingerprint of the search.
         folder: Of the task; the stays lie beside it.
     """
     data = load_trajectories(folder.parent / DATA)

@@ -180,38 +180,28 @@ def _try_all(
         wanted = settings[: search.n_trials]
         tasks = _tasks(wanted, search, identity)
         found = run(tasks, later=(search.n_trials - len(wanted)) // search.bundle)
-        trials = _compare(wanted, [own for task in tasks for own in _found(found[task.name])])
+        trials = _compare(wanted, [own for task in tasks for own in found[task.name]["trials"]])
         if len(wanted) == len(settings):  # a batch in part is told when it is whole
             proposals.tell({trial.number: trial.value for trial in trials})
     return trials
 
 
 def _tasks(settings: Sequence[Mapping[str, object]], search: Search, identity: str) -> list[Task]:
-    """One a trial, or one a bundle of trials."""
+    """One a bundle of trials, named after its first."""
     common = {
         "search": identity,
         "method": search.method,
         "seed": search.seed,
         "device": search.device,
     }
-    if search.bundle == 1:
-        return [
-            Task(f"trial-{number:04}", "trial", {**common, "settings": own})
-            for number, own in enumerate(settings)
-        ]
     return [
         Task(
-            f"trials-{start:04}",
+            f"trial-{start:04}",
             "trials",
             {**common, "settings": list(settings[start : start + search.bundle])},
         )
         for start in range(0, len(settings), search.bundle)
     ]
-
-
-def _found(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What a task found, trial by trial."""
-    return list(told["trials"]) if "trials" in told else [told]
 
 
 def _compare(

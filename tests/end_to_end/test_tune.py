@@ -86,7 +86,7 @@ def test_f2_killed_again_and_again_it_ends_with_the_same_bytes(place, searched):
     out = place / "killed"
     moments = [
         (("--jobs", 1), lambda: (out / "search.db").exists()),
-        (("--jobs", 1), lambda: (out / "trials" / "trial-0000" / "run").exists()),
+        (("--jobs", 1), lambda: (out / "trials" / "trial-0000" / "run-0").exists()),
         (("--jobs", 2), lambda: (out / "trials" / "trial-0001" / "done.json").exists()),
     ]
     start = [sys.executable, "-c", "from etips.cli.main import main; main()"]

@@ -14,7 +14,7 @@ from strategies import Cohort
 
 from etips.learn import teams, training
 from etips.learn.adam import Pace, paces
-from etips.learn.judging import judge
+from etips.learn.judging import held_out_teams, judge
 from etips.learn.objectives import Weighted, cross_entropy, translated_ips, weigh
 from etips.learn.passes import forward, outputs_of, run_batch
 from etips.learn.settings import Settings
@@ -259,9 +259,9 @@ def test_early_stopping_restores_the_best_weights():
     best, state, kept = snapshots(data)
     _, held_out = folds()
     objective, steps = etips_objective(data, TRANSLATIONS), tensors(data)
-    risks = torch.stack(
-        [judge(Bundle(best.network, own), steps, objective, held_out).risk for own in kept]
-    )
+    asked = {"teams": held_out_teams(best.network, steps, held_out)}
+    bundles = [Bundle(best.network, own) for own in kept]
+    risks = torch.stack([judge(own, steps, objective, held_out, **asked).risk for own in bundles])
     for j in range(3):  # the fourth has nothing to be judged by
         waited, place = 0, 0
         for epoch in range(1, len(kept)):

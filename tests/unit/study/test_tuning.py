@@ -319,8 +319,8 @@ BUNDLED = {**TINY, "weight_decay": Range(1e-4, 1e-1, log=True)}
 def test_trials_of_a_bundle_share_a_shape_and_find_what_each_finds_alone(log, tmp_path):
     found = tune(log, tmp_path / "s", search(space=BUNDLED, n_trials=4, batch=4, bundle=2))
     assert sorted(p.name for p in (tmp_path / "s" / "trials").glob("trial*")) == [
-        "trials-0000",
-        "trials-0002",
+        "trial-0000",
+        "trial-0002",
     ]
     trials = sorted(found.trials, key=lambda trial: trial.number)
     free = ("learning_rate", "weight_decay")
