@@ -2,76 +2,38 @@
 
 import copy
 import hashlib
-import logging
 import math
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from strategies import Cohort
+from training_runs import (
+    COHORT,
+    ENCODERS,
+    N_STAYS,
+    SEEDS,
+    SETTINGS,
+    TOLERANCE,
+    TRANSLATIONS,
+    by_row,
+    etips_objective,
+    fit,
+    folds,
+    network_of,
+    tensors,
+)
 
 from etips.learn import teams, training
 from etips.learn.adam import Pace, paces
 from etips.learn.judging import held_out_teams, judge
-from etips.learn.objectives import Weighted, cross_entropy, translated_ips, weigh
+from etips.learn.objectives import Weighted, cross_entropy
 from etips.learn.passes import forward, outputs_of, run_batch
 from etips.learn.settings import Settings
 from etips.learn.state import State
 from etips.learn.training import train
-from etips.models.batches import step_tensors
 from etips.models.bundle import Bundle
-from etips.models.encoders import GRU, LSTM, ModuleEncoder
-from etips.models.network import Network
-from etips.models.transformer import CausalTransformer
-
-N_STAYS = 60
-COHORT = Cohort(seed=3, n_stays=N_STAYS, longest=6, n_features=3, n_static=2, gaps=0.2)
-TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-9}
-ENCODERS = {
-    "gru": GRU(5),
-    "lstm": LSTM(5),
-    "transformer": ModuleEncoder(partial(CausalTransformer, hidden=4, n_heads=2, n_layers=1)),
-}
-
-
-def tensors(data, dtype=torch.float64, **more):
-    """Steps in a precision: inputs follow the static features."""
-    steps = step_tensors(data, earlier_actions=False, **more)
-    return replace(steps, static=steps.static.to(dtype))
-
-
-def by_row(data, values, dtype):
-    found = np.zeros(data.n_steps)
-    found[data.decision_rows - data.lag] = values
-    return torch.from_numpy(found).to(dtype)
-
-
-def etips_objective(data, translation, dtype=torch.float64):
-    """Translated inverse propensity risk, one translation a network."""
-    action = by_row(data, data.logged_action, torch.long)
-    loss = by_row(data, data.logged_loss, dtype)
-    chance = by_row(data, np.log(data.logged_propensity), dtype)
-    shift = torch.as_tensor(translation, dtype=dtype)[:, None]
-
-    def log(seen, device):
-        where = seen.cpu()
-        return [values[where].to(device) for values in (action, loss, chance)]
-
-    def value(outputs, seen, these):
-        return translated_ips(outputs, *log(seen, outputs.device), shift[these].to(outputs.device))
-
-    def weight(outputs, seen, these):
-        logged, _, chances = log(seen, outputs.device)
-        return weigh(outputs, logged, chances)
-
-    return Weighted(value, weight)
-
-
-def network_of(data, encoder=None):
-    sizes = data.sequence.shape[1], data.static.shape[1], data.n_actions
-    return Network(encoder or GRU(5), *sizes)
+from etips.models.encoders import GRU
 
 
 @pytest.mark.parametrize("gaps", [0.0, 0.5])
@@ -103,38 +65,6 @@ def test_one_pass_a_stay_has_the_gradient_of_expanding_windows(encoder, lag, gap
     assert len(set(windows.lengths.tolist())) > 2
     for left, right in zip(found, wanted, strict=True):
         torch.testing.assert_close(left, right, atol=1e-6, rtol=1e-6)
-
-
-SETTINGS = Settings(epochs=8, batch_size=9, learning_rate=0.05, patience=2, dropout=0.2, seed=5)
-SEEDS, TRANSLATIONS = [11, 12, 13, 11], [0.2, 0.5, 0.9, 0.2]
-RATES, DECAYS = [0.05, 0.01, 0.1, 0.002], [0.0, 0.1, 1.0, 0.5]
-
-
-def folds(dtype=torch.float32):
-    """Weights of four networks: two folds, a bootstrap, and one that nobody holds back."""
-    rng = np.random.default_rng(0)
-    fold = rng.integers(0, 4, N_STAYS)
-    weight = np.stack([fold != 0, fold != 1, rng.poisson(1.0, N_STAYS), fold < 9]).astype(float)
-    held_out = np.stack([fold == 0, fold == 1, weight[2] == 0, fold > 9]).astype(float)
-    return torch.from_numpy(weight).to(dtype), torch.from_numpy(held_out).to(dtype)
-
-
-def fit(data, members, dtype, *, encoder=None, settings=SETTINGS, objective=None, **more):
-    weight, held_out = folds()
-    members = list(members)
-    seeds = [SEEDS[j] for j in members]
-    shift = [TRANSLATIONS[j] for j in members]
-    return train(
-        Bundle.start(network_of(data, encoder), seeds).to(dtype=dtype),
-        tensors(data, dtype),
-        objective or etips_objective(data, shift, dtype),
-        weight=weight[members],
-        held_out=held_out[members],
-        settings=settings,
-        learning_rates=torch.tensor([RATES[j] for j in members]),
-        weight_decays=torch.tensor([DECAYS[j] for j in members]),
-        **more,
-    )
 
 
 def kept_apart(data, monkeypatch, worth, **more):
@@ -502,103 +432,3 @@ def test_outputs_come_in_decision_order_whatever_the_batches():
     one = data.decisions().stay[20]
     alone = outputs_of(bundle, tensors(data.subset([one]), torch.float32))
     torch.testing.assert_close(found[:, data.decisions().stay == one], alone)
-
-
-def learn_for(n_steps, encoder, *, lesser):
-    """Networks after some learning steps on the CPU, with products in bfloat16 or not."""
-    data, dtype = COHORT.make(), torch.float32
-    bundle, steps = Bundle.start(network_of(data, encoder), SEEDS), tensors(data, dtype)
-    objective = etips_objective(data, TRANSLATIONS, dtype)
-    task = training._Task(bundle.network, steps, objective, folds()[0], SETTINGS, lesser)
-    state, rates = State.start(bundle), torch.tensor(RATES)
-    parts = steps.parts(np.arange(N_STAYS), SETTINGS.batch_size, np.random.default_rng(0))
-    for number in range(n_steps):
-        pace = paces(state, SETTINGS, len(parts), learning_rates=rates)
-        training._in_teams(task, state.moving)(parts[number], pace.at(number))
-    return bundle, state
-
-
-@pytest.mark.parametrize("encoder", sorted(ENCODERS))
-def test_products_in_bfloat16_teach_nearly_the_same_and_leave_weights_in_float32(encoder):
-    start, plain = learn_for(5, ENCODERS[encoder], lesser=False)
-    _, lesser = learn_for(5, ENCODERS[encoder], lesser=True)
-    moved = gap = 0.0
-    for name, value in plain.parameters.items():
-        assert lesser.parameters[name].dtype == torch.float32
-        assert lesser.first[name].dtype == torch.float32
-        moved += float((value - start.parameters[name]).square().sum())
-        gap += float((value - lesser.parameters[name]).square().sum())
-    assert 0 < gap < 0.05 * moved
-
-
-def test_bfloat16_on_the_cpu_is_float32_after_a_warning(caplog):
-    data = COHORT.make()
-    with caplog.at_level(logging.WARNING):
-        plain, _ = fit(data, range(2), torch.float32)
-        assert not caplog.records
-        asked, _ = fit(
-            data, range(2), torch.float32, settings=replace(SETTINGS, precision="bfloat16")
-        )
-    assert [record.message for record in caplog.records] == [
-        "bfloat16 is for a GPU: on the CPU training stays in float32."
-    ]
-    for name, value in plain.parameters.items():
-        assert torch.equal(asked.parameters[name], value)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_captured_steps_in_bfloat16_end_near_those_in_float32(caplog):
-    data, dtype = COHORT.make(), torch.float32
-    weight, held_out = (values.cuda() for values in folds())
-    found = []
-    for precision in ("float32", "bfloat16"):
-        with caplog.at_level(logging.WARNING):
-            bundle, _ = train(
-                Bundle.start(network_of(data), SEEDS).to("cuda"),
-                tensors(data, dtype, device="cuda"),
-                lambda outputs, seen: cross_entropy(outputs, torch.zeros_like(seen)),
-                weight=weight,
-                held_out=held_out,
-                settings=replace(SETTINGS, precision=precision),
-                learning_rates=torch.tensor(RATES, device="cuda"),
-            )
-        found.append(outputs_of(bundle, tensors(data, dtype, device="cuda")))
-    assert not caplog.records  # it was captured
-    assert 0 < (found[0] - found[1]).norm() / found[0].norm() < 0.1
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_captured_steps_on_a_gpu_teach_what_the_plain_loop_teaches(dtype, monkeypatch, caplog):
-    data = COHORT.make()
-    weight, held_out = folds()
-    found = {}
-    for device in ("cpu", "cuda"):
-        logged = [
-            by_row(data, values, kind).to(device)
-            for values, kind in (
-                (data.logged_action, torch.long),
-                (data.logged_loss, dtype),
-                (np.log(data.logged_propensity), dtype),
-            )
-        ]
-        shift = torch.tensor(TRANSLATIONS, dtype=dtype, device=device)[:, None]
-
-        def objective(outputs, seen, logged=logged, shift=shift):
-            return translated_ips(outputs, *(values[seen] for values in logged), shift)
-
-        with caplog.at_level(logging.WARNING):
-            found[device], _ = train(
-                Bundle.start(network_of(data), SEEDS).to(device, dtype),
-                tensors(data, dtype, device=device),
-                objective,
-                weight=weight.to(device),
-                held_out=held_out.to(device),
-                settings=SETTINGS,
-                learning_rates=torch.tensor(RATES, device=device),
-            )
-    assert not caplog.records  # it was captured
-    for name, value in found["cpu"].parameters.items():
-        torch.testing.assert_close(
-            found["cuda"].parameters[name].cpu(), value, atol=TOLERANCE[dtype], rtol=1e-3
-        )
