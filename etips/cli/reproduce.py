@@ -21,6 +21,7 @@ from etips.report.page import render
 from etips.study.config import Experiment, read_experiment, shipped
 from etips.study.reproduce import run_study
 from etips.study.sources import describe
+from etips.study.tasks import jobs_for
 
 _PAGE = 100
 """Columns of text that is not printed on a terminal; tables there are as wide as they need."""
@@ -84,7 +85,9 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(help="Folder to write; named after the table if left out.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes at a time.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Tasks at a time; as suits the machine if left out.")
+    ] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Ray cluster.")] = None,
     device: Annotated[Device, typer.Option(help="Where to train.")] = Device.AUTO,
     seed: SeedOption = 0,
@@ -118,7 +121,7 @@ def reproduce(
                     own,
                     data=data,
                     device=device.value,
-                    jobs=jobs,
+                    jobs=jobs or (1 if quick else jobs_for(device.value)),
                     cluster=cluster,
                     report=progress,
                 )

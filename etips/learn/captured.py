@@ -6,12 +6,16 @@ these tensors, then the graph is replayed.
 """
 
 import logging
+import threading
 from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 _LOG = logging.getLogger(__name__)
+_CAPTURE = threading.Lock()
+"""One capture at a time: it waits for the whole device, which another one's capture forbids."""
+
 _WARM_UPS = 2  # libraries choose their kernels and take their memory before the capture
 
 
@@ -33,7 +37,8 @@ class Replay:
     def __call__(self, shape: int) -> None:
         """Do the work for this shape."""
         if self._capturing and shape not in self._graphs:
-            self._capture(shape)
+            with _CAPTURE:
+                self._capture(shape)
         if shape in self._graphs:
             self._graphs[shape].replay()
         else:
@@ -59,8 +64,10 @@ class Replay:
         torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
-        # One pool of memory for all shapes, since only one of them runs at a time.
-        with torch.cuda.graph(graph, pool=None if self._first is None else self._first.pool()):
+        # One pool of memory for all shapes, since only one of them runs at a time. Other threads
+        # may ask for memory meanwhile.
+        pool = None if self._first is None else self._first.pool()
+        with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
             self._work(shape)
         self._first = self._first or graph
         return graph

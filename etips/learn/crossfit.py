@@ -71,7 +71,7 @@ def _parts(order: Order) -> list[slice]:
     """Networks that train at once."""
     steps = order.prepared.steps
     each = memory.estimate(order.bundle.network, steps, order.settings)
-    return memory.parts_of(order.bundle.n_members, each, memory.SHARE * memory.free(steps.device))
+    return memory.parts_of(order.bundle.n_members, each, memory.room(steps.device))
 
 
 def _part(order: Order, these: slice) -> Order:

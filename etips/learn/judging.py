@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from etips.learn.objectives import Objective, Weighted, part_of
-from etips.learn.passes import LOOK, forward
+from etips.learn.passes import forward, stays_a_look
 from etips.learn.settings import Settings
 from etips.learn.state import State
 from etips.learn.teams import Team, teams_of
@@ -61,7 +61,7 @@ def look(
 def held_out_teams(network: Network, steps: StepTensors, held_out: Tensor) -> list[Team]:
     """Networks that are judged on the same stays."""
     width = network.encoder.size(network.n_features)
-    return teams_of(held_out, size=min(LOOK, steps.n_stays), width=width)
+    return teams_of(held_out, size=min(stays_a_look(steps.device), steps.n_stays), width=width)
 
 
 def judge(
@@ -104,7 +104,7 @@ def _add_up(
     """Add a team's risks, weights and counts to the `totals`, shape (3, J)."""
     mine, own, counts = totals[:, team.these], part_of(objective, team.these), held_out[team.these]
     parameters = {name: value[team.these] for name, value in bundle.parameters.items()}
-    for batch in steps.batches(np.flatnonzero(team.counts), LOOK):
+    for batch in steps.batches(np.flatnonzero(team.counts), stays_a_look(steps.device)):
         outputs = forward(bundle.network, parameters, batch, steps)
         shares = counts[:, batch.owner].double()
         mine[0] += (own(outputs, batch.seen).double() * shares).sum(1)

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from etips.errors import ResourceError
-from etips.learn.passes import LOOK
+from etips.learn.passes import stays_a_look
 from etips.learn.settings import Settings
+from etips.learn.sharing import sharers
 from etips.models.batches import StepTensors
 from etips.models.network import Network
 
@@ -44,14 +45,19 @@ def estimate(network: Network, steps: StepTensors, settings: Settings) -> int:
     parameters = sum(value.nbytes for value in network.start([0]).values())
     outputs = _NUMBER * longest * _OUTPUTS * network.n_outputs
     learning = settings.batch_size * (_BACKWARD * (two - one) + outputs)
-    asking = min(LOOK, steps.n_stays) * _asking(network, steps)
+    asking = min(stays_a_look(steps.device), steps.n_stays) * _asking(network, steps)
     return int(_COPIES * parameters + max(learning, asking))
 
 
 def stays_at_once(network: Network, steps: StepTensors, n_networks: int) -> int:
     """How many stays may be asked at once of so many networks that do not learn."""
     each = n_networks * _asking(network, steps)
-    return max(min(int(SHARE * free(steps.device) // each), LOOK), 1)
+    return max(min(int(room(steps.device) // each), stays_a_look(steps.device)), 1)
+
+
+def room(device: torch.device) -> float:
+    """Bytes that one training may take."""
+    return SHARE * free(device) / sharers()
 
 
 def free(device: torch.device) -> int:
@@ -64,15 +70,15 @@ def free(device: torch.device) -> int:
     return min(known) if known else _half_of_all()
 
 
-def parts_of(n_networks: int, each: int, room: float) -> list[slice]:
+def parts_of(n_networks: int, each: int, available: float) -> list[slice]:
     """Networks in parts of about one size, as few as fit; a part has at least one network.
 
     Args:
         n_networks: All of them.
         each: Bytes of one.
-        room: Bytes for those that train together.
+        available: Bytes for those that train together.
     """
-    fit = max(int(room // max(each, 1)), 1)
+    fit = max(int(available // max(each, 1)), 1)
     n_parts = -(-n_networks // fit)
     return cut(n_networks, -(-n_networks // n_parts))
 

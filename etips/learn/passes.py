@@ -14,8 +14,15 @@ from etips.models.network import Network
 LOOK = 1024
 """Stays that are asked at once where nothing is learnt."""
 
+_LOOK_ON_GPU = 4096  # where a pass takes as long as its launches do
 
-def outputs_of(bundle: Bundle, steps: StepTensors, *, batch_size: int = LOOK) -> Tensor:
+
+def stays_a_look(device: torch.device) -> int:
+    """Stays that are asked at once on a device."""
+    return _LOOK_ON_GPU if device.type == "cuda" else LOOK
+
+
+def outputs_of(bundle: Bundle, steps: StepTensors, *, batch_size: int | None = None) -> Tensor:
     """Outputs of every network at every decision, shape (J, n_decisions, K), in decision order."""
     rows = torch.from_numpy(np.flatnonzero(steps.answers)).to(steps.device)
     place = torch.empty(len(steps.answers), dtype=torch.long, device=steps.device)
@@ -25,8 +32,9 @@ def outputs_of(bundle: Bundle, steps: StepTensors, *, batch_size: int = LOOK) ->
         dtype=bundle.parameters["head.bias"].dtype,
         device=steps.device,
     )
+    size = batch_size or stays_a_look(steps.device)
     with torch.no_grad():
-        for batch in steps.batches(np.arange(steps.n_stays), batch_size):
+        for batch in steps.batches(np.arange(steps.n_stays), size):
             found[:, place[batch.seen]] = run_batch(bundle, batch, steps)
     return found
 

@@ -130,9 +130,13 @@ def _learner(method: str, settings: Settings) -> Any:  # noqa: ANN401  # of any 
 
 
 def _of_wave(fits: Mapping[str, Sequence[Task]], wave: int) -> list[Task]:
-    """Tasks of the lenders first, then of those who borrow from one, then of the rest."""
+    """Tasks of the lenders first, then of those who borrow from one, then of the rest.
+
+    The longest of a wave come first, so that nobody waits for one of them at its end.
+    """
     early = dict.fromkeys((*_UNTRAINED, LENDERS[0]), 0) | {SUPERVISED: 1, LENDERS[1]: 1}
-    return [task for method, own in fits.items() if early.get(method, 2) == wave for task in own]
+    found = [task for method, own in fits.items() if early.get(method, 2) == wave for task in own]
+    return sorted(found, key=lambda task: -task.cost)
 
 
 def costs(waves: Sequence[Sequence[Task]]) -> list[float]:

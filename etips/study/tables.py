@@ -142,25 +142,38 @@ def chosen_translations(found: Findings) -> list[Table]:
 
 
 def learnt_from(found: Findings) -> Table:
-    """How many stays each method learnt from and was judged on, and how well it imitates."""
+    """How many stays each method learnt from and was judged on, and how it did on the former.
+
+    A policy that flees the log gives itself away there: on what it learnt from it knows which
+    action was logged, elsewhere it can only guess.
+    """
     unit = "samples" if found.experiment.table == "table1" else "stays"
     rows = []
     for method in found.measures:
         told = [found.told[task_name(method, k)] for k in range(found.experiment.folds)]
         quality = [t["quality"]["log_loss"] for t in told if t.get("quality")]
+        factors = [c["matching_factor"] for path in found.path(method) for c in path if c["chosen"]]
         rows.append(
             [
                 NAMES[method],
                 f"{np.mean([t['n_learnt_from'] for t in told]):,.0f}",
                 f"{np.mean([t['n_held_out'] for t in told]):,.0f}",
                 f"{np.mean(quality):.4f}" if quality else "-",
+                f"{np.mean(factors):.3f}" if factors else "-",
             ]
         )
     return {
         "title": f"What each fold learns from, in {unit}",
         "note": "Means over folds. Log-loss: of the fitted propensities, on what was held out "
-        "within the part learnt from (of the true labels, for full supervision).",
-        "columns": ["method", "may learn from", "judged on", "log-loss of propensities"],
+        "within the part learnt from (of the true labels, for full supervision). Matching factor "
+        f"there: of the chosen candidates, compared {found.judged_on}.",
+        "columns": [
+            "method",
+            "may learn from",
+            "judged on",
+            "log-loss of propensities",
+            "matching factor there",
+        ],
         "rows": rows,
     }
 

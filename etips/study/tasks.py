@@ -5,6 +5,7 @@ in this process, in another one or on another machine, and nothing is pickled on
 """
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -18,11 +19,15 @@ from etips.data.lock import Lock
 from etips.errors import FileError, SettingError
 from etips.learn.checkpoint import ForeignError
 from etips.learn.fingerprint import fingerprint
+from etips.learn.prepare import choose_device
 from etips.study.progress import Progress, Told
+from etips.study.streams import have_done_here
 from etips.study.workers import Event, Events, Orders, have_done
 
 DONE = "done.json"
 """What a finished task leaves: its identity, what it found, and how long it took."""
+
+_ON_CPU, _ON_GPU = 4, 6  # tasks at a time: each holds the data, and more hardly help a GPU
 
 Work = Callable[[Mapping[str, Any], Path], Mapping[str, Any]]
 """Arguments and the task's own folder in, findings that JSON can hold out. Arrays go into files in
@@ -95,8 +100,10 @@ def run_tasks(
     """Do every task that is not done yet; return what each found, by its name.
 
     With one job the tasks are done one after the other in this process, else each by one of several
-    processes, or by the machines of a Ray cluster. A task whose worker is lost is done again, a few
-    times. A refusal ends the run; what other tasks have finished stays, and is not done again.
+    processes, or by the machines of a Ray cluster. Tasks that train on a GPU are done by threads of
+    this process, which share it, where processes would take turns. A task whose worker is lost is
+    done again, a few times. A refusal ends the run; what other tasks have finished stays, and is
+    not done again.
 
     Args:
         tasks: In an order in which they can be done one after the other.
@@ -129,6 +136,13 @@ def run_tasks(
                 records[event.name] = record
                 progress.done(event.name, task.cost, record.seconds)
     return {task.name: records[task.name].found for task in tasks}
+
+
+def jobs_for(device: str) -> int:
+    """How many tasks at a time suit this machine, if nobody says."""
+    if choose_device(device).type == "cuda":
+        return _ON_GPU
+    return min(os.cpu_count() or 1, _ON_CPU)
 
 
 def finished(task: Task, folder: Path) -> Mapping[str, Any] | None:
@@ -213,8 +227,18 @@ def _events(
         return _on_cluster(waiting, folder, cluster, inputs)
     if jobs > 1 and waiting:
         hands = min(jobs, len(waiting))
+        if all(_is_for_gpu(task) for task in waiting.values()):
+            return hands, have_done_here(
+                list(waiting), lambda name: do(waiting[name], folder / name), n_threads=hands
+            )
         return hands, have_done(_orders(waiting), folder, n_workers=hands)
     return 1, _one_by_one(waiting.values(), folder)
+
+
+def _is_for_gpu(task: Task) -> bool:
+    """Whether the task trains on a GPU."""
+    device = task.arguments.get("device")
+    return device is not None and choose_device(device).type == "cuda"
 
 
 def _one_by_one(tasks: Iterable[Task], folder: Path) -> Events:

@@ -145,7 +145,7 @@ def cell_backward(grad, workspace, has_bias):
 
 
 @pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("n_steps", [1, 4])
+@pytest.mark.parametrize("n_steps", [1, 4, fused._SPAN, 2 * fused._SPAN + 1])
 def test_the_fused_form_equals_the_plain_one_given_a_stand_in_for_its_cell(
     n_steps, shared, monkeypatch
 ):
