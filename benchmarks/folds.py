@@ -49,13 +49,13 @@ TASKS = (
 )
 
 
-def make(task: Task) -> Trajectories:
+def make(task: Task, n_stays: int = N_STAYS) -> Trajectories:
     """Noise of the task's shape."""
     rng = np.random.default_rng(0)
-    total = N_STAYS * task.n_steps
+    total = n_stays * task.n_steps
     return Trajectories(
         sequence=rng.normal(size=(total, task.n_features)).astype(np.float32),
-        offsets=np.arange(N_STAYS + 1) * task.n_steps,
+        offsets=np.arange(n_stays + 1) * task.n_steps,
         schema=Schema(
             sequence=tuple(f"x{i}" for i in range(task.n_features)), n_actions=task.n_actions
         ),

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated
@@ -14,6 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from etips.errors import EtipsError, ResourceError
+
+_A_LINE_EVERY = 60.0  # seconds
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 SeedOption = Annotated[int, typer.Option(help="Same seed, same result.", min=0)]
@@ -42,7 +45,13 @@ def _fail(line: str, code: int) -> None:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, float], None]]:
-    """A function that shows what is being done and which share of it; silent without a terminal."""
+    """A function that shows what is being done and which share of it.
+
+    Without a terminal, in a log say, it writes a line a minute; what ends within one is silent.
+    """
+    if not sys.stderr.isatty():
+        yield _lines()
+        return
     bar = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -50,11 +59,23 @@ def progress_bar() -> Iterator[Callable[[str, float], None]]:
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
-        disable=not sys.stderr.isatty(),
     )
     with bar:
         task = bar.add_task("", total=1.0)
         yield lambda what, share: bar.update(task, description=what, completed=share)
+
+
+def _lines() -> Callable[[str, float], None]:
+    told = time.monotonic()
+
+    def tell(what: str, share: float) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if now - told >= _A_LINE_EVERY:
+            told = now
+            typer.echo(f"{share:4.0%}  {what}", err=True)
+
+    return tell
 
 
 def show(title: str, rows: Sequence[Mapping[str, object]], *, as_json: bool) -> None:

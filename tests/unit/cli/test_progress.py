@@ -1,4 +1,4 @@
-"""`etips fit` shows how training stands on a terminal, and nothing where there is none."""
+"""How a command shows where it stands: on a terminal as it goes, in a log a line a minute."""
 
 import json
 import os
@@ -10,6 +10,7 @@ import sys
 import pytest
 from small_worlds import ward
 
+from etips.cli import console
 from etips.cli.fit import standing
 
 COMMAND = (sys.executable, "-c", "from etips.cli.main import main; main()", "fit")
@@ -71,3 +72,16 @@ def test_a_report_becomes_a_line_and_a_share():
     assert line == "policy: epoch 3 of 12, 7 s left, loss 0.5123, held-out inf, factor 0.98"
     assert share == 0.25
     assert standing(at)[0] == "policy: epoch 3 of 12, 7 s left, loss 0.5123"
+
+
+def test_a_log_gets_a_line_a_minute_and_a_short_command_none(monkeypatch, capsys):
+    clock = iter([0.0, 5.0, 61.0, 62.0, 122.0])
+    monkeypatch.setattr(console.time, "monotonic", lambda: next(clock))
+    with console.progress_bar() as tell:
+        for share in (0.1, 0.2, 0.3, 0.4):
+            tell("direct-fold-1; about 2 min left", share)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        " 20%  direct-fold-1; about 2 min left",
+        " 40%  direct-fold-1; about 2 min left",
+    ]
