@@ -8,6 +8,7 @@ these tensors, then the graph is replayed.
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -15,6 +16,17 @@ from torch import Tensor
 _LOG = logging.getLogger(__name__)
 _CAPTURE = threading.Lock()
 """One capture at a time: it waits for the whole device, which another one's capture forbids."""
+
+
+@cache
+def _stream() -> torch.cuda.Stream:
+    """Where everything is captured. Nobody else may be on it: their work would be captured too.
+
+    Torch hands out its few streams in turns, so a new one may well be in use. This one is of the
+    usual priority; those of learners that share a GPU are of the higher one, and never the same.
+    """
+    return torch.cuda.Stream()  # type: ignore[no-untyped-call]
+
 
 _WARM_UPS = 2  # libraries choose their kernels and take their memory before the capture
 
@@ -56,7 +68,7 @@ class Replay:
             value.copy_(old)
 
     def _graph(self, shape: int) -> torch.cuda.CUDAGraph:
-        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side = _stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(_WARM_UPS):
@@ -67,7 +79,7 @@ class Replay:
         # One pool of memory for all shapes, since only one of them runs at a time. Other threads
         # may ask for memory meanwhile.
         pool = None if self._first is None else self._first.pool()
-        with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+        with torch.cuda.graph(graph, pool=pool, stream=side, capture_error_mode="thread_local"):
             self._work(shape)
         self._first = self._first or graph
         return graph

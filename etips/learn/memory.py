@@ -23,6 +23,7 @@ _COPIES = 8  # of the parameters: two moments, the best, gradients, what the opt
 _OUTPUTS = 8  # arrays as large as the outputs that objectives make
 _STATES = 3  # arrays as large as the states that looking at held-out stays takes
 _BACKWARD = 2.0  # memory at its highest over what the forward pass keeps
+_LACKS = ("can't allocate memory", "not enough memory")  # what torch says where it has no type
 _MEMINFO = Path("/proc/meminfo")
 _GROUPS = (  # of both versions: folder, limit, use, files in memory that give way
     (Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
@@ -97,7 +98,7 @@ def refusing_lack() -> Iterator[None]:
     except torch.OutOfMemoryError as error:
         raise ResourceError("memory of the GPU", "ran out in training", fix=fix) from error
     except RuntimeError as error:
-        if "alloc" not in str(error) or "memory" not in str(error):
+        if not any(words in str(error) for words in _LACKS):
             raise
         raise ResourceError("memory", "ran out in training", fix=fix) from error
 

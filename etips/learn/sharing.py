@@ -32,18 +32,20 @@ class Sharing:
     @contextmanager
     def take_part(self) -> Iterator[None]:
         """What this thread trains is one of them, on a stream of its own where there is a GPU."""
-        gpu = torch.cuda.is_available()
-        # Its own stream waits for nobody; whoever reads results of another reads them from disk.
-        stream = torch.cuda.stream(torch.cuda.Stream()) if gpu else nullcontext()  # type: ignore[no-untyped-call]
         token = _HERE.set(self)
         try:
-            with stream:
+            with torch.cuda.stream(_own_stream()) if torch.cuda.is_available() else nullcontext():
                 yield
         finally:
             _HERE.reset(token)
 
 
 _HERE: ContextVar[Sharing] = ContextVar("sharing", default=Sharing())  # noqa: B039  # never halted
+
+
+def _own_stream() -> torch.cuda.Stream:
+    """A stream that nothing is captured on (`captured.py`): of a higher priority than usual."""
+    return torch.cuda.Stream(priority=-1)  # type: ignore[no-untyped-call]
 
 
 def sharers() -> int:

@@ -1,7 +1,8 @@
 """Networks that count the same stays, so that none reads a stay that does not count for it.
 
 Of three folds a network learns from two and is judged on the third. Side by side all would read all
-stays, and what a stay adds would be multiplied by zero for the others.
+stays, and what a stay adds would be multiplied by zero for the others. Nor need a network read on
+that has stopped.
 """
 
 from collections.abc import Sequence
@@ -49,6 +50,27 @@ def teams_of(weight: Tensor, *, size: int, width: int) -> list[Team]:
     if not all(map(_is_even, found)) or saved * size * width < WORTH * (len(found) - 1):
         return [all_as_one]
     return [Team(_slice(team), counts[team[0]]) for team in found]
+
+
+def learning(team: Team, running: NDArray[np.bool_], *, size: int, width: int) -> list[Team]:
+    """The team without the networks that have stopped, as neighbours that still learn.
+
+    Where leaving them out is not worth the while, the team as it is.
+
+    Args:
+        team: Some networks.
+        running: Whether each network of the bundle still learns, shape (J,).
+        size: Stays a batch.
+        width: Of the networks' states.
+    """
+    members = np.arange(len(running))[team.these]
+    inside = np.concatenate([[False], running[members], [False]])
+    edges = np.flatnonzero(inside[1:] != inside[:-1])
+    found = [members[start:stop].tolist() for start, stop in edges.reshape(-1, 2)]
+    saved = (len(members) - running[members].sum()) * team.counts.mean()  # in networks
+    if found and saved * size * width < WORTH * (len(found) - 1):
+        return [team]
+    return [Team(_slice(part), team.counts) for part in found]
 
 
 def whole(weight: Tensor) -> Team:

@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from etips.learn.objectives import Objective, part_of
 from etips.learn.passes import forward
 from etips.learn.settings import Settings
 from etips.learn.state import Moving, State
-from etips.learn.teams import teams_of
+from etips.learn.teams import Team, learning, teams_of
 from etips.models.batches import Batch, StepTensors
 from etips.models.bundle import Bundle
 from etips.models.network import Network
@@ -120,19 +121,22 @@ Learn = Callable[[Ints, Pace], None]
 
 def _in_teams(task: _Task, moving: Moving) -> Learn:
     """Learning steps on a CPU: each team on those stays of a batch that count for it."""
-    width = task.network.encoder.size(task.network.n_features)
-    teams = teams_of(task.weight, size=task.settings.batch_size, width=width)
-    if len(teams) > 1:
-        each = [(team, task.of(team.these), moving.of(team.these)) for team in teams]
-    else:
-        each = [(teams[0], task, moving)]
+    size, width = task.settings.batch_size, task.network.encoder.size(task.network.n_features)
+    teams = teams_of(task.weight, size=size, width=width)
+    each: list[tuple[Team, _Task, Moving]] = []
+    known: list[bool] = []  # which networks still learn; the same for all steps of an epoch
 
     def learn(part: Ints, pace: Pace) -> None:
+        running = pace.rates > 0  # 0 once a network has stopped
+        if (now := running.tolist()) != known:
+            known[:] = now
+            left = [learning(team, running.numpy(), size=size, width=width) for team in teams]
+            each[:] = [(team, task.of(team.these), moving.of(team.these)) for team in chain(*left)]
         for team, own, its in each:
-            stays, its_pace = part[team.counts[part]], pace.of(team.these)
-            if its_pace.rates.any():  # 0 once a network has stopped
-                # Where no stay counts, Adam still moves on; that takes any stay.
-                _step(own, its, task.steps.batch(stays if len(stays) else part[:1]), its_pace)
+            stays = part[team.counts[part]]
+            # Where no stay counts, Adam still moves on; that takes any stay.
+            batch = task.steps.batch(stays if len(stays) else part[:1])
+            _step(own, its, batch, pace.of(team.these))
 
     return learn
 

@@ -15,6 +15,7 @@ from etips.learn.prepare import prepare
 from etips.learn.propensity import fit_propensity
 from etips.learn.runs import Run, read_log
 from etips.learn.settings import Settings
+from etips.learn.sharing import Sharing
 from etips.models.encoders import GRU, LSTM, ModuleEncoder
 from etips.models.network import Network
 from etips.models.transformer import CausalTransformer
@@ -245,3 +246,12 @@ def test_memory_that_runs_out_is_refused_with_a_remedy(error, words):
 def test_another_failure_is_not_taken_for_a_lack_of_memory():
     with pytest.raises(RuntimeError, match="shapes"), memory.refusing_lack():
         raise RuntimeError("shapes do not match")
+    with pytest.raises(RuntimeError, match="pin_memory"), memory.refusing_lack():
+        raise RuntimeError("pin the memory, or allocate the tensor with pin_memory=True")
+
+
+def test_those_that_share_a_device_share_its_memory(monkeypatch):
+    monkeypatch.setattr(memory, "free", lambda _: 1200)
+    assert memory.room(CPU) == pytest.approx(1200 * memory.SHARE)
+    with Sharing(4).take_part():
+        assert memory.room(CPU) == pytest.approx(300 * memory.SHARE)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from etips.learn.teams import WORTH, teams_of, whole
+from etips.learn.teams import WORTH, Team, learning, teams_of, whole
 
 FOLD = np.array([0, 1, 2, 2, 1, 0])
 LARGE = {"size": WORTH, "width": 64}
@@ -48,3 +48,27 @@ def test_otherwise_all_are_one_team_of_the_stays_that_count_for_any(rows, size):
     assert picked([team], len(rows)) == [list(range(len(rows)))]
     assert team.counts.tolist() == np.any(rows, axis=0).tolist()
     assert team.counts.tolist() == whole(weights(*rows)).counts.tolist()
+
+
+def left(these, running, size=WORTH):
+    team = Team(these, np.ones(6, bool))
+    found = learning(team, np.array(running, bool), size=size, width=64)
+    assert all(part.counts is team.counts for part in found)
+    return picked(found, len(running))
+
+
+def test_who_has_stopped_is_left_out():
+    assert left(slice(0, 6), [0, 0, 1, 1, 1, 0]) == [[2, 3, 4]]
+    assert left(slice(0, 6), [0, 1, 1, 0, 1, 1]) == [[1, 2], [4, 5]]
+    assert left(slice(1, 9, 3), [1, 0, 1, 1, 1, 1, 1, 1, 1]) == [[4, 7]]
+    assert left(slice(0, 3), [1, 1, 1]) == [[0, 1, 2]]
+
+
+def test_a_team_that_has_stopped_is_gone():
+    assert left(slice(0, 3), [0, 0, 0]) == []
+    assert left(slice(0, 6, 3), [0, 1, 1, 0, 1, 1]) == []
+
+
+def test_small_networks_are_not_torn_apart_to_leave_one_out():
+    assert left(slice(0, 5), [1, 1, 0, 1, 1], size=1) == [[0, 1, 2, 3, 4]]
+    assert left(slice(0, 5), [0, 1, 1, 1, 1], size=1) == [[1, 2, 3, 4]]
