@@ -1,11 +1,10 @@
 """Which tasks a study consists of, in waves: a wave needs what the waves before it left."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from etips.learn.etips import TRANSLATIONS
 from etips.learn.recipes import make_learner
-from etips.study.config import LOGGING, SUPERVISED, Experiment, Settings
+from etips.study.config import LOGGING, SUPERVISED, Experiment, Settings, recipe_of
 from etips.study.sources import DATA
 from etips.study.tasks import Task
 
@@ -15,16 +14,7 @@ EVALUATION = "evaluation"
 LENDERS = ("predictive", "direct")
 """Methods whose networks others begin with, so that they come first."""
 
-_COST = {
-    "predictive": 1.0,
-    SUPERVISED: 3.0,
-    "direct": 4.0,
-    "doubly-robust": 4.0,
-    "eips": 2.0,
-    "ips": 2.0,
-}
-_A_TRANSLATION, _AN_EVALUATION, _THE_DATA = 3.0, 4.0, 0.3
-_NOTHING = 0.01  # nobody is trained
+_NOTHING, _THE_DATA = 0.1, 2.0  # in passes of a network over the stays, as `fit_cost` counts
 _UNTRAINED = (LOGGING, "random", "most-frequent")
 _CLIP = 0.01  # of the direct method, which has no setting for it
 
@@ -42,6 +32,8 @@ def make_plan(
     common = {"source": dict(source), "device": device, "seed": experiment.seed}
     dealt = {"table": experiment.table, "folds": experiment.folds, "seed": experiment.seed}
     evaluation = {**common, "part": dealt, "settings": dict(experiment.evaluation)}
+    known = ("propensity", "pilot") if experiment.table == "table1" else ("pilot",)
+    judging = fit_cost("direct", experiment.evaluation, known)
     fits = {
         method: [
             _fit(experiment, method, {**common, "part": {**dealt, "fold": fold}})
@@ -51,7 +43,7 @@ def make_plan(
     }
     waves = [
         [Task(DATA, "make-data", {"source": dict(source)}, _THE_DATA)],
-        [*_of_wave(fits, 0), Task(EVALUATION, "fit-evaluation", evaluation, _AN_EVALUATION)],
+        [*_of_wave(fits, 0), Task(EVALUATION, "fit-evaluation", evaluation, judging)],
         _of_wave(fits, 1),
         _of_wave(fits, 2),
     ]
@@ -70,16 +62,32 @@ def _fit(experiment: Experiment, method: str, common: Mapping[str, Any]) -> Task
         "lends": method in LENDERS,
         "lent": {stage: task_name(lender, fold) for stage, lender in lent.items()},
     }
-    return Task(task_name(method, fold), "fit-fold", arguments, fit_cost(method, settings))
+    return Task(task_name(method, fold), "fit-fold", arguments, fit_cost(method, settings, lent))
 
 
-def fit_cost(method: str, settings: Settings) -> float:
-    """How long a fit takes, roughly; one is that of propensities alone."""
-    if method not in ("etips", "tips"):
-        return _COST.get(method, _NOTHING)
-    translations = settings.get("translations", TRANSLATIONS)
-    assert isinstance(translations, Sequence)
-    return _A_TRANSLATION * len(translations)
+def fit_cost(method: str, settings: Settings, lent: Container[str]) -> float:
+    """How long a fit takes, in passes of a network over the stays, if no network stops early.
+
+    Args:
+        method: Which.
+        settings: Of it.
+        lent: Stages that it takes over.
+    """
+    if method in _UNTRAINED:
+        return _NOTHING
+    learner = _learner(recipe_of(method), settings)
+    training = learner.training
+    passes = {"propensity": training.propensity.epochs}
+    if method in ("direct", "doubly-robust"):
+        passes["outcome"] = training.outcome.epochs
+    if hasattr(learner, "kl"):  # a policy network a translation, or one
+        passes["policy"] = training.policy.epochs * len(getattr(learner, "translations", (0,)))
+    if getattr(learner, "support", 0) is None:
+        passes["pilot"] = 2 * training.policy.epochs
+    # Of n folds every network reads all but one; of one fold, all but those it stops by.
+    share = max(training.n_folds - 1, 1)
+    own = [count for stage, count in passes.items() if stage not in lent]
+    return _NOTHING + float(share * sum(own))
 
 
 def task_name(method: str, fold: int) -> str:

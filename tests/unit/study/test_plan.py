@@ -7,7 +7,7 @@ from small_studies import clinic_document, small_experiment, zeros_document
 
 from etips.errors import FileError, SettingError
 from etips.study.config import read_experiment, shipped
-from etips.study.plan import costs, lent_stages, make_plan
+from etips.study.plan import costs, fit_cost, lent_stages, make_plan
 from etips.study.sources import describe, open_labelled
 
 
@@ -80,16 +80,28 @@ def test_what_was_done_before_a_wave_rises_to_the_whole():
     assert shares == sorted(shares)
 
 
-def test_a_study_takes_as_long_as_its_translations_and_little_for_those_who_learn_nothing():
+def test_a_task_costs_the_passes_of_the_networks_that_it_trains():
     cost = {
         (task.arguments.get("method", task.name), preset): task.cost
         for preset in ("etips", "authors")
         for wave in plan(shipped("table1-zeros"), preset)
         for task in wave
     }
-    assert cost["etips", "authors"] == 5 * cost["etips", "etips"]  # 15 translations, not 3
-    assert cost["full-supervision", "etips"] > cost["predictive", "etips"]
-    assert cost["random", "etips"] == cost["logging", "etips"] < 0.02 * cost["ips", "etips"]
+    nothing = cost["random", "etips"]
+    assert nothing == cost["logging", "etips"] < 0.01 * cost["ips", "etips"]
+    passes = {key: value - nothing for key, value in cost.items()}
+    assert passes["predictive", "etips"] == pytest.approx(30 * 2)  # of three folds each reads two
+    assert passes["etips", "etips"] == pytest.approx(36 * 3 * 2)  # three translations
+    assert passes["etips", "authors"] == pytest.approx(36 * 15)  # fifteen, without folds
+    assert passes["direct", "etips"] == passes["doubly-robust", "etips"] == pytest.approx(36 * 2)
+    assert passes["evaluation", "etips"] == pytest.approx(36 * 2)  # propensities are known
+
+
+def test_pilots_cost_what_two_policies_cost_unless_they_are_lent():
+    settings = {"n_folds": 3, "policy.epochs": 7, "propensity.epochs": 4, "outcome.epochs": 5}
+    assert fit_cost("direct", settings, ()) - fit_cost("direct", settings, ("pilot",)) == 2 * 7 * 2
+    lent = fit_cost("doubly-robust", settings, ("propensity", "outcome", "pilot"))
+    assert lent == pytest.approx(7 * 2 + fit_cost("random", {}, ()))
 
 
 def test_a_source_without_a_world_needs_a_folder(tmp_path):
