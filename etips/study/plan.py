@@ -47,7 +47,8 @@ def make_plan(
         _of_wave(fits, 1),
         _of_wave(fits, 2),
     ]
-    return [wave for wave in waves if wave]
+    # The longest of a wave come first, so that nobody waits for one of them at its end.
+    return [sorted(wave, key=lambda task: -task.cost) for wave in waves if wave]
 
 
 def _fit(experiment: Experiment, method: str, common: Mapping[str, Any]) -> Task:
@@ -138,13 +139,9 @@ def _learner(method: str, settings: Settings) -> Any:  # noqa: ANN401  # of any 
 
 
 def _of_wave(fits: Mapping[str, Sequence[Task]], wave: int) -> list[Task]:
-    """Tasks of the lenders first, then of those who borrow from one, then of the rest.
-
-    The longest of a wave come first, so that nobody waits for one of them at its end.
-    """
+    """Tasks of the lenders first, then of those who borrow from one, then of the rest."""
     early = dict.fromkeys((*_UNTRAINED, LENDERS[0]), 0) | {SUPERVISED: 1, LENDERS[1]: 1}
-    found = [task for method, own in fits.items() if early.get(method, 2) == wave for task in own]
-    return sorted(found, key=lambda task: -task.cost)
+    return [task for method, own in fits.items() if early.get(method, 2) == wave for task in own]
 
 
 def costs(waves: Sequence[Sequence[Task]]) -> list[float]:

@@ -36,6 +36,11 @@ def test_who_lends_comes_before_who_borrows():
     assert all(place[lender] < place[task.name] for task, lender in lent)
 
 
+def test_the_longest_of_a_wave_come_first():
+    for wave in plan(shipped("table1-rows")):
+        assert [task.cost for task in wave] == sorted((t.cost for t in wave), reverse=True)
+
+
 def test_methods_with_the_same_propensity_networks_share_them():
     methods = small_experiment(clinic_document()).methods
     assert lent_stages(methods, "etips") == {"propensity": "predictive", "pilot": "direct"}
