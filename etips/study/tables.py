@@ -197,7 +197,7 @@ def _note1(found: Findings) -> str:
     return (
         f"Mean ± standard deviation over {folds} folds, all judged on the same {n:,} test samples. "
         f"Logged actions are {drawn} the logging policy. {found.expected_factor} A lower risk is "
-        "better. Paper: accuracy as published."
+        f"better. Paper: accuracy as published.{_other_names(found)}"
     )
 
 
@@ -207,7 +207,7 @@ def _note2(found: Findings) -> str:
         f"Mean ± standard deviation over {folds} folds of {data.n_stays:,} stays, each held out "
         f"once. Mean logged loss {data.logged_loss.mean():.4f}. The verdict is of all folds taken "
         f"together. Propensities {found.notes['propensities']}, raised to at least "
-        f"{found.notes['clip']}."
+        f"{found.notes['clip']}.{_other_names(found)}"
     )
     if data.truth is None:
         return text
@@ -217,6 +217,12 @@ def _note2(found: Findings) -> str:
         f"{text} True risk of the clinicians {clinicians:.4f}, best possible {best:.4f}; greedy: "
         "of always taking a policy's likeliest action."
     )
+
+
+def _other_names(found: Findings) -> str:
+    """Which policies have other names here than everywhere else."""
+    other = [m for m in found.measures if m in ("direct", "random")]
+    return "".join(f" {NAMES[method]} is the policy {method}." for method in other)
 
 
 def _chosen(path: Sequence[Mapping[str, Any]]) -> str:
