@@ -5,10 +5,11 @@ streams of one process work at the same time, so several learners train in threa
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 
@@ -46,6 +47,19 @@ _HERE: ContextVar[Sharing] = ContextVar("sharing", default=Sharing())  # noqa: B
 def _own_stream() -> torch.cuda.Stream:
     """A stream that nothing is captured on (`captured.py`): of a higher priority than usual."""
     return torch.cuda.Stream(priority=-1)  # type: ignore[no-untyped-call]
+
+
+def carried_over(work: Callable[[], None]) -> Callable[[], None]:
+    """The work for another thread: it takes part in what this one does, on the same stream."""
+    context = copy_context()
+    awake = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    stream = torch.cuda.current_stream() if awake else None
+
+    def run() -> None:
+        with nullcontext() if stream is None else torch.cuda.stream(stream):
+            work()
+
+    return partial(context.run, run)
 
 
 def sharers() -> int:

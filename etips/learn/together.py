@@ -19,6 +19,7 @@ from torch import Tensor
 from etips.learn.objectives import Objective, Sliced, Weighted, part_of
 from etips.learn.prepare import Prepared
 from etips.learn.settings import Settings
+from etips.learn.sharing import carried_over
 from etips.learn.training import Report
 from etips.models.bundle import Bundle
 
@@ -79,7 +80,7 @@ def run_together(works: Sequence[Callable[[], object]]) -> None:
     meeting = _Meeting(len(works))
     seats = [_Seat(meeting, number, work) for number, work in enumerate(works)]
     # Daemons, so that an interrupt ends them with the process.
-    threads = [threading.Thread(target=seat.run, daemon=True) for seat in seats]
+    threads = [threading.Thread(target=carried_over(seat.run), daemon=True) for seat in seats]
     for thread in threads:
         thread.start()
     for thread in threads:

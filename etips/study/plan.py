@@ -81,8 +81,10 @@ def fit_cost(method: str, settings: Settings, lent: Container[str]) -> float:
     passes = {"propensity": training.propensity.epochs}
     if method in ("direct", "doubly-robust"):
         passes["outcome"] = training.outcome.epochs
-    if hasattr(learner, "kl"):  # a policy network a translation, or one
-        passes["policy"] = training.policy.epochs * len(getattr(learner, "translations", (0,)))
+    if method in ("ips", "tips", "eips", "etips"):
+        passes["policy"] = training.policy.epochs * len(learner.translations)
+    if method == "doubly-robust":
+        passes["policy"] = training.policy.epochs
     if getattr(learner, "support", 0) is None:
         passes["pilot"] = 2 * training.policy.epochs
     # Of n folds every network reads all but one; of one fold, all but those it stops by.

@@ -13,6 +13,7 @@ from etips.learn import crossfit, together
 from etips.learn.objectives import Sliced, Weighted
 from etips.learn.recipes import make_learner
 from etips.learn.runs import Run
+from etips.learn.sharing import Sharing, sharers
 from etips.learn.together import run_together
 
 __all__ = ["one_thread"]
@@ -132,3 +133,10 @@ def test_weights_are_told_where_every_objective_has_some():
     joined = together._join([weighted, weighted], [0, 1, 2])
     assert joined.weigh(torch.zeros(2, 1), None).tolist() == [[1.0], [1.0]]
     assert not isinstance(together._join([weighted, lambda o, _: o], [0, 1, 2]), Weighted)
+
+
+def test_learners_side_by_side_share_a_device_as_the_thread_does_that_began_them():
+    found = []
+    with Sharing(5).take_part():
+        run_together([lambda: found.append(sharers())] * 3)
+    assert found == [5, 5, 5]
