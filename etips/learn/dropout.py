@@ -13,7 +13,7 @@ class Masks(NamedTuple):
     """What is hidden while learning, None for nothing.
 
     Args:
-        state: Of the states, shape (T * B, hidden).
+        state: Of the states where a decision is asked, shape (n, hidden).
         inputs: Of the features, shape (T * B, n_features).
     """
 

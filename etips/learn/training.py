@@ -206,7 +206,8 @@ def _dropout(task: _Task, batch: Batch, key: Tensor, head: Tensor) -> Masks:
     """What is hidden at this learning step."""
     settings, rows = task.settings, batch.rows.flatten().to(torch.int32)
     width = head.shape[1] - task.network.n_static
-    state = hide(rows, width, key.to(torch.int32), settings.dropout)
+    asked = rows if batch.slots is None else rows[batch.slots]
+    state = hide(asked, width, key.to(torch.int32), settings.dropout)
     other = mix(key.to(torch.int32) + INPUTS)
     inputs = hide(rows, task.network.n_features, other, settings.input_dropout)
     return Masks(*(None if m is None else m.to(head.dtype) for m in (state, inputs)))

@@ -61,39 +61,46 @@ class Network:
             inputs: Steps of the stays, shape (T, B, n_features).
             static: Static features, shape (B, n_static).
             slots: Which of the T * B places to answer, shape (n,); all if left out.
-            keep: Dropout mask of the state, already scaled, shape (T * B, hidden).
+            keep: Dropout mask of the state at those places, already scaled, shape (n, hidden).
         """
         start = "encoder."
         own = {name[len(start) :]: v for name, v in parameters.items() if name.startswith(start)}
         states = self.encoder.states(own, inputs).transpose(0, 1)  # (T, J, B, hidden)
-        width = states.shape[3]
-        if keep is not None:
-            states = states * keep.view(len(inputs), 1, -1, width).to(states.dtype)
+        n_batch, width = states.shape[2:]
         weight, beside = parameters["head.weight"], parameters["head.bias"][:, None]
+        if slots is not None:
+            states, static = _pick(states, slots), static[slots % n_batch]
+        elif keep is not None:
+            keep = keep.view(len(inputs), 1, n_batch, width)
+        if keep is not None:
+            states = states * keep.to(states.dtype)
         if self.n_static:
             beside = beside + static @ weight[:, width:]
-        found = (states @ weight[:, :width] + beside).transpose(0, 1)
-        return found.flatten(1, 2) if slots is None else _pick(found, slots)
+        found = states @ weight[:, :width] + beside
+        return found.transpose(0, 1).flatten(1, 2) if slots is None else found
 
 
 def _pick(values: Tensor, slots: Tensor) -> Tensor:
-    """Values (J, T, B, K) at places t * B + b, each named once, shape (J, n, K)."""
-    found: Tensor = _Pick.apply(values, slots // values.shape[2], slots % values.shape[2])  # type: ignore[no-untyped-call]
+    """Values (T, J, B, H) at places t * B + b, each named once, shape (J, n, H)."""
+    found: Tensor = _Pick.apply(values, slots)  # type: ignore[no-untyped-call]
     return found
 
 
 class _Pick(torch.autograd.Function):
-    """Indexing whose way back writes instead of adding up, since no place comes twice."""
+    """Rows of every network; the way back writes instead of adding up: no place comes twice."""
 
     @staticmethod
-    def forward(ctx: Any, values: Tensor, step: Tensor, place: Tensor) -> Tensor:  # noqa: ANN401
-        ctx.save_for_backward(step, place)
-        ctx.like = torch.empty_like(values, device="meta")
-        return values[:, step, place]
+    def forward(ctx: Any, values: Tensor, slots: Tensor) -> Tensor:  # noqa: ANN401
+        n_networks, n_batch = values.shape[1:3]
+        first = slots + slots // n_batch * ((n_networks - 1) * n_batch)  # as row of network 0
+        rows = first + n_batch * torch.arange(n_networks, device=slots.device)[:, None]
+        ctx.save_for_backward(rows)
+        ctx.shape = values.shape
+        return values.reshape(-1, values.shape[3])[rows]
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # noqa: ANN401
-        step, place = ctx.saved_tensors
-        found = torch.zeros_like(ctx.like, device=grad.device)
-        found[:, step, place] = grad
-        return found, None, None
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
+        (rows,) = ctx.saved_tensors
+        found = grad.new_zeros(ctx.shape).flatten(0, 2)
+        found.index_copy_(0, rows.flatten(), grad.flatten(0, 1))
+        return found.view(ctx.shape), None

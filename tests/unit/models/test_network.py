@@ -53,6 +53,19 @@ def test_a_mask_hides_parts_of_the_state_and_not_the_static_features():
     assert torch.equal(kept, network.outputs(parameters, steps, static))
 
 
+def test_a_mask_at_some_slots_is_that_of_all_slots_there():
+    network, parameters, steps, static = setting()
+    mask = torch.rand(T * B, 5, generator=torch.Generator().manual_seed(4)).double()
+    slots = torch.tensor([3, 9, 0])
+    some = network.outputs(parameters, steps, static, slots=slots, keep=mask[slots])
+    torch.testing.assert_close(
+        some,
+        network.outputs(parameters, steps, static, keep=mask)[:, slots],
+        atol=1e-14,
+        rtol=1e-12,
+    )
+
+
 def test_an_additive_network_ranks_the_actions_alike_everywhere():
     network, parameters, steps, static = setting(additive=True)
     parameters["head.bias"].copy_(torch.tensor([[0.1, -0.2, 0.3], [0.0, 0.5, -0.5]]))
