@@ -47,7 +47,7 @@ def _fail(line: str, code: int) -> None:
 def progress_bar() -> Iterator[Callable[[str, float], None]]:
     """A function that shows what is being done and which share of it.
 
-    Without a terminal, in a log say, it writes a line a minute; what ends within one is silent.
+    Without a terminal, in a log say, it writes at most a line a minute, and none in the first.
     """
     if not sys.stderr.isatty():
         yield _lines()

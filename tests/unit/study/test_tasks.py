@@ -4,6 +4,7 @@ import json
 
 import odd_work
 import pytest
+import torch
 
 from etips.data.lock import Lock
 from etips.errors import DataError, FileError, SettingError
@@ -110,3 +111,15 @@ def test_without_ray_a_cluster_is_refused_with_the_remedy(tmp_path, monkeypatch)
     monkeypatch.setattr(tasks, "import_module", absent)
     with pytest.raises(SettingError, match=r"^cluster: needs ray\. .*pip install 'etips\[ray\]'"):
         run_tasks(additions(1), tmp_path, cluster="local")
+
+
+@pytest.mark.parametrize(("cores", "jobs"), [(None, 1), (1, 1), (2, 2), (64, 4)])
+def test_left_to_itself_a_cpu_does_a_task_a_core_up_to_four(cores, jobs, monkeypatch):
+    monkeypatch.setattr(tasks.os, "cpu_count", lambda: cores)
+    assert tasks.jobs_for("cpu") == jobs
+
+
+def test_left_to_itself_a_gpu_is_shared(monkeypatch):
+    monkeypatch.setattr(tasks, "choose_device", lambda _: torch.device("cuda"))
+    assert tasks.jobs_for("auto") > 1
+    assert tasks._is_for_gpu(Task("a", "add", {"device": "auto"}))
