@@ -5,8 +5,11 @@ import time
 
 import odd_work
 import pytest
+import torch
+from small_worlds import CLINIC
 
 from etips.errors import DataError
+from etips.learn.recipes import make_learner
 from etips.learn.sharing import Sharing, require_wanted, sharers
 from etips.study import tasks
 from etips.study.streams import have_done_here
@@ -91,3 +94,21 @@ def test_tasks_for_a_gpu_are_done_in_this_process_and_found_by_name(tmp_path, mo
 def test_a_task_says_where_it_trains():
     assert not tasks._is_for_gpu(Task("a", "add", {"numbers": []}))
     assert not tasks._is_for_gpu(Task("a", "add", {"device": "cpu"}))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_learners_that_share_a_gpu_learn_what_each_learns_alone():
+    """More captures than torch has streams, so that those handed out again would be noticed."""
+    log, found = CLINIC.log(80, seed=0), {}
+
+    def fit(name):
+        settings = {"hidden": 8, "epochs": 3, "n_folds": 2, "batch_size": 16, "support": 0.0}
+        learner = make_learner("etips", settings, device="cuda", seed=int(name))
+        found[name] = learner.fit(log).predict_proba(log)
+
+    names = [str(number) for number in range(24)]
+    list(have_done_here(names, fit, n_threads=6))
+    shared = dict(found)
+    for name in names:
+        fit(name)
+        assert found[name] == pytest.approx(shared[name], abs=1e-4)
