@@ -19,7 +19,7 @@ from safetensors.torch import save as save_tensors
 from etips.data.files import write_file
 from etips.errors import FileError
 from etips.learn.fingerprint import fingerprint
-from etips.learn.objectives import cross_entropy, translated_ips
+from etips.learn.objectives import Sliced, cross_entropy, translated_ips
 from etips.learn.prepare import prepare
 from etips.learn.runs import Run, read_log
 from etips.learn.settings import Settings
@@ -61,8 +61,14 @@ def work(folder, prepared, settings, *, opened=lambda: None):
             "policy",
             prepared,
             clinicians.select([0, 1, 0, 1]),
-            lambda outputs, seen: translated_ips(
-                outputs, prepared.action[seen], prepared.loss[seen], log_chance[seen], shift
+            Sliced(
+                lambda outputs, seen, these: translated_ips(
+                    outputs,
+                    prepared.action[seen],
+                    prepared.loss[seen],
+                    log_chance[seen],
+                    shift[these],
+                )
             ),
             settings,
         )
