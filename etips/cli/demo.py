@@ -1,6 +1,5 @@
 """`etips demo`: the whole job on data that ships with the package."""
 
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
 from etips.cli.reproduce import make_folder, write_study
 from etips.study.config import read_experiment, shipped
 from etips.study.reproduce import run_study
+from etips.study.tasks import jobs_for
 
 _WORK = "work"
 """Folder of unfinished work beside the results; an interrupted demo goes on from it."""
@@ -25,7 +25,7 @@ def demo(
     ),
     stays: Annotated[int, typer.Option(min=60, help="How many stays to simulate.")] = 6000,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes at a time; two cores' worth if left out.")
+        int | None, typer.Option(min=1, help="Tasks at a time; as suits the machine if left out.")
     ] = None,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
@@ -42,7 +42,7 @@ def demo(
             document = run_study(
                 experiment,
                 make_folder(folder / _WORK),
-                jobs=jobs or min(2, os.cpu_count() or 1),
+                jobs=jobs or jobs_for("auto"),
                 report=progress,
             )
             progress("writing", 1.0)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 _LOG = logging.getLogger(__name__)
+_WARM_UPS = 2  # libraries choose their kernels and take their memory before the capture
 _CAPTURE = threading.Lock()
 """One capture at a time: it waits for the whole device, which another one's capture forbids."""
 
@@ -26,9 +27,6 @@ def _stream() -> torch.cuda.Stream:
     usual priority; those of learners that share a GPU are of the higher one, and never the same.
     """
     return torch.cuda.Stream()  # type: ignore[no-untyped-call]
-
-
-_WARM_UPS = 2  # libraries choose their kernels and take their memory before the capture
 
 
 class Replay:

@@ -11,11 +11,12 @@ from torch import Tensor
 from etips.data.decisions import Ints
 from etips.learn import memory
 from etips.learn.objectives import Objective, part_of
+from etips.learn.orders import Order
 from etips.learn.passes import run_batch
 from etips.learn.prepare import Prepared
 from etips.learn.runs import Stage
 from etips.learn.settings import Settings
-from etips.learn.together import Order, ask, is_together
+from etips.learn.together import ask, is_together
 from etips.learn.training import Report, train
 from etips.models.bundle import Bundle
 from etips.models.network import Network

@@ -22,7 +22,7 @@ _NUMBER = 4  # bytes of a float32
 _COPIES = 8  # of the parameters: two moments, the best, gradients, what the optimiser makes of them
 _OUTPUTS = 8  # arrays as large as the outputs that objectives make
 _STATES = 3  # arrays as large as the states that looking at held-out stays takes
-_BACKWARD = 2.0  # memory at its highest over what the forward pass keeps
+_BACKWARD = {"cpu": 2.0, "cuda": 4.0}  # memory at its highest over what a CPU's pass keeps
 _LACKS = ("can't allocate memory", "not enough memory")  # what torch says where it has no type
 _MEMINFO = Path("/proc/meminfo")
 _GROUPS = (  # of both versions: folder, limit, use, files in memory that give way
@@ -45,7 +45,7 @@ def estimate(network: Network, steps: StepTensors, settings: Settings) -> int:
     one, two = (_kept(network, longest, n_stays) for n_stays in (1, 2))
     parameters = sum(value.nbytes for value in network.start([0]).values())
     outputs = _NUMBER * longest * _OUTPUTS * network.n_outputs
-    learning = settings.batch_size * (_BACKWARD * (two - one) + outputs)
+    learning = settings.batch_size * (_BACKWARD[steps.device.type] * (two - one) + outputs)
     asking = min(stays_a_look(steps.device), steps.n_stays) * _asking(network, steps)
     return int(_COPIES * parameters + max(learning, asking))
 

@@ -30,7 +30,6 @@ from etips.learn.checkpoint import (
 )
 from etips.learn.fingerprint import fingerprint
 from etips.learn.settings import Settings
-from etips.learn.sharing import require_wanted
 from etips.learn.state import State
 from etips.learn.training import Report
 from etips.models.bundle import Bundle
@@ -128,7 +127,6 @@ class Stage:
 
     def keep(self, state: State) -> None:
         """Save the state if it is time, or if an epoch has ended and saving is cheap."""
-        require_wanted()
         if self._path is None or self._mark is None:
             return
         began = time.monotonic()

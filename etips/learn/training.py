@@ -18,6 +18,7 @@ from etips.learn.judging import held_out_teams, look
 from etips.learn.objectives import Objective, part_of
 from etips.learn.passes import forward
 from etips.learn.settings import Settings
+from etips.learn.sharing import require_wanted
 from etips.learn.state import Moving, State
 from etips.learn.teams import Team, learning, teams_of
 from etips.models.batches import Batch, StepTensors
@@ -78,6 +79,7 @@ def train(
         parts = steps.parts(stays, settings.batch_size, _order(settings, state.epoch))
         pace = paces(state, settings, len(parts), **own)
         for part in parts[state.batch :]:
+            require_wanted()
             learn(part, pace.at(state.batch))
             state.batch, state.step = state.batch + 1, state.step + 1
             if keep is not None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from etips.errors import SettingError
 from etips.learn.etips import TRANSLATIONS
 from etips.learn.foundation import ENCODER, STAGES, Training
+from etips.learn.orders import FREE
 from etips.learn.recipes import METHODS, check_settings, kind_of, make_learner
-from etips.learn.together import FREE
 
 
 @dataclass(frozen=True)

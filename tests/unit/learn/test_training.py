@@ -30,6 +30,7 @@ from etips.learn.judging import held_out_teams, judge
 from etips.learn.objectives import Weighted, cross_entropy
 from etips.learn.passes import forward, outputs_of, run_batch
 from etips.learn.settings import Settings
+from etips.learn.sharing import Sharing, UnwantedError
 from etips.learn.state import State
 from etips.learn.training import train
 from etips.models.bundle import Bundle
@@ -431,3 +432,12 @@ def test_outputs_come_in_decision_order_whatever_the_batches():
     one = data.decisions().stay[20]
     alone = outputs_of(bundle, tensors(data.subset([one]), torch.float32))
     torch.testing.assert_close(found[:, data.decisions().stay == one], alone)
+
+
+def test_a_training_that_nobody_waits_for_stops_at_its_next_step():
+    sharing = Sharing(2)
+    with sharing.take_part():
+        fit(COHORT.make(), [0], torch.float32)
+        sharing.halt.set()
+        with pytest.raises(UnwantedError):
+            fit(COHORT.make(), [0], torch.float32)
