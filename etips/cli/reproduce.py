@@ -111,6 +111,8 @@ def reproduce(
         ]
         for experiment in experiments:
             describe(experiment, data)  # refused before a folder is made
+        # A device that is not there is refused here too; that of a cluster is elsewhere.
+        suited = 1 if cluster else jobs_for(device.value)
         place = make_folder(out or Path(table.value))
         documents = {}
         for experiment in experiments:
@@ -121,7 +123,7 @@ def reproduce(
                     own,
                     data=data,
                     device=device.value,
-                    jobs=jobs or (1 if quick else jobs_for(device.value)),
+                    jobs=jobs or (1 if quick else suited),
                     cluster=cluster,
                     report=progress,
                 )

@@ -6,6 +6,7 @@ import sys
 import time
 
 import pytest
+import torch
 from commands import refuse, run
 from small_studies import clinic_document, zeros_document
 from small_worlds import CLINIC, one_thread
@@ -185,4 +186,13 @@ def test_data_that_are_not_there_leave_no_folder(tmp_path):
     assert "must be a folder" in refuse(
         "reproduce", "table2", "--data", tmp_path / "nowhere", "--out", out
     )
+    assert not out.exists()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU to be found")
+@pytest.mark.parametrize("more", [(), ("--quick",), ("--jobs", "2")])
+def test_a_gpu_that_is_not_there_leaves_no_folder(more, tmp_path):
+    out = tmp_path / "out"
+    line = refuse("reproduce", "table2", "--device", "cuda", "--out", out, *more)
+    assert "device: cuda was asked for, but torch finds no GPU" in line
     assert not out.exists()
