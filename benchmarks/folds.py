@@ -79,26 +79,32 @@ def objective_of(data: Trajectories, translation: torch.Tensor) -> Weighted:
     return Weighted(value, weight)
 
 
-def seconds(task: Task, n_sets: int) -> tuple[float, float]:
-    """Processor time of an epoch, all networks in step and in teams; the least of some rounds."""
+def train_once(task: Task, *, n_sets: int, epochs: int = 1, input_dropout: float = 0.0) -> None:
+    """Train a network for every fold and set."""
     data, n_networks = make(task), n_sets * task.n_folds
     fold = np.arange(N_STAYS) % task.n_folds
     held_out = torch.from_numpy(np.stack([fold == k for k in range(task.n_folds)] * n_sets)).float()
     translation = torch.linspace(0.3, 0.7, n_sets).repeat_interleave(task.n_folds)[:, None]
-    encoder = GRU(task.hidden, embed=task.hidden)
-    network = Network(encoder, task.n_features, 0, task.n_actions)
+    network = Network(GRU(task.hidden, embed=task.hidden), task.n_features, 0, task.n_actions)
+    train(
+        Bundle.start(network, range(n_networks)),
+        step_tensors(data, earlier_actions=False),
+        objective_of(data, translation),
+        weight=1 - held_out,
+        held_out=held_out,
+        settings=Settings(
+            epochs=epochs, batch_size=task.batch_size, dropout=0.2, input_dropout=input_dropout
+        ),
+    )
+
+
+def seconds(task: Task, n_sets: int) -> tuple[float, float]:
+    """Processor time of an epoch, all networks in step and in teams; the least of some rounds."""
     worth, found = teams.WORTH, ([], [])
     for _ in range(ROUNDS):
         for times, teams.WORTH in zip(found, (math.inf, worth), strict=True):
             begun = time.process_time()
-            train(
-                Bundle.start(network, range(n_networks)),
-                step_tensors(data, earlier_actions=False),
-                objective_of(data, translation),
-                weight=1 - held_out,
-                held_out=held_out,
-                settings=Settings(epochs=1, batch_size=task.batch_size, dropout=0.2),
-            )
+            train_once(task, n_sets=n_sets)
             times.append(time.process_time() - begun)
     return min(found[0]), min(found[1])
 

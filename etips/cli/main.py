@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import etips
+from etips.heap import keep_freed
 
 COMMANDS = {
     "demo": "demo",
@@ -71,6 +72,7 @@ def _root(
 
 def main() -> None:
     """Run the command line; a slip in the options is refused in one line like any other."""
+    keep_freed()
     try:
         code = app(prog_name="etips", standalone_mode=False)
     except typer.Abort:

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from etips.errors import EtipsError, ResourceError
+from etips.heap import keep_freed
 from etips.study.tasks import Task, do
 from etips.study.workers import Answer
 
 
 def main() -> None:
     """Do orders until there are no more."""
+    keep_freed()
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # what some library prints is no answer
     orders: queue.SimpleQueue[bytes] = queue.SimpleQueue()
