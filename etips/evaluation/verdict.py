@@ -88,7 +88,7 @@ RULES = (
     Rule(
         "propensity_error", 0.1, 0.5, "high",
         "Weights for drawing actions evenly are off from 1 by {value:.0%}, beyond chance: the "
-        "propensities are wrong.",
+        "propensities are wrong, or some actions are too rare for a log of this size.",
         "The same check for a policy that uses every action.",
     ),
     Rule(
