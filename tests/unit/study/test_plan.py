@@ -95,11 +95,18 @@ def test_a_task_costs_the_passes_of_the_networks_that_it_trains():
     nothing = cost["random", "etips"]
     assert nothing == cost["logging", "etips"] < 0.01 * cost["ips", "etips"]
     passes = {key: value - nothing for key, value in cost.items()}
-    assert passes["predictive", "etips"] == pytest.approx(30 * 2)  # of three folds each reads two
-    assert passes["etips", "etips"] == pytest.approx(36 * 3 * 2)  # three translations
-    assert passes["etips", "authors"] == pytest.approx(36 * 15)  # fifteen, without folds
-    assert passes["direct", "etips"] == passes["doubly-robust", "etips"] == pytest.approx(36 * 2)
-    assert passes["evaluation", "etips"] == pytest.approx(36 * 2)  # propensities are known
+    document = shipped("table1-zeros")
+    propensity, outcome, policy = (
+        document["settings"][stage]["epochs"] for stage in ("propensity", "outcome", "policy")
+    )
+    judge = document["evaluation"]["settings"]["epochs"]
+    of_folds = 2  # of three folds each network reads two
+    assert passes["predictive", "etips"] == pytest.approx(propensity * of_folds)
+    assert passes["etips", "etips"] == pytest.approx(policy * of_folds * 2)  # translations
+    assert passes["etips", "authors"] == pytest.approx(policy * 15)  # fifteen, without folds
+    assert passes["direct", "etips"] == pytest.approx(outcome * of_folds)
+    assert passes["doubly-robust", "etips"] == pytest.approx(policy * of_folds)
+    assert passes["evaluation", "etips"] == pytest.approx(judge * of_folds)
 
 
 def test_pilots_cost_what_two_policies_cost_unless_they_are_lent():
