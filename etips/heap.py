@@ -2,8 +2,8 @@
 
 Training takes and frees the same large arrays at every step. Left to itself the C library hands
 them back to the system each time, and the system clears every page of them when they are taken
-again: a tenth of the time of a training on a CPU. The processes that are ours alone, commands and
-workers, keep them. A library must not decide that for a process of somebody else.
+again: a tenth of the time of a training on a CPU. The processes that are ours alone, commands
+that train and their workers, keep them. A library must not decide that for somebody else's.
 """
 
 import ctypes

@@ -25,6 +25,9 @@ COMMANDS = {
 }
 """Module of each command, in the order of the help page."""
 
+TRAIN = ("demo", "fit", "tune", "reproduce")
+"""Commands that train networks."""
+
 
 class _Group(TyperGroup):
     """Imports a command when it is called: some bring torch, some a query engine."""
@@ -35,6 +38,8 @@ class _Group(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in TRAIN:
+            keep_freed()
         module = import_module(f"etips.cli.{COMMANDS[cmd_name]}")
         own = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
         own.command(cmd_name)(getattr(module, cmd_name))
@@ -72,7 +77,6 @@ def _root(
 
 def main() -> None:
     """Run the command line; a slip in the options is refused in one line like any other."""
-    keep_freed()
     try:
         code = app(prog_name="etips", standalone_mode=False)
     except typer.Abort:

@@ -1,4 +1,4 @@
-"""Freed memory stays with commands and workers, and with nobody else."""
+"""Freed memory stays with commands that train and with workers, and with nobody else."""
 
 import os
 import platform
@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from typer.main import get_command
 
 from etips import heap
 from etips.cli import main as cli
@@ -63,16 +64,23 @@ def test_a_c_library_that_cannot_do_it_is_no_error(monkeypatch, error):
     assert not heap.keep_freed()
 
 
-@pytest.mark.parametrize("process", [cli, worker], ids=["command", "worker"])
-def test_commands_and_workers_keep_theirs(monkeypatch, process):
-    """Before all else: once there are threads, some of it has no effect."""
+def test_a_worker_keeps_its_own_before_all_else(monkeypatch):
+    """Once there are threads, some of it has no effect."""
 
     def stop():
         raise RuntimeError("reached")
 
-    monkeypatch.setattr(process, "keep_freed", stop)
+    monkeypatch.setattr(worker, "keep_freed", stop)
     with pytest.raises(RuntimeError, match="reached"):
-        process.main()
+        worker.main()
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_commands_that_train_keep_theirs(monkeypatch, name):
+    kept = []
+    monkeypatch.setattr(cli, "keep_freed", lambda: kept.append(name))
+    get_command(cli.app).get_command(None, name)
+    assert kept == ([name] if name in ("demo", "fit", "tune", "reproduce") else [])
 
 
 def test_importing_the_library_leaves_the_allocation_alone():
