@@ -14,6 +14,8 @@ from etips.study import worker
 
 glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is glibc's")
 
+SET_UP = ("MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD")
+
 TAKE_AND_FREE = """
 import resource, sys
 import numpy as np
@@ -32,13 +34,11 @@ print(faults() - before)
 """
 
 
-def faults(kind, **environment):
+def faults(kind):
     """Pages that the system had to hand out for the same work again, in a process of its own."""
-    own = {k: v for k, v in os.environ.items() if not k.startswith(("MALLOC_", "LD_PRELOAD"))}
+    own = {k: v for k, v in os.environ.items() if not k.startswith(SET_UP)}
     command = [sys.executable, "-c", TAKE_AND_FREE, kind]
-    done = subprocess.run(
-        command, check=False, capture_output=True, text=True, env=own | environment
-    )
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=own)
     assert done.returncode == 0, done.stderr
     return int(done.stdout)
 
@@ -58,7 +58,7 @@ def test_a_c_library_that_cannot_do_it_is_no_error(monkeypatch, error):
     def missing(_):
         raise error
 
-    for name in [n for n in os.environ if n.startswith(("MALLOC_", "GLIBC_", "LD_PRELOAD"))]:
+    for name in [n for n in os.environ if n.startswith(SET_UP)]:
         monkeypatch.delenv(name)
     monkeypatch.setattr(heap.ctypes, "CDLL", missing)
     assert not heap.keep_freed()
