@@ -70,9 +70,14 @@ def test_a_worker_keeps_its_own_before_all_else(monkeypatch):
     def stop():
         raise RuntimeError("reached")
 
-    monkeypatch.setattr(worker, "keep_freed", stop)
-    with pytest.raises(RuntimeError, match="reached"):
-        worker.main()
+    def too_late(_):
+        raise AssertionError
+
+    with monkeypatch.context() as own:
+        own.setattr(worker, "keep_freed", stop)
+        own.setattr(worker.os, "dup", too_late)  # or it would wait for orders
+        with pytest.raises(RuntimeError, match="reached"):
+            worker.main()
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
