@@ -15,13 +15,13 @@ import torch
 
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
-from etips.learn import teams
-from etips.learn.objectives import Weighted, translated_ips, weigh
-from etips.learn.settings import Settings
-from etips.learn.training import train
+from etips.learn.training import teams
+from etips.learn.training.loop import train
+from etips.learn.training.objectives import Weighted, translated_ips, weigh
+from etips.learn.training.settings import Settings
 from etips.models.batches import step_tensors
 from etips.models.bundle import Bundle
-from etips.models.encoders import GRU
+from etips.models.encoders.recurrent_encoders import GRU
 from etips.models.network import Network
 
 N_STAYS = 2560

@@ -14,7 +14,7 @@ import time
 import torch
 
 from benchmarks.folds import TASKS, Task, train_once
-from etips.heap import keep_freed
+from etips.machine import keep_freed
 
 ROUNDS = 3
 EPOCHS = 2

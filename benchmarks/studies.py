@@ -16,8 +16,8 @@ from pathlib import Path
 
 from etips.data import split
 from etips.learn import DoublyRobust, EtIPS, MostFrequent, PredictiveModel, Settings, Training
-from etips.models.encoders import GRU
-from etips.study.evaluate import Models, evaluate
+from etips.models.encoders.recurrent_encoders import GRU
+from etips.results.evaluate import Models, evaluate
 from etips.worlds import icu_sepsis
 
 GOAL = 0.07  # of the estimates called reliable

@@ -32,13 +32,13 @@ from torch import nn
 
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
-from etips.learn.objectives import translated_ips
-from etips.learn.passes import outputs_of
-from etips.learn.prepare import Prepared, prepare
-from etips.learn.settings import Precision, Settings
-from etips.learn.training import train
+from etips.learn.fitting.prepare import Prepared, prepare
+from etips.learn.training.loop import train
+from etips.learn.training.objectives import translated_ips
+from etips.learn.training.passes import outputs_of
+from etips.learn.training.settings import Precision, Settings
 from etips.models.bundle import Bundle
-from etips.models.encoders import GRU
+from etips.models.encoders.recurrent_encoders import GRU
 from etips.models.network import Network
 
 N_STAYS, MOST_DECISIONS, N_FEATURES, N_STATIC, N_ACTIONS = 20_944, 18, 44, 3, 25
@@ -139,7 +139,7 @@ def bundled(
     dropout: float = 0.0,
     precision: Precision = "float32",
 ) -> Bundle:
-    """All networks side by side through `etips.learn.training.train`."""
+    """All networks side by side through `etips.learn.training.loop.train`."""
     steps = prepared.steps
     network = Network(GRU(HIDDEN), N_FEATURES, N_STATIC, N_ACTIONS)
     times = -(-members // len(TRANSLATIONS))

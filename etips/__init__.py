@@ -8,7 +8,7 @@ from etips.errors import DataError, EtipsError, FileError, SettingError
 
 if TYPE_CHECKING:
     from etips.data.storage import write_table
-    from etips.data.tables import read_table
+    from etips.data.tables.reading import read_table
     from etips.learn import (
         EIPS,
         IPS,
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
         PredictiveModel,
         RandomPolicy,
     )
-    from etips.learn.loading import load
-    from etips.study.evaluate import evaluate
+    from etips.policies.loading import load
+    from etips.results.evaluate import evaluate
 
 __version__ = "0.1.0"
 
@@ -53,9 +53,9 @@ __all__ = [
 ]
 
 _LATER = {
-    "evaluate": "etips.study.evaluate",
-    "load": "etips.learn.loading",
-    "read_table": "etips.data.tables",
+    "evaluate": "etips.results.evaluate",
+    "load": "etips.policies.loading",
+    "read_table": "etips.data.tables.reading",
     "write_table": "etips.data.storage",
 }
 _LEARNERS = {

@@ -1,6 +1,6 @@
 """Experiments small enough to run in a blink: tiny networks, one epoch, two folds."""
 
-from etips.study.config import read_experiment
+from etips.studies.experiment import read_experiment
 
 SETTINGS = {
     "hidden": 4,

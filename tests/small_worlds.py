@@ -9,9 +9,9 @@ import torch
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from etips.data.files import canonical, seal
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
+from etips.files.writing import canonical, seal
 from etips.learn import (
     EIPS,
     IPS,
@@ -25,7 +25,7 @@ from etips.learn import (
     Settings,
     Training,
 )
-from etips.models.encoders import GRU
+from etips.models.encoders.recurrent_encoders import GRU
 from etips.worlds.clinic import Clinic
 
 CLINIC = Clinic(n_contexts=20, n_features=3, n_actions=3, decisions_per_stay=3)

@@ -11,9 +11,9 @@ from etips.cohorts.mimic3 import Cohort, Engine, build_cohort, profile, resumabl
 from etips.cohorts.mimic3.trajectories import to_trajectories
 from etips.cohorts.validate import Check, Evidence
 from etips.cohorts.validate import validate as compare
-from etips.data.files import require_place
-from etips.data.privacy import LEAST_PEOPLE, are_few
 from etips.data.storage import MANIFEST, save_trajectories
+from etips.disclosure import LEAST_PEOPLE, are_few
+from etips.files.writing import require_place
 
 
 class Profile(StrEnum):

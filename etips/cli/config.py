@@ -13,8 +13,8 @@ import torch
 import etips
 from etips.cli.columns import Columns
 from etips.errors import FileError, SettingError
-from etips.learn.recipes import Recipe
-from etips.learn.toml import format_toml, read_toml
+from etips.files.toml import format_toml, read_toml
+from etips.learn.learners.recipes import Recipe
 
 CONFIG = "config.toml"
 """The file of a run folder that says how it was fitted."""

@@ -9,9 +9,9 @@ import typer
 
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
 from etips.cli.reproduce import make_folder, write_study
-from etips.study.config import read_experiment, shipped
-from etips.study.reproduce import run_study
-from etips.study.tasks import jobs_for
+from etips.studies.experiment import read_experiment, shipped
+from etips.studies.study import run_study
+from etips.tasks.task import jobs_for
 
 _WORK = "work"
 """Folder of unfinished work beside the results; an interrupted demo goes on from it."""

@@ -10,14 +10,14 @@ from etips.cli.columns import Columns, read_data, takes_columns
 from etips.cli.config import CONFIG
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
 from etips.cli.recommend import open_run
-from etips.data.files import canonical, write_file
 from etips.errors import SettingError
-from etips.evaluation.results import MethodResult, Results
-from etips.learn.toml import read_toml
+from etips.files.toml import read_toml
+from etips.files.writing import canonical, write_file
 from etips.report.finding import hidden_confounding
-from etips.study.evaluate import Models
-from etips.study.evaluate import evaluate as evaluate_policies
-from etips.study.paths import RESULTS, read_document, read_path
+from etips.results.evaluate import Models
+from etips.results.evaluate import evaluate as evaluate_policies
+from etips.results.results import MethodResult, Results
+from etips.results.translation_path import RESULTS, read_document, read_path
 
 
 @takes_columns

@@ -13,17 +13,17 @@ from etips.cli.columns import Columns, DataArgument, read_data, takes_columns
 from etips.cli.config import CONFIG, Device
 from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, show
 from etips.cli.methods import choose, make
-from etips.data.files import write_file
-from etips.data.lock import NAME as LOCK
 from etips.errors import FileError, SettingError
-from etips.learn.fingerprint import fingerprint
-from etips.learn.learner import Learner
-from etips.learn.policy import FittedPolicy
-from etips.learn.policy_files import MANIFEST, save_policy
-from etips.learn.recipes import Method
-from etips.learn.runs import CHECKPOINT, Run
-from etips.learn.simple import MostFrequent, RandomPolicy
-from etips.study.paths import keep_path
+from etips.files.fingerprint import fingerprint
+from etips.files.lock import NAME as LOCK
+from etips.files.writing import write_file
+from etips.learn.learners.baselines import MostFrequent, RandomPolicy
+from etips.learn.learners.learner import Learner
+from etips.learn.learners.recipes import Method
+from etips.policies.policy import FittedPolicy
+from etips.policies.policy_files import MANIFEST, save_policy
+from etips.results.translation_path import keep_path
+from etips.runs.run import CHECKPOINT, Run
 
 
 @takes_columns

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import etips
-from etips.heap import keep_freed
+from etips.machine import keep_freed
 
 COMMANDS = {
     "demo": "demo",

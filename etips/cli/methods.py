@@ -7,7 +7,7 @@ from pathlib import Path
 from etips.cli.columns import Columns
 from etips.cli.config import Config, Device, read_config
 from etips.errors import FileError, SettingError
-from etips.learn.recipes import Learner, Method, Recipe, kind_of
+from etips.learn.learners.recipes import Learner, Method, Recipe, kind_of
 
 
 def choose(

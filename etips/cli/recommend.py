@@ -12,10 +12,10 @@ from etips.cli.columns import Columns, DataArgument, read_data, takes_columns
 from etips.cli.console import JsonFlag, progress_bar, refusals, show
 from etips.data import Trajectories
 from etips.data.decisions import Ints
-from etips.data.files import write_file
 from etips.errors import FileError
-from etips.learn.policy import Answer, FittedPolicy
-from etips.learn.policy_files import load_policy
+from etips.files.writing import write_file
+from etips.policies.policy import Answer, FittedPolicy
+from etips.policies.policy_files import load_policy
 
 RunArgument = Annotated[Path, typer.Argument(help="Run folder that `etips fit` wrote.")]
 

@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from etips.cli.console import refusals
-from etips.data.files import write_file
 from etips.errors import FileError
-from etips.evaluation.documents import read_results
+from etips.files.writing import write_file
 from etips.report.finding import one_line
 from etips.report.page import render
 from etips.report.sheet import policies_csv
+from etips.results.documents import read_results
 
 
 def report(

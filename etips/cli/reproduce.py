@@ -13,15 +13,15 @@ from rich.table import Table
 
 from etips.cli.config import Device
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals
-from etips.data.files import canonical, write_file
 from etips.errors import FileError, SettingError
-from etips.learn.toml import read_toml
+from etips.files.toml import read_toml
+from etips.files.writing import canonical, write_file
 from etips.report.figures import draw
 from etips.report.page import render
-from etips.study.config import Experiment, read_experiment, shipped
-from etips.study.reproduce import run_study
-from etips.study.sources import describe
-from etips.study.tasks import jobs_for
+from etips.studies.experiment import Experiment, read_experiment, shipped
+from etips.studies.study import run_study
+from etips.studies.study_data import describe
+from etips.tasks.task import jobs_for
 
 _PAGE = 100
 """Columns of text that is not printed on a terminal; tables there are as wide as they need."""

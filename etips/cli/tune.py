@@ -9,14 +9,14 @@ import typer
 from etips.cli.columns import Columns, DataArgument, read_data, takes_columns
 from etips.cli.config import Device
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
-from etips.data.files import canonical
 from etips.errors import FileError, SettingError
-from etips.learn.recipes import Method
-from etips.learn.toml import read_toml
-from etips.study.space import PAPER, Space, paper_space, read_space, usual_space
+from etips.files.toml import read_toml
+from etips.files.writing import canonical
+from etips.learn.learners.recipes import Method
+from etips.studies.space import PAPER, Space, paper_space, read_space, usual_space
 
 if TYPE_CHECKING:
-    from etips.study.tuning import Search, Trial, Tuned
+    from etips.studies.tuning import Search, Trial, Tuned
 
 SHOWN = 10  # best trials that the table holds
 
@@ -53,7 +53,7 @@ def tune(
     """
     with refusals("etips tune"):
         _require_optuna()
-        from etips.study.tuning import BEST, tune as search_settings  # noqa: I001, PLC0415
+        from etips.studies.tuning import BEST, tune as search_settings  # noqa: I001, PLC0415
 
         search = _search(
             method,
@@ -83,7 +83,7 @@ def _require_optuna() -> None:
 
 
 def _search(method: Method, space: str | None, **how: Any) -> "Search":  # noqa: ANN401
-    from etips.study.tuning import Search  # noqa: PLC0415  # with optuna
+    from etips.studies.tuning import Search  # noqa: PLC0415  # with optuna
 
     try:
         return Search(method=method.value, space=_space(method, space), **how)

@@ -16,10 +16,10 @@ import polars as pl
 
 from etips.cohorts.mimic3.cohort import Cohort
 from etips.cohorts.mimic3.columns import SEQUENTIAL_FEATURES, STATIC_FEATURES
-from etips.data.files import read_artifact
-from etips.data.privacy import are_few
 from etips.data.storage import MANIFEST
+from etips.disclosure import are_few
 from etips.errors import FileError
+from etips.files.writing import read_artifact
 
 FULL_SIZE: Final = 60_000  # ICU stays; MIMIC-III v1.4 has 61,532
 

@@ -3,17 +3,17 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from etips.data.arrays import from_arrays, from_obp, to_obp
 from etips.data.coded import Coded
 from etips.data.decisions import Decisions, Stay, final_value, sofa_change
 from etips.data.scale import Scaler
 from etips.data.schema import Roles, Schema
 from etips.data.splitting import assign_folds, folds, split
+from etips.data.tables.arrays import from_arrays, from_obp, to_obp
 from etips.data.trajectories import Histories, Trajectories, Truth
 
 if TYPE_CHECKING:
     from etips.data.storage import load_trajectories, write_table
-    from etips.data.tables import read_table
+    from etips.data.tables.reading import read_table
 
 __all__ = [
     "Coded",
@@ -38,7 +38,11 @@ __all__ = [
     "write_table",
 ]
 
-_NEED_PYARROW = {"load_trajectories": "storage", "write_table": "storage", "read_table": "tables"}
+_NEED_PYARROW = {
+    "load_trajectories": "storage",
+    "read_table": "tables.reading",
+    "write_table": "storage",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from etips.data.coded import Coded, Features, Floats32
-from etips.data.columns import fill_rows
-from etips.data.files import Content, read_artifact, write_artifact, write_file
 from etips.data.schema import Schema
+from etips.data.tables.columns import fill_rows
 from etips.data.trajectories import NO_ACTION, Trajectories, Truth
 from etips.errors import EtipsError, FileError
+from etips.files.writing import Content, read_artifact, write_artifact, write_file
 
 MANIFEST = "schema.json"
 _FORMAT, _VERSION = "etips/trajectories", 1

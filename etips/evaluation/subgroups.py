@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from etips.data.privacy import LEAST_PEOPLE
+from etips.disclosure import LEAST_PEOPLE
 from etips.errors import DataError, SettingError
 from etips.evaluation.checks import Bools, Ints
 from etips.evaluation.contrast import Contrast, difference

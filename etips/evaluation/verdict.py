@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from etips.data.privacy import LEAST_PEOPLE
+from etips.disclosure import LEAST_PEOPLE
 from etips.evaluation.diagnostics import Diagnostics
 from etips.evaluation.estimate import Estimate
 

@@ -6,16 +6,16 @@ What needs torch is imported on first use, so that simple policies come without 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from etips.learn.simple import BestPossible, LoggingPolicy, MostFrequent, RandomPolicy
+from etips.learn.learners.baselines import BestPossible, LoggingPolicy, MostFrequent, RandomPolicy
 
 if TYPE_CHECKING:
-    from etips.learn.direct import DirectMethod
-    from etips.learn.etips import EIPS, IPS, TIPS, EtIPS
-    from etips.learn.foundation import Training
-    from etips.learn.predictive import PredictiveModel
-    from etips.learn.propensity import KnownPropensity, SklearnModel
-    from etips.learn.robust import DoublyRobust
-    from etips.learn.settings import Settings
+    from etips.learn.learners.direct import DirectMethod
+    from etips.learn.learners.etips import EIPS, IPS, TIPS, EtIPS
+    from etips.learn.learners.foundation import Training
+    from etips.learn.learners.predictive import PredictiveModel
+    from etips.learn.learners.robust import DoublyRobust
+    from etips.learn.nuisance.propensity import KnownPropensity, SklearnModel
+    from etips.learn.training.settings import Settings
 
 __all__ = [
     "EIPS",
@@ -36,17 +36,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "EIPS": "etips",
-    "IPS": "etips",
-    "TIPS": "etips",
-    "DirectMethod": "direct",
-    "DoublyRobust": "robust",
-    "EtIPS": "etips",
-    "KnownPropensity": "propensity",
-    "PredictiveModel": "predictive",
-    "Settings": "settings",
-    "SklearnModel": "propensity",
-    "Training": "foundation",
+    "EIPS": "learners.etips",
+    "IPS": "learners.etips",
+    "TIPS": "learners.etips",
+    "DirectMethod": "learners.direct",
+    "DoublyRobust": "learners.robust",
+    "EtIPS": "learners.etips",
+    "KnownPropensity": "nuisance.propensity",
+    "PredictiveModel": "learners.predictive",
+    "Settings": "training.settings",
+    "SklearnModel": "nuisance.propensity",
+    "Training": "learners.foundation",
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from etips.models.encoders import Encoder, Parameters
+from etips.models.encoders.recurrent_encoders import Encoder, Parameters
 
 
 @dataclass(frozen=True)

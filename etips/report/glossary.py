@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from etips.study.tables import NAMES
+from etips.studies.paper_tables import NAMES
 
 Word = tuple[str, str]
 """A word and what it means."""

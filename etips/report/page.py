@@ -9,7 +9,6 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from etips.evaluation.documents import check_results
 from etips.report import wording
 from etips.report.finding import finding, hidden_confounding
 from etips.report.glossary import MEASURES, formula_words, policy_words
@@ -27,7 +26,8 @@ from etips.report.sections import (
     weight_figure,
 )
 from etips.report.tripod import ITEMS
-from etips.study.exhibits import NOTICE
+from etips.results.documents import check_results
+from etips.results.exhibits import NOTICE
 
 SECTIONS = (
     ("policies", "The policies"),

@@ -6,8 +6,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from etips.data.privacy import LEAST_PEOPLE
-from etips.learn.selection import FACTOR_RANGE, LEAST_SIZE
+from etips.disclosure import LEAST_PEOPLE
+from etips.learn.learners.selection import FACTOR_RANGE, LEAST_SIZE
 from etips.report.maps import balance_plot, dose_map, small_interval
 from etips.report.plots import band, plot
 from etips.report.svg import Scale

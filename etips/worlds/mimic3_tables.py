@@ -12,8 +12,8 @@ from etips.cohorts.mimic3.config import CLEAN
 from etips.cohorts.mimic3.engines import DuckDBSource
 from etips.cohorts.mimic3.passes import Progress, no_progress
 from etips.cohorts.mimic3.source import needed, open_tables
-from etips.data.files import folder_made_whole, write_file
 from etips.errors import FileError, SettingError
+from etips.files.writing import folder_made_whole, write_file
 from etips.worlds.mimic3_hospital import BLOCK_STAYS, simulate_table
 
 _ID_STEP: Final = {

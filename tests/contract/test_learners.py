@@ -13,7 +13,7 @@ import etips
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.errors import EtipsError, FileError
-from etips.learn.policy import FittedPolicy
+from etips.policies.policy import FittedPolicy
 
 __all__ = ["one_thread"]
 

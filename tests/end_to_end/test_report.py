@@ -11,7 +11,7 @@ from commands import call, refuse, run
 from small_worlds import one_thread
 
 import etips
-from etips.evaluation.documents import check_results
+from etips.results.documents import check_results
 
 __all__ = ["one_thread"]
 

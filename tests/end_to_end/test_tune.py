@@ -12,7 +12,7 @@ from small_worlds import CLINIC, one_thread
 from typer.testing import CliRunner
 
 from etips.cli.main import app
-from etips.learn.recipes import Recipe
+from etips.learn.learners.recipes import Recipe
 
 __all__ = ["one_thread"]
 

@@ -16,17 +16,17 @@ from pathlib import Path
 import torch
 from safetensors.torch import save as save_tensors
 
-from etips.data.files import write_file
 from etips.errors import FileError
-from etips.learn.fingerprint import fingerprint
-from etips.learn.objectives import Sliced, cross_entropy, translated_ips
-from etips.learn.prepare import prepare
-from etips.learn.runs import Run, read_log
-from etips.learn.settings import Settings
-from etips.learn.training import train
+from etips.files.fingerprint import fingerprint
+from etips.files.writing import write_file
+from etips.learn.fitting.prepare import prepare
+from etips.learn.training.loop import train
+from etips.learn.training.objectives import Sliced, cross_entropy, translated_ips
+from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
-from etips.models.encoders import GRU
+from etips.models.encoders.recurrent_encoders import GRU
 from etips.models.network import Network
+from etips.runs.run import Run, read_log
 from etips.worlds.clinic import Clinic
 
 LONG = Settings(epochs=4, batch_size=24, learning_rate=0.1, patience=2, dropout=0.2)

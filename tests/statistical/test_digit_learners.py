@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from small_worlds import one_thread
 
-from etips.learn.recipes import make_learner
-from etips.study.config import read_experiment, shipped
-from etips.study.parts import find_part
+from etips.learn.learners.recipes import make_learner
+from etips.studies.experiment import read_experiment, shipped
+from etips.studies.folds import find_part
 from etips.worlds import digits
 
 __all__ = ["one_thread"]

@@ -31,8 +31,8 @@ EtIPS(translations=[0.5], encoder=GRU(4)).fit(log)
 STUDY = """
 import tempfile
 from pathlib import Path
-from etips.study.config import read_experiment
-from etips.study.reproduce import run_study
+from etips.studies.experiment import read_experiment
+from etips.studies.study import run_study
 document = {
     "title": "A ward", "table": "table2", "world": "clinic", "n": 60, "lag": 0, "folds": 2,
     "seed": 0, "methods": ["random", "eips"],

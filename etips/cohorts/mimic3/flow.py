@@ -5,7 +5,7 @@ from html import escape
 from typing import Final
 
 from etips.cohorts.mimic3.funnel import Funnel, Stage
-from etips.data.privacy import are_few
+from etips.disclosure import are_few
 
 _WIDTH, _BOX, _HEIGHT, _GAP, _TOP = 640, 400, 44, 26, 80
 _STYLE: Final = (

@@ -11,8 +11,8 @@ import polars as pl
 import pyarrow as pa
 
 from etips.cohorts.mimic3.tablefiles import quoted
-from etips.data.lock import Lock
 from etips.errors import FileError, ResourceError
+from etips.files.lock import Lock
 
 _FILE = "store.duckdb"
 _SPENT = (  # how DuckDB says so; nobody else writes here, so that a commit fails for nothing else

@@ -19,8 +19,8 @@ from etips.data import (
     read_table,
     write_table,
 )
-from etips.data.files import canonical, seal
 from etips.errors import EtipsError, FileError
+from etips.files.writing import canonical, seal
 
 PER_STEP = (
     "action",

@@ -6,9 +6,9 @@ from html.parser import HTMLParser
 import numpy as np
 
 from etips.evaluation.log import Log
-from etips.evaluation.results import Results
-from etips.study.evaluate import assess_policies, describe
-from etips.study.exhibits import make_exhibits
+from etips.results.evaluate import assess_policies, describe
+from etips.results.exhibits import make_exhibits
+from etips.results.results import Results
 from etips.worlds import icu_sepsis
 from etips.worlds.clinic import Clinic
 

@@ -8,7 +8,7 @@ from report_documents import PATH, Element, Page, document
 
 from etips.errors import FileError
 from etips.evaluation.assessment import MODELLED, WEIGHTED
-from etips.learn.recipes import Method
+from etips.learn.learners.recipes import Method
 from etips.report.glossary import FORMULAS, POLICIES
 from etips.report.page import SECTIONS, render
 from etips.report.tripod import ITEMS

@@ -1,0 +1,1 @@
+"""Long tables, frames and arrays to Trajectories."""

@@ -1,0 +1,111 @@
+"""Which column of a long table plays which part."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from etips.data.schema import MISSING_SUFFIX, Roles, Schema
+from etips.data.tables.columns import is_categorical, is_number, require_number
+from etips.data.tables.sources import Source, whole_column
+from etips.errors import DataError, SettingError
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The parts columns play; names are those of the table.
+
+    Args:
+        roles: Name of each role's column, present or not.
+        present: Roles that the table has, of `Roles`' fields.
+        sequence: Columns read as sequential features.
+        static: Columns read as static features.
+        categorical: Those of the two that become one column a level.
+    """
+
+    roles: Roles
+    present: frozenset[str]
+    sequence: tuple[str, ...]
+    static: tuple[str, ...]
+    categorical: frozenset[str]
+
+    def numeric(self, columns: Sequence[str]) -> list[str]:
+        """Those of `columns` that are read as numbers."""
+        return [name for name in columns if name not in self.categorical]
+
+    def role_columns(self) -> dict[str, str]:
+        """Column of each role that is present."""
+        return {role: getattr(self.roles, role) for role in sorted(self.present)}
+
+
+def lay_out(
+    source: Source,
+    given: dict[str, str | None],
+    *,
+    static: Sequence[str],
+    categorical: Sequence[str],
+    like: Schema | None,
+) -> Layout:
+    """Give every column its part, or refuse by name.
+
+    Args:
+        source: The table.
+        given: Column of each role, None where there is none.
+        static: Columns of static features.
+        categorical: Columns to read as categories though they are text or numbers.
+        like: Read only what this schema wants.
+    """
+    named = {role: column for role, column in given.items() if column is not None}
+    _require_columns(source, [*named.values(), *static, *categorical])
+    if like is None:
+        taken = {*named.values(), *static}
+        sequence = tuple(name for name in source.columns if name not in taken)
+        fixed = tuple(static)
+    else:
+        sequence = _wanted(source, like, like.sequence)
+        fixed = _wanted(source, like, like.static)
+    parts = [*named.values(), *fixed, *sequence]
+    for name in parts if len(set(parts)) != len(parts) else ():
+        if parts.count(name) > 1:
+            raise SettingError(f"column {name}", "must play one part only")
+    by_type = {name for name in (*sequence, *fixed) if is_categorical(source.columns[name])}
+    known = set(like.categories) if like is not None else set()
+    chosen = frozenset(by_type | (set(categorical) | known) & {*sequence, *fixed})
+    for name in (*sequence, *fixed):
+        if name not in chosen and not is_number(source.columns[name]):
+            fix = "Drop it, turn it into numbers, or name it in categorical."
+            require_number(f"{source.name}, column {name}", whole_column(source, name), fix=fix)
+    roles = _roles(named, {*sequence, *fixed}, Roles() if like is None else like.roles)
+    return Layout(roles, frozenset(named), sequence, fixed, chosen)
+
+
+def _roles(named: dict[str, str], features: set[str], usual: Roles) -> Roles:
+    """The roles that were named, and for those the table lacks a name that is not taken."""
+    found, taken = dict(named), features | set(named.values())
+    for field in fields(Roles):
+        if field.name not in named:
+            name = getattr(usual, field.name)
+            while name in taken:
+                name += "_"
+            found[field.name] = name
+            taken.add(name)
+    return Roles(**found)
+
+
+def _require_columns(source: Source, names: Sequence[str]) -> None:
+    for name in names:
+        if name not in source.columns:
+            raise DataError(f"{source.name}, column {name}", "is missing from the table")
+
+
+def _wanted(source: Source, like: Schema, features: Sequence[str]) -> tuple[str, ...]:
+    """Columns of the table that `features` are made of: themselves, or what they derive from."""
+    found: dict[str, None] = {}
+    for feature in features:
+        if feature in source.columns:
+            found[feature] = None
+            continue
+        category = next((c for c in like.categories if feature.startswith(f"{c}=")), None)
+        origin = feature.removesuffix(MISSING_SUFFIX)
+        column = origin if category is None else category
+        _require_columns(source, [column])
+        found[column] = None
+    return tuple(found)

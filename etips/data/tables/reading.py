@@ -1,0 +1,262 @@
+"""Long tables in and out: one row a step, column roles by argument, rows in any order."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etips.data.decisions import Bools, Floats, Ints
+from etips.data.schema import MOST_ACTIONS, Schema
+from etips.data.tables.features import (
+    FeatureBlock,
+    Missing,
+    arrange,
+    carry,
+    per_stay,
+    require_finite,
+)
+from etips.data.tables.layout import lay_out
+from etips.data.tables.sorting import Kind, SortedTable, read_sorted
+from etips.data.tables.sources import Source, TableLike, open_source
+from etips.data.trajectories import NO_ACTION, Trajectories
+from etips.errors import DataError, SettingError, require
+
+log = logging.getLogger(__name__)
+
+
+def read_table(
+    table: TableLike,
+    *,
+    stay: str | None = None,
+    step: str | None = None,
+    action: str | None = None,
+    loss: str | None = None,
+    static: Sequence[str] = (),
+    propensity: str | None = None,
+    group: str | None = None,
+    eligible: str | None = None,
+    categorical: Sequence[str] = (),
+    missing: Missing = "refuse",
+    lag: int = 1,
+    n_actions: int | None = None,
+    actions: Sequence[str] = (),
+    like: Schema | None = None,
+) -> Trajectories:
+    """Read a long table, one row a step, into Trajectories. Every other column is sequential.
+
+    Rows may come in any order. `action` and `loss` are null at steps without a decision; every step
+    with both is one. Features become float32: booleans 0 and 1, categorical columns one 0/1 column
+    a level, named `column=level`. Text is refused unless it is named in `categorical`.
+
+    Args:
+        table: Path of a .csv, .csv.gz or .parquet file, or a pandas, polars or Arrow table.
+        stay: Column that says which stay a row belongs to: whole numbers or text.
+        step: Column that orders the rows of a stay: numbers or times.
+        action: Column of the logged action, whole numbers 0..K-1; with `loss` left out too, the
+            table holds questions, not a log.
+        loss: Column of the loss of the logged action; with `action` alone the loss is not known
+            yet, and `with_loss` computes it.
+        static: Columns that do not change within a stay.
+        propensity: Column of the known probability of the logged action.
+        group: Column of the patient, so that splits keep a patient's stays together.
+        eligible: Column of booleans, false at a step that must not become a decision.
+        categorical: Columns to read as categories though they are text or whole numbers.
+        missing: "refuse" a missing feature value, or "carry" the last one of the stay forward and
+            add a column `name_missing`. What has no earlier value is left to the scaler.
+        lag: 1 if a decision may see only earlier steps (the paper's rule), 0 if also its own.
+        n_actions: Number of actions; one more than the largest if left out.
+        actions: Names of the actions.
+        like: Read the table as this schema wants it (that of the data a policy was fitted on):
+            the same columns, levels and roles. Further columns are left alone.
+    """
+    source = open_source(table)
+    if source.n_rows == 0:
+        raise DataError(source.name, "must have at least one row")
+    if missing not in ("refuse", "carry"):
+        raise SettingError("missing", 'must be "refuse" or "carry"')
+    if n_actions is not None and not 1 <= n_actions <= MOST_ACTIONS:
+        raise SettingError("n_actions", f"must be in 1..{MOST_ACTIONS}")
+    given = {
+        "stay": stay,
+        "step": step,
+        "action": action,
+        "loss": loss,
+        "propensity": propensity,
+        "group": group,
+        "eligible": eligible,
+    }
+    layout = lay_out(
+        source, _complete(source, given, like), static=static, categorical=categorical, like=like
+    )
+    if like is None:
+        wanted = _Wanted(missing, lag, n_actions, tuple(actions))
+    else:
+        if (static, missing, lag, n_actions, actions) != ((), "refuse", 1, None, ()):
+            fixed = "static, missing, lag, n_actions and actions"
+            raise SettingError("like", f"fixes {fixed}", fix="Leave them out.")
+        missing = "carry" if like.indicators else "refuse"
+        wanted = _Wanted(missing, like.lag, like.n_actions, like.actions, like)
+    return _assemble(read_sorted(source, layout), wanted)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What the caller asked for beside the columns."""
+
+    missing: Missing
+    lag: int
+    n_actions: int | None
+    actions: tuple[str, ...]
+    like: Schema | None = None
+
+
+def _complete(
+    source: Source, given: dict[str, str | None], like: Schema | None
+) -> dict[str, str | None]:
+    """Take roles that were left out from `like`, where the table has their column."""
+    if like is not None:
+        for role, column in given.items():
+            usual = getattr(like.roles, role)
+            if column is None and (usual in source.columns or role in ("stay", "step")):
+                given[role] = usual
+    for role in ("stay", "step"):
+        if given[role] is None:
+            raise SettingError(role, "must name a column")
+    if given["action"] is None and given["loss"] is not None:
+        if like is None:
+            raise SettingError("loss", "needs action")
+        given["loss"] = None
+    if given["loss"] is None and like is not None:
+        given["action"] = None
+    if given["action"] is None:
+        for role in ("propensity", "eligible"):
+            if given[role] is not None and like is None:
+                raise SettingError(role, "needs action")
+            given[role] = None
+    return given
+
+
+def _assemble(table: SortedTable, wanted: _Wanted) -> Trajectories:
+    sequence = _features(table, "sequence", wanted)
+    static = _features(table, "static", wanted)
+    action = loss = propensity = None
+    n_actions = wanted.n_actions or 1
+    if "action" in table.layout.present:
+        action, n_actions = _actions(table, wanted.n_actions)
+        loss = _losses(table, action)
+        propensity = _propensities(table, action, loss, wanted.lag)
+    if wanted.like is not None:
+        schema = replace(wanted.like, roles=table.layout.roles)
+    else:
+        schema = Schema(
+            sequence=sequence.names,
+            n_actions=n_actions,
+            static=static.names,
+            lag=wanted.lag,
+            actions=wanted.actions,
+            roles=table.layout.roles,
+            categories={**sequence.levels, **static.levels},
+            indicators=(*sequence.indicators, *static.indicators),
+        )
+    data = Trajectories(
+        sequence=sequence.values,
+        offsets=table.offsets,
+        schema=schema,
+        action=action,
+        loss=loss,
+        static=static.values,
+        propensity=propensity,
+        eligible=_eligible(table),
+        stay=table.stays,
+        step=table.step,
+        group=_groups(table),
+    )
+    if "loss" in table.layout.present and data.n_decisions == 0:
+        fix = "A decision is a step with an action, a loss and a history; see lag."
+        raise DataError(table.name, "must hold at least one decision", fix=fix)
+    return data
+
+
+def _features(table: SortedTable, kind: Kind, wanted: _Wanted) -> FeatureBlock:
+    """The features of one kind: complete, or with what is missing carried forward and marked."""
+    like = wanted.like
+    block = table.features(kind, {} if like is None else like.categories)
+    if like is not None:  # what was spread out before it was written belongs together too
+        block = replace(block, levels=like.categories)
+    marked = None if like is None else like.indicators
+    may_miss = marked if marked is not None or wanted.missing == "carry" else ()
+    require_finite(table.name, block, table.rows, may_miss=may_miss)
+    starts = table.starts
+    if kind == "static":
+        block = per_stay(table.name, block, table.offsets, table.rows)
+        starts = np.arange(len(block.values))  # nothing to carry from: a stay has one row
+    if wanted.missing == "carry":
+        block = carry(block, starts, marked)
+    if like is None:
+        return block
+    return arrange(table.name, block, getattr(like, kind))
+
+
+def _actions(table: SortedTable, n_actions: int | None) -> tuple[Ints, int]:
+    place, found = table.place("action"), table.number("action")
+    known = ~np.isnan(found)
+    if not known.any():
+        raise DataError(place, "must hold at least one action")
+    whole = np.isfinite(found) & (found == np.round(found))
+    require(place, "must be a whole number", whole | ~known, rows=table.rows)
+    top = (n_actions or MOST_ACTIONS) - 1
+    inside = (found >= 0) & (found <= top)
+    require(place, f"must be in 0..{top}", inside | ~known, rows=table.rows)
+    action = np.where(known, found, NO_ACTION).astype(np.int64)
+    return action, n_actions or int(action.max()) + 1
+
+
+def _losses(table: SortedTable, action: Ints) -> Floats:
+    if "loss" not in table.layout.present:
+        return np.full(action.size, np.nan)  # to be computed from the stay
+    place, loss = table.place("loss"), table.number("loss")
+    odd = np.isinf(loss) | (table.is_nan("loss") & (action != NO_ACTION))
+    fix = "Leave the cell empty where the loss of an action is not known."
+    require(place, "must be finite", ~odd, rows=table.rows, fix=fix)
+    unknown = int((np.isnan(loss) & (action != NO_ACTION)).sum())
+    if unknown:
+        log.info("%s: %d steps have an action but no loss; they are no decisions", place, unknown)
+    return loss
+
+
+def _propensities(table: SortedTable, action: Ints, loss: Floats, lag: int) -> Floats | None:
+    """Known propensities; what stands where no decision can be is not looked at."""
+    if "propensity" not in table.layout.present:
+        return None
+    found, eligible = table.number("propensity"), _eligible(table)
+    idle = (action == NO_ACTION) | (np.arange(action.size) - table.starts < lag)
+    if "loss" in table.layout.present:
+        idle |= np.isnan(loss)
+    if eligible is not None:
+        idle |= ~eligible
+    valid = (found > 0) & (found <= 1)
+    place, rule = table.place("propensity"), "must be in (0, 1] at every decision"
+    require(place, rule, valid | idle, rows=table.rows)
+    return np.where(valid, found, np.nan)
+
+
+def _eligible(table: SortedTable) -> Bools | None:
+    if "eligible" not in table.layout.present:
+        return None
+    found = table.number("eligible")
+    rule = "must be true or false"
+    require(table.place("eligible"), rule, (found == 0) | (found == 1), rows=table.rows)
+    return np.asarray(found == 1)
+
+
+def _groups(table: SortedTable) -> NDArray[Any] | None:
+    if "group" not in table.layout.present:
+        return None
+    groups, code = table.label("group")
+    first = code[table.offsets[:-1]]
+    same = code == np.repeat(first, np.diff(table.offsets))
+    require(table.place("group"), "must not change within a stay", same, rows=table.rows)
+    return groups[first]

@@ -1,0 +1,84 @@
+"""The rule of few: no count of 1 to 10 people is shown, nor can it be worked out (goal P2).
+
+Whoever reads a table also adds and subtracts: cells from totals, one attrition step from the next,
+shares times totals. So hiding the small cells alone is not enough. Empty cells are shown. Every
+table that is printed or written passes through here.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+LEAST_PEOPLE = 11
+"""Fewest people that a shown count may stand for; none at all may be shown too."""
+
+
+def are_few(count: float) -> bool:
+    """Whether a count of people, or what may be near one, must not be shown."""
+    return 0 < count < LEAST_PEOPLE
+
+
+def is_small(counts: ArrayLike) -> Bools:
+    """Where a count is from 1 to 10, shape as given."""
+    n = np.asarray(counts)
+    return np.asarray((n > 0) & (n < LEAST_PEOPLE))
+
+
+def hide_together(*counts: ArrayLike, also: ArrayLike = False) -> Bools:
+    """Which rows of a table with known totals are hidden, shape (rows,).
+
+    A row is hidden when any of its counts is small. Then the smallest other row is hidden too, lest
+    several small counts be pinned by their sum, and more of them until what totals minus the shown
+    rows leave has room of ten or more for each hidden count.
+
+    Args:
+        counts: The columns of the table, people first, shape (rows,) each.
+        also: Rows to be hidden for another reason, shape (rows,).
+    """
+    columns = [np.asarray(column) for column in counts]
+    hidden = np.any([is_small(column) for column in columns], axis=0) | np.asarray(also)
+    if not hidden.any():
+        return np.asarray(hidden)
+    order = np.argsort(columns[0], kind="stable")
+    spare = [row for row in order if columns[0][row] > 0 and not hidden[row]]
+    for number, row in enumerate(spare):
+        if number and not _gives_away(columns, hidden):
+            break
+        hidden[row] = True
+    if hidden[columns[0] > 0].all():
+        hidden[:] = True  # nor does anybody need to know which rows are empty then
+    return np.asarray(hidden)
+
+
+def hide_steps(counts: Sequence[int | None], *, known: Sequence[int] = ()) -> Bools:
+    """Which steps of a flow are hidden, shape (steps,): who is left out counts too.
+
+    A step is shown if it is not small and differs from every other count that is shown by nothing
+    or by more than 10. The last step is looked at first, since it is what the rest is about.
+
+    Args:
+        counts: People at each step; None is hidden already.
+        known: Counts shown elsewhere.
+    """
+    shown = list(known)
+    hidden = np.ones(len(counts), bool)
+    last = len(counts) - 1
+    for place in sorted(range(len(counts)), key=lambda place: (place != last, place)):
+        count = counts[place]
+        if count is None or is_small(count):
+            continue
+        if not is_small(np.abs(np.array(shown, np.int64) - count)).any():
+            hidden[place] = False
+            shown.append(count)
+    return hidden
+
+
+def _gives_away(columns: Sequence[Ints], hidden: Bools) -> bool:
+    """Whether totals minus what is shown pin a hidden count; hidden rows are known to be people."""
+    room = columns[0][hidden].sum() - hidden.sum()
+    small = any(is_small(column[hidden].sum()) for column in columns[1:])
+    return bool(room < LEAST_PEOPLE - 1 or small)

@@ -1,0 +1,1 @@
+"""Stays made ready, trainings asked for and driven, answers out of fold."""

@@ -1,0 +1,223 @@
+"""The paper's Algorithm 1, all translations and folds at once, and its plainer relatives."""
+
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from etips.data.decisions import Floats
+from etips.data.trajectories import Trajectories
+from etips.errors import SettingError, require_number
+from etips.learn.fitting.crossfit import fit_sets, out_of_fold
+from etips.learn.fitting.prepare import seeds_from
+from etips.learn.learners import inputs, learner, params
+from etips.learn.learners.foundation import (
+    ENCODER,
+    Foundation,
+    Training,
+    check_pull,
+    conclude,
+    is_share,
+    lay_foundation,
+)
+from etips.learn.learners.policy_objective import Logged, policy_objective
+from etips.learn.learners.selection import Candidate, Selection, choose, judge_candidate
+from etips.learn.nuisance.propensity import KnownPropensity, PropensityModel
+from etips.learn.training.loop import Report
+from etips.learn.training.objectives import chosen, forbid, translated_ips
+from etips.models.bundle import Bundle
+from etips.models.encoders.recurrent_encoders import Encoder
+from etips.policies.policy import FittedPolicy, Kind
+from etips.runs.run import Run
+
+_LOG = logging.getLogger(__name__)
+
+PURPOSE = 3  # of the random numbers drawn for policy networks
+
+TRANSLATIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""The paper's grid in (0, 1), for losses in [0, 1]; values beyond 1 are allowed."""
+
+BEYOND = (
+    "The usual translations are for losses in [0, 1], and some losses lie beyond: "
+    "rescale the loss, or set translations within its range."
+)
+
+Init = Literal["propensity", "random"]
+"""Where policy networks start: as the clinicians, or anywhere (the paper)."""
+
+
+@dataclass(kw_only=True, eq=False)
+class EtIPS:
+    """Estimated translated inverse propensity score, Algorithm 1 of Wu et al. (2020).
+
+    Fits the clinicians' policy, then for every translation a policy that minimises
+    mean((loss - translation) * policy / propensity), and keeps one of them. One policy network is
+    trained a fold, judged on that fold, and all of a translation's networks answer together.
+
+    Args:
+        translations: Candidates, in the units of the loss: those within its range can be of use.
+            The best constant policy always stands beside them.
+        propensity: Where logged propensities come from: a model with `fit` and `predict_proba`,
+            `KnownPropensity()`, or our networks if left out.
+        encoder: `GRU(...)`, `LSTM(...)`, or any causal torch module (a class or an instance).
+        init: Start from the clinicians (does not collapse) or at random (the paper).
+        selection: "held-out" looks at risk, error, matching factor and effective size on stays not
+            learnt from; "paper" at SNIPS alone.
+        support: Least propensity of an action that may be recommended; see `lay_foundation`.
+        kl: Pull towards the propensities.
+        clip: Logged propensities below this are raised to it; the share is `clipped_share_`.
+        training: Folds, device, and settings of each kind of network.
+        seed: Same seed, machine and versions, same policy.
+    """
+
+    translations: Sequence[float] = TRANSLATIONS
+    propensity: PropensityModel | None = None
+    encoder: Encoder | nn.Module | type[nn.Module] = ENCODER
+    init: Init = "propensity"
+    selection: Selection = "held-out"
+    support: float | None = None
+    kl: float = 0.02
+    clip: float = 0.01
+    training: Training = field(default_factory=Training)
+    seed: int = 0
+
+    fit = inputs.fit
+    predict_proba = learner.predict_proba
+    predict = learner.predict
+    abstains = learner.abstains
+    save = learner.save
+    classes_ = property(params.classes)
+    n_features_in_ = property(params.n_features)
+    get_params = params.get_params
+    set_params = params.set_params
+
+    def _learn(self, stays: Trajectories, report: Report | None, run: Run | None) -> None:
+        self._check()
+        if tuple(self.translations) == TRANSLATIONS and not is_share(stays):
+            _LOG.warning(BEYOND)
+        base = lay_foundation(  # lines 1 and 2
+            stays,
+            encoder=self.encoder,
+            model=self.propensity,
+            training=self.training,
+            support=self.support,
+            clip=self.clip,
+            seed=self.seed,
+            outcome=False,
+            report=report,
+            run=run,
+        )
+        bundle = self._train(base, report)  # lines 3 to 6, all at once
+        candidates = [*self._trained(base, bundle), *_constants(base)]
+        best = choose(candidates, self.selection)  # line 7
+        self.path_ = tuple(
+            Candidate(**{**vars(c), "chosen": i == best}) for i, c in enumerate(candidates)
+        )
+        self.policy_ = _policy(base, bundle, candidates[best], best)
+        self.quality_ = base.propensity.quality
+        self.clipped_share_ = base.clipped_share
+        self.support_ = base.support
+
+    def _check(self) -> None:
+        rule, some = "must hold at least one, all of them finite", self.translations
+        if not isinstance(some, Sequence | np.ndarray) or not len(some):
+            raise SettingError("translations", rule, fix="Give a list.")
+        for translation in some:
+            require_number("translations", translation)
+            if not math.isfinite(translation):
+                raise SettingError("translations", rule)
+        for name, known in (("init", get_args(Init)), ("selection", get_args(Selection))):
+            if getattr(self, name) not in known:
+                raise SettingError(name, f"must be {' or '.join(known)}")
+        check_pull(self.kl)
+
+    def _train(self, base: Foundation, report: Report | None) -> Bundle:
+        prepared, n_folds = base.prepared, base.prepared.folds.n_networks
+        network = base.propensity.bundle.network
+        n_sets = len(self.translations)
+        if self.init == "propensity":
+            start = base.propensity.bundle.select(list(range(n_folds)) * n_sets)
+        else:
+            seeds = list(seeds_from(self.seed, PURPOSE, n_folds)) * n_sets
+            start = Bundle.start(network, seeds)
+        shift = torch.tensor(np.repeat(np.asarray(self.translations, np.float32), n_folds))
+        shift = shift.to(prepared.steps.device)[:, None]
+
+        def risk(logits: Tensor, logged: Logged, _: Tensor, these: slice) -> Tensor:
+            return translated_ips(logits, *logged, shift[these])
+
+        return fit_sets(
+            prepared,
+            network,
+            policy_objective(base, risk, kl=self.kl),
+            stage="policy",
+            settings=self.training.with_seed(self.seed + 1).policy,
+            start=start,
+            report=report,
+        )
+
+    def _trained(self, base: Foundation, bundle: Bundle) -> list[Candidate]:
+        allowed, action = base.allowed_rows(), base.prepared.action
+
+        def readout(outputs: Tensor, seen: Tensor) -> Tensor:
+            return chosen(forbid(outputs, allowed[seen]), action[seen])
+
+        found = out_of_fold(bundle, base.prepared, readout).cpu().numpy()
+        return [
+            _judge(base, found[number], translation, None)
+            for number, translation in enumerate(self.translations)
+        ]
+
+
+def TIPS(**settings: Any) -> EtIPS:  # noqa: ANN401, N802  # settings and name as EtIPS has them
+    """Translated inverse propensity score: `EtIPS` with the propensities that are in the data."""
+    return EtIPS(**{"propensity": KnownPropensity(), **settings})
+
+
+def EIPS(**settings: Any) -> EtIPS:  # noqa: ANN401, N802
+    """Inverse propensity score, estimated: `EtIPS` as the paper runs it without translation.
+
+    Kept as a baseline. With a loss that is never negative it flees every logged action, and its
+    matching factor near zero says so.
+    """
+    plain = {"translations": (0.0,), "init": "random", "selection": "paper"}
+    return EtIPS(**{**plain, "support": 0.0, "kl": 0.0, **settings})
+
+
+def IPS(**settings: Any) -> EtIPS:  # noqa: ANN401, N802
+    """`EIPS` with the propensities that are in the data."""
+    return EIPS(**{"propensity": KnownPropensity(), **settings})
+
+
+def _judge(base: Foundation, chosen: Floats, translation: float, action: int | None) -> Candidate:
+    data = base.prepared.data
+    stay, loss = data.decisions().stay, data.logged_loss
+    return judge_candidate(chosen, base.chance, loss, stay, translation, action)
+
+
+def _constants(base: Foundation) -> list[Candidate]:
+    """Every action given to everybody who may have it: what a rule has to beat.
+
+    Who may not have it is treated as usual, just as the policy would do.
+    """
+    logged = base.prepared.data.logged_action
+    usual = np.exp(base.propensity.log_probabilities[np.arange(len(logged)), logged])
+    return [
+        _judge(base, np.where(base.allowed[:, action], logged == action, usual), math.nan, action)
+        for action in range(base.prepared.data.n_actions)
+        if base.allowed[:, action].any()
+    ]
+
+
+def _policy(base: Foundation, bundle: Bundle, winner: Candidate, place: int) -> FittedPolicy:
+    n_folds = base.prepared.folds.n_networks
+    networks = None
+    if winner.action is None:
+        networks = bundle.select(range(place * n_folds, (place + 1) * n_folds))
+    kind: Kind = "softmax" if winner.action is None else "constant"
+    return conclude(base, kind, networks=networks, constant=winner.action)

@@ -1,0 +1,45 @@
+"""What policy networks minimise: a risk within support, and a pull towards the clinicians."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from torch import Tensor
+
+from etips.learn.learners.foundation import Foundation
+from etips.learn.training.objectives import Weighted, forbid, pull, weigh
+
+
+class Logged(NamedTuple):
+    """What was logged at some decisions, each of shape (n,)."""
+
+    action: Tensor
+    loss: Tensor
+    log_propensity: Tensor
+
+
+Risk = Callable[[Tensor, Logged, Tensor, slice], Tensor]
+"""Risk of logits (J, n, K) at what was logged, at rows (n,), of some networks; shape (J, n)."""
+
+
+def policy_objective(base: Foundation, risk: Risk, *, kl: float) -> Weighted:
+    """The objective of policies that keep to the actions with support.
+
+    Args:
+        base: What they stand on.
+        risk: What they minimise.
+        kl: Pull towards the propensities.
+    """
+    action, loss = base.prepared.action, base.prepared.loss
+    allowed, log_chance = base.allowed_rows(), base.log_chance_rows()
+    likely = base.log_propensity_rows() if kl else None
+
+    def value(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
+        logits = forbid(outputs, allowed[seen])
+        logged = Logged(action[seen], loss[seen], log_chance[seen])
+        found = risk(logits, logged, seen, these)
+        return found if likely is None else found + kl * pull(logits, likely[seen])
+
+    def weight(outputs: Tensor, seen: Tensor, _: slice) -> Tensor:
+        return weigh(forbid(outputs, allowed[seen]), action[seen], log_chance[seen])
+
+    return Weighted(value, weight)

@@ -1,0 +1,1 @@
+"""What a policy is learned with: propensities, outcomes, support."""

@@ -1,0 +1,1 @@
+"""What reads the steps of a stay: one file an encoder."""

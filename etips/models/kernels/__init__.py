@@ -1,0 +1,1 @@
+"""Recurrent networks, many at once, with a written-out backward pass."""

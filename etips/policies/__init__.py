@@ -1,0 +1,1 @@
+"""A fitted policy, its files and its recommendations."""

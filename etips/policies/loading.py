@@ -1,0 +1,31 @@
+"""Whatever etips saved, read back: a data set or a policy."""
+
+from pathlib import Path
+
+from torch import nn
+
+from etips.data.storage import MANIFEST as DATA_MANIFEST
+from etips.data.storage import load_trajectories
+from etips.data.trajectories import Trajectories
+from etips.errors import FileError
+from etips.models.encoders.recurrent_encoders import Encoder
+from etips.policies.policy import FittedPolicy
+from etips.policies.policy_files import MANIFEST, load_policy
+
+
+def load(
+    folder: str | Path, *, encoder: Encoder | nn.Module | type[nn.Module] | None = None
+) -> Trajectories | FittedPolicy:
+    """Read a folder that etips wrote; anything changed since is refused by name.
+
+    Args:
+        folder: A Trajectories folder, a policy, or a run folder with a policy in it.
+        encoder: The torch module a policy was fitted with, if it was not one of ours.
+    """
+    folder = Path(folder)
+    if (folder / DATA_MANIFEST).exists():
+        return load_trajectories(folder)
+    for place in (folder, folder / "policy"):
+        if (place / MANIFEST).exists():
+            return load_policy(place, encoder=encoder)
+    raise FileError(str(folder), "holds neither a data set nor a policy of etips")

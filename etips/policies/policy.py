@@ -1,0 +1,176 @@
+"""What a fitted policy can do: give probabilities, recommend, abstain."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from etips.data.decisions import Bools, Floats, Ints
+from etips.data.scale import Scaler
+from etips.data.schema import Schema
+from etips.data.trajectories import Trajectories
+from etips.errors import DataError, SettingError
+from etips.learn.learners.baselines import draw
+from etips.learn.learners.inputs import as_trajectories
+from etips.learn.training.objectives import forbid
+from etips.learn.training.passes import run_batch
+from etips.models.batches import step_tensors
+from etips.models.bundle import Bundle
+
+Kind = Literal["softmax", "least loss", "least amount", "constant", "imitation", "uniform"]
+"""How outputs become a policy: their softmax, the action of least predicted loss (as the logit of a
+loss in [0, 1], or as an amount), one action for everybody, the propensities themselves, or every
+action alike."""
+
+
+class Answer(NamedTuple):
+    """A policy's answer to every decision.
+
+    Args:
+        probabilities: Of each action, shape (n_decisions, n_actions).
+        abstained: Where no action had enough support, so that the propensities answer.
+    """
+
+    probabilities: Floats
+    abstained: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPolicy:
+    """Networks whose answers are averaged, kept within what clinicians do.
+
+    Like the learner it came from it takes Trajectories, or arrays as `from_arrays` does.
+
+    Args:
+        kind: How outputs become a policy.
+        schema: Of the data it was fitted on.
+        scaler: Fitted on them.
+        propensity: Networks that imitate the clinicians; None for a policy that asks nobody.
+        temperature: Divides their logits.
+        support: Least propensity of an action that may be recommended.
+        networks: The policy's own; None for a constant or an imitation.
+        constant: The one action, where kind is "constant".
+        earlier_actions: Whether the networks read the newest earlier action.
+        seed: Of the actions that are drawn, where kind is "uniform".
+    """
+
+    kind: Kind
+    schema: Schema
+    scaler: Scaler | None = None
+    propensity: Bundle | None = None
+    temperature: float = 1.0
+    support: float = 0.0
+    networks: Bundle | None = None
+    constant: int | None = None
+    earlier_actions: bool = False
+    seed: int = 0
+
+    def predict_proba(self, data: Trajectories | ArrayLike, **arrays: Any) -> Floats:  # noqa: ANN401
+        """Probability of every action, shape (n_decisions, n_actions), in decision order."""
+        return self.answer(as_trajectories(data, **arrays)).probabilities
+
+    def predict(self, data: Trajectories | ArrayLike, **arrays: Any) -> Ints:  # noqa: ANN401
+        """The recommended action of each decision, shape (n_decisions,)."""
+        return self.recommend(self.answer(as_trajectories(data, **arrays)))
+
+    def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
+        """Where no action has enough support, shape (n_decisions,)."""
+        return self.answer(as_trajectories(data, **arrays)).abstained
+
+    def recommend(self, answer: Answer) -> Ints:
+        """The likeliest action of each decision; where all are alike, one drawn by the seed."""
+        if self.kind == "uniform":
+            return draw(self.seed, *answer.probabilities.shape[::-1])
+        return np.asarray(answer.probabilities.argmax(axis=1))
+
+    def answer(self, data: Trajectories) -> Answer:
+        """Answer every decision of `data`, in decision order."""
+        data = self._as_fitted(data)
+        if self.propensity is None or self.scaler is None:
+            return self._answer_alike(data.n_decisions)
+        steps = step_tensors(
+            self.scaler.transform(data),
+            earlier_actions=self.earlier_actions,
+            device=self.propensity.device,
+        )
+        order = np.full(data.n_steps, -1)
+        order[data.decision_rows - data.lag] = np.arange(data.n_decisions)
+        probabilities = np.empty((data.n_decisions, self.schema.n_actions))
+        abstained = np.empty(data.n_decisions, bool)
+        with torch.no_grad():
+            for batch in steps.batches(np.arange(steps.n_stays), 1024):
+                places = order[batch.seen.cpu().numpy()]
+                outputs = None if self.networks is None else run_batch(self.networks, batch, steps)
+                logits = run_batch(self.propensity, batch, steps) / self.temperature
+                found, none = self._decide(logits.double().softmax(-1).mean(0), outputs)
+                probabilities[places] = found.cpu().numpy()
+                abstained[places] = none.cpu().numpy()
+        return Answer(probabilities, abstained)
+
+    def propensities(self, data: Trajectories) -> Floats:
+        """What the clinicians would do, as fitted with the policy, shape (n_decisions, K)."""
+        return self.imitation().predict_proba(data)
+
+    def imitation(self) -> "FittedPolicy":
+        """The clinicians' policy as it was fitted with this one; refused where none was."""
+        if self.propensity is None:
+            raise SettingError("policy", "was fitted without propensities")
+        return replace(self, kind="imitation", networks=None, constant=None)
+
+    def _answer_alike(self, n: int) -> Answer:
+        """The same answer for everybody: one action, or all alike."""
+        found = np.zeros((n, self.schema.n_actions))
+        if self.constant is None:
+            found[:] = 1 / self.schema.n_actions
+        else:
+            found[:, self.constant] = 1.0
+        return Answer(found, np.zeros(n, bool))
+
+    def _decide(self, propensities: Tensor, outputs: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Probabilities and abstention at some decisions, from averaged propensities (n, K)."""
+        allowed = propensities >= self.support
+        none = ~allowed.any(-1)
+        if self.kind == "imitation":
+            return propensities, torch.zeros_like(none)
+        if self.constant is not None:
+            found = torch.zeros_like(propensities)
+            found[:, self.constant] = 1.0
+            none = ~allowed[:, self.constant]
+        else:
+            assert outputs is not None
+            found = _combine(self.kind, outputs.double(), allowed)
+        return torch.where(none[:, None], propensities, found), none
+
+    def _as_fitted(self, data: Trajectories) -> Trajectories:
+        """The data, refused unless like those fitted on; questions may not know all actions."""
+        for name in ("sequence", "static", "lag"):
+            if getattr(data.schema, name) != getattr(self.schema, name):
+                raise DataError(f"data, {name}", "is not as in the data the policy was fitted on")
+        if data.n_actions > self.schema.n_actions:
+            raise DataError("data, n_actions", "is more than the policy was fitted on")
+        if self.earlier_actions and not data.logged:
+            raise DataError("data", "must hold the actions taken so far: the policy reads them")
+        if data.n_actions == self.schema.n_actions:
+            return data
+        schema = replace(data.schema, n_actions=self.schema.n_actions, actions=())
+        return replace(data, schema=schema, truth=None)
+
+
+def _combine(kind: Kind, outputs: Tensor, allowed: Tensor) -> Tensor:
+    """Average the networks' answers (J, n, K), in probability or in predicted loss."""
+    if kind == "softmax":
+        return forbid(outputs, allowed).softmax(-1).mean(0)
+    losses = outputs.sigmoid() if kind == "least loss" else outputs
+    best = losses.mean(0).masked_fill(~allowed, torch.inf).argmin(-1)
+    return torch.nn.functional.one_hot(best, outputs.shape[-1]).to(outputs.dtype)
+
+
+def fitted(learner: object) -> FittedPolicy:
+    """The learner's policy, or a refusal if there is none yet."""
+    policy = getattr(learner, "policy_", None)
+    if not isinstance(policy, FittedPolicy):
+        raise SettingError(type(learner).__name__, "must be fitted first")
+    return policy

@@ -1,0 +1,202 @@
+"""Fitted policies on disk: weights as safetensors, the rest as sealed JSON, never an object."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast, get_args
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+
+from etips.data.scale import Scaler
+from etips.data.schema import Schema
+from etips.errors import EtipsError, FileError, SettingError
+from etips.files.writing import read_artifact, write_artifact
+from etips.learn.learners.foundation import as_encoder
+from etips.learn.learners.params import MOST_SEEDS
+from etips.models.bundle import Bundle
+from etips.models.encoders.recurrent_encoders import GRU, LSTM, Encoder
+from etips.models.network import Network
+from etips.policies.policy import FittedPolicy, Kind
+
+MANIFEST = "policy.json"
+_WEIGHTS = "weights.safetensors"
+_FORMAT, _VERSION = "etips/policy", 1
+_PARTS = ("propensity", "networks")
+_GATES = {"gru": 3, "lstm": 4}
+_LARGEST = 1e300  # of a number in a manifest; JSON's whole numbers have no end
+
+
+def save_policy(policy: FittedPolicy, folder: str | Path, *, overwrite: bool = False) -> None:
+    """Write a policy folder; it appears whole or not at all. It holds no row of any patient."""
+    bundles = {name: getattr(policy, name) for name in _PARTS}
+    tensors = {
+        f"{part}.{name}": value.detach().cpu().contiguous()
+        for part, bundle in bundles.items()
+        if bundle is not None
+        for name, value in bundle.parameters.items()
+    }
+    manifest: dict[str, object] = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "kind": policy.kind,
+        "schema": policy.schema.to_json(),
+        "scaler": None if policy.scaler is None else policy.scaler.to_json(),
+        "temperature": policy.temperature,
+        "support": policy.support,
+        "constant": policy.constant,
+        "earlier_actions": policy.earlier_actions,
+        "seed": policy.seed,
+        "shapes": {part: _shape(bundle) for part, bundle in bundles.items()},
+    }
+    files = {_WEIGHTS: save_tensors(tensors)}
+    write_artifact(Path(folder), files, manifest, manifest_name=MANIFEST, overwrite=overwrite)
+
+
+def load_policy(
+    folder: str | Path, *, encoder: Encoder | nn.Module | type[nn.Module] | None = None
+) -> FittedPolicy:
+    """Read a policy folder; anything changed since it was written is refused by name.
+
+    Args:
+        folder: What `save` wrote.
+        encoder: The torch module the policy was fitted with, if it was not one of ours: code is not
+            stored with a policy.
+    """
+    folder = Path(folder)
+    document = read_artifact(folder, manifest_name=MANIFEST)
+    if document.get("format") != _FORMAT or document.get("version") != _VERSION:
+        raise FileError(str(folder / MANIFEST), f"must be {_FORMAT}, version {_VERSION}")
+    try:
+        tensors = load_tensors((folder / _WEIGHTS).read_bytes())
+        return _rebuild(document, tensors, encoder)
+    except EtipsError:
+        raise
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise FileError(str(folder), "does not hold what its manifest says") from error
+
+
+def _rebuild(
+    document: Mapping[str, object],
+    tensors: Mapping[str, Tensor],
+    encoder: Encoder | nn.Module | type[nn.Module] | None,
+) -> FittedPolicy:
+    schema, scaler = Schema.from_json(document["schema"]), document["scaler"]
+    shapes, earlier_actions = document["shapes"], document["earlier_actions"]
+    constant = document["constant"]
+    _require(isinstance(shapes, dict) and set(shapes) == set(_PARTS))
+    _require(isinstance(earlier_actions, bool))
+    _require(constant is None or _whole(constant, schema.n_actions) >= 0)
+    n_features = len(schema.sequence) + (schema.n_actions if earlier_actions else 0)
+    numbers = (n_features, len(schema.static), schema.n_actions)
+    bundles = {
+        part: None if shape is None else _bundle(shape, numbers, _part(tensors, part), encoder)
+        for part, shape in cast(dict[str, Mapping[str, object] | None], shapes).items()
+    }
+    _require(set(tensors) == {f"{p}.{n}" for p, b in bundles.items() if b for n in b.parameters})
+    policy = FittedPolicy(
+        kind=cast(Kind, document["kind"]),
+        schema=schema,
+        scaler=Scaler.from_json(scaler) if isinstance(scaler, dict) else None,
+        temperature=_number(document["temperature"]),
+        support=_number(document["support"]),
+        constant=cast(int | None, constant),
+        earlier_actions=cast(bool, earlier_actions),
+        seed=_whole(document["seed"], MOST_SEEDS),
+        **bundles,
+    )
+    _require_whole_policy(policy)
+    return policy
+
+
+def _require_whole_policy(policy: FittedPolicy) -> None:
+    """Refuse a policy that could be built but could not answer."""
+    kind, learnt = policy.kind, policy.propensity is not None
+    _require(kind in get_args(Kind))
+    _require(policy.temperature > 0 and 0 <= policy.support < 1)
+    _require((policy.scaler is not None) == learnt)
+    names = {*policy.schema.sequence, *policy.schema.static}
+    _require(policy.scaler is None or names == set(policy.scaler.mean_))
+    _require((policy.constant is not None) == (kind == "constant"))
+    own = kind in ("softmax", "least loss", "least amount")
+    _require((policy.networks is not None) == own)
+    _require(learnt or kind in ("constant", "uniform"))
+    _require(not (learnt and kind == "uniform"))
+
+
+def _shape(bundle: Bundle | None) -> dict[str, object] | None:
+    if bundle is None:
+        return None
+    network = bundle.network
+    own = {GRU: "gru", LSTM: "lstm"}.get(type(network.encoder), "module")
+    return {
+        "encoder": own,
+        "hidden": network.encoder.size(network.n_features),
+        "embed": getattr(network.encoder, "embed", 0),
+        "n_features": network.n_features,
+        "n_static": network.n_static,
+        "n_outputs": network.n_outputs,
+        "additive": network.additive,
+        "n_members": bundle.n_members,
+    }
+
+
+def _bundle(
+    shape: Mapping[str, object],
+    numbers: tuple[int, int, int],
+    tensors: Mapping[str, Tensor],
+    encoder: Encoder | nn.Module | type[nn.Module] | None,
+) -> Bundle:
+    """Rebuild networks, holding every tensor against the shape it must have.
+
+    Nothing is made that is larger than what the file holds: a manifest can ask for anything.
+    """
+    names = ("n_features", "n_static", "n_outputs")
+    _require(tuple(shape[name] for name in names) == numbers)
+    _require(isinstance(shape["additive"], bool))
+    n_members, hidden = _whole(shape["n_members"]), _whole(shape["hidden"])
+    embed = _whole(shape["embed"])
+    _require(n_members >= 1 and hidden >= 1)
+    if shape["encoder"] == "module":
+        if encoder is None:
+            raise SettingError("encoder", "is needed: this policy has a torch module of your own")
+        reader = as_encoder(encoder)
+    else:
+        _require(shape["encoder"] in _GATES)
+        wanted = (n_members, hidden, _GATES[str(shape["encoder"])] * hidden)
+        _require(tensors["encoder.recurrent"].shape == wanted)
+        if embed:
+            _require(tensors["encoder.embed.bias"].shape == (n_members, embed))
+        reader = GRU(hidden, embed) if shape["encoder"] == "gru" else LSTM(hidden, embed)
+    network = Network(reader, *numbers, additive=bool(shape["additive"]))
+    expected = network.start([0])
+    found = {name: tensors[name] for name in expected}
+    for name, value in found.items():
+        _require(value.shape == (n_members, *expected[name].shape[1:]))
+        _require(value.dtype == torch.float32 and bool(value.isfinite().all()))
+    return Bundle(network, found)
+
+
+def _part(tensors: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:
+    start = f"{part}."
+    return {name[len(start) :]: v for name, v in tensors.items() if name.startswith(start)}
+
+
+def _require(holds: bool) -> None:
+    if not holds:
+        raise ValueError("the parts of the policy do not fit together")
+
+
+def _whole(value: object, below: int | None = None) -> int:
+    _require(isinstance(value, int) and not isinstance(value, bool))
+    found = cast(int, value)
+    _require(found >= 0 and (below is None or found < below))
+    return found
+
+
+def _number(value: object) -> float:
+    _require(isinstance(value, int | float) and not isinstance(value, bool))
+    _require(abs(cast(float, value)) < _LARGEST)
+    return float(cast(float, value))

@@ -1,0 +1,1 @@
+"""Results as typed data, and evaluate, which makes them."""

@@ -1,0 +1,248 @@
+"""Evaluate policies on logged decisions: propensities and predicted losses found on the way."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+from torch import nn
+
+from etips.data.decisions import Floats
+from etips.data.splitting import assign_folds
+from etips.data.trajectories import Trajectories
+from etips.evaluation.assessment import assess
+from etips.evaluation.improvement import safe_improvement
+from etips.evaluation.intervals import DEFAULT, Interval
+from etips.evaluation.log import Log, view
+from etips.evaluation.sensitivity import bound_risk
+from etips.learn.fitting.prepare import Prepared, choose_device, prepare
+from etips.learn.learners.foundation import ENCODER, Training, as_encoder, fit_outcome
+from etips.learn.nuisance.outcome import SklearnOutcome
+from etips.learn.nuisance.propensity import fit_propensity
+from etips.models.encoders.recurrent_encoders import Encoder
+from etips.policies.policy import FittedPolicy
+from etips.results.exhibits import make_exhibits
+from etips.results.results import MethodResult, Results
+from etips.results.translation_path import path_of
+
+
+class Policy(Protocol):
+    """Anything that gives the probability of every action at every decision."""
+
+    def predict_proba(self, data: Trajectories) -> Floats:
+        """Shape (n_decisions, n_actions), in decision order."""
+
+
+@dataclass(frozen=True)
+class Models:
+    """How propensities and predicted losses are found for an evaluation.
+
+    Args:
+        encoder: Of the networks fitted here.
+        training: Of them; the folds are stays of the evaluated data.
+        outcome: Predict losses, for the estimators that use them: True by our networks, or by a
+            `SklearnOutcome`; False leaves those estimators out.
+        clip: Propensities below this are raised to it.
+        seed: Of the networks.
+    """
+
+    encoder: Encoder | nn.Module | type[nn.Module] = ENCODER
+    training: Training = field(default_factory=Training)
+    outcome: bool | SklearnOutcome = True
+    clip: float = 0.01
+    seed: int = 0
+
+
+def evaluate(
+    policies: Policy | Mapping[str, Policy],
+    data: Trajectories,
+    *,
+    estimators: Sequence[str] = (),
+    interval: Interval = DEFAULT,
+    models: Models | None = None,
+    paths: Mapping[str, Sequence[Mapping[str, object]]] | None = None,
+    settings: Mapping[str, object] = {},
+    cohort: Mapping[str, object] | None = None,
+) -> Results:
+    """Estimate the risk of one or more policies on logged decisions that none of them learnt from.
+
+    Propensities are those in the data; else those of the first policy that fitted some; else they
+    are cross-fitted on `data`, by stay. Predicted losses are always cross-fitted on `data`.
+
+    Args:
+        policies: One policy, or several by name; a report is about the first.
+        data: Logged stays.
+        estimators: Names, the headline first; all if left out.
+        interval: How limits are made.
+        models: How to fit what is missing.
+        paths: Candidates of each policy as in `make_exhibits`; those the policies hold if left out.
+        settings: What else the study was run with, for the record; JSON-ready.
+        cohort: `funnel.json` of the cohort the data came from.
+    """
+    started = time.perf_counter()
+    models = models or Models()
+    named = policies if isinstance(policies, Mapping) else {_name(policies): policies}
+    log, notes = _log(list(named.values()), data, models)
+    chances = {
+        name: np.asarray(policy.predict_proba(data), np.float64) for name, policy in named.items()
+    }
+    methods = assess_policies(
+        chances, log, data, notes=notes, estimators=estimators, interval=interval
+    )
+    exhibits = make_exhibits(
+        data,
+        log,
+        chances,
+        headline=next(iter(named)),
+        paths={n: path_of(p) for n, p in named.items()} if paths is None else paths,
+        settings={**_record(models, estimators, interval), **settings},
+        cohort=cohort,
+        propensities=_stated(list(named.values()), data),
+    )
+    return Results(describe(data), methods, time.perf_counter() - started, exhibits)
+
+
+def assess_policies(
+    named: Mapping[str, Floats],
+    log: Log,
+    data: Trajectories,
+    *,
+    notes: Mapping[str, str] = {},
+    estimators: Sequence[str] = (),
+    interval: Interval = DEFAULT,
+) -> tuple[MethodResult, ...]:
+    """What the log says of policies whose probabilities are known, all of them judged together.
+
+    Args:
+        named: Probabilities of each policy, shape (n_decisions, n_actions), by name.
+        log: The decisions of `data`.
+        data: For the truth, where it is known.
+        notes: Where propensities and predicted losses came from.
+        estimators: Names, the headline first; all if left out.
+        interval: How limits are made.
+    """
+    methods = []
+    for name, probabilities in named.items():
+        truth = None if data.truth is None else data.true_risk(probabilities)
+        found = assess(log, probabilities, estimators=estimators, interval=interval)
+        hidden = bound_risk(log, view(log, probabilities), interval=interval)
+        methods.append(MethodResult(name, found, truth, hidden, notes=notes))
+    gains = {method.name: method.assessment.gain for method in methods}
+    together = safe_improvement(gains)  # Holm: each policy tried makes a lucky one likelier
+    return tuple(replace(m, improvement=i) for m, i in zip(methods, together, strict=True))
+
+
+def _name(policy: Policy) -> str:
+    return type(policy).__name__
+
+
+def _log(
+    policies: Sequence[Policy], data: Trajectories, models: Models
+) -> tuple[Log, Mapping[str, str]]:
+    propensities = None
+    prepared = None
+    if data.propensity is not None:
+        chance, source = data.logged_propensity, "known, from the data"
+    else:
+        fitted = next((found for p in policies if (found := _fitted(p)) is not None), None)
+        if fitted is not None:
+            propensities = fitted.propensities(data)
+            source = "fitted with the policy, on its training stays"
+        else:
+            prepared = _prepare(data, models)
+            networks = fit_propensity(
+                prepared,
+                as_encoder(models.encoder),
+                models.training.with_seed(models.seed).propensity,
+                seed=models.seed,
+            )
+            propensities = np.exp(networks.log_probabilities)
+            source = "cross-fitted on the evaluated stays"
+        chance = propensities[np.arange(data.n_decisions), data.logged_action]
+    predicted = _predicted(data, models, prepared)
+    floor = models.clip if propensities is not None else 0.0
+    log = Log(
+        loss=data.logged_loss,
+        action=data.logged_action,
+        propensity=np.maximum(chance, floor),
+        cluster=_clusters(data),
+        n_actions=data.n_actions,
+        propensities=propensities,
+        predicted=predicted,
+        propensity_floor=floor,
+    )
+    model = "cross-fitted on the evaluated stays" if models.outcome else "none"
+    return log, {"propensities": source, "predicted losses": model, "clip": f"{floor:g}"}
+
+
+def _predicted(data: Trajectories, models: Models, prepared: Prepared | None) -> Floats | None:
+    """Cross-fitted loss of every action at every decision, or None if nobody wants it."""
+    if isinstance(models.outcome, SklearnOutcome):
+        fold = assign_folds(data, n_folds=max(models.training.n_folds, 2), seed=models.seed)
+        return models.outcome.cross_fit(data, fold)
+    if not models.outcome:
+        return None
+    settings = models.training.with_seed(models.seed).outcome
+    return fit_outcome(
+        prepared or _prepare(data, models), as_encoder(models.encoder), settings, seed=models.seed
+    )[1]
+
+
+def _prepare(data: Trajectories, models: Models) -> Prepared:
+    training = models.training
+    return prepare(
+        data,
+        n_folds=max(training.n_folds, 2),
+        seed=models.seed,
+        device=choose_device(training.device),
+    )
+
+
+def _fitted(policy: Policy) -> FittedPolicy | None:
+    found = policy if isinstance(policy, FittedPolicy) else getattr(policy, "policy_", None)
+    if isinstance(found, FittedPolicy) and found.propensity is not None:
+        return found
+    return None
+
+
+def _clusters(data: Trajectories) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
+    """The unit of evidence: the patient where the data names patients, else the stay."""
+    labels = data.stay if data.group is None else data.group
+    return np.unique(labels, return_inverse=True)[1][data.decisions().stay]
+
+
+def describe(data: Trajectories) -> dict[str, object]:
+    """What policies were evaluated on: counts and names, no patient."""
+    loss = data.logged_loss
+    binary = bool(np.isin(loss, (0, 1)).all())
+    return {
+        "n_stays": data.n_stays,
+        "n_steps": data.n_steps,
+        "n_decisions": data.n_decisions,
+        "n_events": int(loss.sum()) if binary else None,
+        "n_actions": data.n_actions,
+        "lag": data.lag,
+        "mean_loss": float(loss.mean()),
+        "actions": list(data.schema.actions),
+        "provenance": dict(data.schema.provenance),
+    }
+
+
+def _stated(policies: Sequence[Policy], data: Trajectories) -> Floats | None:
+    """Fitted propensities of all actions, to be looked at where the estimates use known ones."""
+    if data.propensity is None:
+        return None
+    fitted = next((found for p in policies if (found := _fitted(p)) is not None), None)
+    return None if fitted is None else fitted.propensities(data)
+
+
+def _record(models: Models, estimators: Sequence[str], interval: Interval) -> dict[str, object]:
+    name = getattr(interval, "__name__", type(interval).__name__)
+    return {
+        "evaluation seed": models.seed,
+        "evaluation folds": models.training.n_folds,
+        "propensities raised to at least": models.clip,
+        "estimators": list(estimators) or "all",
+        "interval": name,
+    }

@@ -1,0 +1,186 @@
+"""Where log and policy meet: actions, propensities, weights, balance of features."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from etips.data.decisions import Floats, Ints
+from etips.data.trajectories import Trajectories
+from etips.disclosure import LEAST_PEOPLE, hide_together, is_small
+from etips.evaluation.checks import Clusters
+from etips.evaluation.diagnostics import RARE, balance, calibration, overlap_by_action
+from etips.evaluation.log import Log, View
+
+EDGES = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+"""Bins of the weights; the last is open. Doubling, since a weight is a ratio."""
+
+MOST_FEATURES = 20
+IMBALANCE = 0.1  # a standardised difference above this is usually called imbalance
+_DOSES = re.compile(r"(.+) (\d+), (.+) (\d+)")
+
+
+def actions(
+    data: Trajectories, log: Log, policy: View, propensities: Floats | None
+) -> dict[str, object]:
+    """How often each action was taken, would be recommended, and could be judged.
+
+    Args:
+        data: For the names.
+        log: The decisions.
+        policy: The policy, seen through them.
+        propensities: Of all actions, where known, shape (n, n_actions).
+    """
+    k, n = log.n_actions, log.n_decisions
+    found = overlap_by_action(log, policy)
+    advised = np.bincount(policy.recommended, minlength=k)
+    unseen = hide_together(_people(log.clusters, log.action, k), found.n_logged)
+    silent = hide_together(_people(log.clusters, policy.recommended, k), advised)
+    support = None if propensities is None else (propensities >= RARE).mean(axis=0)
+    return {
+        "names": list(data.schema.actions) or [f"action {number}" for number in range(k)],
+        "grid": grid_of(data.schema.actions),
+        "n_logged": shown(found.n_logged, unseen),
+        "logged_share": shown(found.logged_share, unseen),
+        "recommended_share": shown(advised / n, silent),
+        "policy_share": shown(found.policy_share, silent),
+        "supported_share": None if support is None else [float(share) for share in support],
+        "effective_n": shown(found.effective_n, unseen | is_small(found.effective_n)),
+    }
+
+
+def grid_of(names: tuple[str, ...]) -> dict[str, object] | None:
+    """Rows and columns of doses, if the names are "fluid 0, vasopressor 0" and so on in order."""
+    parts = [_DOSES.fullmatch(name) for name in names]
+    found = [part.groups() for part in parts if part is not None]
+    if not found or len(found) != len(names):
+        return None
+    row, _, column, _ = found[0]
+    n_columns = 1 + max(int(level) for *_, level in found)
+    for number, (first, high, second, low) in enumerate(found):
+        if (first, second) != (row, column) or divmod(number, n_columns) != (int(high), int(low)):
+            return None
+    if len(names) % n_columns:
+        return None
+    return {
+        "n_rows": len(names) // n_columns,
+        "n_columns": n_columns,
+        "row": row,
+        "column": column,
+    }
+
+
+def calibrate(log: Log, propensities: Floats | None, *, fitted: bool) -> dict[str, object]:
+    """Stated against observed propensity in ten bins, and how good the propensities are.
+
+    Args:
+        log: The decisions.
+        propensities: Of all actions, shape (n, n_actions).
+        fitted: Whether the estimates used known propensities instead.
+    """
+    if propensities is None:
+        return {"absent": "the propensities of actions not taken are not known"}
+    taken = propensities[log.rows, log.action]
+    chance = np.maximum(taken, 1e-12)
+    stated = replace(log, propensities=propensities, propensity=chance, propensity_floor=0.0)
+    found = calibration(stated)
+    events = np.nan_to_num(found.observed * found.n_pairs).round().astype(np.int64)
+    hidden = hide_together(found.n_pairs, events)
+    return {
+        "used": not fitted,
+        "bins": [
+            {
+                "stated": None if unseen or not count else float(found.stated[place]),
+                "observed": None if unseen or not count else float(found.observed[place]),
+                "std_error": None if unseen or not count else float(found.std_error[place]),
+                "n_pairs": None if unseen else int(count),
+            }
+            for place, (count, unseen) in enumerate(zip(found.n_pairs, hidden, strict=True))
+        ],
+        "error": found.error,
+        "gap": found.gap,
+        "accuracy": float((propensities.argmax(axis=1) == log.action).mean()),
+        "log_loss": float(-np.log(np.maximum(taken, 1e-12)).mean()),
+    }
+
+
+def weights(log: Log, policy: View) -> dict[str, object]:
+    """Histogram of the weights: shares of decisions, and of the whole weight."""
+    place = np.searchsorted(EDGES, policy.weight, side="right") - 1
+    n_bins = len(EDGES)
+    while n_bins > 1 and np.unique(log.clusters.code[place >= n_bins - 1]).size < LEAST_PEOPLE:
+        n_bins -= 1  # the last bin is open, and holds enough people
+    place = np.minimum(place, n_bins - 1)
+    counts = np.bincount(place, minlength=n_bins)
+    total = float(policy.weight.sum())
+    carried = np.bincount(place, policy.weight, minlength=n_bins)
+    hidden = hide_together(_people(log.clusters, place, n_bins), counts)
+    return {
+        "edges": list(EDGES[:n_bins]),
+        "decisions": shown(counts / log.n_decisions, hidden),
+        "weight": shown(carried / total if total else carried, hidden),
+    }
+
+
+def balances(data: Trajectories, log: Log, policy: View) -> dict[str, object]:
+    """Standardised differences of the features a decision could see, the largest twenty."""
+    names, table = _features(data)
+    keep = [
+        number for number in range(len(names)) if not _names_a_few(table[:, number], log.clusters)
+    ]
+    if not keep:
+        return {"absent": "there is no feature to compare"}
+    matched = policy.recommended == log.action
+    if is_small(np.unique(log.clusters.code[matched]).size):
+        return {"absent": "too few people were treated as the policy advises"}
+    before, after = balance(log, policy, table[:, keep])
+    order = np.argsort(-np.maximum(np.abs(before), np.abs(after)), kind="stable")[:MOST_FEATURES]
+    return {
+        "threshold": IMBALANCE,
+        "n_features": len(keep),
+        "n_above_before": int((np.abs(before) > IMBALANCE).sum()),
+        "n_above_after": int((np.abs(after) > IMBALANCE).sum()),
+        "features": [
+            {
+                "name": names[keep[place]],
+                "before": None if np.isnan(before[place]) else float(before[place]),
+                "after": None if np.isnan(after[place]) else float(after[place]),
+            }
+            for place in order
+        ],
+    }
+
+
+def shown(
+    values: Floats | Ints, hidden: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> list[object]:
+    """The values as JSON, null where hidden."""
+    return [
+        None if unseen else value for value, unseen in zip(values.tolist(), hidden, strict=True)
+    ]
+
+
+def _people(clusters: Clusters, place: Ints, n_places: int) -> Ints:
+    """Different people in each place, shape (n_places,)."""
+    pairs = np.unique(place.astype(np.int64) * clusters.size + clusters.code)
+    return np.bincount(pairs // clusters.size, minlength=n_places)
+
+
+def _features(data: Trajectories) -> tuple[list[str], Floats]:
+    """What a decision could see last, and its stay's static features; gaps hold the mean."""
+    newest = data.sequence[data.decision_rows - data.lag]
+    static = data.static[data.decisions().stay]
+    table = np.hstack([newest, static]).astype(np.float64)
+    missing = np.isnan(table)
+    known = np.maximum((~missing).sum(axis=0), 1)
+    mean = np.where(missing, 0.0, table).sum(axis=0) / known
+    return [*data.schema.sequence, *data.schema.static], np.where(missing, mean, table)
+
+
+def _names_a_few(column: Floats, clusters: Clusters) -> bool:
+    """Whether a yes-or-no feature tells ten people or fewer from the rest."""
+    levels = np.unique(column[:10_000])
+    if levels.size > 2:
+        return False
+    place = (column == column.max()).astype(np.int64)
+    return bool(is_small(_people(clusters, place, 2)).any())

@@ -1,0 +1,107 @@
+"""Where the stays came from and what was missing, in counts that give nobody away."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from etips.data.schema import MISSING_SUFFIX, Schema
+from etips.data.trajectories import Trajectories
+from etips.disclosure import are_few, hide_steps, is_small
+
+
+def flow(data: Trajectories, cohort: Mapping[str, object] | None) -> dict[str, object]:
+    """Stays left after each step, from the cohort's funnel if there is one, to the decisions.
+
+    Args:
+        data: The evaluated stays.
+        cohort: `funnel.json` of the cohort.
+    """
+    own = [
+        ("stays in the evaluated data", data.n_stays),
+        ("stays with a decision", int(np.unique(data.decisions().stay).size)),
+    ]
+    stages = [*_stages(cohort), *own]
+    hidden = hide_steps([count for _, count in stages], known=(data.n_stays,))
+    return {
+        "source": "data" if cohort is None else "cohort",
+        "stages": [
+            {"name": name, "count": None if unseen else count}
+            for (name, count), unseen in zip(stages, hidden, strict=True)
+        ],
+        "n_steps": _unless_small(data.n_steps),
+        "n_decisions": _unless_small(data.n_decisions),
+    }
+
+
+def missingness(data: Trajectories, cohort: Mapping[str, object] | None) -> dict[str, object]:
+    """Share of rows in which each feature was missing, the most incomplete first."""
+    if cohort is not None:
+        basis, shares = "charted columns of the cohort before gaps were filled", _charted(cohort)
+    else:
+        basis, shares = "steps (sequential) and stays (static) of the evaluated data", _gaps(data)
+    order = sorted(shares, key=lambda name: (shares[name] is None, -(shares[name] or 0), name))
+    return {
+        "basis": basis,
+        "n_features": len(shares),
+        "n_complete": sum(share == 0 for share in shares.values()),
+        "features": [{"name": name, "share": shares[name]} for name in order if shares[name] != 0],
+    }
+
+
+def _stages(cohort: Mapping[str, object] | None) -> list[tuple[str, int]]:
+    listed = cohort.get("stages") if cohort is not None else None
+    if not isinstance(listed, Sequence):
+        return []
+    return [
+        (str(stage["name"]), stage["n_stays"])
+        for stage in listed
+        if isinstance(stage, Mapping) and isinstance(stage.get("n_stays"), int)
+    ]
+
+
+def _charted(cohort: Mapping[str, object]) -> dict[str, float | None]:
+    shares, n_rows = cohort.get("missing_share"), cohort.get("n_rows")
+    if not isinstance(shares, Mapping) or not isinstance(n_rows, int):
+        return {}
+    found = {str(name): float(share) for name, share in shares.items()}
+    return {
+        name: None if _few(round(share * n_rows), n_rows) else share
+        for name, share in found.items()
+    }
+
+
+def _gaps(data: Trajectories) -> dict[str, float | None]:
+    """Of every feature that may be missing; a flag beside it says where, or it is NaN there."""
+    names = {_source(name, data.schema) for name in (*data.schema.sequence, *data.schema.static)}
+    stay = np.repeat(np.arange(data.n_stays), np.diff(data.offsets))
+    found: dict[str, float | None] = {}
+    for part, owner, columns in (
+        (data.sequence, stay, data.schema.sequence),
+        (data.static, np.arange(data.n_stays), data.schema.static),
+    ):
+        table = part[:]
+        for number, column_name in enumerate(columns):
+            name = _source(column_name, data.schema)
+            if name in found or name.removesuffix(MISSING_SUFFIX) in names - {name}:
+                continue
+            flag = f"{name}{MISSING_SUFFIX}"
+            column = table[:, columns.index(flag) if flag in columns else number]
+            gone = column == 1 if flag in columns else np.isnan(column)
+            people = np.unique(owner[gone]).size, np.unique(owner[~gone]).size
+            few = is_small(people).any() or _few(int(gone.sum()), gone.size)
+            found[name] = None if few else float(gone.mean())
+    return found
+
+
+def _source(name: str, schema: Schema) -> str:
+    """The feature a column stands for: a rare level of a category may name somebody."""
+    source, level, _ = name.partition("=")
+    return source if level and source in schema.categories else name
+
+
+def _few(count: int, total: int) -> bool:
+    return bool(is_small([count, total - count]).any())
+
+
+def _unless_small(count: int) -> int | None:
+    return None if are_few(count) else count

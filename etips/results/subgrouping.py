@@ -1,0 +1,151 @@
+"""Subgroups of a data set that a report shows: bands and levels of static features, and time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from etips.data.decisions import Floats
+from etips.data.schema import MISSING_SUFFIX
+from etips.data.trajectories import Trajectories
+from etips.disclosure import hide_steps, hide_together
+from etips.evaluation.assessment import assess
+from etips.evaluation.checks import Bools, Ints
+from etips.evaluation.log import Log, View
+from etips.evaluation.risk import logged_risk
+from etips.evaluation.subgroups import bands
+from etips.files.numbers import finite
+
+MOST_TABLES = 12
+MOST_LEVELS = 6
+MOST_YEARS = 130  # an age beyond this is in days, as the sepsis cohort has it
+WITHHELD = "level not shown"
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """A way to part the decisions.
+
+    Args:
+        name: Of the feature.
+        labels: Of the levels.
+        place: Level of each decision, shape (n,).
+        telling: Whether a label is taken from the data, so that a rare one may name somebody.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    place: Ints
+    telling: bool
+
+
+def subgroups(data: Trajectories, log: Log, policy: View) -> list[dict[str, object]]:
+    """A table for each static feature, the first twelve, and one for the time in the stay."""
+    found = [grouping for grouping in _groupings(data) if len(grouping.labels) > 1][:MOST_TABLES]
+    if not found:
+        found = [Grouping("all", ("all decisions",), np.zeros(log.n_decisions, np.int64), False)]
+    return [{"feature": g.name, "rows": _rows(g, log, policy)} for g in found]
+
+
+def _rows(grouping: Grouping, log: Log, policy: View) -> list[dict[str, object]]:
+    n = len(grouping.labels)
+    people = [np.unique(log.cluster[grouping.place == level]).size for level in range(n)]
+    columns = [np.array(people), np.bincount(grouping.place, minlength=n)]
+    if np.isin(log.loss, (0, 1)).all():  # a mean loss times a count is a number of events
+        columns += [np.bincount(grouping.place, log.loss == side, minlength=n) for side in (0, 1)]
+    total, overlapping = log.clusters.size, sum(people) != log.clusters.size
+    # People pass through several levels, so that those who stop short can be counted too.
+    also = hide_steps(people, known=(total,)) & (columns[0] > 0) if overlapping else False
+    hidden = hide_together(*[column.astype(np.int64) for column in columns], also=also)
+    if hidden.all():
+        return [{"level": WITHHELD, **dict.fromkeys(_NUMBERS)}]
+    return [
+        _row(grouping, level, people[level], hidden, log, policy)
+        for level in range(n)
+        if people[level]
+    ]
+
+
+def _row(
+    grouping: Grouping, level: int, n_people: int, hidden: Bools, log: Log, policy: View
+) -> dict[str, object]:
+    label = grouping.labels[level]
+    if hidden[level]:
+        return {"level": WITHHELD if grouping.telling else label, **dict.fromkeys(_NUMBERS)}
+    inside = grouping.place == level
+    part = log.take(inside)
+    found = assess(part, policy.probabilities[inside], estimators=("snips",))
+    (risk,) = found.estimates
+    usual = logged_risk(part.loss, part.clusters).risk
+    values: tuple[object, ...] = (n_people, part.n_decisions, risk.effective_n)
+    values += (risk.risk, risk.low, risk.high, usual)
+    values += (found.gain.difference, found.gain.low, found.gain.high)
+    cleaned = [v if isinstance(v, int) else finite(v) for v in values]
+    return {
+        "level": label,
+        **dict(zip(_NUMBERS, [*cleaned, found.verdict.label], strict=True)),
+    }
+
+
+_NUMBERS = (
+    *("n_people", "n_decisions", "effective_n", "risk", "low", "high", "logged_risk"),
+    *("gain", "gain_low", "gain_high", "verdict"),
+)
+
+
+def _groupings(data: Trajectories) -> Iterator[Grouping]:
+    stay, step = data.decisions()
+    names, categories = data.schema.static, data.schema.categories
+    for source, levels in categories.items():
+        columns = [f"{source}={level}" for level in levels]
+        if all(column in names for column in columns):
+            chosen = data.static[:, [names.index(column) for column in columns]]
+            yield _by_level(source, levels, chosen == 1, stay)
+    for number, name in enumerate(names):
+        source, _, level = name.partition("=")
+        if name.endswith(MISSING_SUFFIX) or (level and source in categories):
+            continue
+        values = data.static[:, number].astype(np.float64)
+        if name == "age" and (values > MOST_YEARS).mean() > 0.5:
+            name, values = "age in years", values / 365.25
+        found = _by_value(name, values)
+        if found is not None:
+            yield Grouping(name, found.labels, found.place[stay], found.telling)
+    timing = _by_value("step of the stay", step.astype(np.float64) + 1, most_levels=4)
+    if timing is not None:
+        yield timing
+
+
+def _by_level(source: str, levels: tuple[str, ...], one_hot: Bools, stay: Ints) -> Grouping:
+    place = np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), len(levels))
+    return Grouping(source, (*levels, "missing"), place[stay], telling=True)
+
+
+def _by_value(name: str, values: Floats, *, most_levels: int = MOST_LEVELS) -> Grouping | None:
+    """Levels of a feature with few values, else bands; None where there is nothing to part."""
+    known = values[~np.isnan(values)]
+    distinct = np.unique(known)
+    if distinct.size < 2:
+        return None
+    if distinct.size <= most_levels:
+        labels = [f"{value:.4g}" for value in distinct]
+        place = np.where(np.isnan(values), len(labels), np.searchsorted(distinct, values))
+        return Grouping(name, (*labels, "missing"), place, telling=True)
+    edges = round_edges(known)
+    if not edges:
+        return None
+    labels = bands([edges[0] - 1, *edges], edges).tolist()  # one number in each band
+    place = np.where(np.isnan(values), len(labels), np.searchsorted(edges, values, "right"))
+    return Grouping(name, (*labels, "missing"), place, telling=False)
+
+
+def round_edges(values: Floats) -> list[float]:
+    """Round numbers near the quartiles: an exact quartile would be somebody's own value."""
+    quartiles = np.quantile(values, [0.25, 0.5, 0.75])
+    span = float(quartiles[2] - quartiles[0]) or float(values.std())
+    if not span > 0:
+        return []
+    power = 10.0 ** np.floor(np.log10(span / 2))
+    step = power * max(unit for unit in (1, 2, 5) if unit * power <= span / 2 or unit == 1)
+    edges = np.unique(np.round(quartiles / step) * step).round(12)
+    return [float(edge) for edge in edges if values.min() < edge <= values.max()]

@@ -1,0 +1,298 @@
+"""A run folder at work: one process at a time, resumable at any moment, with a log.
+
+What training leaves in `checkpoint/` only saves time: it is determined by data, settings and seed.
+So a damaged checkpoint is reported and done without, and the run ends with the same bytes. One that
+belongs to other data or settings is refused, since going on or starting anew would both be guesses.
+"""
+
+import json
+import logging
+import math
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+import torch
+
+from etips.errors import EtipsError, FileError, SettingError, require_number
+from etips.files.fingerprint import fingerprint
+from etips.files.lock import Lock
+from etips.files.writing import write_file
+from etips.learn.training.loop import Report
+from etips.learn.training.settings import Settings
+from etips.learn.training.state import State
+from etips.models.bundle import Bundle
+from etips.runs.checkpoint import (
+    DamagedError,
+    Mark,
+    is_sound,
+    load_checkpoint,
+    read_mark,
+    require_mark,
+    save_networks,
+    save_state,
+)
+
+CHECKPOINT, LOG = "checkpoint", "log.jsonl"
+EVERY = 10.0
+"""Seconds of work that a killed run may lose."""
+
+_SUFFIX = ".safetensors"
+_WORTH = 50  # an epoch's end is saved if saving costs at most this part of the time since the last
+_FOLDER_MODE = 0o700  # patient data: nobody else on the machine looks inside
+_logger = logging.getLogger(__name__)
+
+
+class RunLog:
+    """The run's `log.jsonl`: a line an epoch, and one for whatever else happened.
+
+    The file is replaced whole, so that it never holds half a line. A resumed run goes through some
+    epochs again; their lines are replaced too.
+
+    Args:
+        path: Where it is, or will be.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lines = read_log(path) if path.exists() else []
+
+    def add(self, stage: str, values: Mapping[str, float | str]) -> None:
+        """Log an epoch. Infinities and NaN, which JSON lacks, become null."""
+        epoch = float(values.get("epoch", math.inf))
+        self._lines = [line for line in self._lines if not _repeats(line, stage, epoch)]
+        self._lines.append({"stage": stage, **{name: _plain(v) for name, v in values.items()}})
+        self._write()
+
+    def note(self, stage: str, event: str) -> None:
+        """Log something else, in words without a value from the data."""
+        self._lines.append({"stage": stage, "event": event})
+        self._write()
+
+    def _write(self) -> None:
+        text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in self._lines)
+        write_file(self._path, text.encode())
+
+
+def read_log(path: Path) -> list[dict[str, object]]:
+    """The lines of a `log.jsonl`; half a line at the end, of a copy say, is left out."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise FileError(str(path), f"cannot be read: {error.strerror}") from error
+    found: list[dict[str, object]] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            if number == len(lines):
+                break
+            raise FileError(str(path), f"line {number} is not JSON", fix="Remove it.") from error
+        if not isinstance(values, dict):
+            raise FileError(str(path), f"line {number} must be an object", fix="Remove it.")
+        found.append(values)
+    return found
+
+
+class Stage:
+    """One training of a run: where it stood, and a way to keep where it stands.
+
+    `Stage(name)` alone belongs to no run and keeps nothing.
+
+    Args:
+        name: What it is called in the run folder.
+        path: Its checkpoint.
+        mark: What that belongs to.
+        every: Seconds between two checkpoints.
+        log: Of the run.
+        found: What an earlier process left.
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        path: Path | None = None,
+        mark: Mark | None = None,
+        *,
+        every: float = EVERY,
+        log: RunLog | None = None,
+        found: State | Bundle | None = None,
+    ) -> None:
+        self.name = name
+        self.state = found if isinstance(found, State) else None
+        self.networks = found if isinstance(found, Bundle) else None
+        self._path, self._mark, self._every, self._log = path, mark, every, log
+        self._saved, self._cost = time.monotonic(), 0.0
+
+    def keep(self, state: State) -> None:
+        """Save the state if it is time, or if an epoch has ended and saving is cheap."""
+        if self._path is None or self._mark is None:
+            return
+        began = time.monotonic()
+        since = began - self._saved
+        if since >= self._every or (state.batch == 0 and since >= _WORTH * self._cost):
+            if is_sound(state):
+                save_state(self._path, state, self._mark)
+            self._saved = time.monotonic()
+            self._cost = self._saved - began
+
+    def finish(self, networks: Bundle) -> Bundle:
+        """Save the networks in place of the state, so that a resumed run skips the stage.
+
+        Returns them laid out in memory as a resumed run will find them, since what comes after may
+        round by that.
+        """
+        if self._path is None or self._mark is None:
+            return networks
+        save_networks(self._path, networks, self._mark)
+        return networks.select(range(networks.n_members))
+
+    def reporting(self, report: Report | None) -> Report | None:
+        """A report that also says which stage it is, and writes the log."""
+        log, name = self._log, self.name
+        if log is None and report is None:
+            return None
+
+        def both(values: Mapping[str, float | str]) -> None:
+            if log is not None:
+                log.add(name, values)
+            if report is not None:
+                report({"stage": name, **values})
+
+        return both
+
+
+class Run:
+    """A run folder in use; `with` takes its lock.
+
+    Args:
+        folder: Made if it is not there; its parent must be.
+        identity: Fingerprint of the learner and its data.
+        every: Seconds between two checkpoints; 0 keeps every batch.
+    """
+
+    def __init__(self, folder: str | Path, identity: str, *, every: float = EVERY) -> None:
+        require_number("every", every)
+        if not every >= 0:
+            raise SettingError("every", "must be 0 or more seconds")
+        self.folder = Path(folder)
+        self._checkpoints = self.folder / CHECKPOINT
+        self._identity = fingerprint(work=identity, torch=torch.__version__)
+        self._every = every
+        self._lock = Lock(self.folder)
+        self._log: RunLog | None = None
+
+    def __enter__(self) -> Self:
+        self._made = not self.folder.exists()
+        _make(self.folder)
+        self._lock.__enter__()
+        try:
+            _make(self._checkpoints)
+            self._refuse_others()
+            self._log = RunLog(self.folder / LOG)
+        except BaseException:
+            self._lock.__exit__()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        refused = kind is not None and issubclass(kind, EtipsError)
+        # Only what this process began, and only for its input: hours of work are not thrown away
+        # because a resumed run finds no GPU, or because the policy cannot be written.
+        take_back = refused and self._made and not issubclass(kind or object, FileError)
+        if take_back:
+            self.clear()
+            (self.folder / LOG).unlink(missing_ok=True)
+        self._lock.__exit__()
+        if take_back and not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+    def stage(self, name: str, start: Bundle, settings: Settings) -> Stage:
+        """Begin a training, or take it up where an earlier process was stopped.
+
+        Args:
+            name: Letters, digits and hyphens; one name a training.
+            start: The networks it starts from.
+            settings: How it trains.
+        """
+        log = self._log_in_use()
+        if not name.replace("-", "").isalnum() or not name.isascii():
+            raise SettingError("stage", "must be named by letters, digits and hyphens")
+        own = fingerprint(
+            name=name, start=start.parameters, settings=settings, device=start.device.type
+        )
+        mark = Mark(self._identity, own)
+        path = self._checkpoints / f"{name}{_SUFFIX}"
+        found = self._find(name, path, start, mark)
+        return Stage(name, path, mark, every=self._every, log=log, found=found)
+
+    def part_size(self, name: str) -> int | None:
+        """Networks a part of a stage that was cut into parts; None if it was not, or is new."""
+        for path in self._checkpoints.glob(f"{name}-0-*{_SUFFIX}"):
+            stop = path.name[len(f"{name}-0-") : -len(_SUFFIX)]
+            if stop.isdecimal() and int(stop) > 0:
+                return int(stop)
+        return None
+
+    def note(self, stage: str, event: str) -> None:
+        """Write a line into the log, in words without a value from the data."""
+        self._log_in_use().note(stage, event)
+
+    def clear(self) -> None:
+        """Remove the checkpoints, once what they led to is safely written."""
+        for path in self._checkpoints.iterdir():
+            if path.suffix in (_SUFFIX, ".part"):
+                path.unlink()
+        if not any(self._checkpoints.iterdir()):  # what is not ours stays
+            self._checkpoints.rmdir()
+
+    def _log_in_use(self) -> RunLog:
+        """The log, which a run that nobody entered does not have."""
+        if self._log is None:
+            raise SettingError("run", "must be a run in use", fix="Use with Run(...) as run.")
+        return self._log
+
+    def _find(self, name: str, path: Path, start: Bundle, mark: Mark) -> State | Bundle | None:
+        if not path.exists():
+            return None
+        try:
+            found = load_checkpoint(path, start, mark)
+        except DamagedError as error:
+            _logger.warning("%s Stage %s starts from its beginning.", error, name)
+            self._log_in_use().note(name, "checkpoint damaged, started from the beginning")
+            return None
+        if isinstance(found, State):
+            place = f"epoch {found.epoch + 1}, batch {found.batch + 1}"
+            self._log_in_use().note(name, f"resumed in {place}")
+        return found
+
+    def _refuse_others(self) -> None:
+        """Refuse another run's checkpoints now, not hours later at the stage they belong to."""
+        for path in sorted(self._checkpoints.glob(f"*{_SUFFIX}")):
+            try:
+                found = read_mark(path)
+            except DamagedError:
+                continue  # reported by the stage it belongs to
+            require_mark(path, found, Mark(self._identity, found.stage))
+
+
+def _make(folder: Path) -> None:
+    if not folder.parent.is_dir():
+        raise FileError(str(folder.parent), "must be a folder that exists")
+    try:
+        folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
+    except FileExistsError as error:
+        raise FileError(str(folder), "must be a folder") from error
+    except OSError as error:
+        raise FileError(str(folder), f"cannot be made: {error.strerror}") from error
+
+
+def _repeats(line: Mapping[str, object], stage: str, epoch: float) -> bool:
+    """Whether a line is of an epoch that the stage goes through again."""
+    logged = line.get("epoch")
+    return line.get("stage") == stage and isinstance(logged, int | float) and logged >= epoch
+
+
+def _plain(value: float | str) -> float | str | None:
+    return value if isinstance(value, str) or math.isfinite(value) else None

@@ -1,0 +1,205 @@
+"""What the tasks of a study found, put together: a log to weigh with, every fold's policy."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from etips.data.decisions import Bools, Floats
+from etips.data.trajectories import Trajectories
+from etips.evaluation.log import Log
+from etips.results.evaluate import assess_policies
+from etips.results.results import MethodResult
+from etips.studies.experiment import Experiment
+from etips.studies.fits import POLICY, PREDICTED, PROPENSITIES
+from etips.studies.folds import find_part
+from etips.studies.measures import Measures, measure_policy
+from etips.studies.plan import EVALUATION, task_name
+from etips.studies.study_data import load_array, open_log
+
+_FIGURES = ("risk", "std_error", "matching_factor", "effective_size")  # of a candidate
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """Everything a table, a chart or a report of the study is made from.
+
+    Args:
+        experiment: What was studied.
+        data: The decisions that policies are judged on: the test part, or all of the log.
+        log: The same with propensities and predicted losses.
+        policies: Of each method the probabilities, fold by fold, shape (n_held, n_actions).
+        pooled: Of each method one policy on all of `data`.
+        measures: Of each method the figures, fold by fold.
+        assessed: Estimates, intervals and verdicts of `pooled`, in the same order.
+        told: What each task found, by its name.
+        notes: Where propensities and predicted losses came from.
+    """
+
+    experiment: Experiment
+    data: Trajectories
+    log: Log
+    policies: Mapping[str, Sequence[Floats]]
+    pooled: Mapping[str, Floats]
+    measures: Mapping[str, Sequence[Measures]]
+    assessed: Sequence[MethodResult]
+    told: Mapping[str, Mapping[str, Any]]
+    notes: Mapping[str, str]
+
+    def path(self, method: str) -> list[list[Mapping[str, Any]]]:
+        """The candidates of a method, fold by fold; empty lists where it has none."""
+        names = [task_name(method, fold) for fold in range(self.experiment.folds)]
+        return [list(self.told[name].get("path", ())) for name in names]
+
+    @property
+    def judged_on(self) -> str:
+        """What the candidates of a path were compared on, in words."""
+        rules = {own.get("selection") for own in self.experiment.methods.values()}
+        if "paper" in rules:
+            return "by their SNIPS risk on the part that they learnt from"
+        return "on what their networks did not learn from"
+
+    @property
+    def expected_factor(self) -> str:
+        """What a sound matching factor is, in words."""
+        if self.experiment.logging == "sampled":
+            return "The matching factor is 1 in expectation."
+        return (
+            "The likeliest action had no alternative, so what is recorded as its propensity is "
+            "none, and the matching factor need not be near 1."
+        )
+
+    def mean_path(self, method: str) -> list[dict[str, object]]:
+        """The candidates, figures averaged over folds; chosen is what most folds chose."""
+        found: dict[tuple[object, object], list[Mapping[str, Any]]] = {}
+        for path in self.path(method):
+            for candidate in path:
+                key = (candidate["translation"], candidate["action"])
+                found.setdefault(key, []).append(candidate)
+        votes = {key: sum(c["chosen"] for c in own) for key, own in found.items()}
+        most = max(votes, key=lambda key: votes[key], default=None)
+        return [
+            {
+                "translation": key[0],
+                "action": key[1],
+                **{name: _mean(c[name] for c in own) for name in _FIGURES},
+                "chosen": key == most,
+            }
+            for key, own in found.items()
+        ]
+
+
+def gather(
+    experiment: Experiment, source: Mapping[str, Any], tasks: Path, told: Mapping[str, Any]
+) -> Findings:
+    """Read what the tasks left.
+
+    Args:
+        experiment: What was studied.
+        source: Its data.
+        tasks: Folder with one folder a task.
+        told: What each task found, by its name.
+    """
+    whole = open_log(source, tasks)
+    apart = experiment.table == "table1"
+    held = [_held(experiment, whole, fold) for fold in range(experiment.folds)]
+    data = whole.subset(held[0]) if apart else whole
+    log, notes = _log(experiment, data, tasks / EVALUATION)
+    folds = [np.ones(data.n_decisions, bool)] * experiment.folds
+    if not apart:
+        folds = [mask[data.decisions().stay] for mask in held]
+    policies = {
+        method: [
+            load_array(tasks / task_name(method, fold) / POLICY) for fold in range(experiment.folds)
+        ]
+        for method in experiment.methods
+    }
+    pool = _mixed if apart else _joined
+    pooled = {method: pool(own, folds) for method, own in policies.items()}
+    return Findings(
+        experiment=experiment,
+        data=data,
+        log=log,
+        policies=policies,
+        pooled=pooled,
+        measures=_measure(data, log, policies, folds if not apart else None),
+        assessed=assess_policies(pooled, log, data, notes=notes),
+        told=told,
+        notes=notes,
+    )
+
+
+def _held(experiment: Experiment, data: Trajectories, fold: int) -> Bools:
+    return find_part(
+        data, table=experiment.table, folds=experiment.folds, fold=fold, seed=experiment.seed
+    ).held
+
+
+def _log(experiment: Experiment, data: Trajectories, folder: Path) -> tuple[Log, dict[str, str]]:
+    """The decisions to judge on, weighed by known propensities or by those of the other folds."""
+    propensities, floor = None, 0.0
+    if data.propensity is not None:
+        chance, source = data.logged_propensity, "known, from the logging policy"
+        model = "learnt from all samples outside the test part"
+        if experiment.logging == "sampled":
+            propensities = data.true_logging()
+    else:
+        propensities, floor = load_array(folder / PROPENSITIES), experiment.clip
+        chance = propensities[np.arange(data.n_decisions), data.logged_action]
+        source = model = "cross-fitted on the folds of the study"
+    labels = data.stay if data.group is None else data.group
+    log = Log(
+        loss=data.logged_loss,
+        action=data.logged_action,
+        propensity=np.maximum(chance, floor),
+        cluster=np.unique(labels, return_inverse=True)[1][data.decisions().stay],
+        n_actions=data.n_actions,
+        propensities=propensities,
+        predicted=load_array(folder / PREDICTED),
+        propensity_floor=floor,
+    )
+    return log, {"propensities": source, "predicted losses": model, "clip": f"{floor:g}"}
+
+
+def _measure(
+    data: Trajectories,
+    log: Log,
+    policies: Mapping[str, Sequence[Floats]],
+    folds: Sequence[Bools] | None,
+) -> dict[str, list[Measures]]:
+    """Figures of every method and fold; without `folds` all are judged on all of the data."""
+    n_folds = len(next(iter(policies.values())))
+    parts = [(log, data)] * n_folds
+    if folds is not None:
+        stay = data.decisions().stay
+        parts = [(log.take(mask), data.subset(np.unique(stay[mask]))) for mask in folds]
+    # The paper draws the answers of its random policy, once, with this generator and seed.
+    drawn = np.random.RandomState(0).randint(data.n_actions, size=data.n_decisions)
+    answers = [drawn if folds is None else drawn[folds[fold]] for fold in range(n_folds)]
+    return {
+        method: [
+            measure_policy(part, held, own, answers=answer if method == "random" else None)
+            for (part, held), own, answer in zip(parts, policy, answers, strict=True)
+        ]
+        for method, policy in policies.items()
+    }
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _mixed(policies: Sequence[Floats], _: Sequence[Bools]) -> Floats:
+    """One of the folds' policies, drawn at random: its risk is the mean of their risks."""
+    return np.asarray(np.mean(policies, axis=0))
+
+
+def _joined(policies: Sequence[Floats], folds: Sequence[Bools]) -> Floats:
+    """Every decision answered by the policy of the fold that held it out."""
+    found = np.empty((len(folds[0]), policies[0].shape[1]))
+    for policy, mask in zip(policies, folds, strict=True):
+        found[mask] = policy
+    return found

@@ -1,0 +1,127 @@
+"""What a fold's policy scores on the decisions it was kept from, and the mean over folds."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from etips.data.decisions import Floats, Ints
+from etips.data.trajectories import Trajectories
+from etips.disclosure import LEAST_PEOPLE, are_few
+from etips.evaluation.assessment import assess
+from etips.evaluation.contrast import atenp
+from etips.evaluation.log import Log
+from etips.files.numbers import finite
+
+
+@dataclass(frozen=True)
+class Measures:
+    """One policy on one fold; NaN where a figure does not exist.
+
+    Args:
+        accuracy: Share of right answers, where labels are known.
+        matching_factor: Mean weight.
+        snips: Estimated risk.
+        ips: Estimated risk.
+        dr: Estimated risk.
+        atenp: Mean loss of matched decisions minus that of the others.
+        n_matched: Decisions whose logged action is the policy's likeliest.
+        n_unmatched: The others.
+        risk: True risk of the policy, in a world that knows it.
+        greedy_risk: True risk of taking its likeliest action.
+    """
+
+    accuracy: float
+    matching_factor: float
+    snips: float
+    ips: float
+    dr: float
+    atenp: float
+    n_matched: int
+    n_unmatched: int
+    risk: float
+    greedy_risk: float
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and standard deviation over folds; NaN without folds, or with one."""
+
+    mean: float
+    deviation: float
+
+    def show(self, places: int = 3) -> str:
+        """As tables print it."""
+        if math.isnan(self.mean):
+            return "-"
+        if math.isnan(self.deviation):
+            return f"{self.mean:z.{places}f}"
+        return f"{self.mean:z.{places}f} ± {self.deviation:.{places}f}"
+
+
+def measure_policy(
+    log: Log, held: Trajectories, probabilities: Floats, *, answers: Ints | None = None
+) -> Measures:
+    """Score a policy.
+
+    Args:
+        log: The held-out decisions with what it takes to weigh them.
+        held: The same decisions; with labels as truth in the digit tasks.
+        probabilities: The policy there, shape (n_decisions, n_actions).
+        answers: Actions the policy took, where it draws them; its likeliest if left out. Accuracy,
+            greedy risk and ATENP are about these.
+    """
+    found = assess(log, probabilities, estimators=("snips", "ips", "dr"))
+    snips, ips, dr = (estimate.risk for estimate in found.estimates)
+    taken = probabilities.argmax(axis=1) if answers is None else answers
+    answered = np.eye(held.n_actions)[taken]
+    matched = atenp(log.loss, log.action, answered, log.clusters)
+    risk = greedy = math.nan
+    if held.truth is not None:
+        risk = held.true_risk(probabilities)
+        greedy = held.true_risk(answered)
+    return Measures(
+        accuracy=1 - greedy,  # where the loss is 1 for a wrong label
+        matching_factor=found.diagnostics.matching_factor.risk,
+        snips=snips,
+        ips=ips,
+        dr=dr,
+        atenp=matched.difference,
+        n_matched=matched.n_matched,
+        n_unmatched=matched.n_unmatched,
+        risk=risk,
+        greedy_risk=greedy,
+    )
+
+
+def over_folds(measures: Sequence[Measures], name: str) -> Spread:
+    """Mean and standard deviation of one figure over the folds that have it."""
+    values = np.array([getattr(found, name) for found in measures], np.float64)
+    values = values[np.isfinite(values)]
+    if values.size == 0:
+        return Spread(math.nan, math.nan)
+    deviation = float(values.std(ddof=1)) if values.size > 1 else math.nan
+    return Spread(float(values.mean()), deviation)
+
+
+def show_groups(measures: Sequence[Measures]) -> str:
+    """Mean sizes of the two groups of ATENP, or that one of them is too small to show.
+
+    The two add up to a known number, so either is hidden with the other.
+    """
+    counts = [n for found in measures for n in (found.n_matched, found.n_unmatched)]
+    if any(are_few(n) for n in counts):
+        return f"one under {LEAST_PEOPLE}"
+    matched, unmatched = over_folds(measures, "n_matched"), over_folds(measures, "n_unmatched")
+    return f"{matched.mean:,.0f} / {unmatched.mean:,.0f}"
+
+
+def as_json(measures: Measures) -> dict[str, float | None]:
+    """A JSON-ready copy: no NaN, and no group too small to show."""
+    found: dict[str, float | None] = {
+        entry.name: finite(getattr(measures, entry.name)) for entry in fields(measures)
+    }
+    if any(are_few(n) for n in (measures.n_matched, measures.n_unmatched)):
+        found["n_matched"] = found["n_unmatched"] = None
+    return found

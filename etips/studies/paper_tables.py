@@ -1,0 +1,233 @@
+"""The paper's two tables and what belongs to them, as data: columns and rows of text."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from etips.studies.findings import Findings
+from etips.studies.measures import over_folds, show_groups
+from etips.studies.plan import task_name
+from etips.studies.published import TABLE1, TABLE1_ABOUT, TABLE2
+from etips.worlds.digits import labelled_rows, labelled_zeros
+
+Table = dict[str, Any]
+
+NAMES: Mapping[str, str] = {
+    "full-supervision": "full supervision",
+    "logging": "logging policy",
+    "direct": "DM",
+    "random": "RP",
+    "ips": "IPS",
+    "tips": "tIPS",
+    "eips": "eIPS",
+    "etips": "etIPS",
+    "doubly-robust": "DoublyRobust",
+    "predictive": "PredictiveModel",
+    "most-frequent": "most frequent",
+}
+"""What the tables call each method: the paper's names where it has one."""
+
+MIMIC = "Sepsis-3 from MIMIC-III"
+"""What the provenance of a cohort says whose figures may stand beside the paper's."""
+
+
+_ESTIMATES = {
+    "matching_factor": "matching factor",
+    "snips": "SNIPS",
+    "ips": "IPS",
+    "dr": "DR",
+    "atenp": "ATENP",
+}
+_COLUMNS2 = {
+    "atenp": "ATENP",
+    "ips": "IPS",
+    "snips": "SNIPS",
+    "dr": "DR",
+    "matching_factor": "matching factor",
+}
+
+
+def make_tables(found: Findings) -> list[Table]:
+    """All tables of a study, the paper's first."""
+    if found.experiment.table == "table2":
+        first = [table2(found)]
+    elif found.experiment.preset == "authors":
+        first = [table1(found), regression_facts()]
+    else:
+        first = [table1(found)]
+    return [*first, *chosen_translations(found), learnt_from(found)]
+
+
+def table1(found: Findings) -> Table:
+    """Accuracy on the test part with the published figure beside it, then what a log can tell."""
+    published = TABLE1[found.experiment.world]
+    rows = [
+        [
+            NAMES[method],
+            over_folds(own, "accuracy").show(),
+            str(published.get(method, TABLE1_ABOUT.get(method, "-"))),
+            *(over_folds(own, name).show() for name in _ESTIMATES),
+            show_groups(own),
+        ]
+        for method, own in found.measures.items()
+    ]
+    columns = ["method", "accuracy", "paper", *_ESTIMATES.values(), "matched / others"]
+    return _table(found, found.experiment.title, columns, rows, _note1(found))
+
+
+def table2(found: Findings) -> Table:
+    """ATENP and estimated risks on held-out stays; the true risks last, where they are known."""
+    beside = is_mimic(found)
+    known = found.data.truth is not None
+    verdicts = {m.name: m for m in found.assessed}
+    rows = []
+    for method, own in found.measures.items():
+        figures = TABLE2.get(method, {}) if beside else {}
+        row = [NAMES[method]]
+        for name in _COLUMNS2:
+            row.append(over_folds(own, name).show())
+            row += [str(figures.get(name, "-"))] if beside and name != "snips" else []
+        row += [show_groups(own), verdicts[method].assessment.verdict.label]
+        if known:
+            row += [over_folds(own, name).show(4) for name in ("risk", "greedy_risk")]
+        rows.append(row)
+    columns = ["policy"]
+    for name, title in _COLUMNS2.items():
+        columns += [title, "paper"] if beside and name != "snips" else [title]
+    columns += ["matched / others", "verdict"]
+    columns += ["true risk", "true risk, greedy"] if known else []
+    return _table(found, found.experiment.title, columns, rows, _note2(found))
+
+
+def regression_facts() -> Table:
+    """Three accuracies of the published table that no training enters: labels and a seed do."""
+    zeros, rows = labelled_zeros(n=1_000).logged_action, labelled_rows(n=7_000).logged_action
+    drawn = [np.random.RandomState(0).randint(k, size=len(y)) for k, y in ((3, zeros), (10, rows))]
+    found = [
+        (
+            "zeros, DM: the answer 0 to every sequence",
+            (zeros == 0).mean(),
+            "direct",
+            "digits-zeros",
+        ),
+        ("zeros, RP: drawn with seed 0", (zeros == drawn[0]).mean(), "random", "digits-zeros"),
+        ("rows, RP: drawn with seed 0", (rows == drawn[1]).mean(), "random", "digits-rows"),
+    ]
+    return {
+        "title": "Figures of Table I that follow from labels and a seed alone",
+        "note": "Computed from the labels of the full test parts, whatever the size of this run.",
+        "columns": ["figure", "computed", "paper"],
+        "rows": [
+            [what, f"{value:.3f}", f"{TABLE1[world][method].mean:.3f}"]
+            for what, value, method, world in found
+        ],
+    }
+
+
+def chosen_translations(found: Findings) -> list[Table]:
+    """Which translation each fold chose, for the methods that choose one."""
+    rows = []
+    for method in found.measures:
+        paths = found.path(method)
+        if max(len([c for c in path if c["action"] is None]) for path in paths) < 2:
+            continue
+        rows.append([NAMES[method], *(_chosen(path) for path in paths)])
+    if not rows:
+        return []
+    columns = ["method", *(f"fold {fold + 1}" for fold in range(found.experiment.folds))]
+    title = "Translation chosen in each fold"
+    note = f"Candidates were compared {found.judged_on}."
+    return [{"title": title, "note": note, "columns": columns, "rows": rows}]
+
+
+def learnt_from(found: Findings) -> Table:
+    """How many stays each method learnt from and was judged on, and how it did on the former.
+
+    A policy that flees the log gives itself away there: on what it learnt from it knows which
+    action was logged, elsewhere it can only guess.
+    """
+    unit = "samples" if found.experiment.table == "table1" else "stays"
+    rows = []
+    for method in found.measures:
+        told = [found.told[task_name(method, k)] for k in range(found.experiment.folds)]
+        quality = [t["quality"]["log_loss"] for t in told if t.get("quality")]
+        factors = [c["matching_factor"] for path in found.path(method) for c in path if c["chosen"]]
+        rows.append(
+            [
+                NAMES[method],
+                f"{np.mean([t['n_learnt_from'] for t in told]):,.0f}",
+                f"{np.mean([t['n_held_out'] for t in told]):,.0f}",
+                f"{np.mean(quality):.4f}" if quality else "-",
+                f"{np.mean(factors):.3f}" if factors else "-",
+            ]
+        )
+    return {
+        "title": f"What each fold learns from, in {unit}",
+        "note": "Means over folds. Log-loss: of the fitted propensities, on what was held out "
+        "within the part learnt from (of the true labels, for full supervision). Matching factor "
+        f"there: of the chosen candidates, compared {found.judged_on}.",
+        "columns": [
+            "method",
+            "may learn from",
+            "judged on",
+            "log-loss of propensities",
+            "matching factor there",
+        ],
+        "rows": rows,
+    }
+
+
+def is_mimic(found: Findings) -> bool:
+    """Whether the data are a cohort whose figures the paper prints."""
+    return found.data.schema.provenance.get("cohort") == MIMIC
+
+
+def _table(
+    found: Findings, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], note: str
+) -> Table:
+    quick = ", quick" if found.experiment.quick else ""
+    title = f"{title} (preset {found.experiment.preset}{quick})"
+    return {"title": title, "note": note, "columns": list(columns), "rows": [list(r) for r in rows]}
+
+
+def _note1(found: Findings) -> str:
+    n, folds = found.data.n_stays, found.experiment.folds
+    drawn = {"sampled": "drawn from", "argmax": "the likeliest ones of"}[found.experiment.logging]
+    return (
+        f"Mean ± standard deviation over {folds} folds, all judged on the same {n:,} test samples. "
+        f"Logged actions are {drawn} the logging policy. {found.expected_factor} A lower risk is "
+        f"better. Paper: accuracy as published.{_other_names(found)}"
+    )
+
+
+def _note2(found: Findings) -> str:
+    folds, data = found.experiment.folds, found.data
+    text = (
+        f"Mean ± standard deviation over {folds} folds of {data.n_stays:,} stays, each held out "
+        f"once. Mean logged loss {data.logged_loss.mean():.4f}. The verdict is of all folds taken "
+        f"together. Propensities {found.notes['propensities']}, raised to at least "
+        f"{found.notes['clip']}.{_other_names(found)}"
+    )
+    if data.truth is None:
+        return text
+    clinicians = data.true_risk(data.true_logging())
+    best = data.true_expected_loss().min(axis=1).mean()
+    return (
+        f"{text} True risk of the clinicians {clinicians:.4f}, best possible {best:.4f}; greedy: "
+        "of always taking a policy's likeliest action."
+    )
+
+
+def _other_names(found: Findings) -> str:
+    """Which policies have other names here than everywhere else."""
+    other = [m for m in found.measures if m in ("direct", "random")]
+    return "".join(f" {NAMES[method]} is the policy {method}." for method in other)
+
+
+def _chosen(path: Sequence[Mapping[str, Any]]) -> str:
+    for candidate in path:
+        if candidate["chosen"]:
+            action = candidate["action"]
+            return f"{candidate['translation']:g}" if action is None else f"always {action}"
+    return "-"

@@ -1,0 +1,215 @@
+"""What a search may vary: values or a range for each setting of a learner, read from TOML."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from etips.errors import SettingError
+from etips.learn.fitting.requests import FREE
+from etips.learn.learners.etips import TRANSLATIONS
+from etips.learn.learners.foundation import ENCODER, STAGES, Training
+from etips.learn.learners.recipes import METHODS, check_settings, kind_of, make_learner
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some values; of one, it is fixed.
+
+    Args:
+        values: At least one, none twice.
+    """
+
+    values: tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Any value between two ends, both of them possible.
+
+    Args:
+        low: The least.
+        high: The most.
+        log: Whether 1 to 10 is as far as 10 to 100.
+        whole: Whether whole numbers only.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+
+
+Space = Mapping[str, Choice | Range]
+"""By key of `recipes`; what a space does not name has the learner's default."""
+
+_GRIDS = (
+    TRANSLATIONS,
+    (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
+    (0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5),
+)
+
+_USUAL: Space = {
+    "hidden": Choice((32, 64, 96, 128)),
+    "embed": Choice((0, 64, 128)),
+    "encoder": Choice(("gru", "lstm")),
+    "learning_rate": Range(1e-5, 1e-1, log=True),
+    "weight_decay": Range(1e-6, 1e-1, log=True),
+    "batch_size": Choice((64, 128, 256, 512)),
+    "dropout": Range(0.0, 0.5),
+    "input_dropout": Range(0.0, 0.3),
+}
+
+PAPER = "paper"
+"""The name of `paper_space`."""
+
+_PAPER: Space = {
+    "hidden": Choice(tuple(range(16, 129, 16))),
+    "encoder": Choice(("lstm",)),
+    "embed": Choice((0,)),
+    "learning_rate": Range(1e-5, 1e-1, log=True),  # theirs goes down to 1e-10, too small to train
+    "weight_decay": Range(1e-10, 1e-1, log=True),
+    "batch_size": Choice((16, 32, 64, 128)),
+}
+_PAPER_GRID = [round(0.1 * k, 1) for k in range(1, 16)]
+
+_KEYS = {"low", "high", "log"}
+
+
+def usual_space(method: str) -> Space:
+    """What is searched if nobody says otherwise.
+
+    Depth is `embed`: the encoders have one recurrent layer, and may have another before it.
+    """
+    grids = tuple(list(grid) for grid in _GRIDS)
+    return _with_grids(_USUAL, method, grids)
+
+
+def paper_space(method: str) -> Space:
+    """What the paper's published code searches, as far as our networks have it.
+
+    They have no choice of activation. A trial trains every translation, so it needs no choice of
+    one.
+    """
+    return _with_grids(_PAPER, method, (_PAPER_GRID,))
+
+
+def _with_grids(space: Space, method: str, grids: tuple[object, ...]) -> Space:
+    """The space of a method: with grids of translations, if it has such a setting."""
+    require_settings(method)
+    translations: Space = {"translations": Choice(grids)}
+    return {**space, **(translations if method in ("etips", "tips") else {})}
+
+
+def is_free(key: str) -> bool:
+    """Whether networks of one bundle may differ in a setting."""
+    return key.rpartition(".")[2] in FREE
+
+
+def require_settings(method: str) -> None:
+    """Refuse a method that nobody knows, or that has nothing to search."""
+    if method not in METHODS:
+        raise SettingError("method", f"must be one of {', '.join(METHODS)}")
+    if method in ("random", "most-frequent"):
+        raise SettingError("method", f"{method} has no settings to search")
+
+
+def read_space(document: Mapping[str, object], method: str) -> Space:
+    """A space from what a TOML file holds: `key = value`, `[values]` or `{low, high, log}`.
+
+    The settings of one stage stand in its table: `[policy]`, say.
+    """
+    require_settings(method)
+    flat: dict[str, object] = {}
+    for key, entry in document.items():
+        if key in STAGES and isinstance(entry, Mapping):
+            flat |= {f"{key}.{name}": value for name, value in entry.items()}
+        else:
+            flat[key] = entry
+    return {key: _read(method, key, entry) for key, entry in flat.items()}
+
+
+def searched_part(space: Space) -> Space:
+    """What has more than one value to choose from."""
+    return {k: own for k, own in space.items() if isinstance(own, Range) or len(own.values) > 1}
+
+
+def check_space(method: str, space: Space) -> None:
+    """Refuse what no learner could be made of, before any is trained."""
+    if not searched_part(space):
+        raise SettingError("space", "must leave something to search")
+    ends = {key: _ends(own) for key, own in space.items()}
+    for key, values in ends.items():
+        for value in values:
+            check_settings(method, {key: value})
+            if key == "n_folds" and isinstance(value, int) and value < 2:
+                raise SettingError(key, "must be at least 2: a search needs stays held out")
+    low, high = ({key: values[at] for key, values in ends.items()} for at in (0, -1))
+    for settings in (low, high):
+        make_learner(method, settings, device="cpu")
+
+
+def first_trial(space: Space) -> dict[str, object]:
+    """The learner's own defaults, as near as the space has them: what a search has to beat."""
+    policy = Training().policy
+    usual: dict[str, object] = {**vars(policy), **vars(ENCODER), "encoder": "gru"}
+    usual["translations"] = list(TRANSLATIONS)
+    found: dict[str, object] = {}
+    for key, own in space.items():
+        stage, _, name = key.rpartition(".")
+        default = vars(getattr(Training(), stage)).get(name) if stage else usual.get(name)
+        found[key] = _nearest(own, default)
+    return found
+
+
+def _nearest(own: Choice | Range, default: object) -> object:
+    if isinstance(own, Choice):
+        return _nearest_value(own.values, default)
+    if not isinstance(default, int | float):
+        default = own.low
+    inside = min(max(default, own.low), own.high)
+    return int(inside) if own.whole else float(inside)
+
+
+def _nearest_value(values: tuple[object, ...], default: object) -> object:
+    """The default, or else the nearest number; the first value where there is no nearer."""
+    numbers = [value for value in values if isinstance(value, int | float)]
+    if default in values or not isinstance(default, int | float) or not numbers:
+        return default if default in values else values[0]
+    return min(numbers, key=lambda value: abs(value - default))
+
+
+def _ends(own: Choice | Range) -> tuple[object, ...]:
+    if isinstance(own, Choice):
+        return own.values
+    return (int(own.low), int(own.high)) if own.whole else (own.low, own.high)
+
+
+def _read(method: str, key: str, entry: object) -> Choice | Range:
+    kind = kind_of(method, key)
+    if isinstance(entry, Mapping):
+        return _range(key, kind, entry)
+    several = isinstance(entry, list)
+    if isinstance(entry, list) and kind is list:  # grids of translations, or just one
+        several = any(isinstance(value, list) for value in entry)
+    values = tuple(entry) if several and isinstance(entry, list) else (entry,)
+    for value in values:
+        check_settings(method, {key: value})
+    if not values or len({json.dumps(value) for value in values}) < len(values):
+        raise SettingError(key, "must have values to choose from, each once")
+    return Choice(values)
+
+
+def _range(key: str, kind: type, entry: Mapping[str, object]) -> Range:
+    if kind not in (int, float):
+        raise SettingError(key, "takes values, not a range")
+    if not {"low", "high"} <= set(entry) <= _KEYS:
+        raise SettingError(key, "takes a range as {low = ..., high = ..., log = true or false}")
+    low, high, log = entry["low"], entry["high"], entry.get("log", False)
+    for end in (low, high):
+        if isinstance(end, bool) or not isinstance(end, kind if kind is int else int | float):
+            raise SettingError(key, "must have ends of the kind that the setting has")
+    assert isinstance(low, int | float)
+    assert isinstance(high, int | float)
+    if not isinstance(log, bool) or not (0 if log else -float("inf")) < low < high < float("inf"):
+        raise SettingError(key, "must have ends in order, above 0 where log is true")
+    return Range(low, high, log=log, whole=kind is int)

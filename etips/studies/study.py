@@ -1,0 +1,141 @@
+"""A study from its experiment to its results: tasks done once, then tables, charts and exhibits."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from etips.errors import FileError
+from etips.results.evaluate import describe as describe_data
+from etips.results.exhibits import make_exhibits
+from etips.results.results import Results
+from etips.studies.charts import make_charts
+from etips.studies.experiment import Experiment
+from etips.studies.findings import Findings, gather
+from etips.studies.measures import as_json
+from etips.studies.paper_tables import make_tables
+from etips.studies.plan import costs, make_plan, task_name
+from etips.studies.study_data import DATA, describe
+from etips.tasks.progress import StudyProgress, Told
+from etips.tasks.task import Task, recorded, run_tasks
+
+TASKS = "tasks"
+"""Folder of a study's tasks, beside its results."""
+
+HEADLINE = "etips"
+"""The policy that a report is about, where it is among the methods."""
+
+_FUNNEL = "funnel.json"
+
+
+def run_study(
+    experiment: Experiment,
+    folder: Path,
+    *,
+    data: Path | None = None,
+    device: str = "auto",
+    jobs: int = 1,
+    cluster: str | None = None,
+    report: Told | None = None,
+) -> dict[str, Any]:
+    """Do what is left of a study and return its results, ready for `results.json`.
+
+    Interrupted, the same call goes on where it stopped; finished tasks are not done again.
+
+    Args:
+        experiment: What to study.
+        folder: Gets the tasks; it must exist.
+        data: A Trajectories folder, in place of the experiment's world.
+        device: auto, cpu or cuda.
+        jobs: Processes at a time.
+        cluster: Address of a Ray cluster, in place of local processes.
+        report: Told what is going on and which share of the study is done.
+    """
+    source = describe(experiment, data)
+    waves = make_plan(experiment, source, device=device)
+    tasks, shares = folder / TASKS, costs(waves)
+    tell = None if report is None else StudyProgress(report)
+    told: dict[str, Mapping[str, Any]] = {}
+    for number, wave in enumerate(waves):
+        told |= run_tasks(
+            wave,
+            tasks,
+            jobs=jobs,
+            cluster=cluster,
+            inputs=_inputs(wave),
+            report=None if tell is None else tell.between(shares[number], shares[number + 1]),
+        )
+    if report is not None:
+        report("evaluating", 1.0)
+    found = gather(experiment, source, tasks, told)
+    seconds = sum(_seconds(task, tasks) for wave in waves for task in wave)
+    return conclude(found, seconds=seconds, cohort=_cohort(data))
+
+
+def conclude(
+    found: Findings, *, seconds: float, cohort: Mapping[str, object] | None = None
+) -> dict[str, Any]:
+    """The document of a finished study: the contract's results, with tables and charts beside."""
+    experiment = found.experiment
+    headline = HEADLINE if HEADLINE in found.pooled else next(iter(found.pooled))
+    exhibits = make_exhibits(
+        found.data,
+        found.log,
+        found.pooled,
+        headline=headline,
+        paths={method: found.mean_path(method) for method in found.pooled},
+        settings=experiment.to_json(),
+        cohort=cohort,
+    )
+    results = Results(describe_data(found.data), tuple(found.assessed), seconds, exhibits)
+    return {
+        **results.to_json(),
+        "title": experiment.title,
+        "lead": lead(experiment),
+        "tables": make_tables(found),
+        "charts": make_charts(found),
+        "study": {"experiment": experiment.to_json(), "folds": _folds(found)},
+    }
+
+
+def lead(experiment: Experiment) -> str:
+    """What a reader must know before the figures."""
+    short = "QUICK RUN: fewer samples, folds, translations and epochs; its figures say little. "
+    return f"{short if experiment.quick else ''}Preset {experiment.preset}: {experiment.lead}"
+
+
+def _folds(found: Findings) -> dict[str, list[dict[str, Any]]]:
+    """Of each method what every fold scored, and what its task said."""
+    kept = ("n_learnt_from", "n_held_out", "quality", "support", "clipped_share", "path")
+    return {
+        method: [
+            {
+                **as_json(measures),
+                **{k: v for k, v in found.told[task_name(method, fold)].items() if k in kept},
+            }
+            for fold, measures in enumerate(own)
+        ]
+        for method, own in found.measures.items()
+    }
+
+
+def _inputs(wave: Sequence[Task]) -> list[str]:
+    """Folders of earlier tasks that those of a wave read."""
+    lent = {name for task in wave for name in task.arguments.get("lent", {}).values()}
+    return [] if wave[0].name == DATA else [DATA, *sorted(lent)]
+
+
+def _seconds(task: Task, tasks: Path) -> float:
+    record = recorded(task, tasks / task.name)
+    return 0.0 if record is None else record.seconds
+
+
+def _cohort(data: Path | None) -> dict[str, object] | None:
+    path = None if data is None else data / _FUNNEL
+    if path is None or not path.is_file():
+        return None
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise FileError(str(path), "cannot be read") from error
+    return found if isinstance(found, dict) else None

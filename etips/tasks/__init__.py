@@ -1,0 +1,1 @@
+"""Pieces of work and who does them: processes, threads on a GPU, a cluster."""

@@ -1,0 +1,204 @@
+"""Tasks done by processes of this machine: fed with JSON, replaced when lost, stopped with us."""
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from collections import Counter, deque
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from etips.errors import EtipsError, ResourceError
+
+COMMAND = (sys.executable, "-m", "etips.tasks.worker")
+"""Starts a worker; see there for what it reads and writes."""
+
+TRIES = 3
+"""How often a task may lose its worker before it is given up."""
+
+Orders = Mapping[str, str]
+"""Tasks as text, by name."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A task was taken up, or is done.
+
+    Args:
+        name: Which task.
+        done: Its findings are in its folder.
+    """
+
+    name: str
+    done: bool = False
+
+
+Events = Generator[Event, None, None]
+"""What happens to tasks, as it happens; closed, it stops whoever is at work."""
+
+
+class RefusedError(EtipsError):
+    """A refusal elsewhere, in its own words.
+
+    Args:
+        line: What was said there.
+        code: Exit code of the command.
+    """
+
+    def __init__(self, line: str, code: int) -> None:
+        self.exit_code = code
+        super().__init__(line)
+
+
+class BrokenTaskError(RuntimeError):
+    """A bug elsewhere; carries its traceback as text, without the message."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a worker says when it is through with a task.
+
+    Args:
+        outcome: "done", "refused" or "broken".
+        text: The refusal, or the traceback.
+        code: Exit code of a refusal.
+    """
+
+    outcome: str
+    text: str = ""
+    code: int = 0
+
+    def require_done(self, name: str) -> None:
+        """Raise here what was raised there."""
+        if self.outcome == "refused":
+            raise RefusedError(self.text, self.code)
+        if self.outcome != "done":
+            raise BrokenTaskError(f"task {name} broke in its worker\n{self.text}")
+
+
+def count_loss(name: str, losses: Counter[str]) -> None:
+    """Count a lost worker; refuse to try the task for ever."""
+    losses[name] += 1
+    if losses[name] >= TRIES:
+        rule = f"lost its worker {TRIES} times: killed, or out of memory"
+        raise ResourceError(f"task {name}", rule, fix="Use fewer jobs, or a larger machine.")
+
+
+def have_done(orders: Orders, folder: Path, *, n_workers: int) -> Events:
+    """Have every order done by `n_workers` processes; close the iterator to stop them.
+
+    Args:
+        orders: The tasks.
+        folder: Holds the folder of each.
+        n_workers: How many processes; the cores are shared out among them.
+    """
+    crew = _Crew(orders, folder, threads=max(1, (os.cpu_count() or 1) // n_workers))
+    try:
+        for _ in range(n_workers):
+            crew.hire()
+        yield from crew.work()
+    finally:
+        crew.dismiss()
+
+
+class _Worker:
+    """A process that does one task at a time."""
+
+    def __init__(self, threads: int) -> None:
+        self.at: str | None = None
+        # A session of its own: the terminal's interrupt is for us alone, and we stop the workers.
+        self.process = subprocess.Popen(  # noqa: S603  # our own module
+            COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+            start_new_session=True,
+        )
+
+    def take(self, name: str, order: str, folder: Path) -> None:
+        """Give it a task; one that has died meanwhile is found out when it is listened to."""
+        self.at = name
+        line = json.dumps({"folder": str(folder), "task": order}) + "\n"
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(line.encode())
+
+    def hear(self) -> Answer | None:
+        """Its answer; None if it is lost."""
+        assert self.process.stdout is not None
+        line = b""
+        while not line.endswith(b"\n"):
+            part = self.process.stdout.readline()
+            if not part:
+                return None
+            line += part
+        return Answer(**json.loads(line))
+
+    def stop(self) -> None:
+        """End it, whatever it is doing: what it writes appears whole or not at all."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+
+class _Crew:
+    """Workers and what there is to do."""
+
+    def __init__(self, orders: Orders, folder: Path, *, threads: int) -> None:
+        self._orders, self._folder, self._threads = orders, folder, threads
+        self._waiting = deque(orders)
+        self._losses: Counter[str] = Counter()
+        self._workers: list[_Worker] = []
+        self._selector = selectors.DefaultSelector()
+
+    def hire(self) -> None:
+        """Start one more worker."""
+        worker = _Worker(self._threads)
+        self._workers.append(worker)
+        assert worker.process.stdout is not None
+        self._selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
+
+    def work(self) -> Events:
+        """Hand out tasks and listen, until all are done."""
+        while self._waiting or any(worker.at is not None for worker in self._workers):
+            for worker in self._workers:
+                if worker.at is None and self._waiting:
+                    name = self._waiting.popleft()
+                    worker.take(name, self._orders[name], self._folder / name)
+                    yield Event(name)
+            for key, _ in self._selector.select():
+                yield from self._listen(key.data)
+
+    def _listen(self, worker: _Worker) -> Events:
+        name, answer = worker.at, worker.hear()
+        if answer is None:
+            self._replace(worker)
+        elif name is not None:
+            answer.require_done(name)
+            worker.at = None
+            yield Event(name, done=True)
+
+    def _replace(self, worker: _Worker) -> None:
+        self._selector.unregister(worker.process.stdout)  # type: ignore[arg-type]  # is a pipe
+        self._workers.remove(worker)
+        worker.stop()
+        if worker.at is not None:
+            count_loss(worker.at, self._losses)
+            self._waiting.appendleft(worker.at)
+        if self._waiting:
+            self.hire()
+
+    def dismiss(self) -> None:
+        """Stop all workers, whatever they are doing."""
+        for worker in self._workers:
+            worker.stop()
+        self._selector.close()

@@ -1,0 +1,88 @@
+"""The direct method: least predicted loss, with and without interaction, on any scale of loss."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_worlds import CLINIC, small, training
+
+from etips.data.tables.arrays import from_arrays
+from etips.learn import DirectMethod, LoggingPolicy
+from etips.models.encoders.recurrent_encoders import GRU
+from etips.worlds.clinic import Clinic
+
+CLEAR = Clinic(n_contexts=30, n_features=3, n_actions=3, decisions_per_stay=3, effect=0.9)
+
+
+def crossed(n=300, scale=1.0, shift=0.0, seed=0):
+    """A trial in which the sign of one feature says which of two arms is better."""
+    rng = np.random.default_rng(seed)
+    features, action = rng.normal(size=(n, 2)), rng.integers(0, 2, n)
+    worse = (features[:, 0] > 0) == (action == 1)
+    return from_arrays(features, action, shift + scale * worse.astype(float)), features
+
+
+def test_it_learns_whom_each_action_serves():
+    log, features = crossed()
+    learner = DirectMethod(**small(training=training(15, 2))).fit(log)
+    assert (learner.predict(log) == (features[:, 0] < 0)).mean() > 0.9
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(100.0, 300.0), (1e-3, -5.0), (1e6, 0.0)])
+def test_a_loss_on_any_scale_is_learnt_as_well(scale, shift):
+    log, features = crossed(scale=scale, shift=shift)
+    learner = DirectMethod(**small(training=training(15, 2))).fit(log)
+    assert (learner.predict(log) == (features[:, 0] < 0)).mean() > 0.9
+    assert learner.policy_.kind == "least amount"
+
+
+def test_it_beats_the_clinicians_of_a_clear_world():
+    """True risk 0.47 for the clinicians, 0.37 for the best policy."""
+    train, test = CLEAR.log(500, seed=0), CLEAR.log(200, seed=1)
+    learner = DirectMethod(encoder=GRU(8), training=training(10, 2)).fit(train)
+    clinicians = test.true_risk(LoggingPolicy().fit(test).predict_proba(test))
+    assert test.true_risk(learner.predict_proba(test)) < clinicians - 0.03
+
+
+def test_a_recommendation_is_certain():
+    log = CLINIC.log(60, seed=0)
+    found = DirectMethod(**small()).fit(log).predict_proba(log)
+    assert set(np.unique(found)) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_without_interaction_everybody_gets_the_same_action(seed):
+    """The paper's direct method: the ranking of the actions cannot depend on the history."""
+    log = CLEAR.log(60, seed=seed)
+    learner = DirectMethod(interaction=False, **small(seed, support=0.0)).fit(log)
+    assert len(np.unique(learner.predict(log))) == 1
+
+
+def test_without_interaction_networks_that_disagree_still_give_one_answer():
+    """Chances of several networks, averaged, would rank the actions by the history after all."""
+    log = CLEAR.log(60, seed=0)
+    learner = DirectMethod(interaction=False, **small(support=0.0)).fit(log)
+    networks = learner.policy_.networks
+    shapes = networks.parameters["head.weight"].shape
+    head = np.random.default_rng(0).normal(size=shapes).astype(np.float32) * 4
+    bias = np.array([[0.0, -1.0, 5.0], [0.0, 0.9, 5.0]], np.float32)
+    changed = {k: v.clone() for k, v in networks.parameters.items()}
+    changed["head.weight"][:] = changed["head.weight"].new_tensor(head)
+    changed["head.bias"][:] = changed["head.bias"].new_tensor(bias)
+    policy = replace(learner.policy_, networks=replace(networks, parameters=changed))
+    assert (policy.predict(log) == 1).all()
+    bent = replace(policy, kind="least loss").predict(log)
+    assert len(np.unique(bent)) > 1  # what would have happened
+
+
+def test_with_interaction_it_may_differ_from_patient_to_patient():
+    log, _ = crossed()
+    learner = DirectMethod(**small(training=training(15, 2))).fit(log)
+    assert len(np.unique(learner.predict(log))) == 2
+
+
+def test_it_keeps_how_well_the_propensities_fit():
+    learner = DirectMethod(**small()).fit(CLINIC.log(60, seed=0))
+    assert 0 <= learner.quality_.accuracy <= 1
+    assert learner.quality_.log_loss > 0
+    assert learner.support_ in (0.0, 0.05)

@@ -1,0 +1,132 @@
+"""bfloat16, and steps captured on a GPU, beside the plain loop in float32."""
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from training_runs import (
+    COHORT,
+    ENCODERS,
+    N_STAYS,
+    RATES,
+    SEEDS,
+    SETTINGS,
+    TOLERANCE,
+    TRANSLATIONS,
+    by_row,
+    etips_objective,
+    fit,
+    folds,
+    network_of,
+    tensors,
+)
+
+from etips.learn.training import loop as training
+from etips.learn.training.loop import train
+from etips.learn.training.objectives import cross_entropy, translated_ips
+from etips.learn.training.optimiser import paces
+from etips.learn.training.passes import outputs_of
+from etips.learn.training.state import State
+from etips.models.bundle import Bundle
+
+
+def learn_for(n_steps, encoder, *, lesser):
+    """Networks after some learning steps on the CPU, with products in bfloat16 or not."""
+    data, dtype = COHORT.make(), torch.float32
+    bundle, steps = Bundle.start(network_of(data, encoder), SEEDS), tensors(data, dtype)
+    objective = etips_objective(data, TRANSLATIONS, dtype)
+    task = training._Task(bundle.network, steps, objective, folds()[0], SETTINGS, lesser)
+    state, rates = State.start(bundle), torch.tensor(RATES)
+    parts = steps.parts(np.arange(N_STAYS), SETTINGS.batch_size, np.random.default_rng(0))
+    for number in range(n_steps):
+        pace = paces(state, SETTINGS, len(parts), learning_rates=rates)
+        training._in_teams(task, state.moving)(parts[number], pace.at(number))
+    return bundle, state
+
+
+@pytest.mark.parametrize("encoder", sorted(ENCODERS))
+def test_products_in_bfloat16_teach_nearly_the_same_and_leave_weights_in_float32(encoder):
+    start, plain = learn_for(5, ENCODERS[encoder], lesser=False)
+    _, lesser = learn_for(5, ENCODERS[encoder], lesser=True)
+    moved = gap = 0.0
+    for name, value in plain.parameters.items():
+        assert lesser.parameters[name].dtype == torch.float32
+        assert lesser.first[name].dtype == torch.float32
+        moved += float((value - start.parameters[name]).square().sum())
+        gap += float((value - lesser.parameters[name]).square().sum())
+    assert 0 < gap < 0.05 * moved
+
+
+def test_bfloat16_on_the_cpu_is_float32_after_a_warning(caplog):
+    data = COHORT.make()
+    with caplog.at_level(logging.WARNING):
+        plain, _ = fit(data, range(2), torch.float32)
+        assert not caplog.records
+        asked, _ = fit(
+            data, range(2), torch.float32, settings=replace(SETTINGS, precision="bfloat16")
+        )
+    assert [record.message for record in caplog.records] == [
+        "bfloat16 is for a GPU: on the CPU training stays in float32."
+    ]
+    for name, value in plain.parameters.items():
+        assert torch.equal(asked.parameters[name], value)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_captured_steps_in_bfloat16_end_near_those_in_float32(caplog):
+    data, dtype = COHORT.make(), torch.float32
+    weight, held_out = (values.cuda() for values in folds())
+    found = []
+    for precision in ("float32", "bfloat16"):
+        with caplog.at_level(logging.WARNING):
+            bundle, _ = train(
+                Bundle.start(network_of(data), SEEDS).to("cuda"),
+                tensors(data, dtype, device="cuda"),
+                lambda outputs, seen: cross_entropy(outputs, torch.zeros_like(seen)),
+                weight=weight,
+                held_out=held_out,
+                settings=replace(SETTINGS, precision=precision),
+                learning_rates=torch.tensor(RATES, device="cuda"),
+            )
+        found.append(outputs_of(bundle, tensors(data, dtype, device="cuda")))
+    assert not caplog.records  # it was captured
+    assert 0 < (found[0] - found[1]).norm() / found[0].norm() < 0.1
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_captured_steps_on_a_gpu_teach_what_the_plain_loop_teaches(dtype, monkeypatch, caplog):
+    data = COHORT.make()
+    weight, held_out = folds()
+    found = {}
+    for device in ("cpu", "cuda"):
+        logged = [
+            by_row(data, values, kind).to(device)
+            for values, kind in (
+                (data.logged_action, torch.long),
+                (data.logged_loss, dtype),
+                (np.log(data.logged_propensity), dtype),
+            )
+        ]
+        shift = torch.tensor(TRANSLATIONS, dtype=dtype, device=device)[:, None]
+
+        def objective(outputs, seen, logged=logged, shift=shift):
+            return translated_ips(outputs, *(values[seen] for values in logged), shift)
+
+        with caplog.at_level(logging.WARNING):
+            found[device], _ = train(
+                Bundle.start(network_of(data), SEEDS).to(device, dtype),
+                tensors(data, dtype, device=device),
+                objective,
+                weight=weight.to(device),
+                held_out=held_out.to(device),
+                settings=SETTINGS,
+                learning_rates=torch.tensor(RATES, device=device),
+            )
+    assert not caplog.records  # it was captured
+    for name, value in found["cpu"].parameters.items():
+        torch.testing.assert_close(
+            found["cuda"].parameters[name].cpu(), value, atol=TOLERANCE[dtype], rtol=1e-3
+        )

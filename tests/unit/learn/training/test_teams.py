@@ -1,0 +1,74 @@
+"""Networks that count the same stays."""
+
+import numpy as np
+import pytest
+import torch
+
+from etips.learn.training.teams import WORTH, Team, learning, teams_of, whole
+
+FOLD = np.array([0, 1, 2, 2, 1, 0])
+LARGE = {"size": WORTH, "width": 64}
+
+
+def weights(*rows):
+    return torch.from_numpy(np.stack(rows).astype(np.float32))
+
+
+def picked(teams, n_networks):
+    return [list(range(n_networks))[team.these] for team in teams]
+
+
+def test_sets_of_folds_divide_by_fold():
+    found = teams_of(weights(*[k != FOLD for k in (0, 1, 2)] * 3), **LARGE)
+    assert picked(found, 9) == [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
+    for fold, team in enumerate(found):
+        assert team.counts.tolist() == (fold != FOLD).tolist()
+
+
+def test_how_much_a_stay_counts_does_not_matter_only_whether_it_does():
+    assert len(teams_of(weights(FOLD + 1, FOLD + 2, np.ones(6)), **LARGE)) == 1
+
+
+def test_a_network_that_counts_nothing_is_a_team_of_its_own():
+    found = teams_of(weights(FOLD == 0, np.zeros(6), FOLD == 0), **LARGE)
+    assert picked(found, 3) == [[0, 2], [1]]
+    assert not found[1].counts.any()
+
+
+@pytest.mark.parametrize(
+    ("rows", "size"),
+    [
+        ([FOLD == 0, FOLD == 0, FOLD == 1, FOLD == 0], WORTH),  # members 0, 1, 3
+        ([FOLD != 0, FOLD != 1, FOLD != 2], 3),
+    ],
+    ids=["not at one distance", "too small"],
+)
+def test_otherwise_all_are_one_team_of_the_stays_that_count_for_any(rows, size):
+    (team,) = teams_of(weights(*rows), size=size, width=64)
+    assert picked([team], len(rows)) == [list(range(len(rows)))]
+    assert team.counts.tolist() == np.any(rows, axis=0).tolist()
+    assert team.counts.tolist() == whole(weights(*rows)).counts.tolist()
+
+
+def left(these, running, size=WORTH):
+    team = Team(these, np.ones(6, bool))
+    found = learning(team, np.array(running, bool), size=size, width=64)
+    assert all(part.counts is team.counts for part in found)
+    return picked(found, len(running))
+
+
+def test_who_has_stopped_is_left_out():
+    assert left(slice(0, 6), [0, 0, 1, 1, 1, 0]) == [[2, 3, 4]]
+    assert left(slice(0, 6), [0, 1, 1, 0, 1, 1]) == [[1, 2], [4, 5]]
+    assert left(slice(1, 9, 3), [1, 0, 1, 1, 1, 1, 1, 1, 1]) == [[4, 7]]
+    assert left(slice(0, 3), [1, 1, 1]) == [[0, 1, 2]]
+
+
+def test_a_team_that_has_stopped_is_gone():
+    assert left(slice(0, 3), [0, 0, 0]) == []
+    assert left(slice(0, 6, 3), [0, 1, 1, 0, 1, 1]) == []
+
+
+def test_small_networks_are_not_torn_apart_to_leave_one_out():
+    assert left(slice(0, 5), [1, 1, 0, 1, 1], size=1) == [[0, 1, 2, 3, 4]]
+    assert left(slice(0, 5), [0, 1, 1, 1, 1], size=1) == [[1, 2, 3, 4]]

@@ -1,0 +1,176 @@
+"""What a fitted policy does with outputs, support, earlier actions and foreign data."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from small_worlds import CLINIC, small, training, ward
+
+from etips.errors import DataError, SettingError
+from etips.learn import DirectMethod, DoublyRobust, EtIPS
+from etips.policies.policy import Answer, FittedPolicy, _combine, fitted
+
+
+@pytest.fixture(scope="module")
+def learner():
+    return DoublyRobust(**small(support=0.0)).fit(ward())
+
+
+@pytest.fixture(scope="module")
+def reader():
+    """A policy whose networks read the newest earlier action."""
+    return DoublyRobust(**small(training=training(earlier_actions=True))).fit(ward())
+
+
+def test_softmax_policies_are_averaged_in_probability():
+    outputs = torch.tensor([[[0.0, 0.0, 50.0]], [[200.0, 0.0, 0.0]]], dtype=torch.float64)
+    found = _combine("softmax", outputs, torch.ones(1, 3, dtype=torch.bool))
+    assert found[0].tolist() == pytest.approx([0.5, 0.0, 0.5])
+
+
+def test_an_action_that_is_not_allowed_has_no_probability_at_all():
+    allowed = torch.tensor([[True, False, True]])
+    outputs = torch.tensor([[[0.0, 50.0, 0.0]]], dtype=torch.float64)
+    assert _combine("softmax", outputs, allowed)[0].tolist() == [0.5, 0.0, 0.5]
+    assert _combine("least loss", -outputs, allowed)[0].tolist() == [1.0, 0.0, 0.0]
+
+
+def test_chances_are_averaged_as_chances_and_amounts_as_amounts():
+    outputs = torch.tensor([[[-9.0, 0.0, 9.0]], [[9.0, 2.0, 9.0]]], dtype=torch.float64)
+    every = torch.ones(1, 3, dtype=torch.bool)
+    # chances 0, 0.5, 1 and 1, 0.88, 1: the first action averages 0.5, the second 0.69
+    assert _combine("least loss", outputs, every).argmax().item() == 0
+    # amounts: 0, 1, 9; the first wins too, until its second network says 20
+    outputs[1, 0, 0] = 20.0
+    assert _combine("least loss", outputs, every).argmax().item() == 0
+    assert _combine("least amount", outputs, every).argmax().item() == 1
+
+
+def test_large_amounts_are_still_told_apart():
+    outputs = torch.tensor([[[310.0, 305.0, 300.0]]], dtype=torch.float64)
+    every = torch.ones(1, 3, dtype=torch.bool)
+    assert _combine("least amount", outputs, every).argmax().item() == 2
+
+
+def test_a_policy_that_asks_nobody_answers_alike():
+    data = CLINIC.log(5, seed=0)
+    constant = FittedPolicy("constant", data.schema, constant=2)
+    assert (constant.predict_proba(data) == [0, 0, 1]).all()
+    assert (constant.predict(data) == 2).all()
+    uniform = FittedPolicy("uniform", data.schema)
+    assert (uniform.predict_proba(data) == 1 / 3).all()
+    assert not uniform.abstains(data).any()
+
+
+def test_a_constant_gives_way_where_it_has_no_support(learner):
+    data = ward()
+    likely = learner.policy_.propensities(data)
+    floor = float(np.median(likely[:, 1]))
+    policy = replace(learner.policy_, kind="constant", constant=1, networks=None, support=floor)
+    answer = policy.answer(data)
+    assert (answer.abstained == (likely[:, 1] < floor)).all()
+    assert (answer.probabilities[answer.abstained] == likely[answer.abstained]).all()
+    assert (answer.probabilities[~answer.abstained] == [0, 1, 0]).all()
+
+
+def test_answers_agree_with_one_another(learner):
+    data = ward()
+    policy = learner.policy_
+    answer = policy.answer(data)
+    assert (policy.predict_proba(data) == answer.probabilities).all()
+    assert (policy.predict(data) == answer.probabilities.argmax(axis=1)).all()
+    assert (policy.abstains(data) == answer.abstained).all()
+
+
+def test_the_likeliest_action_is_recommended_and_the_first_of_equals_wins():
+    answer = Answer(np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2]]), np.zeros(2, bool))
+    policy = FittedPolicy("constant", ward().schema, constant=1)
+    assert policy.recommend(answer).tolist() == [1, 0]
+
+
+def test_a_policy_without_preference_draws_by_its_seed():
+    data = ward()
+    first, same, other = (FittedPolicy("uniform", data.schema, seed=s) for s in (1, 1, 2))
+    assert (first.predict(data) == same.predict(data)).all()
+    assert (first.predict(data) != other.predict(data)).any()
+    assert np.bincount(first.predict(data)).min() > data.n_decisions / 6
+
+
+def test_many_stays_in_several_batches_are_answered_as_few(learner):
+    data = ward(n_stays=1100, seed=3)
+    whole, stay = learner.predict_proba(data), data.decisions().stay
+    part = np.flatnonzero(stay >= 1050)
+    found = learner.predict_proba(data.subset(slice(1050, None)))
+    assert found == pytest.approx(whole[part], abs=1e-5)
+
+
+def test_questions_that_know_fewer_actions_are_answered_for_all(learner):
+    asked = ward().without_log()
+    fewer = replace(asked, schema=replace(asked.schema, n_actions=1))
+    assert (learner.predict_proba(fewer) == learner.predict_proba(asked)).all()
+
+
+def test_more_actions_than_were_learnt_are_refused(learner):
+    data = ward()
+    more = replace(data, schema=replace(data.schema, n_actions=5))
+    with pytest.raises(DataError, match=r"^data, n_actions: is more than the policy was fitted on"):
+        learner.predict_proba(more)
+
+
+def test_missing_values_are_filled_with_the_training_mean(learner):
+    data = ward()
+    gap = np.array(data.sequence)
+    gap[::3, 0] = np.nan
+    schema = replace(data.schema, indicators=("hr",))
+    holes = replace(data, sequence=gap, schema=schema)
+    mean = np.where(np.isnan(gap), learner.policy_.scaler.mean_["hr"], gap).astype(np.float32)
+    found = learner.predict_proba(holes)
+    filled = learner.predict_proba(replace(data, sequence=mean))
+    assert found == pytest.approx(filled, abs=1e-5)
+
+
+def test_an_earlier_action_is_read_and_a_later_one_is_not(reader):
+    data = ward()
+    place = np.arange(data.n_steps) - np.repeat(data.offsets[:-1], np.diff(data.offsets))
+    step = data.decisions().step
+    before = reader.predict_proba(data)
+    changed = np.where(place == 2, (data.action + 1) % 3, data.action)
+    after = reader.predict_proba(replace(data, action=changed))
+    assert (before[step <= 2] == after[step <= 2]).all()
+    assert (before[step == 3] != after[step == 3]).any()
+
+
+def test_a_policy_that_reads_earlier_actions_refuses_data_without_them(reader):
+    with pytest.raises(DataError, match=r"^data: must hold the actions taken so far"):
+        reader.predict_proba(ward().without_log())
+
+
+def test_a_policy_that_reads_earlier_actions_takes_arrays_with_fewer(reader):
+    rng = np.random.default_rng(0)
+    features, action = rng.normal(size=(12, 3, 2)), np.tile([0, 1, 2], (12, 1))
+    loss = np.tile([0.0, 1.0, 0.0], (12, 1))
+    learner = EtIPS(**small(training=training(earlier_actions=True)))
+    learner.fit(features, action, loss)
+    found = learner.predict_proba(features, action=action % 2, loss=loss)
+    assert found.shape == (36, 3)
+
+
+def test_a_learner_without_a_policy_is_refused_by_name():
+    with pytest.raises(SettingError, match=r"^DirectMethod: must be fitted first\.$"):
+        fitted(DirectMethod())
+
+
+def test_nothing_of_a_patient_is_in_the_policy(learner):
+    """P3: its arrays are the size of its networks, whatever the number of stays."""
+    count = sum(
+        value.numel()
+        for bundle in (learner.policy_.propensity, learner.policy_.networks)
+        for value in bundle.parameters.values()
+    )
+    bigger = DoublyRobust(**small(support=0.0)).fit(ward(n_stays=90)).policy_
+    assert count == sum(
+        value.numel()
+        for bundle in (bigger.propensity, bigger.networks)
+        for value in bundle.parameters.values()
+    )

@@ -1,0 +1,202 @@
+"""Evaluating policies end to end: where propensities and predicted losses come from."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import etips
+from etips.evaluation.log import Log
+from etips.files.writing import canonical
+from etips.learn import BestPossible, LoggingPolicy, MostFrequent, PredictiveModel, RandomPolicy
+from etips.learn.learners.foundation import Training
+from etips.learn.nuisance.outcome import SklearnOutcome
+from etips.learn.training.settings import Settings
+from etips.models.encoders.recurrent_encoders import GRU
+from etips.results.documents import check_results
+from etips.results.evaluate import Models, assess_policies, evaluate
+from etips.worlds.clinic import Clinic
+
+QUICK = Training(n_folds=2, **{s: Settings(epochs=2) for s in ("propensity", "outcome", "policy")})
+SMALL = Models(encoder=GRU(4), training=QUICK)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def world():
+    return Clinic(decisions_per_stay=3)
+
+
+def test_known_propensities_are_used_and_the_truth_stands_beside(world):
+    log = world.log(300, seed=0)
+    results = evaluate({"random": RandomPolicy().fit(log)}, log, models=SMALL)
+    (method,) = results.methods
+    assert method.notes["propensities"] == "known, from the data"
+    weight = (1 / log.n_actions) / log.logged_propensity
+    assert method.assessment.estimates[0].estimator == "snips"
+    assert method.assessment.estimates[0].risk == pytest.approx(
+        (weight * log.logged_loss).sum() / weight.sum()
+    )
+    assert method.truth == pytest.approx(log.true_expected_loss().mean())
+
+
+def test_without_propensities_those_of_a_fitted_policy_serve(world):
+    train, test = (replace(world.log(150, seed=s), propensity=None) for s in (1, 2))
+    policy = PredictiveModel(encoder=GRU(4), training=QUICK).fit(train)
+    results = evaluate({"same": RandomPolicy().fit(train), "own": policy}, test, models=SMALL)
+    assert {m.notes["propensities"] for m in results.methods} == {
+        "fitted with the policy, on its training stays"
+    }
+    imitation = results.methods[1].assessment
+    assert imitation.diagnostics.matching_factor.risk == pytest.approx(1, abs=1e-9)
+
+
+def test_without_any_they_are_cross_fitted_on_the_evaluated_stays(world):
+    log = replace(world.log(150, seed=3), propensity=None)
+    results = evaluate(MostFrequent().fit(log), log, models=SMALL)
+    assert results.methods[0].name == "MostFrequent"
+    assert results.methods[0].notes["propensities"] == "cross-fitted on the evaluated stays"
+
+
+def test_predicted_losses_can_be_left_out(world):
+    log = world.log(100, seed=4)
+    found = evaluate(RandomPolicy().fit(log), log, models=replace(SMALL, outcome=False))
+    names = {e.estimator for e in found.methods[0].assessment.estimates}
+    assert "snips" in names
+    assert "dr" not in names
+
+
+class MeanByAction:
+    """A classifier of scikit-learn's kind: the share of losses among those treated alike."""
+
+    def fit(self, X, y):  # noqa: N803
+        self.classes_ = np.unique(y)
+        taken = X[:, -5:].argmax(axis=1)
+        self.share_ = np.array(
+            [y[taken == a].mean() if (taken == a).any() else 0.5 for a in range(5)]
+        )
+        return self
+
+    def predict_proba(self, X):  # noqa: N803
+        one = self.share_[X[:, -5:].argmax(axis=1)]
+        return np.stack([1 - one, one], axis=1)
+
+
+def test_a_classifier_of_the_loss_is_cross_fitted_by_stay(world):
+    log = world.log(200, seed=5)
+    fold = np.arange(log.n_stays) % 2
+    found = SklearnOutcome(MeanByAction()).cross_fit(log, fold)
+    inside = fold[log.decisions().stay] == 0
+    taken, loss = log.logged_action[~inside], log.logged_loss[~inside]
+    expected = [loss[taken == a].mean() for a in range(5)]
+    assert found[inside][0] == pytest.approx(expected)
+    results = evaluate(
+        RandomPolicy().fit(log),
+        log,
+        models=replace(SMALL, outcome=SklearnOutcome(MeanByAction())),
+    )
+    assert "dr" in {e.estimator for e in results.methods[0].assessment.estimates}
+
+
+def test_a_classifier_of_the_loss_needs_losses_of_zero_and_one(world):
+    log = world.log(50, seed=6)
+    half = replace(log, loss=log.loss / 2)
+    with pytest.raises(etips.DataError, match=r"^loss: must be 0 or 1 for a classifier"):
+        SklearnOutcome(MeanByAction()).cross_fit(half, np.arange(log.n_stays) % 2)
+
+
+def test_results_are_json_of_the_contract_and_the_printed_form_names_the_verdict(world):
+    log = world.log(200, seed=7)
+    results = evaluate({"clinicians": LoggingPolicy().fit(log)}, log, models=SMALL)
+    document = json.loads(canonical(results.to_json()))
+    assert set(document) == {"data", "exhibits", "methods", "seconds"}
+    (method,) = document["methods"]
+    assert {"name", "estimates", "diagnostics", "verdict", "reasons", "truth"} <= set(method)
+    assert set(method["estimates"][0]) == {"estimator", "risk", "std_error", "low", "high"}
+    assert set(method["diagnostics"]) == {
+        "matching_factor",
+        "effective_sample_size",
+        "n_matched",
+        "clipped_share",
+        "max_weight",
+    }
+    assert method["verdict"] in repr(results)
+    assert method["sensitivity"]["bounds"][0]["gamma"] == 1
+
+
+def test_a_count_of_fewer_than_eleven_is_not_shown(world):
+    log = world.log(4, seed=8)  # twelve decisions
+    results = evaluate(MostFrequent().fit(log), log, models=replace(SMALL, outcome=False))
+    n_matched = results.methods[0].assessment.diagnostics.n_matched
+    assert 0 < n_matched < 11
+    assert results.to_json()["methods"][0]["diagnostics"]["n_matched"] is None
+
+
+def test_the_more_policies_are_tried_the_more_a_gain_has_to_show(world):
+    log = world.log(400, seed=9)
+    best = {"best": BestPossible().fit(log)}
+    many = best | {f"random {i}": RandomPolicy().fit(log) for i in range(9)}
+    plain = replace(SMALL, outcome=False)
+    alone, crowd = (evaluate(p, log, models=plain).methods[0].improvement for p in (best, many))
+    assert alone.adjusted_p == pytest.approx(alone.p_value)
+    assert crowd.adjusted_p == pytest.approx(10 * alone.p_value)
+    assert alone.better == (alone.p_value <= 0.05)
+
+
+def test_evaluate_is_at_hand_in_the_package(world):
+    assert etips.evaluate is evaluate
+
+
+def test_policies_known_by_their_probabilities_are_assessed_alike(world):
+    log = world.log(200, seed=10)
+    plain = replace(SMALL, outcome=False)
+    policies = {"best": BestPossible().fit(log), "random": RandomPolicy().fit(log)}
+    whole = evaluate(policies, log, models=plain)
+    decisions = Log(
+        loss=log.logged_loss,
+        action=log.logged_action,
+        propensity=log.logged_propensity,
+        cluster=log.decisions().stay,
+        n_actions=log.n_actions,
+    )
+    chances = {name: policy.predict_proba(log) for name, policy in policies.items()}
+    parts = assess_policies(chances, decisions, log)
+    for one, other in zip(whole.methods, parts, strict=True):
+        assert one.assessment == other.assessment
+        assert one.improvement == other.improvement
+        assert one.truth == other.truth
+
+
+def test_results_hold_exhibits_with_the_path_a_policy_remembers(world):
+    log = world.log(150, seed=11)
+    policy = etips.EtIPS(encoder=GRU(4), training=QUICK, translations=(0.3, 0.7)).fit(log)
+    found = evaluate({"own": policy}, log, models=SMALL, settings={"why": "a test"})
+    document = json.loads(canonical(found.to_json()))
+    assert check_results(document, complete=True)
+    assert [c["translation"] for c in document["exhibits"]["paths"]["own"]][:2] == [0.3, 0.7]
+    assert document["exhibits"]["settings"]["why"] == "a test"
+    assert document["exhibits"]["seeds"]["evaluation seed"] == 0
+    assert document["exhibits"]["calibration"]["used"] is False  # known ones are used instead
+
+
+def test_a_mean_loss_that_counts_a_few_events_is_hidden_and_so_is_the_gain(world):
+    log = world.log(60, seed=12)
+    loss = np.zeros(log.n_steps)
+    loss[:5] = 1
+    few = replace(log, loss=loss, truth=None)
+    results = evaluate(RandomPolicy().fit(few), few, models=replace(SMALL, outcome=False))
+    document = results.to_json()
+    assert results.data["n_events"] == 5
+    assert document["data"]["n_events"] is None
+    assert document["data"]["mean_loss"] is None
+    assert set(document["methods"][0]["gain"].values()) == {None}
+    assert all(row["n_people"] is None for t in results.exhibits["subgroups"] for row in t["rows"])

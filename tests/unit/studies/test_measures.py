@@ -1,0 +1,100 @@
+"""Figures of a fold, their mean over folds, and groups too small to show."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_worlds import CLINIC
+
+from etips.evaluation.log import Log
+from etips.studies.measures import (
+    Measures,
+    Spread,
+    as_json,
+    measure_policy,
+    over_folds,
+    show_groups,
+)
+
+PLAIN = Measures(0.5, 1.0, 0.4, 0.4, 0.4, -0.1, 30, 70, math.nan, math.nan)
+
+
+@pytest.fixture(scope="module")
+def clinic():
+    stays = CLINIC.log(100, seed=0)
+    log = Log(
+        loss=stays.logged_loss,
+        action=stays.logged_action,
+        propensity=stays.logged_propensity,
+        cluster=stays.decisions().stay,
+        n_actions=stays.n_actions,
+        predicted=np.full((stays.n_decisions, stays.n_actions), 0.5),
+    )
+    return log, stays
+
+
+def test_a_policy_is_measured_by_its_formulas(clinic):
+    log, stays = clinic
+    policy = np.tile([0.5, 0.3, 0.2], (stays.n_decisions, 1))
+    found = measure_policy(log, stays, policy)
+    weight = policy[log.rows, log.action] / log.propensity
+    assert found.matching_factor == pytest.approx(weight.mean())
+    assert found.ips == pytest.approx((weight * log.loss).mean())
+    assert found.snips == pytest.approx(found.ips / found.matching_factor)
+    assert found.dr == pytest.approx((0.5 + weight * (log.loss - 0.5)).mean())
+    matched = log.action == 0
+    assert (found.n_matched, found.n_unmatched) == (matched.sum(), (~matched).sum())
+    assert found.atenp == pytest.approx(log.loss[matched].mean() - log.loss[~matched].mean())
+    assert found.risk == pytest.approx((policy * stays.true_expected_loss()).sum(axis=1).mean())
+    assert found.greedy_risk == pytest.approx(stays.true_expected_loss()[:, 0].mean())
+
+
+def test_a_policy_that_draws_is_measured_by_what_it_drew(clinic):
+    log, stays = clinic
+    uniform = np.full((stays.n_decisions, 3), 1 / 3)
+    drawn = np.arange(stays.n_decisions) % 3
+    found = measure_policy(log, stays, uniform, answers=drawn)
+    assert found.n_matched == (log.action == drawn).sum()
+    expected = stays.true_expected_loss()[log.rows, drawn].mean()
+    assert found.accuracy == pytest.approx(1 - expected)
+
+
+def test_without_truth_there_is_no_accuracy(clinic):
+    log, stays = clinic
+    found = measure_policy(log, replace(stays, truth=None), np.full((stays.n_decisions, 3), 1 / 3))
+    assert math.isnan(found.accuracy)
+    assert as_json(found)["accuracy"] is None
+
+
+def test_the_spread_over_folds_is_the_sample_standard_deviation():
+    folds = [replace(PLAIN, accuracy=value) for value in (0.2, 0.4, 0.6)]
+    found = over_folds(folds, "accuracy")
+    assert (found.mean, found.deviation) == pytest.approx((0.4, 0.2))
+    assert found.show() == "0.400 ± 0.200"
+    assert over_folds(folds[:1], "accuracy").show() == "0.200"
+    assert over_folds(folds, "risk").show() == "-"
+
+
+def test_a_fold_without_the_figure_does_not_count():
+    folds = [replace(PLAIN, atenp=math.nan), replace(PLAIN, atenp=-0.2)]
+    assert over_folds(folds, "atenp").mean == -0.2
+
+
+def test_a_mean_that_rounds_to_nothing_has_no_sign():
+    assert Spread(-0.0001, 0.01).show() == "0.000 ± 0.010"
+
+
+@pytest.mark.parametrize("counts", [(10, 90), (90, 10), (1, 99)])
+def test_a_group_under_eleven_hides_both_sizes(counts):
+    small = replace(PLAIN, n_matched=counts[0], n_unmatched=counts[1])
+    assert show_groups([PLAIN, small]) == "one under 11"
+    shown = as_json(small)
+    assert (shown["n_matched"], shown["n_unmatched"]) == (None, None)
+
+
+@pytest.mark.parametrize("counts", [(11, 89), (0, 100)])
+def test_eleven_and_none_are_shown(counts):
+    found = replace(PLAIN, n_matched=counts[0], n_unmatched=counts[1])
+    assert show_groups([found]) == f"{counts[0]} / {counts[1]}"
+    assert as_json(found)["n_matched"] == counts[0]

@@ -1,0 +1,141 @@
+"""The tasks of a study: names, waves, and what they lend each other."""
+
+import json
+
+import pytest
+from small_studies import clinic_document, small_experiment, zeros_document
+
+from etips.errors import FileError, SettingError
+from etips.studies.experiment import read_experiment, shipped
+from etips.studies.plan import costs, fit_cost, lent_stages, make_plan
+from etips.studies.study_data import describe, open_labelled
+
+
+def plan(document, preset="etips"):
+    experiment = small_experiment(document, preset)
+    return make_plan(experiment, describe(experiment), device="cpu")
+
+
+def test_every_method_has_a_task_on_every_fold_and_no_name_comes_twice():
+    names = [task.name for wave in plan(zeros_document()) for task in wave]
+    assert len(set(names)) == len(names) == 2 + 2 * 7
+    assert {"data", "evaluation", "etips-fold-1", "etips-fold-2"} <= set(names)
+
+
+def test_tasks_are_data_that_json_can_hold():
+    for wave in plan(clinic_document()):
+        for task in wave:
+            assert json.loads(json.dumps(task.arguments)) == task.arguments
+
+
+def test_who_lends_comes_before_who_borrows():
+    waves = plan(clinic_document())
+    place = {task.name: number for number, wave in enumerate(waves) for task in wave}
+    lent = [(t, n) for w in waves for t in w for n in t.arguments.get("lent", {}).values()]
+    assert lent
+    assert all(place[lender] < place[task.name] for task, lender in lent)
+
+
+def test_the_longest_of_a_wave_come_first():
+    for wave in plan(shipped("table1-rows")):
+        assert [task.cost for task in wave] == sorted((t.cost for t in wave), reverse=True)
+
+
+def test_methods_with_the_same_propensity_networks_share_them():
+    methods = small_experiment(clinic_document()).methods
+    assert lent_stages(methods, "etips") == {"propensity": "predictive", "pilot": "direct"}
+    assert lent_stages(methods, "doubly-robust") == {
+        "propensity": "predictive",
+        "outcome": "direct",
+        "pilot": "direct",
+    }
+    assert lent_stages(methods, "direct") == {"propensity": "predictive"}
+    assert lent_stages(methods, "predictive") == lent_stages(methods, "random") == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "stages"),
+    [
+        ({"hidden": 5}, set()),
+        ({"n_folds": 3}, set()),
+        ({"propensity.epochs": 2}, set()),
+        ({"policy.epochs": 2}, {"propensity"}),
+        ({"clip": 0.2}, {"propensity"}),
+        ({"support": 0.1}, {"propensity"}),
+        ({"calibrate": False}, {"propensity"}),
+        ({"kl": 0.1}, {"propensity", "pilot"}),
+    ],
+)
+def test_what_is_fitted_otherwise_is_not_borrowed(change, stages):
+    methods = small_experiment(clinic_document()).methods
+    changed = {**methods, "etips": {**methods["etips"], **change}}
+    assert set(lent_stages(changed, "etips")) == stages
+
+
+def test_known_propensities_need_pilots_of_their_own():
+    methods = read_experiment(shipped("table1-zeros"), name="zeros").methods
+    assert lent_stages(methods, "tips") == {"propensity": "predictive"}
+    assert lent_stages(methods, "full-supervision") == {}
+
+
+def test_what_was_done_before_a_wave_rises_to_the_whole():
+    shares = costs(plan(zeros_document()))
+    assert shares[0] == 0
+    assert shares[-1] == 1
+    assert shares == sorted(shares)
+
+
+def test_a_task_costs_the_passes_of_the_networks_that_it_trains():
+    cost = {
+        (task.arguments.get("method", task.name), preset): task.cost
+        for preset in ("etips", "authors")
+        for wave in plan(shipped("table1-zeros"), preset)
+        for task in wave
+    }
+    nothing = cost["random", "etips"]
+    assert nothing == cost["logging", "etips"] < 0.01 * cost["ips", "etips"]
+    passes = {key: value - nothing for key, value in cost.items()}
+    document = shipped("table1-zeros")
+    propensity, outcome, policy = (
+        document["settings"][stage]["epochs"] for stage in ("propensity", "outcome", "policy")
+    )
+    judge = document["evaluation"]["settings"]["epochs"]
+    of_folds = 2  # of three folds each network reads two
+    assert passes["predictive", "etips"] == pytest.approx(propensity * of_folds)
+    assert passes["etips", "etips"] == pytest.approx(policy * of_folds * 2)  # translations
+    assert passes["etips", "authors"] == pytest.approx(policy * 15)  # fifteen, without folds
+    assert passes["direct", "etips"] == pytest.approx(outcome * of_folds)
+    assert passes["doubly-robust", "etips"] == pytest.approx(policy * of_folds)
+    assert passes["evaluation", "etips"] == pytest.approx(judge * of_folds)
+
+
+def test_pilots_cost_what_two_policies_cost_unless_they_are_lent():
+    settings = {"n_folds": 3, "policy.epochs": 7, "propensity.epochs": 4, "outcome.epochs": 5}
+    assert fit_cost("direct", settings, ()) - fit_cost("direct", settings, ("pilot",)) == 2 * 7 * 2
+    lent = fit_cost("doubly-robust", settings, ("propensity", "outcome", "pilot"))
+    assert lent == pytest.approx(7 * 2 + fit_cost("random", {}, ()))
+
+
+def test_a_source_without_a_world_needs_a_folder(tmp_path):
+    experiment = small_experiment(clinic_document(), world="data", n=0)
+    with pytest.raises(SettingError, match=r"^--data: must name a folder"):
+        describe(experiment)
+    with pytest.raises(FileError, match=r"must be a folder with schema\.json"):
+        describe(experiment, tmp_path)
+
+
+def test_a_slip_in_the_logging_policy_is_refused():
+    document = zeros_document(logging_policy={"depth": 3})
+    with pytest.raises(SettingError, match=r"^logging_policy\.depth: is not a setting"):
+        describe(small_experiment(document))
+
+
+@pytest.mark.parametrize("world", ["digits-zeros", "digits-rows"])
+def test_a_few_samples_bring_only_the_images_they_need(world):
+    from etips.worlds.digits import labelled_rows, labelled_zeros
+
+    found = open_labelled({"world": world, "n": 7, "seed": 3})
+    whole = labelled_zeros(n=7, seed=3) if world == "digits-zeros" else labelled_rows(n=7)
+    assert (found.sequence[:] == whole.sequence[:]).all()
+    assert (found.logged_action == whole.logged_action).all()
+    assert len(found.sequence.table) <= found.n_steps < len(whole.sequence.table)

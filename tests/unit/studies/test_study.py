@@ -1,0 +1,368 @@
+"""Whole studies, tiny: what learns from whom, resumed or not, and what stands beside."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from small_studies import clinic_document, small_experiment, zeros_document
+from small_worlds import CLINIC, one_thread
+
+from etips.errors import FileError
+from etips.files.writing import canonical
+from etips.learn.learners.recipes import make_learner
+from etips.studies import fits, plan
+from etips.studies.fits import turn_round
+from etips.studies.folds import dealt_part
+from etips.studies.published import TABLE1
+from etips.studies.study import run_study
+from etips.studies.study_data import describe, load_array, open_log
+from etips.tasks import task as tasks
+
+__all__ = ["one_thread"]
+
+
+def study(folder, document, preset="etips", data=None, **more):
+    folder.mkdir(exist_ok=True)
+    experiment = small_experiment(document, preset, **more)
+    return run_study(experiment, folder, data=data, device="cpu")
+
+
+def timeless(document):
+    """All of a document but what the clock said."""
+    return canonical({key: value for key, value in document.items() if key != "seconds"})
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study") / "clinic"
+    return folder, study(folder, clinic_document())
+
+
+@pytest.fixture(scope="module")
+def zeros(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study") / "zeros"
+    return folder, study(folder, zeros_document())
+
+
+def column(document, name, table=0):
+    """A column of a table by the first cell of each row."""
+    found = document["tables"][table]
+    place = found["columns"].index(name)
+    return {row[0]: row[place] for row in found["rows"]}
+
+
+def test_a_study_is_ready_for_json_and_names_every_method(clinic, zeros):
+    for (_, document), n in ((clinic, 6), (zeros, 7)):
+        json.loads(canonical(document))
+        assert len(document["methods"]) == len(document["tables"][0]["rows"]) == n
+        assert {m["verdict"] for m in document["methods"]} <= {"reliable", "doubtful", "unusable"}
+        for key in ("data", "seconds", "exhibits", "title", "lead", "tables", "charts", "study"):
+            assert document[key] is not None
+
+
+def test_the_same_call_on_a_finished_study_gives_the_same_bytes(clinic):
+    folder, document = clinic
+    assert canonical(study(folder, clinic_document())) == canonical(document)
+
+
+def test_a_study_interrupted_between_tasks_ends_as_if_it_had_not_been(
+    clinic, tmp_path, monkeypatch
+):
+    done = []
+
+    def do_some(task, folder):
+        if len(done) == 5:
+            raise KeyboardInterrupt
+        done.append(task.name)
+        return tasks_do(task, folder)
+
+    tasks_do = tasks.do
+    monkeypatch.setattr(tasks, "do", do_some)
+    with pytest.raises(KeyboardInterrupt):
+        study(tmp_path / "s", clinic_document())
+    monkeypatch.undo()
+    assert timeless(study(tmp_path / "s", clinic_document())) == timeless(clinic[1])
+
+
+def test_a_task_interrupted_in_its_middle_goes_on_and_finds_the_same(clinic, tmp_path, monkeypatch):
+    def stop(learner):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fits, "_findings", stop)
+    with pytest.raises(KeyboardInterrupt):
+        study(tmp_path / "s", clinic_document())
+    monkeypatch.undo()
+    own = tmp_path / "s" / "tasks" / "predictive-fold-1"
+    assert not (own / "done.json").exists()
+    assert timeless(study(tmp_path / "s", clinic_document())) == timeless(clinic[1])
+
+
+def test_borrowed_networks_are_those_a_method_would_have_trained(clinic, tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "lent_stages", lambda methods, method: {})
+    alone = study(tmp_path / "s", clinic_document())
+    assert timeless(alone) == timeless(clinic[1])
+
+
+def test_a_folder_with_another_study_is_refused(clinic):
+    with pytest.raises(FileError, match="holds other work"):
+        study(clinic[0], clinic_document(), seed=1)
+
+
+def test_a_folder_in_which_another_study_was_begun_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(fits, "_learn", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        study(tmp_path / "s", clinic_document())
+    monkeypatch.undo()
+    changed = {**clinic_document()["settings"], "hidden": 5}
+    with pytest.raises(FileError, match="holds other work"):
+        study(tmp_path / "s", clinic_document(settings=changed))
+
+
+def test_networks_of_another_version_are_refused_by_task_and_can_be_done_anew(
+    clinic, tmp_path, monkeypatch
+):
+    folder = tmp_path / "s"
+    shutil.copytree(clinic[0], folder)
+    shutil.rmtree(folder / "tasks" / "etips-fold-1")
+    monkeypatch.setattr(torch, "__version__", "0.0.0")
+    with pytest.raises(FileError, match=r"tasks/etips-fold-1: was begun, or .* version") as found:
+        study(folder, clinic_document())
+    named = re.fullmatch(r"Remove (.*) in .*s/tasks to do them anew; .*", found.value.fix)[1]
+    assert named == "etips-fold-1 and predictive-fold-1 and direct-fold-1"
+    for name in named.split(" and "):
+        shutil.rmtree(folder / "tasks" / name)
+    again = study(folder, clinic_document())
+    assert all(again[key] == clinic[1][key] for key in ("study", "tables", "methods"))
+
+
+class Spy:
+    """Makes learners that write down which stays they are given."""
+
+    def __init__(self):
+        self.learnt, self.asked = [], []
+
+    def __call__(self, method, settings, *, device="auto", seed=0):
+        learner = make_learner(method, settings, device=device, seed=seed)
+        fit, predict = learner.fit, learner.predict_proba
+
+        def spy_fit(stays, **more):
+            self.learnt.append((method, stays))
+            return fit(stays, **more)
+
+        def spy_predict(stays, **more):
+            self.asked.append((method, stays))
+            return predict(stays, **more)
+
+        learner.fit, learner.predict_proba = spy_fit, spy_predict
+        return learner
+
+
+FEW = ["full-supervision", "direct", "etips", "ips"]
+
+
+@pytest.mark.parametrize("document", [clinic_document(), zeros_document(methods=FEW)])
+def test_no_learner_sees_a_stay_it_is_judged_on(document, tmp_path, monkeypatch):
+    spy = Spy()
+    monkeypatch.setattr(fits, "make_learner", spy)
+    study(tmp_path / "s", document)
+    assert len(spy.learnt) == len(spy.asked) >= 8
+    for (_, learnt), (_, asked) in zip(spy.learnt, spy.asked, strict=True):
+        assert not set(learnt.stay) & set(asked.stay)
+
+
+def test_full_supervision_is_told_labels_and_nobody_else_is(tmp_path, monkeypatch):
+    spy = Spy()
+    monkeypatch.setattr(fits, "make_learner", spy)
+    study(tmp_path / "s", zeros_document(methods=["full-supervision", "etips"]))
+    for place, (_, stays) in enumerate(spy.learnt):
+        told = (stays.logged_loss == 0).all()
+        assert told == (place < 2)  # its two folds come first
+
+
+def test_every_decision_of_table_two_is_answered_by_the_fold_that_held_it_out(clinic):
+    folder, document = clinic
+    sizes = [
+        len(load_array(folder / "tasks" / f"etips-fold-{fold}" / "policy.npy")) for fold in (1, 2)
+    ]
+    assert sum(sizes) == document["data"]["n_decisions"]
+    assert [f["n_held_out"] for f in document["study"]["folds"]["etips"]] == [30, 30]
+    assert [f["n_learnt_from"] for f in document["study"]["folds"]["etips"]] == [30, 30]
+
+
+def test_a_folds_figures_are_those_of_the_stays_it_held_out(clinic):
+    folder, document = clinic
+    experiment = small_experiment(clinic_document())
+    log = open_log(describe(experiment), folder / "tasks")
+    answered = np.empty((log.n_decisions, log.n_actions))
+    for fold in range(2):
+        held = dealt_part(log, folds=2, fold=fold, seed=0).held
+        own = load_array(folder / "tasks" / f"etips-fold-{fold + 1}" / "policy.npy")
+        found = document["study"]["folds"]["etips"][fold]
+        assert found["risk"] == pytest.approx(log.subset(held).true_risk(own))
+        answered[held[log.decisions().stay]] = own
+    etips = next(m for m in document["methods"] if m["name"] == "etips")
+    assert etips["truth"] == pytest.approx(log.true_risk(answered))
+
+
+def test_the_figures_of_table_one_stand_beside_the_papers(zeros):
+    paper = column(zeros[1], "paper")
+    for method, name in (("direct", "DM"), ("random", "RP"), ("ips", "IPS"), ("etips", "etIPS")):
+        assert paper[name] == str(TABLE1["digits-zeros"][method])
+    assert paper["etIPS"] == "0.923 ± 0.0122"
+    assert paper["full supervision"] == "about 0.95"
+    assert paper["PredictiveModel"] == "-"
+
+
+def test_a_sampled_log_says_that_the_matching_factor_is_one_in_expectation(zeros):
+    path = next(chart for chart in zeros[1]["charts"] if chart["name"] == "path-factor")
+    for text in (zeros[1]["tables"][0]["note"], path["caption"]):
+        assert "The matching factor is 1 in expectation." in text
+
+
+def test_table_one_has_accuracy_and_all_that_a_log_can_tell(zeros):
+    columns = zeros[1]["tables"][0]["columns"]
+    told = ["matching factor", "SNIPS", "IPS", "DR", "ATENP", "matched / others"]
+    assert columns == ["method", "accuracy", "paper", *told]
+    for row in zeros[1]["tables"][0]["rows"]:
+        assert all(re.fullmatch(r"-?\d+\.\d{3} ± \d+\.\d{3}", row[1 + k]) for k in (0, 2, 3, 4, 5))
+
+
+def test_the_figures_of_table_two_stand_beside_a_mimic_cohort_only(clinic, tmp_path):
+    assert "paper" not in clinic[1]["tables"][0]["columns"]
+    stays = replace(CLINIC.log(60, seed=0), truth=None)
+    provenance = {"cohort": "Sepsis-3 from MIMIC-III"}
+    stays = replace(stays, schema=replace(stays.schema, provenance=provenance))
+    stays.save(tmp_path / "cohort")
+    found = study(tmp_path / "s", clinic_document(), data=tmp_path / "cohort", n=0, world="data")
+    table = found["tables"][0]
+    assert table["columns"].count("paper") == 4
+    row = next(row for row in table["rows"] if row[0] == "etIPS")
+    assert row[2] == "-0.143 ± 0.0099"
+    assert "true risk" not in table["columns"]
+
+
+def test_data_that_changed_since_the_study_began_are_refused(tmp_path):
+    CLINIC.log(60, seed=0).save(tmp_path / "cohort")
+    more = {"data": tmp_path / "cohort", "n": 0, "world": "data"}
+    document = clinic_document(methods=["random"], presets={"etips": {"lead": ""}}, settings={})
+    study(tmp_path / "s", document, **more)
+    CLINIC.log(60, seed=1).save(tmp_path / "cohort", overwrite=True)
+    with pytest.raises(FileError, match="holds other work"):
+        study(tmp_path / "s", document, **more)
+
+
+def test_data_that_change_under_a_running_study_are_refused(tmp_path):
+    CLINIC.log(60, seed=0).save(tmp_path / "cohort")
+    experiment = small_experiment(clinic_document(), n=0, world="data")
+    source = describe(experiment, tmp_path / "cohort")
+    assert open_log(source, tmp_path).propensity is None
+    CLINIC.log(60, seed=1).save(tmp_path / "cohort", overwrite=True)
+    with pytest.raises(FileError, match="has changed since the study began"):
+        open_log(source, tmp_path / "elsewhere")
+
+
+def test_a_known_world_has_its_true_risks_in_the_last_columns(clinic):
+    assert clinic[1]["tables"][0]["columns"][-2:] == ["true risk", "true risk, greedy"]
+    assert "True risk of the clinicians" in clinic[1]["tables"][0]["note"]
+
+
+def test_the_random_policy_is_drawn_as_the_paper_drew_it(zeros):
+    folds = zeros[1]["study"]["folds"]["random"]
+    assert folds[0]["accuracy"] == folds[1]["accuracy"]
+    drawn = np.random.RandomState(0).randint(3, size=10)
+    from etips.worlds.digits import labelled_zeros
+
+    assert folds[0]["accuracy"] == pytest.approx(
+        (labelled_zeros(n=10).logged_action == drawn).mean()
+    )
+
+
+def test_the_authors_preset_prints_the_facts_and_has_a_constant_direct_method(tmp_path):
+    document = study(tmp_path / "s", zeros_document(), "authors")
+    assert column(document, "computed", table=1) == column(document, "paper", table=1)
+    assert sorted(column(document, "computed", table=1).values()) == ["0.103", "0.343", "0.363"]
+    policy = load_array(tmp_path / "s" / "tasks" / "direct-fold-1" / "policy.npy")
+    assert (policy == policy[0]).all()
+    assert document["study"]["experiment"]["logging"] == "argmax"
+    assert "need not be near 1" in document["tables"][0]["note"]
+
+
+def test_only_the_authors_preset_of_table_one_prints_the_facts(zeros, tmp_path):
+    presets = {"authors": {"lead": "as published."}}
+    other = study(
+        tmp_path / "s", clinic_document(methods=["etips"], presets=presets), preset="authors"
+    )
+    for document in (zeros[1], other):
+        assert not any("seed alone" in table["title"] for table in document["tables"])
+
+
+def test_a_turned_direct_method_takes_the_action_of_most_predicted_loss():
+    stays = CLINIC.log(60, seed=0)
+    settings = {"hidden": 4, "n_folds": 2, "epochs": 3, "support": 0.0, "interaction": False}
+    learner = make_learner("direct", settings, device="cpu").fit(stays)
+    least, most = learner.predict(stays), turn_round(learner.policy_).predict(stays)
+    bias = learner.policy_.networks.parameters["head.bias"].mean(0)
+    assert set(least) == {int(bias.argmin())}
+    assert set(most) == {int(bias.argmax())}
+
+
+def test_a_short_run_says_so_first(tmp_path):
+    document = study(tmp_path / "s", clinic_document(), quick=True)
+    assert document["lead"].startswith("QUICK RUN: ")
+    assert "quick" in document["tables"][0]["title"]
+    assert document["data"]["n_stays"] == 40
+
+
+def test_the_whole_run_does_not_say_it_is_short(clinic):
+    assert "QUICK" not in clinic[1]["lead"]
+    assert "quick" not in clinic[1]["tables"][0]["title"]
+
+
+def test_charts_are_points_that_can_be_drawn(clinic, zeros):
+    names = {chart["name"]: chart for _, d in (clinic, zeros) for chart in d["charts"]}
+    assert {"labels", "accuracy-atenp", "accuracy-ips", "accuracy-dr"} <= set(names)
+    assert {"path-snips", "path-factor", "atenp", "truth"} <= set(names)
+    for chart in names.values():
+        for series in chart["series"]:
+            assert len(series["x"]) == len(series["y"])
+            assert series["error"] is None or len(series["error"]) == len(series["x"])
+    assert names["path-snips"]["series"][0]["x"] == [0.3, 0.7]
+    (bars,) = names["atenp"]["series"]
+    shown = [row[1].partition(" ±")[0] for row in clinic[1]["tables"][0]["rows"]]
+    assert [f"{value:z.3f}" for value in bars["y"]] == [text for text in shown if text != "-"]
+    labels = names["labels"]["series"]
+    assert all(sum(series["y"]) == pytest.approx(1) for series in labels)
+
+
+def test_the_paper_preset_weighs_with_raised_propensities_and_says_what_it_chose_by(
+    clinic, tmp_path
+):
+    document = study(tmp_path / "s", clinic_document(), "paper")
+    for found, words in (
+        (document, "the part that they learnt from"),
+        (clinic[1], "did not learn"),
+    ):
+        path = next(chart for chart in found["charts"] if chart["name"] == "path-snips")
+        assert words in found["tables"][1]["note"]
+        assert words in path["caption"]
+    assert document["methods"][0]["notes"]["clip"] == "0.2"
+    assert "raised to at least 0.2" in document["tables"][0]["note"]
+
+
+def test_progress_rises_and_ends_with_the_evaluation(tmp_path):
+    told = []
+    (tmp_path / "s").mkdir()
+    run_study(
+        small_experiment(clinic_document()),
+        tmp_path / "s",
+        device="cpu",
+        report=lambda what, share: told.append((what, share)),
+    )
+    shares = [share for _, share in told]
+    assert shares == sorted(shares)
+    assert told[-1] == ("evaluating", 1.0)
+    assert any(what == "etips-fold-1" for what, _ in told)

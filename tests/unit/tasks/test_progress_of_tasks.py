@@ -1,0 +1,35 @@
+"""How far a study is, and how long it may take."""
+
+from etips.tasks import progress
+from etips.tasks.progress import Progress, StudyProgress
+
+
+def test_time_left_is_guessed_from_what_tasks_cost(monkeypatch):
+    told, clock = [], iter([0.0, 30.0, 60.0])
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: next(clock))
+    tell = StudyProgress(lambda what, share: told.append((what, share))).between(0.0, 0.5)
+    tell("a", 0.0)
+    tell("about 5 s left", 0.5)
+    tell("b; about 5 s left", 1.0)
+    assert told == [("a", 0.0), ("about 2 min left", 0.25), ("b; about 1 min left", 0.5)]
+
+
+def test_cheap_tasks_move_the_bar_as_little_as_the_guess():
+    told = []
+    found = Progress(10.0, lambda what, share: told.append((what, share)))
+    found.done("cheap", 0.1, 1.0)
+    found.began("dear")
+    found.done("dear", 9.9, 500.0)
+    assert told == [
+        ("about 100 s left", 0.01),
+        ("dear; about 100 s left", 0.01),
+        ("", 1.0),
+    ]
+
+
+def test_many_tasks_at_work_are_counted():
+    told = []
+    found = Progress(5.0, lambda what, share: told.append(what))
+    for name in "abcde":
+        found.began(name)
+    assert told[-1] == "a, b, c and 2 more"

@@ -1,0 +1,170 @@
+"""Processes that do tasks: equal results, lost workers, refusals, bugs and interrupts."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+import zipfile
+from pathlib import Path
+
+import odd_work
+import pytest
+
+from etips.errors import EtipsError, FileError, ResourceError
+from etips.files.lock import Lock
+from etips.tasks import task as tasks
+from etips.tasks import workers
+from etips.tasks.archives import pack, unpack
+from etips.tasks.task import Task, finished, run_tasks
+from etips.tasks.workers import BrokenTaskError
+
+SCRIPT = Path(odd_work.__file__)
+
+
+@pytest.fixture(autouse=True)
+def _odd_work(monkeypatch):
+    monkeypatch.setattr(tasks, "WORK", {**tasks.WORK, **odd_work.KINDS})
+    monkeypatch.setattr(workers, "COMMAND", (sys.executable, str(SCRIPT)))
+
+
+def additions(count=3):
+    return [Task(f"add-{i}", "add", {"numbers": [i, 10]}) for i in range(count)]
+
+
+def alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" not in Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_two_processes_find_what_one_finds_in_the_order_of_the_tasks(tmp_path):
+    here = run_tasks(additions(), tmp_path / "here")
+    there = run_tasks(additions(), tmp_path / "there", jobs=2)
+    assert [(n, f["sum"]) for n, f in there.items()] == [(n, f["sum"]) for n, f in here.items()]
+    assert os.getpid() not in {f["process"] for f in there.values()}
+    assert len({f["process"] for f in there.values()}) == 2
+    threads = max(1, (os.cpu_count() or 1) // 2)
+    assert {f["threads"] for f in there.values()} == {threads}
+    assert not any(alive(f["process"]) for f in there.values())
+
+
+def test_a_lost_worker_has_its_task_done_again_and_the_others_stay(tmp_path):
+    mixed = [*additions(2), Task("mortal", "die", {"times": 2})]
+    found = run_tasks(mixed, tmp_path, jobs=2)
+    assert found["mortal"] == {"deaths": 2}
+    assert found["add-1"]["sum"] == 11
+
+
+def test_a_task_that_always_loses_its_worker_is_given_up_by_name(tmp_path):
+    told = []
+    with pytest.raises(ResourceError) as refusal:
+        run_tasks(
+            [Task("doomed", "die", {"times": 99})],
+            tmp_path,
+            jobs=2,
+            report=lambda what, share: told.append(what),
+        )
+    assert str(refusal.value).startswith("task doomed: lost its worker 3 times")
+    assert refusal.value.exit_code == 3
+    assert told == ["doomed"] * 3
+
+
+def test_a_refusal_comes_back_as_the_same_line_and_code(tmp_path):
+    bad = Task("bad", "refuse", {})
+    with pytest.raises(EtipsError) as here:
+        run_tasks([bad], tmp_path / "here")
+    with pytest.raises(EtipsError) as there:
+        run_tasks([additions(1)[0], bad, additions(2)[1]], tmp_path / "there", jobs=2)
+    assert str(there.value) == str(here.value)
+    assert there.value.exit_code == here.value.exit_code
+
+
+def test_what_was_done_before_a_refusal_stays(tmp_path):
+    (good,) = additions(1)
+    run_tasks([good], tmp_path, jobs=2)
+    with pytest.raises(EtipsError, match="must not be negative"):
+        run_tasks([good, Task("bad", "refuse", {})], tmp_path, jobs=2)
+    assert finished(good, tmp_path / good.name)["sum"] == 10
+
+
+def test_p1_a_bug_shows_where_it_is_but_no_value(tmp_path):
+    """P1: a message may quote a patient; the traceback of a worker comes without."""
+    with pytest.raises(BrokenTaskError) as bug:
+        run_tasks([Task("bad", "broken", {})], tmp_path, jobs=2)
+    shown = "".join(traceback.format_exception(bug.value))
+    assert "task bad broke" in shown
+    assert "in broken" in shown
+    assert "KeyError" in shown
+    assert odd_work.SECRET not in shown
+
+
+def test_what_a_task_prints_is_no_answer(tmp_path, capfd):
+    assert run_tasks([Task("loud", "noisy", {})], tmp_path, jobs=2) == {"loud": {"said": True}}
+    assert capfd.readouterr().out == ""
+
+
+def napping(folder):
+    """A study of two long naps in a process of its own; it and its workers' numbers."""
+    study = subprocess.Popen(
+        [sys.executable, str(SCRIPT), str(folder)],
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    asleep = [folder / f"nap-{i}" / "asleep.txt" for i in range(2)]
+    wait_for(lambda: all(path.exists() for path in asleep))
+    return study, [int(path.read_text()) for path in asleep]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_f4_stopped_or_killed_it_takes_its_workers_along(tmp_path, how):
+    """F4: nobody works on in a folder that another process may take; a dead one's lock is free."""
+    study, sleepers = napping(tmp_path)
+    try:
+        with pytest.raises(FileError, match="is in use by another process"):
+            run_tasks(additions(1), tmp_path)
+        study.send_signal(how)
+        _, said = study.communicate(timeout=60)
+        wait_for(lambda: not any(alive(sleeper) for sleeper in sleepers), seconds=10)
+    finally:
+        study.kill()
+    assert study.returncode != 0
+    if how is signal.SIGINT:
+        assert said.count(b"KeyboardInterrupt") == 1  # ours alone, not the workers'
+    with Lock(tmp_path):
+        pass
+
+
+def test_a_parcel_holds_whole_files_only_and_its_folders_alone(tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    (here / "a" / "deep").mkdir(parents=True)
+    there.mkdir()
+    (here / "a" / "deep" / "x").write_bytes(b"\0\1")
+    (here / "a" / "done.json").write_bytes(b"{}")
+    (here / "a" / ".lock").write_bytes(b"held")
+    (here / "a" / ".x.host.1.ab.part").write_bytes(b"half")
+    (here / "b").write_bytes(b"not asked for")
+    unpack(pack(here, ["a"]), there, ["a"], last="done.json")
+    found = sorted(str(p.relative_to(there)) for p in there.rglob("*") if p.is_file())
+    assert found == ["a/deep/x", "a/done.json"]
+    assert (there / "a" / "deep" / "x").read_bytes() == b"\0\1"
+    with pytest.raises(FileError, match="was sent a file that belongs elsewhere"):
+        unpack(pack(here, ["a"]), there, ["b"])
+    for name in ("a/../../x", "/a/x", "../a"):
+        parcel = io.BytesIO()
+        with zipfile.ZipFile(parcel, "w") as files:
+            files.writestr(name, b"evil")
+        with pytest.raises(FileError, match="was sent a file that belongs elsewhere"):
+            unpack(parcel.getvalue(), there, ["a", "/", ".."])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["here", "there"]
