@@ -63,8 +63,7 @@ def _units(data: Trajectories, by_group: bool | None) -> Ints:
     """What is kept together, numbered from 0, for each stay."""
     if by_group and data.group is None:
         raise SettingError("by_group", "needs data that names a group column")
-    labels = data.stay if by_group is False or data.group is None else data.group
-    return np.unique(labels, return_inverse=True)[1]
+    return np.unique(data.stay, return_inverse=True)[1] if by_group is False else data.units
 
 
 def _require_units(units: Ints, least: int) -> int:

@@ -149,11 +149,30 @@ class Trajectories:
     def decision_rows(self) -> Ints:
         """Row of each decision in the per-step arrays, shape (n_decisions,).
 
-        Subtract `lag` for the last row its history may see. For data without a log the row may be
-        one past the stay's end.
+        For data without a log the row may be one past the stay's end.
         """
         stay, step = self._decisions
         return read_only(self.offsets[stay] + step)
+
+    @property
+    def seen_rows(self) -> Ints:
+        """Row that each decision's history ends at, shape (n_decisions,)."""
+        return self.decision_rows - self.lag
+
+    @cached_property
+    def units(self) -> Ints:
+        """Whom each stay belongs to, numbered from 0: the patient if known, else the stay itself.
+
+        Shape (n_stays,). Stays of one unit are not independent: they are dealt together and their
+        decisions are one piece of evidence.
+        """
+        labels = self.stay if self.group is None else self.group
+        return read_only(np.unique(labels, return_inverse=True)[1])
+
+    @property
+    def cluster(self) -> Ints:
+        """The unit (see `units`) of each decision, shape (n_decisions,)."""
+        return self.units[self._decisions.stay]
 
     @property
     def logged_action(self) -> Ints:

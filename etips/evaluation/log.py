@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from etips.errors import SettingError, require
+from etips.errors import DataError, SettingError, require
 from etips.evaluation.checks import (
     Clusters,
     Floats,
@@ -20,6 +20,13 @@ from etips.evaluation.checks import (
     code_clusters,
     weigh_logged,
 )
+
+if TYPE_CHECKING:
+    from etips.data.trajectories import Trajectories
+
+PROPENSITY_FLOOR = 0.01
+"""Estimated propensities below this are raised to it, unless a caller says otherwise: one decision
+then weighs at most a hundred."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,44 @@ class Log:
         if self.predicted is not None:
             model = check_table("predicted", self.predicted, n=n, width=self.n_actions)
             self._store("predicted", model)
+
+    @classmethod
+    def of(
+        cls,
+        data: "Trajectories",
+        *,
+        propensities: Floats | None = None,
+        predicted: Floats | None = None,
+        floor: float = PROPENSITY_FLOOR,
+    ) -> Self:
+        """The decisions of `data`; whoever the data names as patients are its clusters.
+
+        Propensities that are known stand as they are; estimated ones are raised to `floor`.
+
+        Args:
+            data: Logged stays.
+            propensities: Probability of every action, shape (n_decisions, n_actions): estimated,
+                and needed, where the data does not know that of the logged action.
+            predicted: Predicted loss of every action, shape (n_decisions, n_actions).
+            floor: Estimated propensities below this are raised to it.
+        """
+        if data.propensity is not None:
+            chance, floor = data.logged_propensity, 0.0
+        elif propensities is not None:
+            own = np.arange(data.n_decisions), data.logged_action
+            chance = np.maximum(propensities[own], floor)
+        else:
+            raise DataError("propensities", "must be given where the data knows none")
+        return cls(
+            loss=data.logged_loss,
+            action=data.logged_action,
+            propensity=chance,
+            cluster=data.cluster,
+            n_actions=data.n_actions,
+            propensities=propensities,
+            predicted=predicted,
+            propensity_floor=floor,
+        )
 
     @property
     def n_decisions(self) -> int:

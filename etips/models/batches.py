@@ -174,7 +174,7 @@ def step_tensors(
         device: Where to.
     """
     sequence, answers = data.sequence, np.zeros(data.n_steps, bool)
-    answers[data.decision_rows - data.lag] = True
+    answers[data.seen_rows] = True
     plain = table = code = None
     unit = 1.0
     if isinstance(sequence, Coded):

@@ -97,7 +97,7 @@ class FittedPolicy:
             device=self.propensity.device,
         )
         order = np.full(data.n_steps, -1)
-        order[data.decision_rows - data.lag] = np.arange(data.n_decisions)
+        order[data.seen_rows] = np.arange(data.n_decisions)
         probabilities = np.empty((data.n_decisions, self.schema.n_actions))
         abstained = np.empty(data.n_decisions, bool)
         with torch.no_grad():

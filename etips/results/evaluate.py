@@ -14,7 +14,7 @@ from etips.data.trajectories import Trajectories
 from etips.evaluation.assessment import assess
 from etips.evaluation.improvement import safe_improvement
 from etips.evaluation.intervals import DEFAULT, Interval
-from etips.evaluation.log import Log, view
+from etips.evaluation.log import PROPENSITY_FLOOR, Log, view
 from etips.evaluation.sensitivity import bound_risk
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.learners.foundation import ENCODER, Training, as_encoder, fit_outcome
@@ -50,7 +50,7 @@ class Models:
     encoder: Encoder | nn.Module | type[nn.Module] = ENCODER
     training: Training = field(default_factory=Training)
     outcome: bool | SklearnOutcome = True
-    clip: float = 0.01
+    clip: float = PROPENSITY_FLOOR
     seed: int = 0
 
 
@@ -143,7 +143,7 @@ def _log(
     propensities = None
     prepared = None
     if data.propensity is not None:
-        chance, source = data.logged_propensity, "known, from the data"
+        source = "known, from the data"
     else:
         fitted = next((found for p in policies if (found := _fitted(p)) is not None), None)
         if fitted is not None:
@@ -159,21 +159,14 @@ def _log(
             )
             propensities = np.exp(networks.log_probabilities)
             source = "cross-fitted on the evaluated stays"
-        chance = propensities[np.arange(data.n_decisions), data.logged_action]
     predicted = _predicted(data, models, prepared)
-    floor = models.clip if propensities is not None else 0.0
-    log = Log(
-        loss=data.logged_loss,
-        action=data.logged_action,
-        propensity=np.maximum(chance, floor),
-        cluster=_clusters(data),
-        n_actions=data.n_actions,
-        propensities=propensities,
-        predicted=predicted,
-        propensity_floor=floor,
-    )
+    log = Log.of(data, propensities=propensities, predicted=predicted, floor=models.clip)
     model = "cross-fitted on the evaluated stays" if models.outcome else "none"
-    return log, {"propensities": source, "predicted losses": model, "clip": f"{floor:g}"}
+    return log, {
+        "propensities": source,
+        "predicted losses": model,
+        "clip": f"{log.propensity_floor:g}",
+    }
 
 
 def _predicted(data: Trajectories, models: Models, prepared: Prepared | None) -> Floats | None:
@@ -204,12 +197,6 @@ def _fitted(policy: Policy) -> FittedPolicy | None:
     if isinstance(found, FittedPolicy) and found.propensity is not None:
         return found
     return None
-
-
-def _clusters(data: Trajectories) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
-    """The unit of evidence: the patient where the data names patients, else the stay."""
-    labels = data.stay if data.group is None else data.group
-    return np.unique(labels, return_inverse=True)[1][data.decisions().stay]
 
 
 def describe(data: Trajectories) -> dict[str, object]:

@@ -168,7 +168,7 @@ def _people(clusters: Clusters, place: Ints, n_places: int) -> Ints:
 
 def _features(data: Trajectories) -> tuple[list[str], Floats]:
     """What a decision could see last, and its stay's static features; gaps hold the mean."""
-    newest = data.sequence[data.decision_rows - data.lag]
+    newest = data.sequence[data.seen_rows]
     static = data.static[data.decisions().stay]
     table = np.hstack([newest, static]).astype(np.float64)
     missing = np.isnan(table)

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any, TypeVar, cast
 
 from etips.errors import SettingError
+from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.files.toml import parse_toml
 from etips.learn.learners.recipes import METHODS, check_settings, kind_of
 
@@ -73,7 +74,7 @@ class Experiment:
     lead: str
     methods: Mapping[str, Settings]
     turned: tuple[str, ...] = ()
-    clip: float = 0.01
+    clip: float = PROPENSITY_FLOOR
     evaluation: Settings = field(default_factory=dict)
     logging_policy: Settings = field(default_factory=dict)
 
@@ -173,7 +174,7 @@ def _fields(
         "logging": own.take("logging", str, "sampled"),
         "lead": own.take("lead", str),
         "turned": tuple(_texts("turned", own.take("turned", list, []))),
-        "clip": own.take("clip", float, evaluation.take("clip", float, 0.01)),
+        "clip": own.take("clip", float, evaluation.take("clip", float, PROPENSITY_FLOOR)),
         "evaluation": _flat(evaluation.take("settings", dict, {}))
         | _flat(brief.take("evaluation", dict, {})),
         "logging_policy": {

@@ -139,28 +139,23 @@ def _held(experiment: Experiment, data: Trajectories, fold: int) -> Bools:
 
 def _log(experiment: Experiment, data: Trajectories, folder: Path) -> tuple[Log, dict[str, str]]:
     """The decisions to judge on, weighed by known propensities or by those of the other folds."""
-    propensities, floor = None, 0.0
+    propensities = None
     if data.propensity is not None:
-        chance, source = data.logged_propensity, "known, from the logging policy"
+        source = "known, from the logging policy"
         model = "learnt from all samples outside the test part"
         if experiment.logging == "sampled":
             propensities = data.true_logging()
     else:
-        propensities, floor = load_array(folder / PROPENSITIES), experiment.clip
-        chance = propensities[np.arange(data.n_decisions), data.logged_action]
+        propensities = load_array(folder / PROPENSITIES)
         source = model = "cross-fitted on the folds of the study"
-    labels = data.stay if data.group is None else data.group
-    log = Log(
-        loss=data.logged_loss,
-        action=data.logged_action,
-        propensity=np.maximum(chance, floor),
-        cluster=np.unique(labels, return_inverse=True)[1][data.decisions().stay],
-        n_actions=data.n_actions,
+    log = Log.of(
+        data,
         propensities=propensities,
         predicted=load_array(folder / PREDICTED),
-        propensity_floor=floor,
+        floor=experiment.clip,
     )
-    return log, {"propensities": source, "predicted losses": model, "clip": f"{floor:g}"}
+    floor = f"{log.propensity_floor:g}"
+    return log, {"propensities": source, "predicted losses": model, "clip": floor}
 
 
 def _measure(

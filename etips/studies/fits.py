@@ -148,7 +148,7 @@ def _predict(networks: Bundle, prepared: Prepared, asked: Trajectories) -> Float
         device=networks.device,
     )
     place = np.full(asked.n_steps, -1)
-    place[asked.decision_rows - asked.lag] = np.arange(asked.n_decisions)
+    place[asked.seen_rows] = np.arange(asked.n_decisions)
     found = np.empty((asked.n_decisions, asked.n_actions))
     with torch.no_grad():
         for batch in steps.batches(np.arange(steps.n_stays), 1024):

@@ -3,6 +3,7 @@
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
+from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.learners.recipes import make_learner
 from etips.studies.experiment import LOGGING, SUPERVISED, Experiment, Settings, recipe_of
 from etips.studies.study_data import DATA
@@ -16,7 +17,6 @@ LENDERS = ("predictive", "direct")
 
 _NOTHING, _THE_DATA = 0.1, 2.0  # in passes of a network over the stays, as `fit_cost` counts
 _UNTRAINED = (LOGGING, "random", "most-frequent")
-_CLIP = 0.01  # of the direct method, which has no setting for it
 
 
 def make_plan(
@@ -127,7 +127,7 @@ def _alike(stage: str, own: Any, theirs: Any, method: str) -> bool:  # noqa: ANN
         return same
     if stage == "outcome":
         return method == "doubly-robust" and own.training.outcome == theirs.training.outcome
-    unknown = getattr(own, "propensity", 0) is None and own.clip == _CLIP
+    unknown = getattr(own, "propensity", 0) is None and own.clip == PROPENSITY_FLOOR
     looked = own.support is None and theirs.support is None
     alike = (own.training.policy, own.training.calibrate) == (
         theirs.training.policy,

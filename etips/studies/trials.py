@@ -13,6 +13,7 @@ from etips.data.decisions import Floats
 from etips.data.splitting import assign_folds
 from etips.data.storage import load_trajectories
 from etips.data.trajectories import Trajectories
+from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.files.fingerprint import fingerprint
 from etips.learn.fitting.driver import run_together
 from etips.learn.learners.recipes import Learner, Recipe
@@ -23,9 +24,6 @@ from etips.runs.run import Run
 
 DATA = "data"
 """The folder beside the trials' own that holds the stays."""
-
-CLIP = 0.01
-"""Propensities below this are raised to it, as the learners do by default."""
 
 
 def run_trials(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -88,7 +86,7 @@ def judge(recipe: Recipe, learner: Learner, data: Trajectories) -> dict[str, Any
     chance = data.logged_propensity if known else propensities[row, action]
     stay, loss = data.decisions().stay, data.logged_loss
     candidate = judge_candidate(
-        policies[row, action], np.maximum(chance, CLIP), loss, stay, np.nan, None
+        policies[row, action], np.maximum(chance, PROPENSITY_FLOOR), loss, stay, np.nan, None
     )
     return _found(candidate, None if known else log_loss)
 

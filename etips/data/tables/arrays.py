@@ -107,7 +107,7 @@ def to_obp(data: Trajectories) -> dict[str, Any]:
     The context is what a decision's last visible step and its stay's static features say; what came
     before it has no place in obp.
     """
-    seen = data.sequence[data.decision_rows - data.lag]
+    seen = data.sequence[data.seen_rows]
     context = np.concatenate([seen, data.static[data.decisions().stay]], axis=1)
     return {
         "n_rounds": data.n_decisions,

@@ -105,7 +105,7 @@ def prepare(
     size = np.abs(data.logged_loss)
     require("loss", f"must be within +-{LARGEST_LOSS:g}", size <= LARGEST_LOSS, fix="Rescale it.")
     scaler = Scaler(log=data.schema.logarithms).fit(data)
-    seen = data.decision_rows - data.lag
+    seen = data.seen_rows
     return Prepared(
         data=data,
         scaler=scaler,
@@ -130,8 +130,7 @@ def _deal(data: Trajectories, n_folds: int, seed: int, device: torch.device) -> 
 
 def _units(data: Trajectories) -> int:
     """How many stays or patients there are to deal; two at least, or the dealing refuses."""
-    labels = data.stay if data.group is None else data.group
-    return max(len(np.unique(labels)), 2)
+    return max(int(data.units.max()) + 1, 2)
 
 
 def _by_row(values: NDArray[Any], seen: Ints, n_steps: int, device: torch.device) -> Tensor:

@@ -6,6 +6,7 @@ from torch import nn
 
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
+from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.learners import inputs, learner, params
 from etips.learn.learners.foundation import (
     ENCODER,
@@ -60,7 +61,7 @@ class DirectMethod:
             model=None,
             training=self.training,
             support=self.support,
-            clip=0.01,
+            clip=PROPENSITY_FLOOR,
             seed=self.seed,
             report=report,
             run=run,

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require_number
+from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.crossfit import fit_sets, out_of_fold
 from etips.learn.fitting.prepare import seeds_from
 from etips.learn.learners import inputs, learner, params
@@ -82,7 +83,7 @@ class EtIPS:
     selection: Selection = "held-out"
     support: float | None = None
     kl: float = 0.02
-    clip: float = 0.01
+    clip: float = PROPENSITY_FLOOR
     training: Training = field(default_factory=Training)
     seed: int = 0
 

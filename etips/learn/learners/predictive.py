@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from torch import nn
 
 from etips.data.trajectories import Trajectories
+from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.learners import inputs, learner, params
 from etips.learn.learners.foundation import ENCODER, Training, conclude, lay_foundation
 from etips.learn.training.loop import Report
@@ -43,7 +44,7 @@ class PredictiveModel:
             model=None,
             training=self.training,
             support=0.0,
-            clip=0.01,
+            clip=PROPENSITY_FLOOR,
             seed=self.seed,
             outcome=False,
             report=report,

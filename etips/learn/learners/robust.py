@@ -6,6 +6,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from etips.data.trajectories import Trajectories
+from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.crossfit import fit_sets
 from etips.learn.learners import inputs, learner, params
 from etips.learn.learners.foundation import (
@@ -44,7 +45,7 @@ class DoublyRobust:
 
     propensity: PropensityModel | None = None
     kl: float = 0.01
-    clip: float = 0.01
+    clip: float = PROPENSITY_FLOOR
     encoder: Encoder | nn.Module | type[nn.Module] = ENCODER
     support: float | None = None
     training: Training = field(default_factory=Training)

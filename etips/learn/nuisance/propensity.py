@@ -261,7 +261,7 @@ def last_and_mean(data: Trajectories) -> NDArray[np.float32]:
     Shape (n_decisions, 2 d + 1 + s).
     """
     stay, step = data.decisions()
-    last = data.decision_rows - data.lag
+    last = data.seen_rows
     features = data.sequence[:]
     sums = np.cumsum(features, axis=0, dtype=np.float64)
     start = data.offsets[stay]

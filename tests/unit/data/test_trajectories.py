@@ -54,6 +54,22 @@ def test_the_log_is_given_by_decision():
     assert data.logged
 
 
+@given(cohorts)
+def test_a_history_ends_at_the_last_row_that_its_decision_may_see(cohort):
+    data = cohort.make()
+    starts = data.offsets[data.decisions().stay]
+    assert (data.seen_rows == starts + data.histories().lengths - 1).all()
+
+
+def test_a_decision_belongs_to_its_patient_where_one_is_known_and_to_its_stay_elsewhere():
+    data = Cohort(3, n_stays=3, lag=0, readmissions=False).make()
+    assert data.units.tolist() == [0, 1, 2]
+    assert (data.cluster == data.decisions().stay).all()
+    shared = replace(data, group=np.array(["z", "a", "z"]))
+    assert shared.units.tolist() == [1, 0, 1]
+    assert (shared.cluster == np.array([1, 0, 1])[data.decisions().stay]).all()
+
+
 def test_arrays_are_read_only_and_fields_frozen():
     data = with_truth(BIG.make())
     with pytest.raises(FrozenInstanceError):

@@ -97,19 +97,6 @@ def test_inputs_are_left_unchanged():
         assert (array == copy).all()
 
 
-def test_taking_some_decisions_keeps_everything_about_them():
-    log, table, _ = make_log(floor=0.01)
-    keep = log.cluster % 2 == 0
-    part = log.take(keep)
-    assert part.n_decisions == keep.sum()
-    assert part.clusters.size == 30
-    assert part.propensity_floor == 0.01
-    whole = view(log, table).predicted_policy[keep]
-    assert view(part, table[keep]).predicted_policy == pytest.approx(whole)
-    bare, _, _ = make_log(full=False, predicted=False)
-    assert bare.take(keep).propensities is None
-
-
 def test_evaluation_needs_numpy_only():
     code = (
         "import sys, etips.evaluation; "

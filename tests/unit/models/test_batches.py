@@ -38,7 +38,7 @@ def test_every_decision_is_answered_once_from_the_last_row_it_may_see(cohort, si
     data = cohort.make()
     batches = list(tensors(data).batches(np.arange(data.n_stays), size))
     seen = torch.cat([batch.seen for batch in batches]).numpy()
-    assert sorted(seen) == (data.decision_rows - data.lag).tolist()
+    assert sorted(seen) == data.seen_rows.tolist()
     for batch in batches:
         assert torch.equal(batch.rows.flatten()[batch.slots], batch.seen)
         assert torch.equal(batch.stay[batch.slots % len(batch.stay)], batch.owner)
@@ -69,7 +69,7 @@ def test_a_batch_holds_stays_of_like_length_but_not_the_same_ones_every_epoch():
 
 def test_what_comes_after_a_stays_last_decision_is_not_read():
     data = BIG.make()
-    stay, seen = data.decisions().stay, data.decision_rows - data.lag
+    stay, seen = data.decisions().stay, data.seen_rows
     last = np.zeros(data.n_stays, np.int64)
     np.maximum.at(last, stay, seen - data.offsets[stay] + 1)
     steps = tensors(data)

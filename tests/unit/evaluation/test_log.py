@@ -1,0 +1,85 @@
+"""A log is made from Trajectories in one way, takes part of itself, and sees a policy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from evaluation_logs import make_log
+
+from etips.data import from_arrays
+from etips.errors import DataError
+from etips.evaluation import Log, view
+from etips.evaluation.log import PROPENSITY_FLOOR
+
+TABLE = np.array([[0.005, 0.995], [0.6, 0.4], [0.3, 0.7], [0.9, 0.1]])
+ACTION = np.array([0, 1, 1, 0])
+
+
+def logged_stays(*, groups=None, known=False):
+    """Four stays of one decision each."""
+    return from_arrays(
+        np.arange(8.0).reshape(4, 2),
+        ACTION,
+        [0.0, 1.0, 1.0, 0.0],
+        propensity=TABLE[np.arange(4), ACTION] if known else None,
+        groups=groups,
+    )
+
+
+def test_estimated_propensities_are_raised_to_the_floor_and_the_table_is_kept():
+    log = Log.of(logged_stays(), propensities=TABLE)
+    assert log.propensity.tolist() == [PROPENSITY_FLOOR, 0.4, 0.7, 0.9]
+    assert log.propensity_floor == PROPENSITY_FLOOR == 0.01
+    assert (log.propensities == TABLE).all()
+    assert (log.loss.tolist(), log.action.tolist()) == ([0, 1, 1, 0], ACTION.tolist())
+    assert log.n_actions == 2
+    assert log.predicted is None
+    assert Log.of(logged_stays(), propensities=TABLE, floor=0.5).propensity.min() == 0.5
+
+
+@pytest.mark.parametrize("table", [None, TABLE])
+def test_known_propensities_are_never_raised(table):
+    log = Log.of(logged_stays(known=True), propensities=table, predicted=1 - TABLE)
+    assert log.propensity.tolist() == [0.005, 0.4, 0.7, 0.9]
+    assert log.propensity_floor == 0
+    assert (log.predicted == 1 - TABLE).all()
+
+
+def test_patients_are_the_clusters_where_the_data_names_them():
+    people = np.array(["b", "a", "b", "c"])
+    assert Log.of(logged_stays(groups=people), propensities=TABLE).clusters.size == 3
+    assert Log.of(logged_stays(), propensities=TABLE).clusters.size == 4
+
+
+def test_a_log_without_any_propensity_is_refused():
+    with pytest.raises(DataError, match=r"^propensities: must be given where the data knows none"):
+        Log.of(logged_stays())
+
+
+def test_known_propensities_must_agree_with_the_table_beside_them():
+    with pytest.raises(DataError, match=r"^propensities: must hold the propensity of the logged"):
+        Log.of(logged_stays(known=True), propensities=TABLE[::-1])
+
+
+def test_taking_some_decisions_keeps_everything_about_them():
+    log, table, _ = make_log(floor=0.01)
+    keep = log.cluster % 2 == 0
+    part = log.take(keep)
+    assert part.n_decisions == keep.sum()
+    assert part.clusters.size == 30
+    assert part.propensity_floor == 0.01
+    whole = view(log, table).predicted_policy[keep]
+    assert view(part, table[keep]).predicted_policy == pytest.approx(whole)
+    bare, _, _ = make_log(full=False, predicted=False)
+    assert bare.take(keep).propensities is None
+
+
+def test_a_policy_is_seen_by_its_weights_its_choice_and_its_predicted_loss():
+    log = Log.of(logged_stays(), propensities=TABLE, predicted=np.tile([0.25, 0.5], (4, 1)))
+    seen = view(log, [[0.5, 0.5], [0.2, 0.8], [1.0, 0.0], [0.0, 1.0]])
+    assert seen.weight == pytest.approx([50, 2, 0, 0])
+    assert seen.recommended.tolist() == [0, 1, 0, 1]
+    assert seen.predicted.tolist() == [0.25, 0.5, 0.5, 0.25]
+    assert seen.predicted_policy == pytest.approx([0.375, 0.45, 0.25, 0.5])
+    blind = view(replace(log, predicted=None), seen.probabilities)
+    assert blind.predicted is None
