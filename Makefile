@@ -1,5 +1,5 @@
 # Two commands matter to a newcomer: `make demo` and `make test`. Both set up what they need.
-.PHONY: help demo test lint types layers unit test-slow test-ray test-statistical bench format clean
+.PHONY: help demo test lint types layers unit test-slow test-ray test-statistical golden bench format clean
 
 # The first of these that is 3.11 or 3.12 builds the virtual environment; override with PYTHON=...
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python; do \
@@ -15,6 +15,7 @@ help:
 	@echo "make test-slow         the tests that take longer (marker slow), with new examples each time"
 	@echo "make test-ray          installs ray (80 MB to fetch, 260 MB on disk), then its tests"
 	@echo "make test-statistical  the tests that repeat simulations (marker statistical)"
+	@echo "make golden            the golden record made anew and held against the one kept (five minutes)"
 	@echo "make bench             speed and memory, as ratios measured side by side"
 	@echo "make format            rewrite the code in the house format"
 
@@ -52,6 +53,10 @@ test-ray: $(READY)
 
 test-statistical: $(READY)
 	$(BIN)/python -m pytest -m statistical
+
+golden: $(READY)
+	$(BIN)/python tests/golden/record.py .golden
+	$(BIN)/python tests/golden/compare.py tests/golden/record .golden
 
 bench: $(READY)
 	$(BIN)/python benchmarks/tables.py
