@@ -11,6 +11,7 @@ from etips.cli.config import CONFIG
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
 from etips.cli.recommend import open_run
 from etips.errors import SettingError
+from etips.evaluation.estimators import BESIDE, ESTIMATORS
 from etips.files.toml import read_toml
 from etips.files.writing import canonical, write_file
 from etips.report.finding import hidden_confounding
@@ -28,7 +29,7 @@ def evaluate(
     columns: Columns,
     estimators: Annotated[
         str | None,
-        typer.Option(help="By comma, the headline first: snips, ips, dr, dm, sndr, switch_dr, ..."),
+        typer.Option(help=f"By comma, the headline first: {', '.join(ESTIMATORS)}."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -122,7 +123,7 @@ def _row(method: MethodResult) -> dict[str, object]:
         "policy": method.name,
         head.estimator: f"{head.risk:.3f} [{head.low:.3f}, {head.high:.3f}]",
     }
-    row |= {e.estimator: f"{e.risk:.3f}" for e in others if e.estimator in ("dr", "ips")}
+    row |= {e.estimator: f"{e.risk:.3f}" for e in others if e.estimator in BESIDE}
     row["factor"] = f"{found.diagnostics.matching_factor.risk:.2f}"
     row["verdict"] = found.verdict.label
     if method.truth is not None:

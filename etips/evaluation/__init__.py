@@ -1,7 +1,7 @@
 """Risk of a policy from logged decisions, with its interval, diagnosis and verdict."""
 
 from etips.evaluation.abstention import AbstentionPoint, abstention_curve
-from etips.evaluation.assessment import Assessment, assess, estimator_names
+from etips.evaluation.assessment import Assessment, assess
 from etips.evaluation.contrast import Contrast, MatchedContrast, atenp, difference
 from etips.evaluation.diagnostics import (
     ActionOverlap,
@@ -14,6 +14,7 @@ from etips.evaluation.diagnostics import (
     overlap_by_action,
 )
 from etips.evaluation.estimate import Estimate, effective_size
+from etips.evaluation.estimators import ESTIMATORS, Estimator, estimator_names
 from etips.evaluation.evidence import Evidence
 from etips.evaluation.improvement import Improvement, holm, require_unseen, safe_improvement
 from etips.evaluation.intervals import DEFAULT, Interval, Logit, Percentile, Studentised, Wald
@@ -37,6 +38,7 @@ from etips.evaluation.verdict import RULES, Rule, Verdict, judge
 
 __all__ = [
     "DEFAULT",
+    "ESTIMATORS",
     "RULES",
     "AbstentionPoint",
     "ActionOverlap",
@@ -46,6 +48,7 @@ __all__ = [
     "Contrast",
     "Diagnostics",
     "Estimate",
+    "Estimator",
     "Evidence",
     "Improvement",
     "Interval",

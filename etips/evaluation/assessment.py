@@ -1,39 +1,17 @@
 """Everything the evaluation says about one policy, from one log."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from etips.errors import SettingError
 from etips.evaluation.contrast import Contrast, MatchedContrast, atenp
 from etips.evaluation.diagnostics import Diagnostics, diagnose, gain
 from etips.evaluation.estimate import Estimate
+from etips.evaluation.estimators import find_estimators
 from etips.evaluation.intervals import DEFAULT, Interval
-from etips.evaluation.log import Log, View, view
-from etips.evaluation.risk import (
-    clipped_ips,
-    dm,
-    dr,
-    dr_shrinkage,
-    ips,
-    sndr,
-    snips,
-    switch_dr,
-)
+from etips.evaluation.log import Log, view
 from etips.evaluation.verdict import Verdict, judge
-
-WEIGHTED: Mapping[str, Callable[..., Estimate]] = {
-    "snips": snips,
-    "ips": ips,
-    "clipped_ips": clipped_ips,
-}
-MODELLED: Mapping[str, Callable[..., Estimate]] = {
-    "dr": dr,
-    "sndr": sndr,
-    "switch_dr": switch_dr,
-    "dr_shrinkage": dr_shrinkage,
-}
 
 
 @dataclass(frozen=True)
@@ -71,8 +49,8 @@ def assess(
         interval: How the limits are made.
     """
     policy = view(log, probabilities)
-    names = tuple(estimators) or estimator_names(log)
-    estimates = tuple(_estimate(name, log, policy, interval) for name in names)
+    chosen = find_estimators(tuple(estimators), log)
+    estimates = tuple(entry.estimate(log, policy, interval=interval) for entry in chosen)
     diagnostics = diagnose(log, policy, interval=interval)
     return Assessment(
         estimates=estimates,
@@ -80,28 +58,4 @@ def assess(
         matched=atenp(log.loss, log.action, policy.probabilities, log.clusters, interval=interval),
         diagnostics=diagnostics,
         verdict=judge(diagnostics),
-    )
-
-
-def estimator_names(log: Log) -> tuple[str, ...]:
-    """Estimators that `log` allows, the default headline first: SNIPS, which needs no model."""
-    return (*WEIGHTED, *(() if log.predicted is None else ("dm", *MODELLED)))
-
-
-def _estimate(name: str, log: Log, policy: View, interval: Interval) -> Estimate:
-    if name not in estimator_names(log):
-        raise SettingError("estimators", f"must be among {', '.join(estimator_names(log))}")
-    cluster = log.clusters
-    if name == "dm":
-        assert policy.predicted_policy is not None
-        return dm(policy.predicted_policy, cluster, interval=interval)
-    if name in WEIGHTED:
-        return WEIGHTED[name](log.loss, policy.weight, cluster, interval=interval)
-    return MODELLED[name](
-        log.loss,
-        policy.weight,
-        cluster,
-        predicted=policy.predicted,
-        predicted_policy=policy.predicted_policy,
-        interval=interval,
     )

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from etips.evaluation.estimators import ESTIMATORS
 from etips.studies.paper_tables import NAMES
 
 Word = tuple[str, str]
@@ -18,18 +19,6 @@ POLICIES = {
     "predictive": "Imitates the clinicians.",
     "most-frequent": "Gives everybody the action that was logged most often.",
     "random": "Every action alike, whoever the patient.",
-}
-
-FORMULAS = {
-    "snips": "Mean loss of the decisions that did what the policy would do, each with its weight.",
-    "ips": "The same without dividing by the sum of the weights: wrong where that sum is off.",
-    "clipped_ips": "IPS with heavy weights cut.",
-    "dm": "What a model predicts under the policy. Its interval leaves out the model's own error, "
-    "so it may be narrow and wrong.",
-    "dr": "The model's prediction, corrected by the weighted decisions: right if either is.",
-    "sndr": "The same, the correction divided by the sum of the weights.",
-    "switch_dr": "Doubly robust without correction where weights are heavy.",
-    "dr_shrinkage": "Doubly robust with heavy weights shrunk.",
 }
 
 MEASURES = (
@@ -75,4 +64,4 @@ def policy_words(
 def formula_words(methods: Iterable[Mapping[str, Any]]) -> Sequence[Word]:
     """The formulas that the document used and we know, in its order."""
     used = dict.fromkeys(e["estimator"] for m in methods for e in m["estimates"])
-    return [(name, FORMULAS[name]) for name in used if name in FORMULAS]
+    return [(name, ESTIMATORS[name].sentence) for name in used if name in ESTIMATORS]

@@ -108,7 +108,7 @@ def _context(document: Mapping[str, Any]) -> dict[str, Any]:
             ),
             *MEASURES,
         ],
-        "formulas": [(wording.ESTIMATORS[n], text) for n, text in formula_words(methods)],
+        "formulas": [(wording.LABELS[n], text) for n, text in formula_words(methods)],
         "outcome": (data.get("provenance") or {}).get("loss"),
         "tables": document.get("tables") or [],
         "charts": [(chart, plot(chart)) for chart in document.get("charts") or []],

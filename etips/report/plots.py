@@ -20,7 +20,7 @@ from etips.report.svg import (
     tick_text,
     triangle,
 )
-from etips.report.wording import ESTIMATORS, clean, number, percent
+from etips.report.wording import LABELS, clean, number, percent
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 348, 24, 210
 _HEIGHT = 254
@@ -238,7 +238,7 @@ def intervals(method: Mapping[str, Any], scale: Scale, mean_loss: float | None) 
 
 
 def _interval(estimate: Mapping[str, Any], scale: Scale, y: float, *, first: bool) -> Markup:
-    label = ESTIMATORS.get(estimate["estimator"], clean(estimate["estimator"], 14))
+    label = LABELS.get(estimate["estimator"], clean(estimate["estimator"], 14))
     look = "tick strong" if first else "tick"
     parts = [text(4, y + 4, label, class_=look)]
     low, high, risk = estimate["low"], estimate["high"], estimate["risk"]

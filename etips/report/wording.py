@@ -5,19 +5,13 @@ from collections.abc import Mapping
 
 from markupsafe import Markup
 
+from etips.evaluation.estimators import ESTIMATORS
+
 SHORT, LONG = 60, 300
 """Characters of a name that are shown, and that its tooltip holds."""
 
-ESTIMATORS = {
-    "snips": "SNIPS",
-    "ips": "IPS",
-    "clipped_ips": "Clipped IPS",
-    "dm": "Direct method",
-    "dr": "Doubly robust",
-    "sndr": "Self-norm. DR",
-    "switch_dr": "Switch DR",
-    "dr_shrinkage": "Shrunk DR",
-}
+LABELS = {name: entry.label for name, entry in ESTIMATORS.items()}
+"""What estimators are called."""
 
 MARKS = {"reliable": "✓", "doubtful": "!", "unusable": "✕"}
 """Shape beside the colour: a verdict must be legible in black and white."""

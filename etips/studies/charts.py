@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from etips.evaluation.estimators import BESIDE
 from etips.files.numbers import finite
 from etips.studies.findings import Findings
 from etips.studies.measures import over_folds
@@ -92,9 +93,8 @@ def atenp_bars(found: Findings) -> Chart:
 
 def truth(found: Findings) -> Chart:
     """Each estimator's word against the true risk of the same policy."""
-    named = {"snips": "SNIPS", "ips": "IPS", "dr": "DR"}
     points: dict[str, tuple[list[float], list[float], list[float]]] = {
-        name: ([], [], []) for name in named
+        name: ([], [], []) for name in BESIDE
     }
     for method in found.assessed:
         for estimate in method.assessment.estimates:
@@ -111,7 +111,7 @@ def truth(found: Findings) -> Chart:
         "tells the truth lies where both axes agree.",
         "x": "true risk",
         "y": "estimated risk",
-        "series": [_series(named[name], *values) for name, values in points.items()],
+        "series": [_series(name.upper(), *values) for name, values in points.items()],
     }
 
 
