@@ -21,7 +21,7 @@ from etips.learn.training.objectives import Weighted, translated_ips, weigh
 from etips.learn.training.settings import Settings
 from etips.models.batches import step_tensors
 from etips.models.bundle import Bundle
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.models.network import Network
 
 N_STAYS = 2560

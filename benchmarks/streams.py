@@ -14,7 +14,7 @@ from benchmarks.folds import TASKS, Task, make
 from etips.data.trajectories import Trajectories
 from etips.learn import TIPS, Training
 from etips.learn.training.settings import Settings
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.tasks.streams import have_done_here
 
 N_STAYS, EPOCHS, AT_A_TIME = 20_000, 6, (1, 2, 4, 6, 8)

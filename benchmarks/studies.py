@@ -16,7 +16,7 @@ from pathlib import Path
 
 from etips.data import split
 from etips.learn import DoublyRobust, EtIPS, MostFrequent, PredictiveModel, Settings, Training
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.results.evaluate import Models, evaluate
 from etips.worlds import icu_sepsis
 

@@ -38,7 +38,7 @@ from etips.learn.training.objectives import translated_ips
 from etips.learn.training.passes import outputs_of
 from etips.learn.training.settings import Precision, Settings
 from etips.models.bundle import Bundle
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.models.network import Network
 
 N_STAYS, MOST_DECISIONS, N_FEATURES, N_STATIC, N_ACTIONS = 20_944, 18, 44, 3, 25

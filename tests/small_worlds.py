@@ -25,7 +25,7 @@ from etips.learn import (
     Settings,
     Training,
 )
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.worlds.clinic import Clinic
 
 CLINIC = Clinic(n_contexts=20, n_features=3, n_actions=3, decisions_per_stay=3)

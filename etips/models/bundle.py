@@ -7,7 +7,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from etips.models.encoders.recurrent_encoders import Parameters
+from etips.models.encoders.encoder import Parameters
 from etips.models.network import Network
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from etips.models.encoders.recurrent_encoders import Encoder, Parameters
+from etips.models.encoders.encoder import Encoder, Parameters, Shapes
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,14 @@ class Network:
             "head.weight": torch.stack(weights),
             "head.bias": torch.zeros(len(seeds), self.n_outputs),
         }
+
+    def shapes(self) -> Shapes:
+        """Shape of every parameter in one network, one after another and without making any."""
+        for name, shape in self.encoder.shapes(self.n_features):
+            yield f"encoder.{name}", shape
+        width = self.encoder.size(self.n_features) + self.n_static
+        yield "head.weight", (width, 1 if self.additive else self.n_outputs)
+        yield "head.bias", (self.n_outputs,)
 
     def outputs(
         self,

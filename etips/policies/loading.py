@@ -2,20 +2,16 @@
 
 from pathlib import Path
 
-from torch import nn
-
 from etips.data.storage import MANIFEST as DATA_MANIFEST
 from etips.data.storage import load_trajectories
 from etips.data.trajectories import Trajectories
 from etips.errors import FileError
-from etips.models.encoders.recurrent_encoders import Encoder
+from etips.models.encoders.registry import AnyEncoder
 from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import MANIFEST, load_policy
 
 
-def load(
-    folder: str | Path, *, encoder: Encoder | nn.Module | type[nn.Module] | None = None
-) -> Trajectories | FittedPolicy:
+def load(folder: str | Path, *, encoder: AnyEncoder | None = None) -> Trajectories | FittedPolicy:
     """Read a folder that etips wrote; anything changed since is refused by name.
 
     Args:

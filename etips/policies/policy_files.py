@@ -8,24 +8,24 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
-from torch import Tensor, nn
+from torch import Tensor
 
 from etips.data.scale import Scaler
 from etips.data.schema import Schema
 from etips.errors import EtipsError, FileError, SettingError
 from etips.files.writing import read_artifact, write_artifact
-from etips.learn.learners.foundation import as_encoder
 from etips.learn.learners.params import MOST_SEEDS
 from etips.models.bundle import Bundle
-from etips.models.encoders.recurrent_encoders import GRU, LSTM, Encoder
+from etips.models.encoders.encoder import Encoder
+from etips.models.encoders.module import ModuleEncoder
+from etips.models.encoders.registry import AnyEncoder, as_encoder, encoder_from_json
 from etips.models.network import Network
 from etips.policies.policy import FittedPolicy, Kind
 
 MANIFEST = "policy.json"
 _WEIGHTS = "weights.safetensors"
-_FORMAT, _VERSION = "etips/policy", 1
+_FORMAT, _VERSION = "etips/policy", 2
 _PARTS = ("propensity", "networks")
-_GATES = {"gru": 3, "lstm": 4}
 _LARGEST = 1e300  # of a number in a manifest; JSON's whole numbers have no end
 
 
@@ -55,9 +55,7 @@ def save_policy(policy: FittedPolicy, folder: str | Path, *, overwrite: bool = F
     write_artifact(Path(folder), files, manifest, manifest_name=MANIFEST, overwrite=overwrite)
 
 
-def load_policy(
-    folder: str | Path, *, encoder: Encoder | nn.Module | type[nn.Module] | None = None
-) -> FittedPolicy:
+def load_policy(folder: str | Path, *, encoder: AnyEncoder | None = None) -> FittedPolicy:
     """Read a policy folder; anything changed since it was written is refused by name.
 
     Args:
@@ -81,7 +79,7 @@ def load_policy(
 def _rebuild(
     document: Mapping[str, object],
     tensors: Mapping[str, Tensor],
-    encoder: Encoder | nn.Module | type[nn.Module] | None,
+    encoder: AnyEncoder | None,
 ) -> FittedPolicy:
     schema, scaler = Schema.from_json(document["schema"]), document["scaler"]
     shapes, earlier_actions = document["shapes"], document["earlier_actions"]
@@ -130,11 +128,8 @@ def _shape(bundle: Bundle | None) -> dict[str, object] | None:
     if bundle is None:
         return None
     network = bundle.network
-    own = {GRU: "gru", LSTM: "lstm"}.get(type(network.encoder), "module")
     return {
-        "encoder": own,
-        "hidden": network.encoder.size(network.n_features),
-        "embed": getattr(network.encoder, "embed", 0),
+        "encoder": network.encoder.to_json(),
         "n_features": network.n_features,
         "n_static": network.n_static,
         "n_outputs": network.n_outputs,
@@ -147,7 +142,7 @@ def _bundle(
     shape: Mapping[str, object],
     numbers: tuple[int, int, int],
     tensors: Mapping[str, Tensor],
-    encoder: Encoder | nn.Module | type[nn.Module] | None,
+    encoder: AnyEncoder | None,
 ) -> Bundle:
     """Rebuild networks, holding every tensor against the shape it must have.
 
@@ -156,27 +151,28 @@ def _bundle(
     names = ("n_features", "n_static", "n_outputs")
     _require(tuple(shape[name] for name in names) == numbers)
     _require(isinstance(shape["additive"], bool))
-    n_members, hidden = _whole(shape["n_members"]), _whole(shape["hidden"])
-    embed = _whole(shape["embed"])
-    _require(n_members >= 1 and hidden >= 1)
-    if shape["encoder"] == "module":
-        if encoder is None:
-            raise SettingError("encoder", "is needed: this policy has a torch module of your own")
-        reader = as_encoder(encoder)
-    else:
-        _require(shape["encoder"] in _GATES)
-        wanted = (n_members, hidden, _GATES[str(shape["encoder"])] * hidden)
-        _require(tensors["encoder.recurrent"].shape == wanted)
-        if embed:
-            _require(tensors["encoder.embed.bias"].shape == (n_members, embed))
-        reader = GRU(hidden, embed) if shape["encoder"] == "gru" else LSTM(hidden, embed)
+    n_members = _whole(shape["n_members"])
+    _require(n_members >= 1)
+    reader = _encoder(shape["encoder"], encoder)
     network = Network(reader, *numbers, additive=bool(shape["additive"]))
-    expected = network.start([0])
-    found = {name: tensors[name] for name in expected}
-    for name, value in found.items():
-        _require(value.shape == (n_members, *expected[name].shape[1:]))
+    parameters: dict[str, Tensor] = {}
+    for name, wanted in network.shapes():  # ends at the first that the file does not hold
+        value = parameters[name] = tensors[name]
+        _require(value.shape == (n_members, *wanted))
         _require(value.dtype == torch.float32 and bool(value.isfinite().all()))
-    return Bundle(network, found)
+    return Bundle(network, parameters)
+
+
+def _encoder(document: object, own: AnyEncoder | None) -> Encoder:
+    """The encoder that a manifest describes; the user's own where it is a module."""
+    if isinstance(document, dict) and document.get("name") == ModuleEncoder.name:
+        if own is None:
+            raise SettingError("encoder", "is needed: this policy has a torch module of your own")
+        return as_encoder(own)
+    try:
+        return encoder_from_json(document)
+    except SettingError as error:
+        raise ValueError("no encoder is like that") from error
 
 
 def _part(tensors: Mapping[str, Tensor], part: str) -> dict[str, Tensor]:

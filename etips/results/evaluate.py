@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
-from torch import nn
 
 from etips.data.decisions import Floats
 from etips.data.splitting import assign_folds
@@ -17,10 +16,10 @@ from etips.evaluation.intervals import DEFAULT, Interval
 from etips.evaluation.log import PROPENSITY_FLOOR, Log, view
 from etips.evaluation.sensitivity import bound_risk
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
-from etips.learn.learners.foundation import ENCODER, Training, as_encoder, fit_outcome
+from etips.learn.learners.foundation import ENCODER, Training, fit_outcome
 from etips.learn.nuisance.outcome import SklearnOutcome
 from etips.learn.nuisance.propensity import fit_propensity
-from etips.models.encoders.recurrent_encoders import Encoder
+from etips.models.encoders.registry import AnyEncoder, as_encoder
 from etips.policies.policy import FittedPolicy
 from etips.results.exhibits import make_exhibits
 from etips.results.results import MethodResult, Results
@@ -47,7 +46,7 @@ class Models:
         seed: Of the networks.
     """
 
-    encoder: Encoder | nn.Module | type[nn.Module] = ENCODER
+    encoder: AnyEncoder = ENCODER
     training: Training = field(default_factory=Training)
     outcome: bool | SklearnOutcome = True
     clip: float = PROPENSITY_FLOOR

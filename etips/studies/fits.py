@@ -18,12 +18,13 @@ from etips.files.fingerprint import fingerprint
 from etips.files.numbers import finite
 from etips.files.writing import canonical, write_file
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
-from etips.learn.learners.foundation import as_encoder, fit_outcome, is_share
+from etips.learn.learners.foundation import fit_outcome, is_share
 from etips.learn.learners.recipes import Learner, make_learner
 from etips.learn.nuisance.propensity import fit_propensity
 from etips.learn.training.passes import run_batch
 from etips.models.batches import step_tensors
 from etips.models.bundle import Bundle
+from etips.models.encoders.registry import as_encoder
 from etips.policies.policy import FittedPolicy, fitted
 from etips.results.translation_path import path_of
 from etips.runs.run import CHECKPOINT, Run

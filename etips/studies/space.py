@@ -9,6 +9,7 @@ from etips.learn.fitting.requests import FREE
 from etips.learn.learners.etips import TRANSLATIONS
 from etips.learn.learners.foundation import ENCODER, STAGES, Training
 from etips.learn.learners.recipes import METHODS, check_settings, kind_of, make_learner
+from etips.models.encoders.registry import encoders_with
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ _GRIDS = (
 _USUAL: Space = {
     "hidden": Choice((32, 64, 96, 128)),
     "embed": Choice((0, 64, 128)),
-    "encoder": Choice(("gru", "lstm")),
+    "encoder": Choice(encoders_with("hidden", "embed")),
     "learning_rate": Range(1e-5, 1e-1, log=True),
     "weight_decay": Range(1e-6, 1e-1, log=True),
     "batch_size": Choice((64, 128, 256, 512)),
@@ -151,7 +152,7 @@ def check_space(method: str, space: Space) -> None:
 def first_trial(space: Space) -> dict[str, object]:
     """The learner's own defaults, as near as the space has them: what a search has to beat."""
     policy = Training().policy
-    usual: dict[str, object] = {**vars(policy), **vars(ENCODER), "encoder": "gru"}
+    usual: dict[str, object] = {**vars(policy), **ENCODER.to_json(), "encoder": ENCODER.name}
     usual["translations"] = list(TRANSLATIONS)
     found: dict[str, object] = {}
     for key, own in space.items():

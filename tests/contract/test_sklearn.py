@@ -19,7 +19,7 @@ from small_worlds import one_thread, training
 import etips
 from etips.learn import DirectMethod, DoublyRobust, EtIPS, MostFrequent, PredictiveModel
 from etips.learn import RandomPolicy as Random
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 
 __all__ = ["one_thread"]
 

@@ -24,7 +24,7 @@ from etips.learn.training.loop import train
 from etips.learn.training.objectives import Sliced, cross_entropy, translated_ips
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.models.network import Network
 from etips.runs.run import Run, read_log
 from etips.worlds.clinic import Clinic

@@ -11,7 +11,7 @@ import pytest
 from small_worlds import one_thread
 
 from etips.learn import DirectMethod, DoublyRobust, EtIPS, PredictiveModel, Settings, Training
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.worlds import icu_sepsis
 
 __all__ = ["one_thread"]

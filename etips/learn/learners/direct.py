@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, field
 
-from torch import nn
-
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
 from etips.evaluation.log import PROPENSITY_FLOOR
@@ -11,14 +9,13 @@ from etips.learn.learners import inputs, learner, params
 from etips.learn.learners.foundation import (
     ENCODER,
     Training,
-    as_encoder,
     conclude,
     fit_outcome,
     is_share,
     lay_foundation,
 )
 from etips.learn.training.loop import Report
-from etips.models.encoders.recurrent_encoders import Encoder
+from etips.models.encoders.registry import AnyEncoder, as_encoder
 from etips.runs.run import Run
 
 
@@ -37,7 +34,7 @@ class DirectMethod:
     """
 
     interaction: bool = True
-    encoder: Encoder | nn.Module | type[nn.Module] = ENCODER
+    encoder: AnyEncoder = ENCODER
     support: float | None = None
     training: Training = field(default_factory=Training)
     seed: int = 0

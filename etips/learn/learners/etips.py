@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
@@ -32,7 +32,7 @@ from etips.learn.nuisance.propensity import KnownPropensity, PropensityModel
 from etips.learn.training.loop import Report
 from etips.learn.training.objectives import chosen, forbid, translated_ips
 from etips.models.bundle import Bundle
-from etips.models.encoders.recurrent_encoders import Encoder
+from etips.models.encoders.registry import AnyEncoder
 from etips.policies.policy import FittedPolicy, Kind
 from etips.runs.run import Run
 
@@ -78,7 +78,7 @@ class EtIPS:
 
     translations: Sequence[float] = TRANSLATIONS
     propensity: PropensityModel | None = None
-    encoder: Encoder | nn.Module | type[nn.Module] = ENCODER
+    encoder: AnyEncoder = ENCODER
     init: Init = "propensity"
     selection: Selection = "held-out"
     support: float | None = None

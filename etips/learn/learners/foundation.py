@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from torch import Tensor, nn
+from torch import Tensor
 
 from etips.data.decisions import Bools, Floats
 from etips.data.trajectories import Trajectories
@@ -23,7 +23,9 @@ from etips.learn.training.loop import Report
 from etips.learn.training.objectives import bernoulli, squared
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
-from etips.models.encoders.recurrent_encoders import GRU, LSTM, Encoder, ModuleEncoder
+from etips.models.encoders.encoder import Encoder
+from etips.models.encoders.gru import GRU
+from etips.models.encoders.registry import AnyEncoder, as_encoder
 from etips.models.network import Network
 from etips.policies.policy import FittedPolicy, Kind
 from etips.runs.run import Run
@@ -116,16 +118,6 @@ class Foundation:
         return self.prepared.by_row(self.propensity.log_probabilities.astype(np.float32))
 
 
-def as_encoder(encoder: Encoder | nn.Module | type[nn.Module]) -> Encoder:
-    """Ours as they are; anything else is a torch module to be wrapped."""
-    if isinstance(encoder, GRU | LSTM | ModuleEncoder):
-        return encoder
-    theirs = not isinstance(encoder, type) or issubclass(encoder, nn.Module)
-    if theirs and callable(encoder):
-        return ModuleEncoder(encoder)
-    raise SettingError("encoder", "must be GRU(...), LSTM(...) or a causal torch module")
-
-
 def check_pull(kl: float) -> None:
     """Refuse a pull that would push away, or be no number."""
     require_number("kl", kl)
@@ -136,7 +128,7 @@ def check_pull(kl: float) -> None:
 def lay_foundation(
     data: Trajectories,
     *,
-    encoder: Encoder | nn.Module | type[nn.Module],
+    encoder: AnyEncoder,
     model: PropensityModel | None,
     training: Training,
     support: float | None,

@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from torch import nn
-
 from etips.data.trajectories import Trajectories
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.learners import inputs, learner, params
 from etips.learn.learners.foundation import ENCODER, Training, conclude, lay_foundation
 from etips.learn.training.loop import Report
-from etips.models.encoders.recurrent_encoders import Encoder
+from etips.models.encoders.registry import AnyEncoder
 from etips.runs.run import Run
 
 
@@ -23,7 +21,7 @@ class PredictiveModel:
         seed: Same seed, machine and versions, same policy.
     """
 
-    encoder: Encoder | nn.Module | type[nn.Module] = ENCODER
+    encoder: AnyEncoder = ENCODER
     training: Training = field(default_factory=Training)
     seed: int = 0
 

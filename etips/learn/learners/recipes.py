@@ -1,6 +1,7 @@
 """Learners by name, with their settings as plain values: what a command or a study writes down.
 
-Settings have flat keys. `hidden`, `embed` and `encoder` (gru, lstm) shape the networks; `n_folds`,
+Settings have flat keys. `encoder` (see `etips.models.encoders.registry`) and its sizes, such as
+`hidden` and `embed`, shape the networks; `n_folds`,
 `earlier_actions` and `calibrate` say how they are trained, as do the fields of
 `etips.learn.Settings`: `epochs=20` for all three stages, `policy.epochs=20` for one of them
 (propensity, outcome, policy). The others are a learner's own: `translations`, `support`, `kl`.
@@ -22,7 +23,8 @@ from etips.learn.learners.predictive import PredictiveModel
 from etips.learn.learners.robust import DoublyRobust
 from etips.learn.learners.selection import Selection
 from etips.learn.training.settings import Precision, Settings
-from etips.models.encoders.recurrent_encoders import GRU, LSTM
+from etips.models.encoders.encoder import Encoder
+from etips.models.encoders.registry import ENCODERS, all_sizes, make_encoder
 
 __all__ = ["METHODS", "Learner", "Method", "Recipe", "check_settings", "kind_of", "make_learner"]
 
@@ -56,9 +58,7 @@ _NETWORKS: Mapping[str, tuple[type, Callable[..., Learner]]] = {
 }
 """Class and maker of those that train networks."""
 
-_ENCODERS: Mapping[str, Callable[[int, int], GRU | LSTM]] = {"gru": GRU, "lstm": LSTM}
-
-_SHAPE: Mapping[str, type] = {"hidden": int, "embed": int, "encoder": str}
+_SHAPE: Mapping[str, type] = {"encoder": str, **dict.fromkeys(all_sizes(), int)}
 _TRAINING: Mapping[str, type] = {"n_folds": int, "earlier_actions": bool, "calibrate": bool}
 _STAGE: Mapping[str, type] = {
     entry.name: type(entry.default) for entry in fields(Settings) if entry.name != "seed"
@@ -73,7 +73,7 @@ _OWN: Mapping[str, type] = {
     "interaction": bool,
 }
 _CHOICES: Mapping[str, tuple[str, ...]] = {
-    "encoder": tuple(_ENCODERS),
+    "encoder": tuple(ENCODERS),
     "init": get_args(Init),
     "precision": get_args(Precision),
     "selection": get_args(Selection),
@@ -197,12 +197,9 @@ def kind_of(method: str, key: str) -> type:
     return known[key]
 
 
-def _encoder(settings: Mapping[str, object]) -> GRU | LSTM:
-    hidden, name = settings.get("hidden", ENCODER.hidden), settings.get("encoder", "gru")
-    embed = settings.get("embed", ENCODER.embed)
-    assert isinstance(hidden, int)
-    assert isinstance(embed, int)
-    return _ENCODERS[str(name)](hidden, embed)
+def _encoder(settings: Mapping[str, object]) -> Encoder:
+    sizes = {size: settings[size] for size in all_sizes() if size in settings}
+    return make_encoder(str(settings.get("encoder", ENCODER.name)), sizes, usual=ENCODER)
 
 
 def _training(settings: Mapping[str, object], device: str) -> Training:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from torch import Tensor, nn
+from torch import Tensor
 
 from etips.data.trajectories import Trajectories
 from etips.evaluation.log import PROPENSITY_FLOOR
@@ -22,7 +22,7 @@ from etips.learn.nuisance.propensity import PropensityModel
 from etips.learn.training.loop import Report
 from etips.learn.training.objectives import doubly_robust
 from etips.models.bundle import Bundle
-from etips.models.encoders.recurrent_encoders import Encoder
+from etips.models.encoders.registry import AnyEncoder
 from etips.runs.run import Run
 
 
@@ -46,7 +46,7 @@ class DoublyRobust:
     propensity: PropensityModel | None = None
     kl: float = 0.01
     clip: float = PROPENSITY_FLOOR
-    encoder: Encoder | nn.Module | type[nn.Module] = ENCODER
+    encoder: AnyEncoder = ENCODER
     support: float | None = None
     training: Training = field(default_factory=Training)
     seed: int = 0

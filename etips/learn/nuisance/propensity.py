@@ -19,7 +19,7 @@ from etips.learn.training.loop import Report
 from etips.learn.training.objectives import cross_entropy
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
-from etips.models.encoders.recurrent_encoders import Encoder
+from etips.models.encoders.encoder import Encoder
 from etips.models.network import Network
 
 PURPOSE = 1  # of the random numbers drawn here

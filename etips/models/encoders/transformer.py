@@ -1,38 +1,106 @@
-"""A small causal transformer, to be used as any module: `encoder=CausalTransformer`."""
+"""A small causal transformer."""
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from etips.errors import SettingError, require_whole
+from etips.models.encoders.encoder import Parameters, Shapes, read_sizes
+from etips.models.encoders.module import ModuleEncoder
 
 _LONGEST_WAVE = 1000.0
 """Positions are sines of wavelengths up to this many steps; stays are tens of steps long."""
 
 
-class CausalTransformer(nn.Module):
-    """Maps (batch, steps, features) to (batch, steps, hidden); a step attends to those before it.
+@dataclass(frozen=True)
+class CausalTransformer:
+    """A small causal transformer: a step attends to those before it.
 
     Layers are normalised before attention and before the two-layer network, as trains steadily
     without a warm-up.
 
     Args:
-        n_features: Inputs a step.
         hidden: Width; even, and a multiple of `n_heads`.
         n_heads: Heads of the attention.
         n_layers: Layers.
     """
 
-    def __init__(
-        self, n_features: int, hidden: int = 64, n_heads: int = 4, n_layers: int = 2
-    ) -> None:
-        super().__init__()
-        for name, value in (("hidden", hidden), ("n_heads", n_heads), ("n_layers", n_layers)):
-            require_whole(name, value, least=1)
-        if hidden % 2 or hidden % n_heads:
+    hidden: int = 64
+    n_heads: int = 4
+    n_layers: int = 2
+
+    name: ClassVar[str] = "transformer"
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "n_heads", "n_layers"):
+            require_whole(name, getattr(self, name), least=1)
+        if self.hidden % 2 or self.hidden % self.n_heads:
             raise SettingError("hidden", "must be even and a multiple of n_heads")
+
+    def module(self, n_features: int) -> nn.Module:
+        """One network, which maps (batch, steps, features) to (batch, steps, hidden)."""
+        return _Transformer(n_features, self.hidden, self.n_heads, self.n_layers)
+
+    def start(self, n_features: int, seeds: Sequence[int]) -> Parameters:
+        """As the layers of torch start."""
+        return self._networks.start(n_features, seeds)
+
+    def states(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
+        """States after every step."""
+        return self._networks.states(parameters, inputs)
+
+    def size(self, n_features: int) -> int:  # noqa: ARG002  # the interface
+        """Width of the state."""
+        return self.hidden
+
+    def shapes(self, n_features: int) -> Shapes:
+        """Shape of every parameter."""
+        wide, narrow = (4 * self.hidden, self.hidden), (self.hidden, 4 * self.hidden)
+        yield from _linear("entry", (self.hidden, n_features))
+        for layer in range(self.n_layers):
+            inside = f"layers.{layer}"
+            yield from _normalised(f"{inside}.before", self.hidden)
+            yield from _normalised(f"{inside}.between", self.hidden)
+            yield from _linear(f"{inside}.ask", (3 * self.hidden, self.hidden))
+            yield from _linear(f"{inside}.answer", (self.hidden, self.hidden))
+            yield from _linear(f"{inside}.wide", wide)
+            yield from _linear(f"{inside}.narrow", narrow)
+        yield from _normalised("last", self.hidden)
+
+    def to_json(self) -> dict[str, object]:
+        """Its name and its sizes."""
+        sizes = {"hidden": self.hidden, "n_heads": self.n_heads, "n_layers": self.n_layers}
+        return {"name": self.name, **sizes}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, object]) -> Self:
+        """The encoder that `to_json` described."""
+        return cls(**read_sizes(document, ("hidden", "n_heads", "n_layers")))
+
+    @cached_property
+    def _networks(self) -> ModuleEncoder:
+        return ModuleEncoder(self.module)
+
+
+def _linear(name: str, shape: tuple[int, int]) -> Shapes:
+    yield f"{name}.weight", shape
+    yield f"{name}.bias", shape[:1]
+
+
+def _normalised(name: str, width: int) -> Shapes:
+    yield f"{name}.weight", (width,)
+    yield f"{name}.bias", (width,)
+
+
+class _Transformer(nn.Module):
+    def __init__(self, n_features: int, hidden: int, n_heads: int, n_layers: int) -> None:
+        super().__init__()
         self.hidden = hidden
         self.entry = nn.Linear(n_features, hidden)
         self.layers = nn.ModuleList([_Layer(hidden, n_heads) for _ in range(n_layers)])
@@ -43,8 +111,8 @@ class CausalTransformer(nn.Module):
         states = self.entry(batch) + _positions(batch, self.hidden)
         for layer in self.layers:
             states = layer(states)
-        found: Tensor = self.last(states)
-        return found
+        normalised: Tensor = self.last(states)
+        return normalised
 
 
 class _Layer(nn.Module):
@@ -57,8 +125,8 @@ class _Layer(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         states = states + self.answer(self._attend(self.before(states)))
-        found: Tensor = states + self.narrow(functional.gelu(self.wide(self.between(states))))
-        return found
+        after: Tensor = states + self.narrow(functional.gelu(self.wide(self.between(states))))
+        return after
 
     def _attend(self, states: Tensor) -> Tensor:
         """What each step takes from itself and the steps before it."""
@@ -67,8 +135,8 @@ class _Layer(nn.Module):
         scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
         later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
         share = scores.masked_fill(later, -torch.inf).softmax(-1)
-        found: Tensor = share @ value
-        return found.transpose(1, 2).flatten(2)
+        taken: Tensor = share @ value
+        return taken.transpose(1, 2).flatten(2)
 
 
 def _positions(batch: Tensor, hidden: int) -> Tensor:

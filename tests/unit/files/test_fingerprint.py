@@ -15,7 +15,9 @@ from torch import nn
 from etips.errors import SettingError
 from etips.files.fingerprint import fingerprint
 from etips.learn.training.settings import Settings
-from etips.models.encoders.recurrent_encoders import GRU, LSTM, ModuleEncoder
+from etips.models.encoders.gru import GRU
+from etips.models.encoders.lstm import LSTM
+from etips.models.encoders.module import ModuleEncoder
 from etips.worlds.clinic import Clinic
 
 

@@ -10,7 +10,7 @@ from strategies import Cohort, cohorts
 
 from etips.data import Coded
 from etips.models.batches import step_tensors
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.models.network import Network
 
 BIG = Cohort(seed=1, n_stays=150, longest=9, gaps=0.4)

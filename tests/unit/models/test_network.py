@@ -3,7 +3,7 @@
 import torch
 
 from etips.models.bundle import Bundle
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.models.network import Network
 
 T, B = 4, 3

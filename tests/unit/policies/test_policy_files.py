@@ -14,7 +14,9 @@ import etips
 from etips.errors import FileError, SettingError
 from etips.files.writing import canonical
 from etips.learn import DirectMethod, DoublyRobust, EtIPS, MostFrequent, PredictiveModel
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
+from etips.models.encoders.registry import ENCODERS, make_encoder
+from etips.models.encoders.transformer import CausalTransformer
 from etips.policies.loading import load
 from etips.policies.policy_files import load_policy, save_policy
 
@@ -58,6 +60,24 @@ def test_units_that_read_each_step_first_come_back(tmp_path):
     found = load_policy(tmp_path / "policy")
     assert found.networks.network.encoder == GRU(6, embed=5)
     np.testing.assert_array_equal(found.predict_proba(DATA), learner.predict_proba(DATA))
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_a_policy_with_any_encoder_we_know_is_opened_again_without_naming_it(tmp_path, name):
+    encoder = make_encoder(name, {}, usual=GRU(8, embed=3))
+    learner = DoublyRobust(**small(encoder=encoder, support=0.1)).fit(DATA)
+    learner.save(tmp_path / "policy")
+    found = load_policy(tmp_path / "policy")
+    assert found.networks.network.encoder == encoder
+    np.testing.assert_array_equal(found.predict_proba(DATA), learner.predict_proba(DATA))
+
+
+def test_f7_a_transformer_of_endless_layers_is_refused_at_once(tmp_path):
+    """F7: its first layers fit, and no more than those the file holds are looked at."""
+    learner = DoublyRobust(**small(encoder=CausalTransformer(8, 2, 1), support=0.1)).fit(DATA)
+    learner.save(tmp_path / "policy")
+    reseal(tmp_path / "policy", put("shapes", "networks", "encoder", "n_layers", value=10**15))
+    refuse(tmp_path / "policy")
 
 
 def test_a_folder_holds_two_files_that_nobody_else_can_read(folder):
@@ -251,7 +271,7 @@ def put(*path, value):
 
 HOSTILE = {
     "another format": put("format", value="etips/other"),
-    "another version": put("version", value=2),
+    "another version": put("version", value=1),
     "no format": lambda d: d.pop("format"),
     "a kind nobody knows": put("kind", value="magic"),
     "a kind that is a list": put("kind", value=["softmax"]),
@@ -284,17 +304,29 @@ HOSTILE = {
     "no propensity": put("shapes", "propensity", value=None),
     "no networks": put("shapes", "networks", value=None),
     "a shape that is a word": put("shapes", "networks", value="gru"),
-    "an encoder nobody knows": put("shapes", "networks", "encoder", value="os.system"),
+    "an encoder nobody knows": put("shapes", "networks", "encoder", "name", value="os.system"),
+    "an encoder whose name is a list": put("shapes", "networks", "encoder", "name", value=[]),
+    "an encoder that is a word": put("shapes", "networks", "encoder", value="gru"),
+    "an encoder of another kind": put("shapes", "networks", "encoder", "name", value="lstm"),
+    "an encoder with one size more": put("shapes", "networks", "encoder", "more", value=1),
+    "an encoder with one size less": lambda d: d["shapes"]["networks"]["encoder"].pop("embed"),
+    "a transformer without end": put(
+        "shapes",
+        "networks",
+        "encoder",
+        value={"name": "transformer", "hidden": 2**40, "n_heads": 1, "n_layers": 10**12},
+    ),
+    "a module of somebody's": put("shapes", "networks", "encoder", value={"name": "module"}),
     "an encoder that is a list": put("shapes", "networks", "encoder", value=[]),
-    "hidden too large": put("shapes", "networks", "hidden", value=10**6),
-    "hidden endless": put("shapes", "networks", "hidden", value=10**30),
-    "hidden zero": put("shapes", "networks", "hidden", value=0),
-    "hidden negative": put("shapes", "networks", "hidden", value=-6),
-    "hidden a half": put("shapes", "networks", "hidden", value=6.5),
-    "hidden true": put("shapes", "networks", "hidden", value=True),
-    "embed without weights": put("shapes", "networks", "embed", value=5),
-    "embed endless": put("shapes", "networks", "embed", value=10**30),
-    "embed negative": put("shapes", "networks", "embed", value=-1),
+    "hidden too large": put("shapes", "networks", "encoder", "hidden", value=10**6),
+    "hidden endless": put("shapes", "networks", "encoder", "hidden", value=10**30),
+    "hidden zero": put("shapes", "networks", "encoder", "hidden", value=0),
+    "hidden negative": put("shapes", "networks", "encoder", "hidden", value=-6),
+    "hidden a half": put("shapes", "networks", "encoder", "hidden", value=6.5),
+    "hidden true": put("shapes", "networks", "encoder", "hidden", value=True),
+    "embed without weights": put("shapes", "networks", "encoder", "embed", value=5),
+    "embed endless": put("shapes", "networks", "encoder", "embed", value=10**30),
+    "embed negative": put("shapes", "networks", "encoder", "embed", value=-1),
     "features too many": put("shapes", "networks", "n_features", value=10**9),
     "static too many": put("shapes", "networks", "n_static", value=10**9),
     "outputs too many": put("shapes", "networks", "n_outputs", value=10**9),
@@ -341,7 +373,7 @@ def test_f7_deep_json_and_numbers_that_json_lacks_are_refused(folder):
 
 def test_f7_a_forged_size_costs_no_memory(folder):
     """F7: under 200 MB beyond what torch itself needs, and in less than a second."""
-    reseal(folder, put("shapes", "networks", "hidden", value=20_000))
+    reseal(folder, put("shapes", "networks", "encoder", "hidden", value=20_000))
     script = f"""
 import resource, time
 from etips.policies.policy_files import load_policy

@@ -14,7 +14,7 @@ from etips.learn import BestPossible, LoggingPolicy, MostFrequent, PredictiveMod
 from etips.learn.learners.foundation import Training
 from etips.learn.nuisance.outcome import SklearnOutcome
 from etips.learn.training.settings import Settings
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.results.documents import check_results
 from etips.results.evaluate import Models, assess_policies, evaluate
 from etips.worlds.clinic import Clinic

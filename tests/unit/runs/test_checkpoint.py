@@ -13,7 +13,7 @@ from safetensors.torch import save as save_tensors
 from etips.errors import FileError
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.models.network import Network
 from etips.runs import checkpoint
 from etips.runs.checkpoint import (

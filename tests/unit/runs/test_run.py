@@ -10,7 +10,7 @@ from etips.errors import DataError, FileError, SettingError
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.models.network import Network
 from etips.runs import run as runs
 from etips.runs.run import Run, RunLog, Stage, read_log

@@ -8,7 +8,7 @@ from small_worlds import CLINIC, small, training
 
 from etips.data.tables.arrays import from_arrays
 from etips.learn import DirectMethod, LoggingPolicy
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.worlds.clinic import Clinic
 
 CLEAR = Clinic(n_contexts=30, n_features=3, n_actions=3, decisions_per_stay=3, effect=0.9)

@@ -24,7 +24,8 @@ from etips.learn import (
     Settings,
     SklearnModel,
 )
-from etips.models.encoders.recurrent_encoders import GRU, LSTM
+from etips.models.encoders.gru import GRU
+from etips.models.encoders.lstm import LSTM
 from etips.worlds.clinic import Clinic
 
 CLEAR = Clinic(n_contexts=30, n_features=3, n_actions=3, decisions_per_stay=3, effect=0.9)
@@ -249,8 +250,14 @@ def test_an_lstm_reads_as_well_as_a_gru(log, tmp_path):
         ({"propensity": SklearnModel}, "propensity: must have fit and predict_proba. Give"),
         ({"propensity": LogisticRegression()}, "propensity: must take stays; a classifier takes"),
         ({"support": np.nan}, "support: must be in [0, 1)."),
-        ({"encoder": "gru"}, "encoder: must be GRU(...), LSTM(...) or a causal torch module."),
-        ({"encoder": GRU}, "encoder: must be GRU(...), LSTM(...) or a causal torch module."),
+        (
+            {"encoder": "gru"},
+            "encoder: must be GRU(...), LSTM(...), CausalTransformer(...) or a causal torch module.",
+        ),
+        (
+            {"encoder": GRU},
+            "encoder: must be GRU(...), LSTM(...), CausalTransformer(...) or a causal torch module.",
+        ),
         ({"encoder": nn.Linear(99, 4)}, "encoder: fails on an input of shape (3, 6, "),
         ({"encoder": nn.Linear}, "encoder: must be built from the number of features alone: "),
         ({"encoder": lambda n: n}, "encoder: must build a torch module."),

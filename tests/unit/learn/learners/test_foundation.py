@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from small_worlds import CLINIC, training, ward
-from torch import nn
 
 from etips.data.tables.arrays import from_arrays
 from etips.errors import SettingError
@@ -14,13 +13,12 @@ from etips.learn import KnownPropensity, Training
 from etips.learn.fitting.prepare import prepare
 from etips.learn.learners.foundation import (
     STAGES,
-    as_encoder,
     conclude,
     fit_outcome,
     is_share,
     lay_foundation,
 )
-from etips.models.encoders.recurrent_encoders import GRU, LSTM, ModuleEncoder
+from etips.models.encoders.gru import GRU
 
 
 def lay(data, **more):
@@ -47,16 +45,6 @@ def test_a_seed_reaches_every_stage_and_leaves_the_rest():
     assert {getattr(seeded, stage).seed for stage in STAGES} == {7}
     assert seeded.with_seed(0) == plain
     assert seeded.n_folds == 3
-
-
-def test_ours_stay_as_they_are_and_modules_are_wrapped():
-    for own in (GRU(3), LSTM(4), ModuleEncoder(nn.Identity)):
-        assert as_encoder(own) is own
-    for theirs in (nn.Identity, nn.Identity(), lambda n: nn.Linear(n, 2)):
-        assert isinstance(as_encoder(theirs), ModuleEncoder)
-    for wrong in ("gru", 64, None, GRU, int):
-        with pytest.raises(SettingError, match=r"^encoder: must be"):
-            as_encoder(wrong)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from etips.data.splitting import split
 from etips.data.tables.arrays import from_arrays
 from etips.evaluation import snips
 from etips.learn import TIPS, EtIPS
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 
 BESIDE = Path(__file__).parents[5] / "shared" / "data" / "ist"
 FILE = Path(os.environ.get("ETIPS_IST", BESIDE)) / "IST.csv.gz"

@@ -9,7 +9,7 @@ from etips.errors import SettingError
 from etips.learn import DoublyRobust
 from etips.learn.learners.foundation import lay_foundation
 from etips.learn.learners.policy_objective import policy_objective
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from small_worlds import small, training
 
 from etips.data.tables.arrays import from_arrays
 from etips.learn import PredictiveModel
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.worlds.clinic import Clinic
 
 WORLD = Clinic(n_contexts=20, n_features=3, n_actions=3, decisions_per_stay=3)

@@ -9,7 +9,9 @@ from etips.errors import SettingError
 from etips.learn import DirectMethod, DoublyRobust, EtIPS, KnownPropensity, PredictiveModel
 from etips.learn.learners.foundation import POLICY, PROPENSITY, Training
 from etips.learn.learners.recipes import METHODS, Recipe, make_learner
-from etips.models.encoders.recurrent_encoders import GRU, LSTM
+from etips.models.encoders.gru import GRU
+from etips.models.encoders.lstm import LSTM
+from etips.models.encoders.transformer import CausalTransformer
 
 TINY = {"hidden": 4, "epochs": 1, "n_folds": 2, "batch_size": 64}
 SIMPLE = ("random", "most-frequent")
@@ -19,6 +21,13 @@ def tiny(method):
     if method in SIMPLE:
         return {}
     return {**TINY, "translations": [0.3, 0.7]} if method in ("etips", "tips") else TINY
+
+
+def test_the_transformer_can_be_chosen_by_name():
+    learner = make_learner("etips", {"encoder": "transformer", "hidden": 8, "n_layers": 1})
+    assert learner.encoder == CausalTransformer(8, n_layers=1)
+    with pytest.raises(SettingError, match=r"^embed: is not a setting of the encoder transformer"):
+        make_learner("etips", {"encoder": "transformer", "embed": 8})
 
 
 @pytest.mark.parametrize("method", METHODS)

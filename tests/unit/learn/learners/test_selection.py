@@ -6,7 +6,7 @@ from small_worlds import training
 
 from etips.learn import TIPS
 from etips.learn.learners.selection import LEAST_SIZE, Candidate, choose, judge_candidate
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.worlds.clinic import Clinic
 
 

@@ -21,7 +21,7 @@ from etips.learn.nuisance.propensity import (
     logged_log_propensity,
     measure,
 )
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 
 CPU = torch.device("cpu")
 

@@ -5,7 +5,7 @@ import torch
 
 from etips.learn.training import loop as training
 from etips.learn.training.settings import Settings
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 from etips.models.network import Network
 
 

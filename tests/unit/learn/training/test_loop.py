@@ -35,7 +35,7 @@ from etips.learn.training.sharing import Sharing, UnwantedError
 from etips.learn.training.state import State
 from etips.learn.training.validation import held_out_teams, judge
 from etips.models.bundle import Bundle
-from etips.models.encoders.recurrent_encoders import GRU
+from etips.models.encoders.gru import GRU
 
 
 @pytest.mark.parametrize("gaps", [0.0, 0.5])

@@ -18,7 +18,8 @@ from etips.learn.training import memory, teams
 from etips.learn.training.passes import LOOK
 from etips.learn.training.settings import Settings
 from etips.learn.training.sharing import Sharing
-from etips.models.encoders.recurrent_encoders import GRU, LSTM, ModuleEncoder
+from etips.models.encoders.gru import GRU
+from etips.models.encoders.lstm import LSTM
 from etips.models.encoders.transformer import CausalTransformer
 from etips.models.network import Network
 from etips.runs.run import Run, read_log
@@ -66,7 +67,7 @@ def test_a_larger_batch_a_wider_state_and_more_outputs_take_more():
 
 
 def test_any_encoder_can_be_estimated():
-    found = memory.estimate(network(ModuleEncoder(CausalTransformer)), steps_of(), SETTINGS)
+    found = memory.estimate(network(CausalTransformer()), steps_of(), SETTINGS)
     assert found > memory.estimate(network(GRU(64)), steps_of(), SETTINGS)
 
 

@@ -1,7 +1,6 @@
 """A small world to train on, and four networks that differ in all they may."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import torch
@@ -12,7 +11,8 @@ from etips.learn.training.objectives import Weighted, translated_ips, weigh
 from etips.learn.training.settings import Settings
 from etips.models.batches import step_tensors
 from etips.models.bundle import Bundle
-from etips.models.encoders.recurrent_encoders import GRU, LSTM, ModuleEncoder
+from etips.models.encoders.gru import GRU
+from etips.models.encoders.lstm import LSTM
 from etips.models.encoders.transformer import CausalTransformer
 from etips.models.network import Network
 
@@ -22,7 +22,7 @@ TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-9}
 ENCODERS = {
     "gru": GRU(5),
     "lstm": LSTM(5),
-    "transformer": ModuleEncoder(partial(CausalTransformer, hidden=4, n_heads=2, n_layers=1)),
+    "transformer": CausalTransformer(hidden=4, n_heads=2, n_layers=1),
 }
 
 

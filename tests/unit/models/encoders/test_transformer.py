@@ -4,14 +4,13 @@ import pytest
 import torch
 
 from etips.errors import SettingError
-from etips.models.encoders.recurrent_encoders import ModuleEncoder
 from etips.models.encoders.transformer import CausalTransformer
 from etips.models.network import Network
 
 
 def test_a_state_does_not_change_with_later_steps():
     torch.manual_seed(0)
-    module, steps = CausalTransformer(3, hidden=8, n_heads=2), torch.randn(2, 7, 3)
+    module, steps = CausalTransformer(hidden=8, n_heads=2).module(3), torch.randn(2, 7, 3)
     for step in range(1, 7):
         later = steps.clone()
         later[:, step:] = torch.randn(2, 7 - step, 3)
@@ -20,7 +19,10 @@ def test_a_state_does_not_change_with_later_steps():
 
 def test_a_state_does_change_with_earlier_steps_and_with_their_order():
     torch.manual_seed(0)
-    module, steps = CausalTransformer(3, hidden=8, n_heads=2, n_layers=1), torch.randn(1, 6, 3)
+    module, steps = (
+        CausalTransformer(hidden=8, n_heads=2, n_layers=1).module(3),
+        torch.randn(1, 6, 3),
+    )
     other, swapped = steps.clone(), steps[:, [1, 0, 2, 3, 4, 5]]
     other[:, 0] += 1
     last = module(steps)[:, -1]
@@ -30,13 +32,14 @@ def test_a_state_does_change_with_earlier_steps_and_with_their_order():
 
 @pytest.mark.parametrize("hidden", [8, 64])
 def test_its_width_is_as_asked(hidden):
-    encoder = ModuleEncoder(lambda d: CausalTransformer(d, hidden=hidden))
+    encoder = CausalTransformer(hidden)
     assert encoder.size(5) == hidden
+    assert encoder.module(5)(torch.zeros(1, 1, 5)).shape == (1, 1, hidden)
 
 
 def test_it_learns_to_remember_the_first_step():
     generator = torch.Generator().manual_seed(0)
-    network = Network(ModuleEncoder(lambda d: CausalTransformer(d, hidden=16)), 2, 0, 2)
+    network = Network(CausalTransformer(16), 2, 0, 2)
     parameters = {k: v.requires_grad_() for k, v in network.start([0]).items()}
     optimiser = torch.optim.Adam(parameters.values(), lr=3e-3)
     for _ in range(60):
@@ -63,5 +66,16 @@ def test_it_learns_to_remember_the_first_step():
 )
 def test_a_width_that_does_not_divide_is_refused(widths, line):
     with pytest.raises(SettingError) as refusal:
-        CausalTransformer(3, **widths)
+        CausalTransformer(**widths)
     assert str(refusal.value) == line
+
+
+def test_its_shapes_are_those_of_what_it_starts_with():
+    encoder = CausalTransformer(8, n_heads=2, n_layers=3)
+    started = {name: tuple(v.shape[1:]) for name, v in encoder.start(5, [1, 2]).items()}
+    assert list(encoder.shapes(5)) == list(started.items())
+
+
+def test_equal_ones_are_alike_so_that_their_networks_can_train_together():
+    assert CausalTransformer(8, n_heads=2) == CausalTransformer(8, n_heads=2)
+    assert CausalTransformer(8, n_heads=2) != CausalTransformer(8, n_heads=4)

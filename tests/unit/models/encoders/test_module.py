@@ -1,4 +1,4 @@
-"""Encoders: ours, and any causal torch module of the user's."""
+"""Any causal torch module of the user's as an encoder."""
 
 import copy
 
@@ -7,7 +7,9 @@ import torch
 from torch import nn
 
 from etips.errors import SettingError
-from etips.models.encoders.recurrent_encoders import GRU, LSTM, ModuleEncoder, require_causal
+from etips.models.encoders.gru import GRU
+from etips.models.encoders.lstm import LSTM
+from etips.models.encoders.module import ModuleEncoder, require_causal
 from etips.models.encoders.transformer import CausalTransformer
 from etips.models.network import Network
 
@@ -67,7 +69,7 @@ def alone(make, encoder, seeds, inputs):
     return parameters, torch.stack(found)
 
 
-@pytest.mark.parametrize("make", [Averages, Peeking, Recurrent, CausalTransformer])
+@pytest.mark.parametrize("make", [Averages, Peeking, Recurrent, CausalTransformer().module])
 def test_a_users_module_gives_in_a_bundle_what_it_gives_alone(make):
     encoder, inputs = ModuleEncoder(make), steps()
     parameters, wanted = alone(make, encoder, [3, 4, 5], inputs)
@@ -78,26 +80,7 @@ def test_a_users_module_gives_in_a_bundle_what_it_gives_alone(make):
     assert found.shape == (3, 5, 3, encoder.size(D))
 
 
-@pytest.mark.parametrize("encoder", [GRU(H, embed=5), LSTM(H, embed=5)])
-def test_units_that_read_each_step_first_are_a_rectified_layer_before_the_recurrence(encoder):
-    inputs, parameters = steps(dtype=torch.float64), encoder.start(D, [3, 4])
-    parameters = {name: value.double().requires_grad_() for name, value in parameters.items()}
-    plain = type(encoder)(H)
-    for j in range(2):
-        own = {name: value[j : j + 1] for name, value in parameters.items()}
-        seen = (inputs @ own["embed.weight"][0] + own["embed.bias"][0]).relu()
-        rest = {name: value for name, value in own.items() if not name.startswith("embed")}
-        wanted = plain.states(rest, seen)[0]
-        found = encoder.states(parameters, inputs)[j]
-        torch.testing.assert_close(found, wanted)
-        of = [parameters["embed.weight"], parameters["embed.bias"]]
-        gradients = [torch.autograd.grad(v.square().sum(), of) for v in (found, wanted)]
-        for ours, theirs in zip(*gradients, strict=True):
-            torch.testing.assert_close(ours, theirs)
-            assert ours[j].abs().max() > 0
-
-
-@pytest.mark.parametrize("make", [Averages, CausalTransformer])
+@pytest.mark.parametrize("make", [Averages, CausalTransformer().module])
 def test_vmap_and_one_by_one_agree_in_states_and_gradients(make):
     batched, one_by_one = ModuleEncoder(make), ModuleEncoder(make)
     one_by_one._one_by_one = {True, False}
@@ -131,13 +114,13 @@ def test_a_module_instance_is_copied_and_each_seed_gets_its_own_numbers():
     assert not torch.equal(parameters[0], parameters[1])
 
 
-@pytest.mark.parametrize("make", [GRU(H), LSTM(H), ModuleEncoder(Averages)])
+@pytest.mark.parametrize("make", [GRU(H), LSTM(H), CausalTransformer(8), ModuleEncoder(Averages)])
 def test_a_network_depends_on_its_own_seed_only(make):
     three, one = make.start(D, [7, 8, 9]), make.start(D, [8])
     assert all(torch.equal(three[name][1], one[name][0]) for name in one)
 
 
-@pytest.mark.parametrize("make", [GRU(H), LSTM(H), ModuleEncoder(Averages)])
+@pytest.mark.parametrize("make", [GRU(H), LSTM(H), CausalTransformer(8), ModuleEncoder(Averages)])
 def test_the_global_generator_is_neither_read_nor_changed(make):
     torch.manual_seed(5)
     before = torch.get_rng_state()
@@ -219,17 +202,12 @@ def test_a_module_that_cannot_be_built_or_asked_is_refused_in_one_line(make, lin
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("make", [GRU, LSTM])
-@pytest.mark.parametrize(
-    ("widths", "line"),
-    [
-        ({"hidden": 0}, "hidden: must be at least 1."),
-        ({"hidden": 2.5}, "hidden: must be a whole number."),
-        ({"hidden": "8"}, "hidden: must be a whole number."),
-        ({"embed": -1}, "embed: must be at least 0."),
-    ],
-)
-def test_a_width_that_is_none_is_refused(make, widths, line):
-    with pytest.raises(SettingError) as refusal:
-        make(**widths)
-    assert str(refusal.value) == line
+def test_its_shapes_are_those_of_what_it_starts_with():
+    encoder = ModuleEncoder(Averages)
+    assert dict(encoder.shapes(D)) == {"inner.weight": (H, D), "inner.bias": (H,)}
+    with pytest.raises(SettingError, match=r"^encoder: must be causal"):
+        list(ModuleEncoder(Attention).shapes(D))
+
+
+def test_code_is_not_stored():
+    assert ModuleEncoder(Averages).to_json() == {"name": "module"}
