@@ -252,11 +252,11 @@ def test_an_lstm_reads_as_well_as_a_gru(log, tmp_path):
         ({"support": np.nan}, "support: must be in [0, 1)."),
         (
             {"encoder": "gru"},
-            "encoder: must be GRU(...), LSTM(...), CausalTransformer(...) or a causal torch module.",
+            "encoder: must be GRU(...), LSTM(...), CausalTransformer(...) or a causal torch",
         ),
         (
             {"encoder": GRU},
-            "encoder: must be GRU(...), LSTM(...), CausalTransformer(...) or a causal torch module.",
+            "encoder: must be GRU(...), LSTM(...), CausalTransformer(...) or a causal torch",
         ),
         ({"encoder": nn.Linear(99, 4)}, "encoder: fails on an input of shape (3, 6, "),
         ({"encoder": nn.Linear}, "encoder: must be built from the number of features alone: "),
