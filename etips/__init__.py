@@ -3,54 +3,25 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from etips.data import Scaler, Schema, Trajectories, folds, from_arrays, sofa_change, split
-from etips.errors import DataError, EtipsError, FileError, SettingError
+from etips.data import Scaler as Scaler
+from etips.data import Schema as Schema
+from etips.data import Trajectories as Trajectories
+from etips.data import folds as folds
+from etips.data import from_arrays as from_arrays
+from etips.data import sofa_change as sofa_change
+from etips.data import split as split
+from etips.errors import DataError as DataError
+from etips.errors import EtipsError as EtipsError
+from etips.errors import FileError as FileError
+from etips.errors import SettingError as SettingError
+from etips.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from etips.data.storage import write_table
-    from etips.data.tables.reading import read_table
-    from etips.learn import (
-        EIPS,
-        IPS,
-        TIPS,
-        DirectMethod,
-        DoublyRobust,
-        EtIPS,
-        MostFrequent,
-        PredictiveModel,
-        RandomPolicy,
-    )
-    from etips.policies.loading import load
-    from etips.results.evaluate import evaluate
-
-__version__ = "0.1.0"
-
-__all__ = [
-    "EIPS",
-    "IPS",
-    "TIPS",
-    "DataError",
-    "DirectMethod",
-    "DoublyRobust",
-    "EtIPS",
-    "EtipsError",
-    "FileError",
-    "MostFrequent",
-    "PredictiveModel",
-    "RandomPolicy",
-    "Scaler",
-    "Schema",
-    "SettingError",
-    "Trajectories",
-    "evaluate",
-    "folds",
-    "from_arrays",
-    "load",
-    "read_table",
-    "sofa_change",
-    "split",
-    "write_table",
-]
+    from etips.data.storage import write_table as write_table
+    from etips.data.tables.reading import read_table as read_table
+    from etips.learn.learners.catalogue import *  # noqa: F403  # the learners
+    from etips.policies.loading import load as load
+    from etips.results.evaluate import evaluate as evaluate
 
 _LATER = {
     "evaluate": "etips.results.evaluate",
@@ -58,22 +29,15 @@ _LATER = {
     "read_table": "etips.data.tables.reading",
     "write_table": "etips.data.storage",
 }
-_LEARNERS = {
-    "EIPS",
-    "IPS",
-    "TIPS",
-    "DirectMethod",
-    "DoublyRobust",
-    "EtIPS",
-    "MostFrequent",
-    "PredictiveModel",
-    "RandomPolicy",
-}
 
 
 def __getattr__(name: str) -> object:
     """What needs pyarrow or torch is imported on first use: `import etips` stays quick."""
-    home = "etips.learn" if name in _LEARNERS else _LATER.get(name)
-    if home is None:
+    value = None
+    if name in _LATER:
+        value = getattr(import_module(_LATER[name]), name)
+    elif name[0].isupper():  # the name of a learner, if of anything
+        value = import_module("etips.learn.learners.catalogue").find_learner(name)
+    if value is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+    return value

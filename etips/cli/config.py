@@ -10,11 +10,11 @@ from typing import cast
 import numpy as np
 import torch
 
-import etips
 from etips.cli.columns import Columns
 from etips.errors import FileError, SettingError
 from etips.files.toml import format_toml, read_toml
 from etips.learn.learners.recipes import Recipe
+from etips.version import __version__
 
 CONFIG = "config.toml"
 """The file of a run folder that says how it was fitted."""
@@ -50,7 +50,7 @@ class Config:
         if self.columns.lag is not None:
             columns["lag"] = self.columns.lag
         versions = {
-            "etips": etips.__version__,
+            "etips": __version__,
             "torch": torch.__version__,
             "numpy": np.__version__,
             "python": platform.python_version(),

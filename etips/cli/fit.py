@@ -12,14 +12,13 @@ import typer
 from etips.cli.columns import Columns, DataArgument, read_data, takes_columns
 from etips.cli.config import CONFIG, Device
 from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, show
-from etips.cli.methods import choose, make
+from etips.cli.methods import MethodName, choose, make
 from etips.errors import FileError, SettingError
 from etips.files.fingerprint import fingerprint
 from etips.files.lock import NAME as LOCK
 from etips.files.writing import write_file
 from etips.learn.learners.baselines import MostFrequent, RandomPolicy
 from etips.learn.learners.learner import Learner
-from etips.learn.learners.recipes import Method
 from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import MANIFEST, save_policy
 from etips.results.translation_path import keep_path
@@ -34,7 +33,7 @@ def fit(
     config: Annotated[
         Path | None, typer.Option(help=f"TOML file as a run's {CONFIG}; options go over it.")
     ] = None,
-    method: Annotated[Method | None, typer.Option(help="Learner; etips if left out.")] = None,
+    method: Annotated[MethodName | None, typer.Option(help="Learner; etips if left out.")] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", help="key=value, repeatable: hidden=96, epochs=20, support=0.1."),

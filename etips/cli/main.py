@@ -8,8 +8,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-import etips
 from etips.machine import keep_freed
+from etips.version import __version__
 
 COMMANDS = {
     "demo": "demo",
@@ -58,7 +58,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"etips {etips.__version__}")
+        typer.echo(f"etips {__version__}")
         raise typer.Exit
 
 

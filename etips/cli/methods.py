@@ -2,17 +2,29 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from etips.cli.columns import Columns
 from etips.cli.config import Config, Device, read_config
 from etips.errors import FileError, SettingError
-from etips.learn.learners.recipes import Learner, Method, Recipe, kind_of
+from etips.learn.learners.catalogue import METHODS
+from etips.learn.learners.learner import Learner
+from etips.learn.learners.recipes import Recipe, kind_of
+
+if TYPE_CHECKING:
+    MethodName = str
+else:
+    MethodName = StrEnum("MethodName", {name: name for name in METHODS})
+    """Names of the methods, for an option that takes no other."""
+
+USUAL = MethodName("etips")
 
 
 def choose(
     config: Path | None,
-    method: Method | None,
+    method: MethodName | None,
     settings: Sequence[str],
     columns: Columns,
     device: Device | None,
@@ -20,7 +32,7 @@ def choose(
 ) -> Config:
     """What to do: the file, if there is one, and over it whatever the options say."""
     base = Config(Recipe()) if config is None else read_config(config)
-    name = base.recipe.method if method is None else method.value
+    name = base.recipe.method if method is None else str(method)
     given = dict(_typed(name, entry) for entry in settings)
     try:
         recipe = Recipe(name, {**base.recipe.settings, **given}, base.recipe.seed)
@@ -66,7 +78,7 @@ def _typed(method: str, entry: str) -> tuple[str, object]:
     """A key and its value, of the kind that the setting has."""
     key, text = _pair(entry)
     try:
-        kind = kind_of(method, key)
+        kind = kind_of(method, key).kind
     except SettingError as error:
         raise SettingError(f"--set {key}", error.rule) from error
     try:

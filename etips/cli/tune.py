@@ -9,11 +9,12 @@ import typer
 from etips.cli.columns import Columns, DataArgument, read_data, takes_columns
 from etips.cli.config import Device
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
+from etips.cli.methods import USUAL, MethodName
 from etips.errors import FileError, SettingError
 from etips.files.toml import read_toml
 from etips.files.writing import canonical
-from etips.learn.learners.recipes import Method
-from etips.studies.space import PAPER, Space, paper_space, read_space, usual_space
+from etips.learn.learners.ranges import Space
+from etips.studies.space import PAPER, paper_space, read_space, usual_space
 
 if TYPE_CHECKING:
     from etips.studies.tuning import Search, Trial, Tuned
@@ -26,7 +27,7 @@ def tune(
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="Folder of the search.")],
     columns: Columns,
-    method: Annotated[Method, typer.Option(help="Learner.")] = Method.ETIPS,
+    method: Annotated[MethodName, typer.Option(help="Learner.")] = USUAL,
     trials: Annotated[int, typer.Option(help="How many settings to try.", min=1)] = 20,
     space: Annotated[
         str | None, typer.Option(help="TOML file that says what to search, or: paper.")
@@ -56,7 +57,7 @@ def tune(
         from etips.studies.tuning import BEST, tune as search_settings  # noqa: I001, PLC0415
 
         search = _search(
-            method,
+            str(method),
             space,
             n_trials=trials,
             batch=batch,
@@ -82,24 +83,24 @@ def _require_optuna() -> None:
         raise SettingError("tune", "needs optuna", fix=fix)
 
 
-def _search(method: Method, space: str | None, **how: Any) -> "Search":  # noqa: ANN401
+def _search(method: str, space: str | None, **how: Any) -> "Search":  # noqa: ANN401
     from etips.studies.tuning import Search  # noqa: PLC0415  # with optuna
 
     try:
-        return Search(method=method.value, space=_space(method, space), **how)
+        return Search(method=method, space=_space(method, space), **how)
     except SettingError as error:
         if space in (None, PAPER) or error.name in ("method", *how):
             raise
         raise FileError(str(space), f"{error.name} {error.rule}", fix=error.fix) from error
 
 
-def _space(method: Method, space: str | None) -> Space:
+def _space(method: str, space: str | None) -> Space:
     """What the option names: the paper's space, or a file; without it, the usual space."""
     if space is None:
-        return usual_space(method.value)
+        return usual_space(method)
     if space == PAPER:
-        return paper_space(method.value)
-    return read_space(read_toml(Path(space)), method.value)
+        return paper_space(method)
+    return read_space(read_toml(Path(space)), method)
 
 
 def _print(tuned: "Tuned", best: Path) -> None:

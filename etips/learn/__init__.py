@@ -6,44 +6,20 @@ What needs torch is imported on first use, so that simple policies come without 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from etips.learn.learners.baselines import BestPossible, LoggingPolicy, MostFrequent, RandomPolicy
+from etips.learn.learners.baselines import BestPossible as BestPossible
+from etips.learn.learners.baselines import LoggingPolicy as LoggingPolicy
+from etips.learn.learners.baselines import MostFrequent as MostFrequent
+from etips.learn.learners.baselines import RandomPolicy as RandomPolicy
 
 if TYPE_CHECKING:
-    from etips.learn.learners.direct import DirectMethod
-    from etips.learn.learners.etips import EIPS, IPS, TIPS, EtIPS
-    from etips.learn.learners.foundation import Training
-    from etips.learn.learners.predictive import PredictiveModel
-    from etips.learn.learners.robust import DoublyRobust
-    from etips.learn.nuisance.propensity import KnownPropensity, SklearnModel
-    from etips.learn.training.settings import Settings
+    from etips.learn.learners.catalogue import *  # noqa: F403  # the learners
+    from etips.learn.learners.foundation import Training as Training
+    from etips.learn.nuisance.propensity import KnownPropensity as KnownPropensity
+    from etips.learn.nuisance.propensity import SklearnModel as SklearnModel
+    from etips.learn.training.settings import Settings as Settings
 
-__all__ = [
-    "EIPS",
-    "IPS",
-    "TIPS",
-    "BestPossible",
-    "DirectMethod",
-    "DoublyRobust",
-    "EtIPS",
-    "KnownPropensity",
-    "LoggingPolicy",
-    "MostFrequent",
-    "PredictiveModel",
-    "RandomPolicy",
-    "Settings",
-    "SklearnModel",
-    "Training",
-]
-
-_HOMES = {
-    "EIPS": "learners.etips",
-    "IPS": "learners.etips",
-    "TIPS": "learners.etips",
-    "DirectMethod": "learners.direct",
-    "DoublyRobust": "learners.robust",
-    "EtIPS": "learners.etips",
+_LATER = {
     "KnownPropensity": "nuisance.propensity",
-    "PredictiveModel": "learners.predictive",
     "Settings": "training.settings",
     "SklearnModel": "nuisance.propensity",
     "Training": "learners.foundation",
@@ -51,6 +27,11 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    value = None
+    if name in _LATER:
+        value = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    elif name[0].isupper():
+        value = import_module(f"{__name__}.learners.catalogue").find_learner(name)
+    if value is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return value

@@ -4,22 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from etips.evaluation.estimators import ESTIMATORS
-from etips.studies.paper_tables import NAMES
+from etips.learn.learners.catalogue import find_method
 
 Word = tuple[str, str]
 """A word and what it means."""
-
-POLICIES = {
-    "etips": "Learnt from weighted decisions, a translation taken off the loss.",
-    "tips": "As etips, with propensities that are known, not estimated.",
-    "eips": "Learnt from weighted decisions without a translation.",
-    "ips": "As eips, with propensities that are known, not estimated.",
-    "direct": "Predicts the loss of every action and takes the least.",
-    "doubly-robust": "Learnt from predicted losses, corrected by weighted decisions.",
-    "predictive": "Imitates the clinicians.",
-    "most-frequent": "Gives everybody the action that was logged most often.",
-    "random": "Every action alike, whoever the patient.",
-}
 
 MEASURES = (
     ("Verdict", "Whether the log can carry the number: reliable, doubtful or unusable."),
@@ -53,11 +41,11 @@ def policy_words(
     for method in methods:
         own = settings.get(method["name"])
         kind = own.get("method") if isinstance(own, Mapping) else method["name"]
-        if kind not in POLICIES:
+        known = find_method(str(kind))
+        if known is None:
             continue
-        there = NAMES.get(str(kind))
-        also = f" In the tables below: {there}." if in_tables and there else ""
-        found.append((str(method["name"]), POLICIES[str(kind)] + also))
+        also = f" In the tables below: {known.label}." if in_tables else ""
+        found.append((str(method["name"]), known.sentence + also))
     return found
 
 

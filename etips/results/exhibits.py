@@ -23,6 +23,7 @@ from etips.files.numbers import finite, plain
 from etips.results import overlap
 from etips.results import people as describe
 from etips.results.subgrouping import subgroups
+from etips.version import __version__
 
 NOTICE = "For research, not for clinical use."
 
@@ -78,8 +79,6 @@ def make_exhibits(
 
 def versions() -> dict[str, str]:
     """Of what computed the numbers."""
-    from etips import __version__  # noqa: PLC0415  # the package's front imports this module
-
     return {
         "etips": __version__,
         "python": platform.python_version(),

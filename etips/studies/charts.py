@@ -9,9 +9,9 @@ import numpy as np
 
 from etips.evaluation.estimators import BESIDE
 from etips.files.numbers import finite
+from etips.studies.experiment import label_of
 from etips.studies.findings import Findings
 from etips.studies.measures import over_folds
-from etips.studies.paper_tables import NAMES
 
 Chart = dict[str, Any]
 
@@ -62,7 +62,7 @@ def _against(found: Findings, name: str, title: str, chart: str) -> Chart:
         "x": title,
         "y": "accuracy",
         "series": [
-            _series(NAMES[m], [getattr(f, name) for f in own], [f.accuracy for f in own])
+            _series(label_of(m), [getattr(f, name) for f in own], [f.accuracy for f in own])
             for m, own in found.measures.items()
         ],
     }
@@ -83,7 +83,7 @@ def atenp_bars(found: Findings) -> Chart:
         "series": [
             _series(
                 "ATENP",
-                [NAMES[method] for method in spreads],
+                [label_of(method) for method in spreads],
                 [spread.mean for spread in spreads.values()],
                 [spread.deviation for spread in spreads.values()],
             )
@@ -132,7 +132,7 @@ def translation_paths(found: Findings) -> list[Chart]:
             "y": title,
             "series": [
                 _series(
-                    NAMES[method],
+                    label_of(method),
                     list(path),
                     [_mean(c[key] for c in own) for own in path.values()],
                     [_deviation(c[key] for c in own) for own in path.values()],

@@ -12,7 +12,9 @@ from typing import Any, TypeVar, cast
 from etips.errors import SettingError
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.files.toml import parse_toml
-from etips.learn.learners.recipes import METHODS, check_settings, kind_of
+from etips.learn.learners.catalogue import METHODS, find_method
+from etips.learn.learners.recipes import check_settings, kind_of
+from etips.learn.learners.setting_kinds import flatten_tables
 
 TABLES = ("table1", "table2")
 """Kinds of study: labels are known and one test part serves all folds, or each fold is held out."""
@@ -22,6 +24,11 @@ WORLDS = ("digits-zeros", "digits-rows", "icu-sepsis", "clinic", "data")
 
 SUPERVISED, LOGGING = "full-supervision", "logging"
 """Rows of the table that are no learner's: told every label, and what was logged."""
+
+_LABELS = {SUPERVISED: "full supervision", LOGGING: "logging policy"}
+
+EVALUATOR = "direct"
+"""The method whose settings and networks policies are evaluated with."""
 
 Settings = Mapping[str, object]
 Kind = TypeVar("Kind")
@@ -97,8 +104,8 @@ class Experiment:
             if method != LOGGING:
                 check_settings(recipe_of(method), settings)
         for method in self.turned:
-            _among("turned", method, ("direct",))
-        check_settings("direct", self.evaluation)
+            _among("turned", method, [m.name for m in METHODS.values() if m.predicts_loss])
+        check_settings(EVALUATOR, self.evaluation)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready copy."""
@@ -108,6 +115,12 @@ class Experiment:
 def recipe_of(method: str) -> str:
     """The learner behind a row: full supervision imitates labels as others imitate clinicians."""
     return "predictive" if method == SUPERVISED else method
+
+
+def label_of(row: str) -> str:
+    """What tables call a row: a method by its label."""
+    method = find_method(row)
+    return _LABELS.get(row, row) if method is None else method.label
 
 
 def shipped(name: str) -> dict[str, object]:
@@ -215,7 +228,7 @@ def _applies(method: str, key: str) -> bool:
 def _check_methods(names: Sequence[str], table: str) -> None:
     if not names:
         raise SettingError("methods", "must name at least one")
-    known = (*METHODS, SUPERVISED, LOGGING) if table == "table1" else METHODS
+    known = [*METHODS, SUPERVISED, LOGGING] if table == "table1" else [*METHODS]
     for name in names:
         _among("methods", name, known)
 
@@ -255,11 +268,7 @@ def _flat(settings: object) -> dict[str, object]:
     """Keys as recipes have them: what stands in the table `policy` is called `policy.epochs`."""
     if not isinstance(settings, Mapping):
         raise SettingError("settings", "must be a table")
-    found: dict[str, object] = {}
-    for key, value in settings.items():
-        inner = value.items() if isinstance(value, Mapping) else [("", value)]
-        found |= {f"{key}.{name}" if name else key: entry for name, entry in inner}
-    return found
+    return flatten_tables(settings)
 
 
 def _among(where: str, value: str, known: Sequence[str]) -> None:

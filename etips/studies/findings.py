@@ -10,6 +10,7 @@ import numpy as np
 from etips.data.decisions import Bools, Floats
 from etips.data.trajectories import Trajectories
 from etips.evaluation.log import Log
+from etips.learn.learners.catalogue import find_method
 from etips.results.evaluate import assess_policies
 from etips.results.results import MethodResult
 from etips.studies.experiment import Experiment
@@ -175,11 +176,16 @@ def _measure(
     answers = [drawn if folds is None else drawn[folds[fold]] for fold in range(n_folds)]
     return {
         method: [
-            measure_policy(part, held, own, answers=answer if method == "random" else None)
+            measure_policy(part, held, own, answers=answer if _draws(method) else None)
             for (part, held), own, answer in zip(parts, policy, answers, strict=True)
         ]
         for method, policy in policies.items()
     }
+
+
+def _draws(method: str) -> bool:
+    found = find_method(method)  # rows of the table that are no learner's are not in the catalogue
+    return found is not None and found.draws
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -19,7 +19,8 @@ from etips.files.numbers import finite
 from etips.files.writing import canonical, write_file
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.learners.foundation import fit_outcome, is_share
-from etips.learn.learners.recipes import Learner, make_learner
+from etips.learn.learners.learner import Learner
+from etips.learn.learners.recipes import make_learner
 from etips.learn.nuisance.propensity import fit_propensity
 from etips.learn.training.passes import run_batch
 from etips.models.batches import step_tensors
@@ -28,7 +29,7 @@ from etips.models.encoders.registry import as_encoder
 from etips.policies.policy import FittedPolicy, fitted
 from etips.results.translation_path import path_of
 from etips.runs.run import CHECKPOINT, Run
-from etips.studies.experiment import LOGGING, SUPERVISED, recipe_of
+from etips.studies.experiment import EVALUATOR, LOGGING, SUPERVISED, recipe_of
 from etips.studies.folds import find_part
 from etips.studies.study_data import open_answers, open_labelled, open_log, save_array
 from etips.tasks.task import other_work
@@ -69,7 +70,7 @@ def fit_evaluation(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]
     """
     _claim(folder, arguments)
     log = open_log(arguments["source"], folder.parent)
-    learner: Any = make_learner("direct", arguments["settings"], device=arguments["device"])
+    learner: Any = make_learner(EVALUATOR, arguments["settings"], device=arguments["device"])
     seed, dealt = arguments["seed"], arguments["part"]
     training, encoder = learner.training.with_seed(seed), as_encoder(learner.encoder)
     tested = find_part(log, **dealt, fold=0)

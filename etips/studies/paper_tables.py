@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from etips.studies.experiment import label_of
 from etips.studies.findings import Findings
 from etips.studies.measures import over_folds, show_groups
 from etips.studies.plan import task_name
@@ -12,21 +13,6 @@ from etips.studies.published import TABLE1, TABLE1_ABOUT, TABLE2
 from etips.worlds.digits import labelled_rows, labelled_zeros
 
 Table = dict[str, Any]
-
-NAMES: Mapping[str, str] = {
-    "full-supervision": "full supervision",
-    "logging": "logging policy",
-    "direct": "DM",
-    "random": "RP",
-    "ips": "IPS",
-    "tips": "tIPS",
-    "eips": "eIPS",
-    "etips": "etIPS",
-    "doubly-robust": "DoublyRobust",
-    "predictive": "PredictiveModel",
-    "most-frequent": "most frequent",
-}
-"""What the tables call each method: the paper's names where it has one."""
 
 MIMIC = "Sepsis-3 from MIMIC-III"
 """What the provenance of a cohort says whose figures may stand beside the paper's."""
@@ -64,7 +50,7 @@ def table1(found: Findings) -> Table:
     published = TABLE1[found.experiment.world]
     rows = [
         [
-            NAMES[method],
+            label_of(method),
             over_folds(own, "accuracy").show(),
             str(published.get(method, TABLE1_ABOUT.get(method, "-"))),
             *(over_folds(own, name).show() for name in _ESTIMATES),
@@ -84,7 +70,7 @@ def table2(found: Findings) -> Table:
     rows = []
     for method, own in found.measures.items():
         figures = TABLE2.get(method, {}) if beside else {}
-        row = [NAMES[method]]
+        row = [label_of(method)]
         for name in _COLUMNS2:
             row.append(over_folds(own, name).show())
             row += [str(figures.get(name, "-"))] if beside and name != "snips" else []
@@ -132,7 +118,7 @@ def chosen_translations(found: Findings) -> list[Table]:
         paths = found.path(method)
         if max(len([c for c in path if c["action"] is None]) for path in paths) < 2:
             continue
-        rows.append([NAMES[method], *(_chosen(path) for path in paths)])
+        rows.append([label_of(method), *(_chosen(path) for path in paths)])
     if not rows:
         return []
     columns = ["method", *(f"fold {fold + 1}" for fold in range(found.experiment.folds))]
@@ -155,7 +141,7 @@ def learnt_from(found: Findings) -> Table:
         factors = [c["matching_factor"] for path in found.path(method) for c in path if c["chosen"]]
         rows.append(
             [
-                NAMES[method],
+                label_of(method),
                 f"{np.mean([t['n_learnt_from'] for t in told]):,.0f}",
                 f"{np.mean([t['n_held_out'] for t in told]):,.0f}",
                 f"{np.mean(quality):.4f}" if quality else "-",
@@ -221,8 +207,12 @@ def _note2(found: Findings) -> str:
 
 def _other_names(found: Findings) -> str:
     """Which policies have other names here than everywhere else."""
-    other = [m for m in found.measures if m in ("direct", "random")]
-    return "".join(f" {NAMES[method]} is the policy {method}." for method in other)
+    other = [m for m in found.measures if not _letters(label_of(m)).startswith(_letters(m))]
+    return "".join(f" {label_of(method)} is the policy {method}." for method in other)
+
+
+def _letters(name: str) -> str:
+    return "".join(letter for letter in name.lower() if letter.isalpha())
 
 
 def _chosen(path: Sequence[Mapping[str, Any]]) -> str:

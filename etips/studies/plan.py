@@ -1,22 +1,22 @@
 """Which tasks a study consists of, in waves: a wave needs what the waves before it left."""
 
-from collections.abc import Container, Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 from etips.evaluation.log import PROPENSITY_FLOOR
+from etips.learn.learners.catalogue import Stage, find_method, require_method
+from etips.learn.learners.foundation import Training
+from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import make_learner
-from etips.studies.experiment import LOGGING, SUPERVISED, Experiment, Settings, recipe_of
+from etips.studies.experiment import EVALUATOR, SUPERVISED, Experiment, Settings, recipe_of
 from etips.studies.study_data import DATA
 from etips.tasks.task import Task
 
 EVALUATION = "evaluation"
 """Name of the task that fits what policies are evaluated with."""
 
-LENDERS = ("predictive", "direct")
-"""Methods whose networks others begin with, so that they come first."""
-
 _NOTHING, _THE_DATA = 0.1, 2.0  # in passes of a network over the stays, as `fit_cost` counts
-_UNTRAINED = (LOGGING, "random", "most-frequent")
 
 
 def make_plan(
@@ -33,7 +33,7 @@ def make_plan(
     dealt = {"table": experiment.table, "folds": experiment.folds, "seed": experiment.seed}
     evaluation = {**common, "part": dealt, "settings": dict(experiment.evaluation)}
     known = ("propensity", "pilot") if experiment.table == "table1" else ("pilot",)
-    judging = fit_cost("direct", experiment.evaluation, known)
+    judging = fit_cost(EVALUATOR, experiment.evaluation, known)
     fits = {
         method: [
             _fit(experiment, method, {**common, "part": {**dealt, "fold": fold}})
@@ -60,7 +60,7 @@ def _fit(experiment: Experiment, method: str, common: Mapping[str, Any]) -> Task
         "method": method,
         "settings": dict(settings),
         "turned": method in experiment.turned,
-        "lends": method in LENDERS,
+        "lends": method in _lenders(experiment.methods),
         "lent": {stage: task_name(lender, fold) for stage, lender in lent.items()},
     }
     return Task(task_name(method, fold), "fit-fold", arguments, fit_cost(method, settings, lent))
@@ -74,22 +74,21 @@ def fit_cost(method: str, settings: Settings, lent: Container[str]) -> float:
         settings: Of it.
         lent: Stages that it takes over.
     """
-    if method in _UNTRAINED:
+    known = find_method(recipe_of(method))
+    if known is None or not known.stages:
         return _NOTHING
-    learner = _learner(recipe_of(method), settings)
-    training = learner.training
-    passes = {"propensity": training.propensity.epochs}
-    if method in ("direct", "doubly-robust"):
-        passes["outcome"] = training.outcome.epochs
-    if method in ("ips", "tips", "eips", "etips"):
-        passes["policy"] = training.policy.epochs * len(learner.translations)
-    if method == "doubly-robust":
-        passes["policy"] = training.policy.epochs
-    if getattr(learner, "support", 0) is None:
-        passes["pilot"] = 2 * training.policy.epochs
+    learner = make_learner(known.name, settings, device="cpu")
+    parts = _Parts.of(learner)
+    epochs = parts.training.policy.epochs
+    passes: dict[Stage, int] = {
+        "propensity": parts.training.propensity.epochs,
+        "outcome": parts.training.outcome.epochs,
+        "policy": epochs * known.n_policies(learner),
+        "pilot": 2 * epochs if parts.looks_for_support else 0,
+    }
     # Of n folds every network reads all but one; of one fold, all but those it stops by.
-    share = max(training.n_folds - 1, 1)
-    own = [count for stage, count in passes.items() if stage not in lent]
+    share = max(parts.training.n_folds - 1, 1)
+    own = [passes[stage] for stage in known.stages if stage not in lent]
     return _NOTHING + float(share * sum(own))
 
 
@@ -104,46 +103,86 @@ def lent_stages(methods: Mapping[str, Settings], method: str) -> dict[str, str]:
     Propensity networks fitted alike are the same for every method. So are the predicted losses, and
     the pilots that look for a floor of support, as long as the propensities are not known ones.
     """
-    if method in (SUPERVISED, *_UNTRAINED):
+    if _rank(method) == 0 or method == SUPERVISED:
         return {}
-    found: dict[str, str] = {}
-    for lender, stages in zip(LENDERS, (("propensity",), ("outcome", "pilot")), strict=True):
-        if lender == method or lender not in methods:
+    own = _Parts.of(make_learner(method, methods[method], device="cpu"))
+    lent: dict[str, str] = {}
+    for lender in _lenders(methods):
+        if _rank(lender) >= _rank(method):
             continue
-        if method in LENDERS[: LENDERS.index(lender)]:
-            continue  # it comes first
-        own, theirs = _learner(method, methods[method]), _learner(lender, methods[lender])
-        found |= {stage: lender for stage in stages if _alike(stage, own, theirs, method)}
-    return found
+        theirs = _Parts.of(make_learner(lender, methods[lender], device="cpu"))
+        wanted = require_method(method).stages
+        stages = [stage for stage in require_method(lender).lends if stage in wanted]
+        lent |= {stage: lender for stage in stages if own.is_like(theirs, stage)}
+    return lent
 
 
-def _alike(stage: str, own: Any, theirs: Any, method: str) -> bool:  # noqa: ANN401  # any learner
-    """Whether the stage of one learner is that of the other."""
-    same = own.encoder == theirs.encoder and all(
-        getattr(own.training, name) == getattr(theirs.training, name)
-        for name in ("n_folds", "earlier_actions", "propensity")
-    )
-    if stage == "propensity" or not same:
-        return same
-    if stage == "outcome":
-        return method == "doubly-robust" and own.training.outcome == theirs.training.outcome
-    unknown = getattr(own, "propensity", 0) is None and own.clip == PROPENSITY_FLOOR
-    looked = own.support is None and theirs.support is None
-    alike = (own.training.policy, own.training.calibrate) == (
-        theirs.training.policy,
-        theirs.training.calibrate,
-    )
-    return unknown and looked and alike
+@dataclass(frozen=True)
+class _Parts:
+    """What decides whether a stage of one learner is that of another."""
+
+    encoder: object
+    training: Training
+    propensity: object  # None: our own networks
+    support: object  # None: pilots look for it
+    clip: object
+
+    @classmethod
+    def of(cls, learner: Learner) -> Self:
+        params = learner.get_params(deep=False)
+        training = params["training"]
+        assert isinstance(training, Training)
+        return cls(
+            params["encoder"],
+            training,
+            params.get("propensity"),
+            params.get("support", 0.0),
+            params.get("clip", PROPENSITY_FLOOR),
+        )
+
+    @property
+    def looks_for_support(self) -> bool:
+        return self.support is None
+
+    def is_like(self, theirs: Self, stage: Stage) -> bool:
+        """Whether the stage of one learner is that of the other."""
+        one, other = self.training, theirs.training
+        same = (self.encoder, one.n_folds, one.earlier_actions, one.propensity) == (
+            theirs.encoder,
+            other.n_folds,
+            other.earlier_actions,
+            other.propensity,
+        )
+        if stage == "propensity" or not same:
+            return same
+        if stage == "outcome":
+            return one.outcome == other.outcome
+        weighed = self.propensity is None and self.clip == PROPENSITY_FLOOR
+        looked = self.looks_for_support and theirs.looks_for_support
+        return weighed and looked and (one.policy, one.calibrate) == (other.policy, other.calibrate)
 
 
-def _learner(method: str, settings: Settings) -> Any:  # noqa: ANN401  # of any class
-    return make_learner(method, settings, device="cpu")
+def _lenders(methods: Iterable[str]) -> list[str]:
+    """Those whose networks others begin with, in the order in which they are fitted."""
+    lenders = [m for m in methods if (known := find_method(m)) is not None and known.lends]
+    return sorted(lenders, key=_rank)
+
+
+def _rank(method: str) -> int:
+    """In which wave a method is fitted: lenders of propensities, then other lenders, then the rest.
+
+    What takes no time goes with the first; full supervision, which nobody waits for, with the next.
+    """
+    known = find_method(method)
+    if method == SUPERVISED:
+        return 1
+    if known is None or not known.stages or "propensity" in known.lends:
+        return 0
+    return 1 if known.lends else 2
 
 
 def _of_wave(fits: Mapping[str, Sequence[Task]], wave: int) -> list[Task]:
-    """Tasks of the lenders first, then of those who borrow from one, then of the rest."""
-    early = dict.fromkeys((*_UNTRAINED, LENDERS[0]), 0) | {SUPERVISED: 1, LENDERS[1]: 1}
-    return [task for method, own in fits.items() if early.get(method, 2) == wave for task in own]
+    return [task for method, own in fits.items() if _rank(method) == wave for task in own]
 
 
 def costs(waves: Sequence[Sequence[Task]]) -> list[float]:

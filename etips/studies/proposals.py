@@ -19,7 +19,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from etips.errors import FileError
 from etips.files.writing import write_file
-from etips.studies.space import Choice, Range, Space, first_trial, is_free, searched_part
+from etips.learn.learners.ranges import Choice, Range, Space
+from etips.studies.space import first_trial, is_free, searched_part
 
 LEAST_TRIALS = 8
 """Sound trials that it takes to say which settings matter."""

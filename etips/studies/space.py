@@ -2,52 +2,15 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from etips.errors import SettingError
 from etips.learn.fitting.requests import FREE
+from etips.learn.learners.catalogue import Method, require_method
 from etips.learn.learners.etips import TRANSLATIONS
 from etips.learn.learners.foundation import ENCODER, STAGES, Training
-from etips.learn.learners.recipes import METHODS, check_settings, kind_of, make_learner
+from etips.learn.learners.ranges import Choice, Range, Space
+from etips.learn.learners.recipes import check_settings, kind_of, make_learner, setting_kinds
 from etips.models.encoders.registry import encoders_with
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of some values; of one, it is fixed.
-
-    Args:
-        values: At least one, none twice.
-    """
-
-    values: tuple[object, ...]
-
-
-@dataclass(frozen=True)
-class Range:
-    """Any value between two ends, both of them possible.
-
-    Args:
-        low: The least.
-        high: The most.
-        log: Whether 1 to 10 is as far as 10 to 100.
-        whole: Whether whole numbers only.
-    """
-
-    low: float
-    high: float
-    log: bool = False
-    whole: bool = False
-
-
-Space = Mapping[str, Choice | Range]
-"""By key of `recipes`; what a space does not name has the learner's default."""
-
-_GRIDS = (
-    TRANSLATIONS,
-    (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
-    (0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5),
-)
 
 _USUAL: Space = {
     "hidden": Choice((32, 64, 96, 128)),
@@ -71,7 +34,6 @@ _PAPER: Space = {
     "weight_decay": Range(1e-10, 1e-1, log=True),
     "batch_size": Choice((16, 32, 64, 128)),
 }
-_PAPER_GRID = [round(0.1 * k, 1) for k in range(1, 16)]
 
 _KEYS = {"low", "high", "log"}
 
@@ -81,8 +43,8 @@ def usual_space(method: str) -> Space:
 
     Depth is `embed`: the encoders have one recurrent layer, and may have another before it.
     """
-    grids = tuple(list(grid) for grid in _GRIDS)
-    return _with_grids(_USUAL, method, grids)
+    found = require_settings(method)
+    return {**_of_networks(_USUAL, found), **found.space}
 
 
 def paper_space(method: str) -> Space:
@@ -91,14 +53,14 @@ def paper_space(method: str) -> Space:
     They have no choice of activation. A trial trains every translation, so it needs no choice of
     one.
     """
-    return _with_grids(_PAPER, method, (_PAPER_GRID,))
+    found = require_settings(method)
+    return {**_of_networks(_PAPER, found), **found.paper_space}
 
 
-def _with_grids(space: Space, method: str, grids: tuple[object, ...]) -> Space:
-    """The space of a method: with grids of translations, if it has such a setting."""
-    require_settings(method)
-    translations: Space = {"translations": Choice(grids)}
-    return {**space, **(translations if method in ("etips", "tips") else {})}
+def _of_networks(space: Space, method: Method) -> Space:
+    """The part of a space that the method has settings for."""
+    known = setting_kinds(method)
+    return {key: own for key, own in space.items() if key in known}
 
 
 def is_free(key: str) -> bool:
@@ -106,12 +68,12 @@ def is_free(key: str) -> bool:
     return key.rpartition(".")[2] in FREE
 
 
-def require_settings(method: str) -> None:
-    """Refuse a method that nobody knows, or that has nothing to search."""
-    if method not in METHODS:
-        raise SettingError("method", f"must be one of {', '.join(METHODS)}")
-    if method in ("random", "most-frequent"):
+def require_settings(method: str) -> Method:
+    """The method; one that nobody knows, or that has nothing to search, is refused."""
+    found = require_method(method)
+    if not setting_kinds(found):
         raise SettingError("method", f"{method} has no settings to search")
+    return found
 
 
 def read_space(document: Mapping[str, object], method: str) -> Space:
@@ -186,7 +148,7 @@ def _ends(own: Choice | Range) -> tuple[object, ...]:
 
 
 def _read(method: str, key: str, entry: object) -> Choice | Range:
-    kind = kind_of(method, key)
+    kind = kind_of(method, key).kind
     if isinstance(entry, Mapping):
         return _range(key, kind, entry)
     several = isinstance(entry, list)

@@ -16,7 +16,9 @@ from etips.data.trajectories import Trajectories
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.files.fingerprint import fingerprint
 from etips.learn.fitting.driver import run_together
-from etips.learn.learners.recipes import Learner, Recipe
+from etips.learn.learners.catalogue import require_method
+from etips.learn.learners.learner import Learner
+from etips.learn.learners.recipes import Recipe
 from etips.learn.learners.selection import Candidate, judge_candidate
 from etips.learn.nuisance.propensity import measure
 from etips.policies.policy import FittedPolicy, fitted
@@ -74,13 +76,13 @@ def judge(recipe: Recipe, learner: Learner, data: Trajectories) -> dict[str, Any
     path = getattr(learner, "path_", ())
     if path:
         chosen = next(candidate for candidate in path if candidate.chosen)
-        known = recipe.method in ("tips", "ips")
+        known = require_method(recipe.method).known_propensities
         quality = learner.quality_  # type: ignore[attr-defined]  # every learner with a path
         return _found(chosen, None if known else quality.log_loss)
     policies, propensities = _out_of_fold(fitted(learner), data, recipe.seed)
     row, action = np.arange(data.n_decisions), data.logged_action
     log_loss = measure(propensities, action).log_loss
-    if recipe.method == "predictive":
+    if require_method(recipe.method).imitates:
         return {"risk": log_loss, "std_error": 0.0, "sound": True, "log_loss": log_loss}
     known = data.propensity is not None
     chance = data.logged_propensity if known else propensities[row, action]

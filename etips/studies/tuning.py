@@ -14,9 +14,10 @@ from etips.files.fingerprint import fingerprint
 from etips.files.lock import NAME as LOCK
 from etips.files.lock import Lock
 from etips.files.writing import canonical, write_file
+from etips.learn.learners.ranges import Space
 from etips.learn.learners.recipes import Recipe
 from etips.studies.proposals import Proposals, importance, open_proposals
-from etips.studies.space import Space, check_space, is_free, searched_part, usual_space
+from etips.studies.space import check_space, is_free, searched_part, usual_space
 from etips.studies.trials import DATA
 from etips.tasks.progress import Told
 from etips.tasks.task import Task, run_tasks

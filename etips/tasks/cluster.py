@@ -19,12 +19,12 @@ from typing import Any
 import ray
 import torch
 
-import etips
 from etips.errors import SettingError
 from etips.tasks.archives import pack, unpack
 from etips.tasks.task import DONE, Task
 from etips.tasks.worker import answer_to
 from etips.tasks.workers import Answer, Event, Events, Orders, count_loss
+from etips.version import __version__
 
 LOCAL = "local"
 """The address that starts a cluster on this machine."""
@@ -161,4 +161,4 @@ def _terms(inputs: Sequence[str]) -> str:
 
 def _versions() -> str:
     """What equal results need on every machine."""
-    return f"etips {etips.__version__} and torch {torch.__version__.partition('+')[0]}"
+    return f"etips {__version__} and torch {torch.__version__.partition('+')[0]}"

@@ -17,7 +17,9 @@ from etips.learn import Settings, Training
 from etips.worlds import icu_sepsis
 
 PINNED = Path(__file__).with_name("learned_figures.json")
-QUICK = Training(n_folds=2, **dict.fromkeys(("policy", "propensity", "outcome"), Settings(epochs=3)))
+QUICK = Training(
+    n_folds=2, **dict.fromkeys(("policy", "propensity", "outcome"), Settings(epochs=3))
+)
 LEARNERS = {
     "etips": lambda: etips.EtIPS(training=QUICK, translations=(0.3, 0.6), seed=5),
     "etips-paper": lambda: etips.EtIPS(

@@ -40,6 +40,9 @@ class Learner(Protocol):
     def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
         """Where no action has enough support, shape (n_decisions,)."""
 
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        """Settings by name."""
+
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the fitted policy; `etips.load` reads it back."""
 

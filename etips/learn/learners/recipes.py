@@ -7,85 +7,28 @@ Settings have flat keys. `encoder` (see `etips.models.encoders.registry`) and it
 (propensity, outcome, policy). The others are a learner's own: `translations`, `support`, `kl`.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from enum import StrEnum
-from typing import Any, Self, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 from etips.errors import SettingError
 from etips.files.toml import format_toml, parse_toml
-from etips.learn.learners.baselines import MostFrequent, RandomPolicy
-from etips.learn.learners.direct import DirectMethod
-from etips.learn.learners.etips import EIPS, IPS, TIPS, EtIPS, Init
+from etips.learn.learners.catalogue import Method, require_method
 from etips.learn.learners.foundation import ENCODER, STAGES, Training
 from etips.learn.learners.learner import Learner
-from etips.learn.learners.predictive import PredictiveModel
-from etips.learn.learners.robust import DoublyRobust
-from etips.learn.learners.selection import Selection
-from etips.learn.training.settings import Precision, Settings
+from etips.learn.learners.setting_kinds import SettingKind, flatten_tables, kinds_of
+from etips.learn.training.settings import Settings
 from etips.models.encoders.encoder import Encoder
 from etips.models.encoders.registry import ENCODERS, all_sizes, make_encoder
 
-__all__ = ["METHODS", "Learner", "Method", "Recipe", "check_settings", "kind_of", "make_learner"]
-
-
-class Method(StrEnum):
-    """Names of the learners."""
-
-    ETIPS = "etips"
-    TIPS = "tips"
-    EIPS = "eips"
-    IPS = "ips"
-    DIRECT = "direct"
-    DOUBLY_ROBUST = "doubly-robust"
-    PREDICTIVE = "predictive"
-    RANDOM = "random"
-    MOST_FREQUENT = "most-frequent"
-
-
-METHODS = tuple(method.value for method in Method)
-"""The same as plain texts."""
-
-
-_NETWORKS: Mapping[str, tuple[type, Callable[..., Learner]]] = {
-    "etips": (EtIPS, EtIPS),
-    "tips": (EtIPS, TIPS),
-    "eips": (EtIPS, EIPS),
-    "ips": (EtIPS, IPS),
-    "direct": (DirectMethod, DirectMethod),
-    "doubly-robust": (DoublyRobust, DoublyRobust),
-    "predictive": (PredictiveModel, PredictiveModel),
+_SHAPE: Mapping[str, SettingKind] = {
+    "encoder": SettingKind(str, tuple(ENCODERS)),
+    **dict.fromkeys(all_sizes(), SettingKind(int)),
 }
-"""Class and maker of those that train networks."""
-
-_SHAPE: Mapping[str, type] = {"encoder": str, **dict.fromkeys(all_sizes(), int)}
-_TRAINING: Mapping[str, type] = {"n_folds": int, "earlier_actions": bool, "calibrate": bool}
-_STAGE: Mapping[str, type] = {
-    entry.name: type(entry.default) for entry in fields(Settings) if entry.name != "seed"
+_TRAINING: Mapping[str, SettingKind] = {
+    name: kind for name, kind in kinds_of(Training).items() if name != "device"
 }
-_OWN: Mapping[str, type] = {
-    "translations": list,
-    "support": float,
-    "kl": float,
-    "clip": float,
-    "init": str,
-    "selection": str,
-    "interaction": bool,
-}
-_CHOICES: Mapping[str, tuple[str, ...]] = {
-    "encoder": tuple(ENCODERS),
-    "init": get_args(Init),
-    "precision": get_args(Precision),
-    "selection": get_args(Selection),
-}
-
-_WORDS = {
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    str: "a text",
-    list: "a list of numbers",
-}
+_STAGE: Mapping[str, SettingKind] = kinds_of(Settings)
 
 
 @dataclass(frozen=True)
@@ -93,7 +36,7 @@ class Recipe:
     """A method and how it is set: all that decides a policy, given the data and the machine.
 
     Args:
-        method: One of `METHODS`.
+        method: A name of the catalogue.
         settings: Values by key; what is left out has its default.
         seed: Of everything.
     """
@@ -105,7 +48,7 @@ class Recipe:
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", dict(self.settings))
         check_settings(self.method, self.settings)
-        if not _is(int, self.seed):
+        if not SettingKind(int).admits(self.seed):
             raise SettingError("seed", "must be a whole number")
 
     def make(self, *, device: str = "auto") -> Learner:
@@ -143,7 +86,7 @@ class Recipe:
             raise SettingError("method", "must be a text")
         if not isinstance(settings, Mapping):
             raise SettingError("settings", "must be a table")
-        return cls(method, _flat(settings), document.get("seed", 0))  # type: ignore[arg-type]
+        return cls(method, flatten_tables(settings), document.get("seed", 0))  # type: ignore[arg-type]
 
 
 def make_learner(
@@ -152,49 +95,57 @@ def make_learner(
     """A learner with its settings, not fitted yet.
 
     Args:
-        method: One of `METHODS`.
+        method: A name of the catalogue.
         settings: Values by key; see the module. Unknown keys and wrong kinds are refused.
         device: auto, cpu or cuda.
         seed: Of everything.
     """
     check_settings(method, settings)
-    if method == "random":
-        return RandomPolicy(seed=seed)
-    if method == "most-frequent":
-        return MostFrequent()
-    training = _training(settings, device)
-    own = {key: value for key, value in settings.items() if key in _OWN}
-    if "translations" in own:
-        own["translations"] = tuple(settings["translations"])  # type: ignore[arg-type]
-    maker = _NETWORKS[method][1]
-    return maker(encoder=_encoder(settings), training=training, seed=seed, **own)
+    found = require_method(method)
+    own = {key: value for key, value in settings.items() if key in _own_kinds(found)}
+    own |= {key: tuple(value) for key, value in own.items() if isinstance(value, list)}
+    parts: dict[str, object] = {"seed": seed}
+    if "encoder" in found.parameters:
+        parts["encoder"] = _encoder(settings)
+    if "training" in found.parameters:
+        parts["training"] = _training(settings, device)
+    return found.make(**{k: v for k, v in parts.items() if k in found.parameters}, **own)
 
 
 def check_settings(method: str, settings: Mapping[str, object]) -> None:
     """Refuse a method or a key that is not there, and a value of the wrong kind."""
-    if method not in METHODS:
-        raise SettingError("method", f"must be one of {', '.join(METHODS)}")
+    require_method(method)
     for key, value in settings.items():
         kind = kind_of(method, key)
-        if not _is(kind, value):
-            raise SettingError(key, f"must be {_WORDS[kind]}")
-        known = _CHOICES.get(key.rpartition(".")[2], ())
-        if known and value not in known:
-            raise SettingError(key, f"must be {' or '.join(known)}")
+        if not kind.admits(value):
+            raise SettingError(key, f"must be {kind.words}")
+        if kind.choices and value not in kind.choices:
+            raise SettingError(key, f"must be {' or '.join(kind.choices)}")
 
 
-def kind_of(method: str, key: str) -> type:
-    """What kind of value a setting has: int, float, bool, str or a list of numbers."""
-    if method not in _NETWORKS:
+def kind_of(method: str, key: str) -> SettingKind:
+    """What a setting of a method takes; a key that the method does not have is refused."""
+    known = setting_kinds(require_method(method))
+    if not known:
         raise SettingError(key, f"is no setting: {method} has no settings")
-    stage, _, name = key.rpartition(".")
-    if name in _STAGE and stage in ("", *STAGES):
-        return _STAGE[name]
-    own = {entry.name for entry in fields(_NETWORKS[method][0])}
-    known = {**_SHAPE, **_TRAINING, **{name: kind for name, kind in _OWN.items() if name in own}}
     if key not in known:
         raise SettingError(key, f"is not a setting of {method}")
     return known[key]
+
+
+def setting_kinds(method: Method) -> dict[str, SettingKind]:
+    """Every setting of a method, by key."""
+    kinds = _own_kinds(method)
+    if "encoder" in method.parameters:
+        kinds |= _SHAPE
+    if "training" in method.parameters:
+        stages = {f"{stage}.{name}": kind for stage in STAGES for name, kind in _STAGE.items()}
+        kinds |= {**_TRAINING, **_STAGE, **stages}
+    return kinds
+
+
+def _own_kinds(method: Method) -> dict[str, SettingKind]:
+    return kinds_of(method.learner)
 
 
 def _encoder(settings: Mapping[str, object]) -> Encoder:
@@ -215,21 +166,3 @@ def _training(settings: Mapping[str, object], device: str) -> Training:
 
 def _of(key: str, stage: str) -> bool:
     return key.startswith(f"{stage}.")
-
-
-def _flat(settings: Mapping[str, object]) -> dict[str, object]:
-    """Keys as they are on the command line; `[settings.policy]` holds those of a stage."""
-    found: dict[str, object] = {}
-    for key, value in settings.items():
-        inner = value.items() if isinstance(value, Mapping) else [("", value)]
-        found |= {f"{key}.{name}" if name else key: entry for name, entry in inner}
-    return found
-
-
-def _is(kind: type, value: object) -> bool:
-    """Whether a value is of a kind: a whole number is a number too, true is neither."""
-    if kind is list:
-        return isinstance(value, list | tuple) and all(_is(float, entry) for entry in value)
-    if isinstance(value, bool):
-        return kind is bool
-    return isinstance(value, int | float) if kind is float else isinstance(value, kind)

@@ -18,12 +18,11 @@ from etips.files.lock import Lock
 from etips.files.toml import parse_toml
 from etips.learn.learners.etips import TRANSLATIONS
 from etips.learn.learners.foundation import ENCODER, Training
+from etips.learn.learners.ranges import Choice, Range
 from etips.learn.learners.recipes import Recipe, make_learner
 from etips.learn.learners.selection import judge_candidate
 from etips.studies.proposals import importance, open_proposals
 from etips.studies.space import (
-    Choice,
-    Range,
     check_space,
     first_trial,
     paper_space,

@@ -7,8 +7,9 @@ from small_worlds import ward
 import etips
 from etips.errors import SettingError
 from etips.learn import DirectMethod, DoublyRobust, EtIPS, KnownPropensity, PredictiveModel
+from etips.learn.learners.catalogue import METHODS
 from etips.learn.learners.foundation import POLICY, PROPENSITY, Training
-from etips.learn.learners.recipes import METHODS, Recipe, make_learner
+from etips.learn.learners.recipes import Recipe, make_learner
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.lstm import LSTM
 from etips.models.encoders.transformer import CausalTransformer

@@ -1,0 +1,206 @@
+"""The methods: one entry each, with everything that others need to know of it.
+
+A new learner is its own file, its import here, and its entry in `METHODS`. Commands, studies,
+searches, tables, reports and `etips.NAME` read the entry.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Literal
+
+from etips.errors import SettingError
+from etips.learn.learners.baselines import MostFrequent as MostFrequent
+from etips.learn.learners.baselines import RandomPolicy as RandomPolicy
+from etips.learn.learners.direct import DirectMethod as DirectMethod
+from etips.learn.learners.etips import EIPS as EIPS
+from etips.learn.learners.etips import IPS as IPS
+from etips.learn.learners.etips import TIPS as TIPS
+from etips.learn.learners.etips import TRANSLATIONS
+from etips.learn.learners.etips import EtIPS as EtIPS
+from etips.learn.learners.learner import Learner
+from etips.learn.learners.predictive import PredictiveModel as PredictiveModel
+from etips.learn.learners.ranges import Choice, Space
+from etips.learn.learners.robust import DoublyRobust as DoublyRobust
+
+Stage = Literal["propensity", "outcome", "pilot", "policy"]
+"""What is trained: the clinicians, predicted losses, pilots that look for a floor of support, and
+policies."""
+
+_GRIDS: Space = {
+    "translations": Choice(
+        (
+            list(TRANSLATIONS),
+            [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95],
+            [0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5],
+        )
+    )
+}
+_PAPER_GRID: Space = {"translations": Choice(([round(0.1 * k, 1) for k in range(1, 16)],))}
+
+
+def _one(_: Learner) -> int:
+    return 1
+
+
+def _one_a_translation(learner: Learner) -> int:
+    assert isinstance(learner, EtIPS)
+    return len(learner.translations)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to learn a policy.
+
+    Args:
+        name: On the command line and in studies.
+        label: In tables: the paper's name where it has one.
+        sentence: What it does, for the reader of a report.
+        learner: Its class, whose plain fields are its settings.
+        make: Makes one from keyword arguments: the class itself, or a function that sets some of
+            them. Its `__name__` is what Python users call the method.
+        stages: What it trains, at most; nothing for a simple policy.
+        lends: Stages that other methods may take over from it, since it trains them as they would.
+        known_propensities: Whether the data must hold the propensities.
+        imitates: Whether its policy is the fitted propensities, so that no weighted risk tells one
+            such policy from another.
+        predicts_loss: Whether it takes the action of least predicted loss.
+        draws: Whether it draws its actions and has no preference.
+        n_policies: Policies that a learner trains in a fold.
+        space: What a search varies besides the networks.
+        paper_space: The same, as the paper's code does.
+    """
+
+    name: str
+    label: str
+    sentence: str
+    learner: type[Learner]
+    make: Callable[..., Learner]
+    stages: tuple[Stage, ...] = ()
+    lends: tuple[Stage, ...] = ()
+    known_propensities: bool = False
+    imitates: bool = False
+    predicts_loss: bool = False
+    draws: bool = False
+    n_policies: Callable[[Learner], int] = _one
+    space: Space = field(default_factory=dict)
+    paper_space: Space = field(default_factory=dict)
+
+    @property
+    def python_name(self) -> str:
+        """What it is called in Python: `etips.NAME`."""
+        return self.make.__name__
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """What `make` takes."""
+        return frozenset(own.name for own in fields(self.learner))  # type: ignore[arg-type]
+
+
+_METHODS = (
+    Method(
+        name="etips",
+        label="etIPS",
+        sentence="Learnt from weighted decisions, a translation taken off the loss.",
+        learner=EtIPS,
+        make=EtIPS,
+        stages=("propensity", "pilot", "policy"),
+        n_policies=_one_a_translation,
+        space=_GRIDS,
+        paper_space=_PAPER_GRID,
+    ),
+    Method(
+        name="tips",
+        label="tIPS",
+        sentence="As etips, with propensities that are known, not estimated.",
+        learner=EtIPS,
+        make=TIPS,
+        stages=("propensity", "pilot", "policy"),
+        known_propensities=True,
+        n_policies=_one_a_translation,
+        space=_GRIDS,
+        paper_space=_PAPER_GRID,
+    ),
+    Method(
+        name="eips",
+        label="eIPS",
+        sentence="Learnt from weighted decisions without a translation.",
+        learner=EtIPS,
+        make=EIPS,
+        stages=("propensity", "pilot", "policy"),
+        n_policies=_one_a_translation,
+    ),
+    Method(
+        name="ips",
+        label="IPS",
+        sentence="As eips, with propensities that are known, not estimated.",
+        learner=EtIPS,
+        make=IPS,
+        stages=("propensity", "pilot", "policy"),
+        known_propensities=True,
+        n_policies=_one_a_translation,
+    ),
+    Method(
+        name="direct",
+        label="DM",
+        sentence="Predicts the loss of every action and takes the least.",
+        learner=DirectMethod,
+        make=DirectMethod,
+        stages=("propensity", "outcome", "pilot"),
+        lends=("outcome", "pilot"),
+        predicts_loss=True,
+    ),
+    Method(
+        name="doubly-robust",
+        label="DoublyRobust",
+        sentence="Learnt from predicted losses, corrected by weighted decisions.",
+        learner=DoublyRobust,
+        make=DoublyRobust,
+        stages=("propensity", "outcome", "pilot", "policy"),
+    ),
+    Method(
+        name="predictive",
+        label="PredictiveModel",
+        sentence="Imitates the clinicians.",
+        learner=PredictiveModel,
+        make=PredictiveModel,
+        stages=("propensity",),
+        lends=("propensity",),
+        imitates=True,
+    ),
+    Method(
+        name="random",
+        label="RP",
+        sentence="Every action alike, whoever the patient.",
+        learner=RandomPolicy,
+        make=RandomPolicy,
+        draws=True,
+    ),
+    Method(
+        name="most-frequent",
+        label="most frequent",
+        sentence="Gives everybody the action that was logged most often.",
+        learner=MostFrequent,
+        make=MostFrequent,
+    ),
+)
+
+METHODS: Mapping[str, Method] = {method.name: method for method in _METHODS}
+"""Every method by its name, in the order of help pages."""
+
+
+def find_method(name: str) -> Method | None:
+    """The method of this name, if there is one."""
+    return METHODS.get(name)
+
+
+def require_method(name: str) -> Method:
+    """The method of this name; any other is refused."""
+    method = find_method(name)
+    if method is None:
+        raise SettingError("method", f"must be one of {', '.join(METHODS)}")
+    return method
+
+
+def find_learner(python_name: str) -> Callable[..., Learner] | None:
+    """What makes the learner that Python users call so."""
+    return next((m.make for m in METHODS.values() if m.python_name == python_name), None)

@@ -1,0 +1,99 @@
+"""A learner that joins the catalogue is known everywhere, and nothing else is touched for it."""
+
+import sys
+from dataclasses import dataclass
+
+import pytest
+from commands import refuse, run
+from small_studies import clinic_document, small_experiment
+from small_worlds import CLINIC, one_thread
+
+import etips
+from etips.learn import PredictiveModel
+from etips.learn.learners.catalogue import METHODS, Method
+from etips.learn.learners.ranges import Range
+from etips.learn.learners.recipes import Recipe
+from etips.report.glossary import policy_words
+from etips.studies.experiment import label_of
+from etips.studies.plan import fit_cost, lent_stages, make_plan
+from etips.studies.space import check_space, paper_space, read_space, usual_space
+from etips.studies.study_data import describe
+
+__all__ = ["one_thread"]
+
+TINY = ("hidden=4", "epochs=1", "n_folds=2")
+
+
+@dataclass(kw_only=True, eq=False)
+class OWL(PredictiveModel):
+    """A learner with a setting of its own."""
+
+    margin: float = 0.5
+
+
+@pytest.fixture(autouse=True)
+def owl(monkeypatch):
+    """Outcome-weighted learning, as its entry would have it; commands are imported afresh."""
+    entry = Method(
+        name="owl",
+        label="O-Learning",
+        sentence="Learnt as a weighted classification.",
+        learner=OWL,
+        make=OWL,
+        stages=("propensity", "policy"),
+        space={"margin": Range(0.1, 2.0)},
+    )
+    monkeypatch.setitem(METHODS, "owl", entry)
+    for name in ("methods", "fit", "tune"):
+        monkeypatch.delitem(sys.modules, f"etips.cli.{name}", raising=False)
+    return entry
+
+
+def test_python_finds_it():
+    assert etips.OWL is OWL
+
+
+def test_its_settings_are_its_fields_and_those_of_networks():
+    made = Recipe("owl", {"margin": 0.7, "hidden": 4, "policy.epochs": 3}).make(device="cpu")
+    assert isinstance(made, OWL)
+    assert (made.margin, made.encoder.hidden, made.training.policy.epochs) == (0.7, 4, 3)
+    with pytest.raises(etips.SettingError, match=r"^kl: is not a setting of owl"):
+        Recipe("owl", {"kl": 0.1})
+
+
+def test_a_search_varies_its_own_setting_too():
+    space = usual_space("owl")
+    assert space["margin"] == Range(0.1, 2.0)
+    assert "hidden" in space
+    assert "margin" not in paper_space("owl")
+    check_space("owl", read_space({"margin": {"low": 0.1, "high": 0.9}}, "owl"))
+
+
+def test_a_study_plans_it_lends_to_it_and_names_it():
+    methods = ["predictive", "owl", "etips"]
+    experiment = small_experiment(clinic_document(methods=methods))
+    waves = make_plan(experiment, describe(experiment), device="cpu")
+    assert "owl-fold-1" in [task.name for task in waves[-1]]
+    assert lent_stages(experiment.methods, "owl") == {"propensity": "predictive"}
+    once = fit_cost("owl", {"epochs": 1, "n_folds": 2}, ())
+    assert fit_cost("owl", {"epochs": 2, "n_folds": 2}, ()) > once
+    assert label_of("owl") == "O-Learning"
+
+
+def test_a_report_explains_it():
+    words = policy_words([{"name": "owl"}], {}, in_tables=True)
+    said = "Learnt as a weighted classification. In the tables below: O-Learning."
+    assert words == [("owl", said)]
+
+
+def test_commands_take_it(tmp_path):
+    CLINIC.log(60, seed=0).save(tmp_path / "log")
+    settings = [word for entry in (*TINY, "margin=0.7") for word in ("--set", entry)]
+    said = run(
+        "fit", tmp_path / "log", "--method", "owl", "--out", tmp_path / "run", "--device", "cpu",
+        *settings,
+    )  # fmt: skip
+    assert said.startswith("owl, fitted in")
+    assert "margin = 0.7" in (tmp_path / "run" / "config.toml").read_text()
+    told = refuse("tune", tmp_path / "log", "--method", "owl", "--out", tmp_path, "--space", "none")
+    assert "none: " in told
