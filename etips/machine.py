@@ -1,4 +1,4 @@
-"""Memory that is freed stays with the process.
+"""The machine's memory: how much of it is free, and whether what is freed stays with the process.
 
 Training takes and frees the same large arrays at every step. Left to itself the C library hands
 them back to the system each time, and the system clears every page of them when they are taken
@@ -8,11 +8,24 @@ that train and their workers, keep them. A library must not decide that for some
 
 import ctypes
 import os
+import resource
+from pathlib import Path
 
 _TRIM, _MMAP, _ARENAS = -1, -3, -8  # as glibc's malloc.h numbers them
 _MOST = 2**31 - 1
 _LARGE = (2**30, 2**25)  # older versions of glibc take no more than the second
 _ENVIRONMENT = ("MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD")
+
+_MEMINFO, _STATUS = Path("/proc/meminfo"), Path("/proc/self/status")
+_GROUPS = (  # control groups of both versions: folder, limit, use, files that could be dropped
+    (Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
+    (
+        Path("/sys/fs/cgroup/memory"),
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+)
 
 
 def keep_freed() -> bool:
@@ -29,3 +42,50 @@ def keep_freed() -> bool:
         return False
     arenas, trim = tell(_ARENAS, 1), tell(_TRIM, _MOST)
     return bool(arenas and trim and any(tell(_MMAP, size) for size in _LARGE))
+
+
+def free_memory() -> int | None:
+    """Bytes that this process may still take: of the machine, its container and its own limit.
+
+    None where the system tells none of them.
+    """
+    known = [_of_machine(), _of_container(), _of_process()]
+    return min((max(free, 0) for free in known if free is not None), default=None)
+
+
+def _of_machine() -> int | None:
+    return _kilobytes(_MEMINFO, "MemAvailable:")
+
+
+def _of_container() -> int | None:
+    """What is left of a container's limit; files that the system could drop count as free."""
+    for folder, limit, use, files in _GROUPS:
+        try:
+            most, used = (int((folder / name).read_text()) for name in (limit, use))
+            return most - used + (_count(folder / "memory.stat", files) or 0)
+        except (OSError, ValueError):  # not there, or a word for no limit
+            continue
+    return None
+
+
+def _of_process() -> int | None:
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    used = _kilobytes(_STATUS, "VmSize:")
+    return None if limit == resource.RLIM_INFINITY or used is None else limit - used
+
+
+def _kilobytes(path: Path, name: str) -> int | None:
+    try:
+        count = _count(path, name)
+    except (OSError, ValueError):
+        return None
+    return None if count is None else 1024 * count
+
+
+def _count(path: Path, name: str) -> int | None:
+    """The number that follows a name in a file of such lines, None if there is no such line."""
+    for line in path.read_text().splitlines():
+        words = line.split()
+        if words and words[0] == name:
+            return int(words[1])
+    return None

@@ -1,14 +1,15 @@
-"""Freed memory stays with commands that train and with workers, and with nobody else."""
+"""Memory: how much is free, and that commands that train and workers keep what they freed."""
 
 import os
 import platform
+import resource
 import subprocess
 import sys
 
 import pytest
 from typer.main import get_command
 
-from etips import machine as heap
+from etips import machine
 from etips.cli import main as cli
 from etips.tasks import worker
 
@@ -50,7 +51,7 @@ def test_what_was_freed_is_taken_again_without_the_system():
 
 def test_an_allocation_set_up_by_the_user_is_left_alone(monkeypatch):
     monkeypatch.setenv("MALLOC_ARENA_MAX", "2")
-    assert not heap.keep_freed()
+    assert not machine.keep_freed()
 
 
 @pytest.mark.parametrize("error", [AttributeError, OSError, TypeError])
@@ -60,8 +61,8 @@ def test_a_c_library_that_cannot_do_it_is_no_error(monkeypatch, error):
 
     for name in [n for n in os.environ if n.startswith(SET_UP)]:
         monkeypatch.delenv(name)
-    monkeypatch.setattr(heap.ctypes, "CDLL", missing)
-    assert not heap.keep_freed()
+    monkeypatch.setattr(machine.ctypes, "CDLL", missing)
+    assert not machine.keep_freed()
 
 
 def test_a_worker_keeps_its_own_before_all_else(monkeypatch):
@@ -90,10 +91,61 @@ def test_commands_that_train_keep_theirs(monkeypatch, name):
 
 def test_importing_the_library_leaves_the_allocation_alone():
     code = (
-        "import sys, etips.machine as heap\n"
-        "heap.keep_freed = lambda: sys.exit('changed')\n"
+        "import sys, etips.machine as machine\n"
+        "machine.keep_freed = lambda: sys.exit('changed')\n"
         "import etips, etips.learn, etips.studies.study, etips.tasks.streams\n"
         "etips.EtIPS()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def system(tmp_path, monkeypatch):
+    """A machine with 3 MB free, no container, no limit of the process."""
+    monkeypatch.setattr(machine, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(machine, "_STATUS", tmp_path / "status")
+    monkeypatch.setattr(machine, "_GROUPS", ())
+    monkeypatch.setattr(machine.resource, "getrlimit", lambda _: (resource.RLIM_INFINITY,) * 2)
+    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:    3000 kB\n")
+    (tmp_path / "status").write_text("Name:\tpython\nVmSize:\t  1000 kB\n")
+    return tmp_path
+
+
+def test_free_memory_is_what_the_machine_says_is_available(system):
+    assert machine.free_memory() == 3000 * 1024
+
+
+def test_here_some_memory_is_free():
+    assert 10**6 < machine.free_memory() < 10**14
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_container_has_what_is_left_of_its_limit(version, system, monkeypatch):
+    monkeypatch.undo()
+    _, limit, use, files = machine._GROUPS[version]
+    monkeypatch.setattr(machine, "_GROUPS", ((system, limit, use, files),))
+    (system / limit).write_text("1000000\n")
+    (system / use).write_text("700000\n")
+    (system / "memory.stat").write_text(f"anon 5\n{files} 100000\n")
+    assert machine.free_memory() == 400_000
+    (system / "memory.stat").write_text("anon 5\n")
+    assert machine.free_memory() == 300_000
+    (system / use).write_text("2000000\n")
+    assert machine.free_memory() == 0
+    (system / limit).write_text("max\n")
+    assert machine.free_memory() > 400_000
+
+
+def test_a_process_has_what_is_left_of_its_own_limit(system, monkeypatch):
+    monkeypatch.setattr(machine.resource, "getrlimit", lambda _: (1500 * 1024,) * 2)
+    assert machine.free_memory() == 500 * 1024
+    (system / "status").unlink()
+    assert machine.free_memory() == 3000 * 1024
+
+
+def test_where_the_system_tells_nothing_nothing_is_known(system):
+    (system / "meminfo").unlink()
+    assert machine.free_memory() is None
+    (system / "meminfo").write_text("MemTotal: 9 kB\n")
+    assert machine.free_memory() is None

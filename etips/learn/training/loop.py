@@ -1,6 +1,7 @@
 """The one training loop: a bundle of networks, one pass a stay, resumable at any batch."""
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -48,6 +49,7 @@ def train(
     report: Report | None = None,
     state: State | None = None,
     keep: Callable[[State], None] | None = None,
+    halt: threading.Event | None = None,
 ) -> tuple[Bundle, State]:
     """Minimise `objective` for every network of the bundle; return each at its held-out best.
 
@@ -67,6 +69,7 @@ def train(
         report: Told after every epoch.
         state: Where an interrupted run stood.
         keep: Called after every batch with the state, to save it now and then.
+        halt: Set from another thread, it ends the training with an `UnwantedError`.
     """
     state = state or State.start(bundle)
     own = {"learning_rates": learning_rates, "weight_decays": weight_decays}
@@ -79,7 +82,7 @@ def train(
         parts = steps.parts(stays, settings.batch_size, _order(settings, state.epoch))
         pace = paces(state, settings, len(parts), **own)
         for part in parts[state.batch :]:
-            require_wanted()
+            require_wanted(halt)
             learn(part, pace.at(state.batch))
             state.batch, state.step = state.batch + 1, state.step + 1
             if keep is not None:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -11,7 +10,8 @@ from torch import Tensor
 from etips.errors import ResourceError
 from etips.learn.training.passes import stays_a_look
 from etips.learn.training.settings import Settings
-from etips.learn.training.sharing import sharers
+from etips.learn.training.sharing import sharers as sharers_here
+from etips.machine import free_memory
 from etips.models.batches import StepTensors
 from etips.models.network import Network
 
@@ -24,16 +24,6 @@ _OUTPUTS = 8  # arrays as large as the outputs that objectives make
 _STATES = 3  # arrays as large as the states that looking at held-out stays takes
 _BACKWARD = {"cpu": 2.0, "cuda": 4.0}  # memory at its highest over what a CPU's pass keeps
 _LACKS = ("can't allocate memory", "not enough memory")  # what torch says where it has no type
-_MEMINFO = Path("/proc/meminfo")
-_GROUPS = (  # of both versions: folder, limit, use, files in memory that give way
-    (Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
-    (
-        Path("/sys/fs/cgroup/memory"),
-        "memory.limit_in_bytes",
-        "memory.usage_in_bytes",
-        "total_inactive_file",
-    ),
-)
 
 
 def estimate(network: Network, steps: StepTensors, settings: Settings) -> int:
@@ -50,25 +40,39 @@ def estimate(network: Network, steps: StepTensors, settings: Settings) -> int:
     return int(_COPIES * parameters + max(learning, asking))
 
 
-def stays_at_once(network: Network, steps: StepTensors, n_networks: int) -> int:
-    """How many stays may be asked at once of so many networks that do not learn."""
+def stays_at_once(
+    network: Network, steps: StepTensors, n_networks: int, *, sharers: int | None = None
+) -> int:
+    """How many stays may be asked at once of so many networks that do not learn.
+
+    Args:
+        network: Their shape.
+        steps: The stays.
+        n_networks: How many are asked together.
+        sharers: As in `room`.
+    """
     each = n_networks * _asking(network, steps)
-    return max(min(int(room(steps.device) // each), stays_a_look(steps.device)), 1)
+    return max(min(int(room(steps.device, sharers=sharers) // each), stays_a_look(steps.device)), 1)
 
 
-def room(device: torch.device) -> float:
-    """Bytes that one training may take."""
-    return SHARE * free(device) / sharers()
+def room(device: torch.device, *, sharers: int | None = None) -> float:
+    """Bytes that one training may take.
+
+    Args:
+        device: Where it trains.
+        sharers: Trainings that share the device, itself included.
+    """
+    return SHARE * free(device) / (sharers or sharers_here())
 
 
 def free(device: torch.device) -> int:
-    """Bytes on the device that nobody uses; of a container's memory if it is one."""
+    """Bytes on the device that this process may still take."""
     if device.type == "cuda":
         unused, _ = torch.cuda.mem_get_info(device)
         cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         return int(unused + cached)
-    known = [value for value in (_of_machine(), _of_container()) if value is not None]
-    return min(known) if known else _half_of_all()
+    left = free_memory()
+    return _half_of_all() if left is None else left
 
 
 def parts_of(n_networks: int, each: int, available: float) -> list[slice]:
@@ -128,27 +132,6 @@ def _kept(network: Network, n_steps: int, n_stays: int) -> int:
         outputs = network.outputs(parameters, inputs, torch.zeros(n_stays, network.n_static))
     del outputs  # until now it held what was kept, so that no memory was counted as another
     return sum(memories.values())
-
-
-def _of_machine() -> int | None:
-    try:
-        lines = _MEMINFO.read_text().splitlines()
-    except OSError:
-        return None
-    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
-    return int(found[0]) * 1024 if found else None
-
-
-def _of_container() -> int | None:
-    """What is left of the limit of a container, None if there is no limit."""
-    for folder, limit, use, files in _GROUPS:
-        try:
-            about = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-            most, used = (int((folder / name).read_text()) for name in (limit, use))
-            return max(most - used + int(about.get(files, 0)), 0)
-        except (OSError, ValueError):  # not there, or a word for no limit
-            continue
-    return None
 
 
 def _half_of_all() -> int:

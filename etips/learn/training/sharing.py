@@ -67,7 +67,11 @@ def sharers() -> int:
     return _HERE.get().n_trainings
 
 
-def require_wanted() -> None:
-    """Stop here if nobody waits for what this thread trains."""
-    if _HERE.get().halt.is_set():
+def require_wanted(halt: threading.Event | None = None) -> None:
+    """Stop here if nobody waits for what is trained.
+
+    Args:
+        halt: Set when it is to stop; that of this thread if left out.
+    """
+    if (halt or _HERE.get().halt).is_set():
         raise UnwantedError
