@@ -17,8 +17,8 @@ from etips.errors import SettingError as SettingError
 from etips.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from etips.data.storage import write_table as write_table
     from etips.data.tables.reading import read_table as read_table
+    from etips.data.trajectory_writer import write_table as write_table
     from etips.learn.learners.catalogue import *  # noqa: F403  # the learners
     from etips.policies.loading import load as load
     from etips.results.evaluate import evaluate as evaluate
@@ -27,7 +27,7 @@ _LATER = {
     "evaluate": "etips.results.evaluate",
     "load": "etips.policies.loading",
     "read_table": "etips.data.tables.reading",
-    "write_table": "etips.data.storage",
+    "write_table": "etips.data.trajectory_writer",
 }
 
 

@@ -5,13 +5,13 @@ without asking `etips.data`.
 """
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from etips.data import Schema, Trajectories, read_table
+from etips.data import Schema, Trajectories, Truth, read_table
 
 ROLES = {"stay": "icustay", "step": "bloc", "action": "dose", "loss": "harm"}
 
@@ -67,6 +67,20 @@ class Cohort:
             step=step,
             group=group if self.readmissions else None,
         )
+
+
+def with_truth(data: Trajectories, seed: int = 0) -> Trajectories:
+    """The same stays with a truth of seven codes."""
+    rng = np.random.default_rng(seed)
+    logging = rng.dirichlet(np.ones(data.n_actions), 7)
+    return replace(
+        data,
+        truth=Truth(
+            code=rng.integers(0, 7, data.n_steps).astype(np.int32),
+            expected_loss=rng.random((7, data.n_actions)),
+            logging=logging,
+        ),
+    )
 
 
 cohorts = st.builds(

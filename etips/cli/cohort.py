@@ -11,7 +11,7 @@ from etips.cohorts.mimic3 import Cohort, Engine, build_cohort, profile, resumabl
 from etips.cohorts.mimic3.trajectories import to_trajectories
 from etips.cohorts.validate import Check, Evidence
 from etips.cohorts.validate import validate as compare
-from etips.data.storage import MANIFEST, save_trajectories
+from etips.data.trajectory_writer import MANIFEST, save_trajectories
 from etips.disclosure import LEAST_PEOPLE, are_few
 from etips.files.writing import require_place
 

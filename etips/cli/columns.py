@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from etips.data import Schema, Trajectories, load_trajectories, read_table
-from etips.data.storage import MANIFEST
+from etips.data.trajectory_writer import MANIFEST
 from etips.errors import FileError, SettingError
 
 DataArgument = Annotated[

@@ -16,7 +16,7 @@ import polars as pl
 
 from etips.cohorts.mimic3.cohort import Cohort
 from etips.cohorts.mimic3.columns import SEQUENTIAL_FEATURES, STATIC_FEATURES
-from etips.data.storage import MANIFEST
+from etips.data.trajectory_writer import MANIFEST
 from etips.disclosure import are_few
 from etips.errors import FileError
 from etips.files.writing import read_artifact

@@ -9,11 +9,13 @@ from etips.data.scale import Scaler
 from etips.data.schema import Roles, Schema
 from etips.data.splitting import assign_folds, folds, split
 from etips.data.tables.arrays import from_arrays, from_obp, to_obp
-from etips.data.trajectories import Histories, Trajectories, Truth
+from etips.data.trajectories import Histories, Trajectories
+from etips.data.truth import Truth
 
 if TYPE_CHECKING:
-    from etips.data.storage import load_trajectories, write_table
     from etips.data.tables.reading import read_table
+    from etips.data.trajectory_reader import load_trajectories
+    from etips.data.trajectory_writer import write_table
 
 __all__ = [
     "Coded",
@@ -39,9 +41,9 @@ __all__ = [
 ]
 
 _NEED_PYARROW = {
-    "load_trajectories": "storage",
+    "load_trajectories": "trajectory_reader",
     "read_table": "tables.reading",
-    "write_table": "storage",
+    "write_table": "trajectory_writer",
 }
 
 

@@ -13,6 +13,9 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
+NO_ACTION = -1
+"""Stands in `action` at a step where no action is known."""
+
 
 class Decisions(NamedTuple):
     """Decisions in the order every `predict_proba` uses: by stay, then by step.

@@ -9,35 +9,23 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from etips.data.checks import require_codes, require_features, require_offsets, require_steps
 from etips.data.coded import Coded, Features, Floats32, read_only
-from etips.data.decisions import Bools, Decisions, Floats, Ints, Loss, Stay, find_decisions
+from etips.data.decisions import (
+    NO_ACTION,
+    Bools,
+    Decisions,
+    Floats,
+    Ints,
+    Loss,
+    Stay,
+    find_decisions,
+)
+from etips.data.requirements import require_offsets, require_sound
 from etips.data.schema import Schema
-from etips.errors import DataError, require
-
-NO_ACTION = -1
-"""Stands in `action` at a step where no action is known."""
+from etips.data.truth import Truth
+from etips.errors import DataError
 
 Stays = slice | Sequence[int] | NDArray[np.integer[Any]] | NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Truth:
-    """What only a simulated world knows: the expected loss of every action, and the logging policy.
-
-    Args:
-        code: Which row of the two tables holds at each step, shape (total_steps,).
-        expected_loss: Expected loss of each action, shape (n_codes, n_actions).
-        logging: Probability of each action under the logging policy, shape (n_codes, n_actions).
-    """
-
-    code: NDArray[np.int32]
-    expected_loss: Floats
-    logging: Floats
-
-    def __post_init__(self) -> None:
-        for name in ("code", "expected_loss", "logging"):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
 
 
 class Histories(NamedTuple):
@@ -96,7 +84,7 @@ class Trajectories:
         for name, value in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
-        _check(self)
+        require_sound(self)
         _freeze(self)
 
     @property
@@ -323,7 +311,7 @@ class Trajectories:
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write a Trajectories folder; it appears whole or not at all."""
         # Files need pyarrow; learning does not, and must run where only torch and numpy are.
-        from etips.data.storage import save_trajectories  # noqa: PLC0415
+        from etips.data.trajectory_writer import save_trajectories  # noqa: PLC0415
 
         save_trajectories(self, Path(folder), overwrite=overwrite)
 
@@ -348,48 +336,3 @@ def _freeze(data: Trajectories) -> None:
         value = getattr(data, name)
         if isinstance(value, np.ndarray):
             object.__setattr__(data, name, read_only(value))
-
-
-def _check(data: Trajectories) -> None:
-    _check_shapes(data)
-    require_features("sequence", data.sequence, data.schema.sequence, data.schema)
-    require_features("static", data.static, data.schema.static, data.schema)
-    require_steps(data.step, data.offsets)
-    if data.action is None or data.loss is None:
-        return
-    whole = np.issubdtype(data.action.dtype, np.integer)
-    in_range = (data.action >= NO_ACTION) & (data.action < data.n_actions)
-    rule = f"must be whole, 0..{data.n_actions - 1}, or {NO_ACTION} where there is none"
-    require("action", rule, in_range & whole)
-    require("loss", "must be finite, or NaN where it is not known", ~np.isinf(data.loss))
-    if data.propensity is not None:
-        valid = (data.propensity > 0) & (data.propensity <= 1)
-        idle = np.ones(data.n_steps, bool)
-        idle[data.decision_rows] = False
-        require("propensity", "must be in (0, 1] at every decision", valid | idle)
-
-
-def _check_shapes(data: Trajectories) -> None:
-    n_stays, n_steps = data.n_stays, data.n_steps
-    if (data.action is None) != (data.loss is None):
-        raise DataError("action, loss", "must be given together or not at all")
-    code = None if data.truth is None else data.truth.code
-    for name, value, shape in (
-        ("sequence", data.sequence, (n_steps, len(data.schema.sequence))),
-        ("static", data.static, (n_stays, len(data.schema.static))),
-        ("action", data.action, (n_steps,)),
-        ("loss", data.loss, (n_steps,)),
-        ("propensity", data.propensity, (n_steps,)),
-        ("eligible", data.eligible, (n_steps,)),
-        ("stay", data.stay, (n_stays,)),
-        ("step", data.step, (n_steps,)),
-        ("group", data.group, (n_stays,)),
-        ("truth", code, (n_steps,)),
-    ):
-        if value is not None and value.shape != shape:
-            raise DataError(name, f"must have shape {shape}, has {value.shape}")
-    if data.truth is not None:
-        table = (len(data.truth.expected_loss), data.n_actions)
-        if data.truth.expected_loss.shape != table or data.truth.logging.shape != table:
-            raise DataError("truth", "its tables must have one row a code and one column an action")
-        require_codes("truth", data.truth.code, len(data.truth.expected_loss))

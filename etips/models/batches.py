@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from etips.data.coded import Coded
-from etips.data.decisions import Ints
-from etips.data.trajectories import NO_ACTION, Trajectories
+from etips.data.decisions import NO_ACTION, Ints
+from etips.data.trajectories import Trajectories
 
 _SORT_TOGETHER = 16  # batches whose stays are sorted by length before they are cut
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from etips.data.storage import MANIFEST as DATA_MANIFEST
-from etips.data.storage import load_trajectories
 from etips.data.trajectories import Trajectories
+from etips.data.trajectory_reader import load_trajectories
+from etips.data.trajectory_writer import MANIFEST as DATA_MANIFEST
 from etips.errors import FileError
 from etips.models.encoders.registry import AnyEncoder
 from etips.policies.policy import FittedPolicy

@@ -133,7 +133,7 @@ def _is_digits(source: Source) -> bool:
 
 
 def _open_folder(source: Source) -> Trajectories:
-    from etips.data.storage import load_trajectories  # noqa: PLC0415  # brings pyarrow
+    from etips.data.trajectory_reader import load_trajectories  # noqa: PLC0415  # brings pyarrow
 
     folder = Path(source["folder"])
     if _seal(folder) != source["sha256"]:
@@ -147,7 +147,7 @@ def _open_folder(source: Source) -> Trajectories:
 
 def _seal(folder: Path) -> str:
     """Fingerprint of a data folder: its manifest lists the hash of every other file."""
-    from etips.data.storage import MANIFEST  # noqa: PLC0415
+    from etips.data.trajectory_writer import MANIFEST  # noqa: PLC0415
 
     try:
         return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()

@@ -6,8 +6,9 @@ from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 
-from etips.data.decisions import Floats, Ints
-from etips.data.trajectories import NO_ACTION, Trajectories, Truth
+from etips.data.decisions import NO_ACTION, Floats, Ints
+from etips.data.trajectories import Trajectories
+from etips.data.truth import Truth
 from etips.errors import DataError, SettingError, require
 from etips.worlds.draws import Chances, generator
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etips.data.coded import Coded
-from etips.data.decisions import Ints
+from etips.data.decisions import NO_ACTION, Ints
 from etips.data.schema import Schema
-from etips.data.trajectories import NO_ACTION, Trajectories
+from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
 from etips.worlds.bandit import Classify, Logging, Progress, to_bandit
 from etips.worlds.classifier import StoppedLstm

@@ -12,7 +12,8 @@ import numpy as np
 from etips.data.coded import Coded, Floats32
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.schema import Schema
-from etips.data.trajectories import Trajectories, Truth
+from etips.data.trajectories import Trajectories
+from etips.data.truth import Truth
 from etips.errors import DataError, SettingError, require
 from etips.worlds.draws import Chances, generator
 from etips.worlds.shipped import read_shipped

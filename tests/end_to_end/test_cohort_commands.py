@@ -15,7 +15,7 @@ import pytest
 from commands import refuse, run
 
 from etips.cohorts.validate import Check, Outcome
-from etips.data.storage import load_trajectories
+from etips.data.trajectory_reader import load_trajectories
 from etips.files.lock import Lock
 from etips.worlds.mimic3_tables import write_simulated
 

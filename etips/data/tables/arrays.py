@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from etips.data.coded import Floats32
-from etips.data.decisions import Bools, Floats, Ints
+from etips.data.decisions import NO_ACTION, Bools, Floats, Ints
 from etips.data.schema import MOST_ACTIONS, Schema
-from etips.data.trajectories import NO_ACTION, Trajectories
+from etips.data.trajectories import Trajectories
 from etips.errors import DataError, require
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from etips.data.schema import MISSING_SUFFIX, Roles, Schema
-from etips.data.tables.columns import is_categorical, is_number, require_number
+from etips.data.tables.arrow_columns import is_categorical, is_number, require_number
 from etips.data.tables.sources import Source, whole_column
 from etips.errors import DataError, SettingError
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from etips.data.decisions import Bools, Floats, Ints
+from etips.data.decisions import NO_ACTION, Bools, Floats, Ints
 from etips.data.schema import MOST_ACTIONS, Schema
 from etips.data.tables.features import (
     FeatureBlock,
@@ -21,7 +21,7 @@ from etips.data.tables.features import (
 from etips.data.tables.layout import lay_out
 from etips.data.tables.sorting import Kind, SortedTable, read_sorted
 from etips.data.tables.sources import Source, TableLike, open_source
-from etips.data.trajectories import NO_ACTION, Trajectories
+from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError, require
 
 log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ import pytest
 from etips.cohorts.mimic3.columns import TABLE_COLUMNS
 from etips.cohorts.mimic3.trajectories import to_trajectories
 from etips.cohorts.validate import Evidence, Outcome, validate
-from etips.data.storage import save_trajectories
+from etips.data.trajectory_writer import save_trajectories
 from etips.errors import FileError
 from etips.worlds.clinic import Clinic
 

@@ -12,7 +12,7 @@ from etips.cohorts.mimic3.columns import SEQUENTIAL_FEATURES, STATIC_FEATURES
 from etips.cohorts.mimic3.trajectories import to_trajectories
 from etips.data import Scaler, sofa_change, split
 from etips.data.scale import SEPSIS_LOG
-from etips.data.storage import load_trajectories
+from etips.data.trajectory_reader import load_trajectories
 from etips.errors import DataError
 from etips.worlds.mimic3_tables import write_simulated
 
