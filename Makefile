@@ -42,7 +42,7 @@ layers: $(READY)
 	$(BIN)/lint-imports
 
 unit: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow --hypothesis-profile=wander

@@ -16,6 +16,12 @@ settings.register_profile(
 settings.register_profile("wander", settings.get_profile("etips"), derandomize=False)
 settings.load_profile("etips")
 
+NOT_SHIPPED = {
+    "ETIPS_MIMIC3_DEMO": "the MIMIC-III demo (open, from PhysioNet)",
+    "ETIPS_IST": "the International Stroke Trial (open, IST.csv.gz)",
+}
+"""Data that tests use where it is at hand, by the variable that says where it is."""
+
 
 @pytest.fixture(autouse=True)
 def _no_pickle():
@@ -25,8 +31,27 @@ def _no_pickle():
     assert PICKLES[before:] == []
 
 
+@pytest.fixture(autouse=True)
+def _no_seal_key(monkeypatch):
+    monkeypatch.delenv("ETIPS_SEAL_KEY", raising=False)
+
+
+class Workers:
+    """F5 where the tests run in several processes: each tells what it unpickled between tests."""
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node):
+        PICKLES.extend(getattr(node, "workeroutput", {}).get("pickles", ()))
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(Workers())
+
+
 def pytest_sessionfinish(session):
     """F5: nor does anything between the tests."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["pickles"] = PICKLES
     if PICKLES:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -34,8 +59,9 @@ def pytest_sessionfinish(session):
 def pytest_terminal_summary(terminalreporter):
     for place in PICKLES:
         terminalreporter.write_line(f"unpickled at {place}", red=True)
-
-
-@pytest.fixture(autouse=True)
-def _no_seal_key(monkeypatch):
-    monkeypatch.delenv("ETIPS_SEAL_KEY", raising=False)
+    reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
+    for variable, data in NOT_SHIPPED.items():
+        skipped = sum(variable in reason for reason in reasons)
+        if skipped:
+            line = f"{skipped} tests on {data} were skipped; to run them: {variable}=PATH make test"
+            terminalreporter.write_line(line)

@@ -341,7 +341,7 @@ def test_d1_what_once_went_wrong_is_read_or_refused_in_one_line(path, missing):
         pd.Series([1j, 2j]),
         pd.Series(pd.arrays.SparseArray([0, 1])),
     ],
-    ids=str,
+    ids=("huge", "mixed", "sets", "objects", "dates", "periods", "intervals", "complex", "sparse"),
 )
 def test_d1_a_pandas_column_of_objects_is_refused_or_read(values):
     """D1: what only pandas can hold."""

@@ -23,7 +23,7 @@ BESIDE = Path(__file__).parents[5] / "shared" / "data" / "ist"
 FILE = Path(os.environ.get("ETIPS_IST", BESIDE)) / "IST.csv.gz"
 
 pytestmark = pytest.mark.skipif(
-    not FILE.is_file(), reason="the IST data are neither in ETIPS_IST nor beside the repository"
+    not FILE.is_file(), reason="no IST.csv.gz beside the repository or in the folder ETIPS_IST"
 )
 
 HEPARIN = {"N": 0, "L": 1, "M": 2, "H": 2}
