@@ -2,10 +2,13 @@
 
 Whoever reads a table also adds and subtracts: cells from totals, one attrition step from the next,
 shares times totals. So hiding the small cells alone is not enough. Empty cells are shown. Every
-table that is printed or written passes through here.
+table that is printed or written passes through here: a count by itself by `shown_count`, counts
+with a known sum by `shown_parts`, a flow by `shown_flow` or `hide_steps`, a table by
+`hide_together`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,8 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
+Number = TypeVar("Number", int, float)
+
 LEAST_PEOPLE = 11
 """Fewest people that a shown count may stand for; none at all may be shown too."""
+
+FEW = f"under {LEAST_PEOPLE}"
+"""What is printed in place of a count that must not be shown."""
 
 
 def are_few(count: float) -> bool:
@@ -26,6 +34,34 @@ def is_small(counts: ArrayLike) -> Bools:
     """Where a count is from 1 to 10, shape as given."""
     n = np.asarray(counts)
     return np.asarray((n > 0) & (n < LEAST_PEOPLE))
+
+
+def any_few(counts: Iterable[float]) -> bool:
+    """Whether one of counts that add up to a known number is few; the others then tell it."""
+    return any(are_few(count) for count in counts)
+
+
+def rounds_to_few(size: float) -> bool:
+    """Whether an effective size is under 11 when printed whole; what is not a number counts too."""
+    return not size > LEAST_PEOPLE - 0.5
+
+
+def shown_count(count: Number) -> Number | None:
+    """A count by itself, or an effective size: with equal weights it is one. None if few."""
+    return None if are_few(count) else count
+
+
+def shown_parts(*counts: int) -> tuple[int | None, ...]:
+    """Counts that add up to a known number: all of them, or none if one is few."""
+    return (None,) * len(counts) if any_few(counts) else counts
+
+
+def shown_flow(counts: Sequence[int], *, known: Sequence[int] = ()) -> list[int | None]:
+    """The steps of a flow by the rule of `hide_steps`, None where hidden."""
+    return [
+        None if unseen else count
+        for count, unseen in zip(counts, hide_steps(counts, known=known), strict=True)
+    ]
 
 
 def hide_together(*counts: ArrayLike, also: ArrayLike = False) -> Bools:

@@ -12,7 +12,7 @@ from etips.cohorts.mimic3.trajectories import to_trajectories
 from etips.cohorts.validate import Check, Evidence
 from etips.cohorts.validate import validate as compare
 from etips.data.trajectory_writer import MANIFEST, save_trajectories
-from etips.disclosure import LEAST_PEOPLE, are_few
+from etips.disclosure import FEW, are_few, shown_flow
 from etips.files.writing import require_place
 
 
@@ -98,9 +98,11 @@ def _figure(value: float) -> str:
 
 
 def funnel_rows(built: Cohort) -> list[dict[str, object]]:
-    """The funnel as rows; a count of fewer than eleven people is not shown."""
+    """The funnel as rows, without a count of fewer than eleven people or one that tells it."""
+    counts = [stage.n_stays for stage in built.funnel.stages]
     rows: list[dict[str, object]] = [
-        {"step": stage.name, "count": _shown(stage.n_stays)} for stage in built.funnel.stages
+        {"step": stage.name, "count": _told(stage.n_stays, shown)}
+        for stage, shown in zip(built.funnel.stages, shown_flow(counts), strict=True)
     ]
     rows.append({"step": "rows (stay and four-hour block)", "count": built.funnel.n_rows})
     rows += [
@@ -142,5 +144,7 @@ def summary(built: Cohort) -> str:
     )
 
 
-def _shown(count: int) -> object:
-    return f"under {LEAST_PEOPLE}" if are_few(count) else count
+def _told(count: int, shown: int | None) -> object:
+    if shown is None:
+        return FEW if are_few(count) else "not shown"
+    return shown

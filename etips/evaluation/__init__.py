@@ -33,7 +33,7 @@ from etips.evaluation.risk import (
     weigh,
 )
 from etips.evaluation.sensitivity import Bound, Sensitivity, SensitivityBounds, bound_risk
-from etips.evaluation.subgroups import Subgroup, bands, hide_small, subgroup_table
+from etips.evaluation.subgroups import bands
 from etips.evaluation.verdict import RULES, Rule, Verdict, judge
 
 __all__ = [
@@ -60,7 +60,6 @@ __all__ = [
     "Sensitivity",
     "SensitivityBounds",
     "Studentised",
-    "Subgroup",
     "Verdict",
     "View",
     "Wald",
@@ -80,7 +79,6 @@ __all__ = [
     "effective_size",
     "estimator_names",
     "gain",
-    "hide_small",
     "holm",
     "ips",
     "judge",
@@ -91,7 +89,6 @@ __all__ = [
     "safe_improvement",
     "sndr",
     "snips",
-    "subgroup_table",
     "switch_dr",
     "view",
     "weigh",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from etips.disclosure import LEAST_PEOPLE
+from etips.disclosure import rounds_to_few
 from etips.evaluation.diagnostics import Diagnostics
 from etips.evaluation.estimate import Estimate
 
@@ -46,7 +46,7 @@ class Rule:
 
     def tell(self, value: float) -> str:
         """The reason; with equal weights an effective number is a count, so few are not told."""
-        if self.few and not value > LEAST_PEOPLE - 0.5:
+        if self.few and rounds_to_few(value):
             return self.few
         return self.reason.format(value=value)
 

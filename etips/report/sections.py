@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from etips.disclosure import LEAST_PEOPLE
+from etips.disclosure import FEW
 from etips.learn.learners.selection import FACTOR_RANGE, LEAST_SIZE
 from etips.report.maps import balance_plot, dose_map, small_interval
 from etips.report.plots import band, plot
@@ -28,7 +28,7 @@ def policy_rows(methods: Sequence[Mapping[str, Any]], data: Mapping[str, Any]) -
         gain, found = method.get("gain") or {}, method.get("diagnostics") or {}
         size, n = found.get("effective_sample_size"), data.get("n_decisions")
         share = f" ({percent(size / n)})" if size is not None and n else ""
-        few = f"under {LEAST_PEOPLE}" if found and size is None else number(size, 0)
+        few = FEW if found and size is None else number(size, 0)
         rows.append(
             {
                 "name": method["name"],

@@ -6,7 +6,7 @@ import numpy as np
 
 from etips.data.schema import MISSING_SUFFIX, Schema
 from etips.data.trajectories import Trajectories
-from etips.disclosure import are_few, hide_steps, is_small
+from etips.disclosure import any_few, shown_count, shown_flow
 
 
 def flow(data: Trajectories, cohort: Mapping[str, object] | None) -> dict[str, object]:
@@ -21,15 +21,14 @@ def flow(data: Trajectories, cohort: Mapping[str, object] | None) -> dict[str, o
         ("stays with a decision", int(np.unique(data.decisions().stay).size)),
     ]
     stages = [*_stages(cohort), *own]
-    hidden = hide_steps([count for _, count in stages], known=(data.n_stays,))
+    shown = shown_flow([count for _, count in stages], known=(data.n_stays,))
     return {
         "source": "data" if cohort is None else "cohort",
         "stages": [
-            {"name": name, "count": None if unseen else count}
-            for (name, count), unseen in zip(stages, hidden, strict=True)
+            {"name": name, "count": count} for (name, _), count in zip(stages, shown, strict=True)
         ],
-        "n_steps": _unless_small(data.n_steps),
-        "n_decisions": _unless_small(data.n_decisions),
+        "n_steps": shown_count(data.n_steps),
+        "n_decisions": shown_count(data.n_decisions),
     }
 
 
@@ -63,10 +62,10 @@ def _charted(cohort: Mapping[str, object]) -> dict[str, float | None]:
     shares, n_rows = cohort.get("missing_share"), cohort.get("n_rows")
     if not isinstance(shares, Mapping) or not isinstance(n_rows, int):
         return {}
-    found = {str(name): float(share) for name, share in shares.items()}
+    gone = {name: round(float(share) * n_rows) for name, share in shares.items()}
     return {
-        name: None if _few(round(share * n_rows), n_rows) else share
-        for name, share in found.items()
+        str(name): None if any_few((gone[name], n_rows - gone[name])) else float(share)
+        for name, share in shares.items()
     }
 
 
@@ -88,7 +87,7 @@ def _gaps(data: Trajectories) -> dict[str, float | None]:
             column = table[:, columns.index(flag) if flag in columns else number]
             gone = column == 1 if flag in columns else np.isnan(column)
             people = np.unique(owner[gone]).size, np.unique(owner[~gone]).size
-            few = is_small(people).any() or _few(int(gone.sum()), gone.size)
+            few = any_few((*people, gone.sum(), gone.size - gone.sum()))
             found[name] = None if few else float(gone.mean())
     return found
 
@@ -97,11 +96,3 @@ def _source(name: str, schema: Schema) -> str:
     """The feature a column stands for: a rare level of a category may name somebody."""
     source, level, _ = name.partition("=")
     return source if level and source in schema.categories else name
-
-
-def _few(count: int, total: int) -> bool:
-    return bool(is_small([count, total - count]).any())
-
-
-def _unless_small(count: int) -> int | None:
-    return None if are_few(count) else count

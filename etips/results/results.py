@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from etips.disclosure import are_few
+from etips.disclosure import shown_count, shown_parts
 from etips.evaluation.assessment import Assessment
 from etips.evaluation.improvement import Improvement
 from etips.evaluation.sensitivity import Sensitivity
@@ -34,7 +34,8 @@ class MethodResult:
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready copy: numbers that are not finite become null."""
         found = self.assessment
-        pair = _counts(found.matched.n_matched, found.matched.n_unmatched)
+        pair = shown_parts(found.matched.n_matched, found.matched.n_unmatched)
+        size = shown_count(found.diagnostics.effective_sample_size)
         return {
             "name": self.name,
             "estimates": [
@@ -62,7 +63,7 @@ class MethodResult:
             },
             "diagnostics": {
                 "matching_factor": _finite(found.diagnostics.matching_factor.risk),
-                "effective_sample_size": _size(found.diagnostics.effective_sample_size),
+                "effective_sample_size": None if size is None else _finite(size),
                 "n_matched": pair[0],
                 "clipped_share": _finite(found.diagnostics.clipped_share),
                 "max_weight": _finite(found.diagnostics.max_weight),
@@ -119,12 +120,16 @@ def _hide(data: Mapping[str, object]) -> dict[str, object]:
     """The counts, null where too few; a mean loss times the decisions is a count of events."""
     found = dict(data)
     n, n_events = found.get("n_decisions"), found.get("n_events")
-    if isinstance(n, int) and isinstance(n_events, int) and None in _counts(n_events, n - n_events):
+    if (
+        isinstance(n, int)
+        and isinstance(n_events, int)
+        and None in shown_parts(n_events, n - n_events)
+    ):
         found |= {"n_events": None, "mean_loss": None}
     for name in ("n_stays", "n_steps", "n_decisions"):
         count = found.get(name)
-        if isinstance(count, int) and are_few(count):
-            found[name] = None
+        if isinstance(count, int):
+            found[name] = shown_count(count)
     return found
 
 
@@ -143,14 +148,3 @@ def _bounds(found: Sensitivity | None) -> dict[str, object] | None:
 
 def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
-
-
-def _size(value: float) -> float | None:
-    """An effective size: with equal weights it is a count, so a small one is not shown."""
-    return None if are_few(value) else _finite(value)
-
-
-def _counts(first: int, second: int) -> tuple[int | None, int | None]:
-    """Two counts with a known sum: if one is too small to show, the other would give it away."""
-    small = are_few(first) or are_few(second)
-    return (None, None) if small else (int(first), int(second))

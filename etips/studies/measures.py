@@ -8,7 +8,7 @@ import numpy as np
 
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
-from etips.disclosure import LEAST_PEOPLE, are_few
+from etips.disclosure import FEW, any_few, shown_parts
 from etips.evaluation.assessment import assess
 from etips.evaluation.contrast import atenp
 from etips.evaluation.log import Log
@@ -111,8 +111,8 @@ def show_groups(measures: Sequence[Measures]) -> str:
     The two add up to a known number, so either is hidden with the other.
     """
     counts = [n for found in measures for n in (found.n_matched, found.n_unmatched)]
-    if any(are_few(n) for n in counts):
-        return f"one under {LEAST_PEOPLE}"
+    if any_few(counts):
+        return f"one {FEW}"
     matched, unmatched = over_folds(measures, "n_matched"), over_folds(measures, "n_unmatched")
     return f"{matched.mean:,.0f} / {unmatched.mean:,.0f}"
 
@@ -122,6 +122,5 @@ def as_json(measures: Measures) -> dict[str, float | None]:
     found: dict[str, float | None] = {
         entry.name: finite(getattr(measures, entry.name)) for entry in fields(measures)
     }
-    if any(are_few(n) for n in (measures.n_matched, measures.n_unmatched)):
-        found["n_matched"] = found["n_unmatched"] = None
-    return found
+    pair = shown_parts(measures.n_matched, measures.n_unmatched)
+    return {**found, "n_matched": pair[0], "n_unmatched": pair[1]}

@@ -1,10 +1,25 @@
 """P2: no count of 1 to 10 people is shown, nor can one be worked out from what is shown."""
 
+import math
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from etips.disclosure import hide_steps, hide_together, is_small
+from etips.disclosure import (
+    FEW,
+    any_few,
+    are_few,
+    hide_steps,
+    hide_together,
+    is_small,
+    rounds_to_few,
+    shown_count,
+    shown_flow,
+    shown_parts,
+)
 
 TABLES = 200
 LEAST_ROOM = 10
@@ -110,3 +125,57 @@ def test_the_last_step_of_a_flow_is_shown_first(counts, hidden):
 
 def test_counts_shown_elsewhere_are_subtracted_too():
     assert hide_steps([100, 50], known=(95,)).tolist() == [True, False]
+    assert shown_flow([100, 50], known=(95,)) == [None, 50]
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((500, 300, 100), [500, 300, 100]),
+        ((500, 495, 100), [500, None, 100]),
+        ((500, 108, 100), [500, None, 100]),
+        ((500, 100, 100), [500, 100, 100]),
+        ((500, 100, 7), [500, 100, None]),
+        ((105, 105, 100), [None, None, 100]),
+        ((500, 111, 100), [500, 111, 100]),
+        ((500, 20, 0), [500, 20, 0]),
+    ],
+)
+def test_neither_a_small_count_nor_a_small_difference_of_a_flow_is_shown(counts, expected):
+    assert shown_flow(counts) == expected
+
+
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=12))
+def test_no_two_counts_of_a_flow_that_are_shown_tell_of_few(counts):
+    told = [count for count in shown_flow(counts) if count is not None]
+    assert not any(0 < count < 11 for count in told)
+    assert not any(0 < abs(one - other) < 11 for one in told for other in told)
+
+
+@given(st.lists(st.integers(0, 60), min_size=1, max_size=8))
+def test_no_hidden_count_is_pinned_by_the_total(counts):
+    """An attacker knows the total and that no hidden cell is empty, not which ones were small."""
+    hidden, numbers = hide_together(counts), np.array(counts)
+    assert not is_small(numbers[~hidden]).any()
+    if hidden.any() and not hidden.all():
+        assert hidden.sum() >= 2
+        assert numbers[hidden].sum() - hidden.sum() >= 10  # width of what any hidden cell may be
+
+
+def test_a_count_by_itself_is_shown_unless_it_is_few():
+    assert [shown_count(n) for n in (0, 1, 10, 11)] == [0, None, None, 11]
+    assert [shown_count(size) for size in (0.0, 10.9, 11.0)] == [0.0, None, 11.0]
+    assert (are_few(10), are_few(11), are_few(0)) == (True, False, False)
+    assert FEW == "under 11"
+
+
+def test_an_effective_size_is_few_if_it_is_printed_as_one():
+    assert [rounds_to_few(size) for size in (10.4, 10.6, 11)] == [True, False, False]
+    assert rounds_to_few(math.nan)
+
+
+def test_counts_of_a_known_sum_are_shown_all_or_none():
+    assert shown_parts(40, 11, 0) == (40, 11, 0)
+    assert shown_parts(40, 10) == (None, None)
+    assert any_few([40, 3])
+    assert not any_few([40, 0])

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
-from etips.cohorts.mimic3.funnel import Funnel, Stage
-from etips.disclosure import are_few
+from etips.cohorts.mimic3.funnel import Funnel
+from etips.disclosure import shown_flow
 
 _WIDTH, _BOX, _HEIGHT, _GAP, _TOP = 640, 400, 44, 26, 80
 _STYLE: Final = (
@@ -22,7 +22,7 @@ def draw_funnel(funnel: Funnel) -> str:
 
     A count of 1 to 10 stays is not shown, nor one whose difference from another would tell it.
     """
-    shown = shown_counts(funnel.stages)
+    shown = shown_flow([stage.n_stays for stage in funnel.stages])
     boxes = [
         (stage.name, _count(count), _left_out(shown, position))
         for position, (stage, count) in enumerate(zip(funnel.stages, shown, strict=True))
@@ -45,21 +45,6 @@ def draw_funnel(funnel: Funnel) -> str:
         if number:
             parts.append(_arrow(top))
     return "\n".join([*parts, "</svg>", ""])
-
-
-def shown_counts(stages: Sequence[Stage]) -> list[int | None]:
-    """The count of each stage, None where it or a difference would tell of 1 to 10 stays.
-
-    The last count is kept, then the first, then from the end upwards whatever tells nothing.
-    """
-    counts = [stage.n_stays for stage in stages]
-    shown: list[int | None] = [None] * len(counts)
-    told: list[int] = [0]
-    for position in dict.fromkeys((len(counts) - 1, 0, *reversed(range(len(counts))))):
-        if not any(are_few(abs(counts[position] - other)) for other in told):
-            shown[position] = counts[position]
-            told.append(counts[position])
-    return shown
 
 
 def _count(count: int | None) -> str:
