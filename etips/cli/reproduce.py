@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich import box
@@ -20,8 +20,9 @@ from etips.report.figures import draw
 from etips.report.page import render
 from etips.studies.experiment import Experiment, read_experiment, shipped
 from etips.studies.study import run_study
-from etips.studies.study_data import describe
+from etips.studies.study_data import data_of
 from etips.tasks.task import jobs_for
+from etips.worlds.world_registry import WORLDS
 
 _PAGE = 100
 """Columns of text that is not printed on a terminal; tables there are as wide as they need."""
@@ -52,11 +53,12 @@ class Preset(StrEnum):
     AUTHORS = "authors"
 
 
-class WorldName(StrEnum):
+if TYPE_CHECKING:
+    WorldName = str
+else:
+    _OF_TABLE2 = [name for name, world in WORLDS.items() if not world.has_labels]
+    WorldName = StrEnum("WorldName", {name: name for name in _OF_TABLE2})
     """Worlds of Table II."""
-
-    ICU_SEPSIS = "icu-sepsis"
-    CLINIC = "clinic"
 
 
 def reproduce(
@@ -110,7 +112,7 @@ def reproduce(
             _experiment(name, config, preset.value, quick, changes) for name in _names(table, task)
         ]
         for experiment in experiments:
-            describe(experiment, data)  # refused before a folder is made
+            data_of(experiment, data)  # refused before a folder is made
         # A device that is not there is refused here too; that of a cluster is elsewhere.
         suited = 1 if cluster else jobs_for(device.value)
         place = make_folder(out or Path(table.value))
@@ -172,7 +174,7 @@ def _experiment(
 
 def _changes(data: Path | None, world: WorldName | None, lag: int | None) -> dict[str, object]:
     """What the command line sets otherwise; a cohort keeps the paper's lag unless told."""
-    found: dict[str, object] = {} if world is None else {"world": world.value}
+    found: dict[str, object] = {} if world is None else {"world": str(world)}
     if data is not None:
         found = {"world": "data", "n": 0, "lag": 1}
     return found if lag is None else {**found, "lag": lag}
@@ -197,8 +199,8 @@ def _check(
             raise SettingError(name, f"does not apply to {table.value}")
     if data is not None and world is not None:
         raise SettingError("--data, --world", "must not both be given")
-    if lag == 1 and world is WorldName.CLINIC:
-        raise SettingError("--lag", "must be 0: the clinic shows a decision's own step")
+    if lag is not None and world is not None and lag not in WORLDS[world].lags:
+        raise SettingError("--lag", f"must be 0: the {world} shows a decision's own step")
     if config is not None and first and task in (None, TaskName.BOTH):
         raise SettingError("--config", "is one experiment: name its --task, zeros or rows")
 

@@ -1,27 +1,29 @@
 """`etips simulate`: write a data set whose truth is known."""
 
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from etips.cli.console import JsonFlag, OverwriteFlag, SeedOption, progress_bar, refusals, show
 from etips.data import Trajectories
 from etips.errors import FileError, SettingError
-from etips.worlds import clinic, icu_sepsis
-from etips.worlds.bandit import Logging, Progress
 from etips.worlds.mimic3_tables import write_copies, write_simulated
+from etips.worlds.simulation import Simulation
+from etips.worlds.world_registry import WORLDS
 
+MIMIC3 = "mimic3"
+"""Not a world but what one is made of: raw tables, which become a log by `etips cohort`."""
 
-class World(StrEnum):
-    """Names of the worlds on the command line."""
+_USUAL_TABLES = 200  # stays
 
-    ZEROS = "digits-zeros"
-    ROWS = "digits-rows"
-    ICU_SEPSIS = "icu-sepsis"
-    CLINIC = "clinic"
-    MIMIC3 = "mimic3"
+if TYPE_CHECKING:
+    WorldName = str
+else:
+    WorldName = StrEnum("WorldName", {name: name for name in [*WORLDS, MIMIC3]})
+    """Names on the command line."""
 
 
 class TableFormat(StrEnum):
@@ -38,116 +40,142 @@ class LoggingMode(StrEnum):
     ARGMAX = "argmax"
 
 
+@dataclass(frozen=True)
+class RawTables:
+    """What concerns raw tables alone.
+
+    Args:
+        source: Tables to copy; simulated ones if there are none.
+        copies: How many; one if nobody says.
+        table_format: Parquet for copies and CSV otherwise, if nobody says.
+    """
+
+    source: Path | None
+    copies: int | None
+    table_format: TableFormat | None
+
+
+WorldArgument = Annotated[WorldName, typer.Argument(help="Which world.")]
+StaysOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="How many stays; default 20,000, or all of a digits task."),
+]
+LagOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0, max=1, help="icu-sepsis: 1 (default) hides a decision's own step from policies."
+    ),
+]
+LoggingOption = Annotated[
+    LoggingMode, typer.Option(help="Digits: actions sampled (paper) or arg-max (authors).")
+]
+SourceOption = Annotated[
+    Path | None,
+    typer.Option("--from", help="mimic3: copy these raw tables instead of simulating."),
+]
+CopiesOption = Annotated[
+    int | None, typer.Option(min=1, help="mimic3, with --from: how many copies; default 1.")
+]
+FormatOption = Annotated[
+    TableFormat | None, typer.Option("--format", help="mimic3: default csv.gz, of copies parquet.")
+]
+
+
 def simulate(
-    world: Annotated[World, typer.Argument(help="Which world.")],
+    world: WorldArgument,
     out: Annotated[Path, typer.Option(help="Folder to write: Trajectories, or raw tables.")],
-    stays: Annotated[
-        int | None,
-        typer.Option(min=1, help="How many stays; default 20,000, or all of a digits task."),
-    ] = None,
-    lag: Annotated[
-        int | None,
-        typer.Option(
-            min=0, max=1, help="icu-sepsis: 1 (default) hides a decision's own step from policies."
-        ),
-    ] = None,
-    logging: Annotated[
-        LoggingMode, typer.Option(help="Digits: actions sampled (paper) or arg-max (authors).")
-    ] = LoggingMode.SAMPLED,
-    source: Annotated[
-        Path | None,
-        typer.Option("--from", help="mimic3: copy these raw tables instead of simulating."),
-    ] = None,
-    copies: Annotated[
-        int | None, typer.Option(min=1, help="mimic3, with --from: how many copies; default 1.")
-    ] = None,
-    table_format: Annotated[
-        TableFormat | None,
-        typer.Option("--format", help="mimic3: default csv.gz, of copies parquet."),
-    ] = None,
+    stays: StaysOption = None,
+    lag: LagOption = None,
+    logging: LoggingOption = LoggingMode.SAMPLED,
+    source: SourceOption = None,
+    copies: CopiesOption = None,
+    table_format: FormatOption = None,
     seed: SeedOption = 0,
     overwrite: OverwriteFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Write a simulated data set with its true propensities and true expected losses.
-
-    digits-zeros and digits-rows are the paper's two MNIST tasks; icu-sepsis simulates stays of a
-    published sepsis model under its clinicians; clinic is a small tunable world; mimic3 writes raw
-    tables of the MIMIC-III shape for `etips cohort`, or re-numbered, time-shifted copies of such
-    tables, for tests of scale.
-    """
+    """Write a simulated data set with its true propensities and true expected losses."""
     with refusals("etips simulate"):
         if out.exists() and not overwrite:
             raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
-        if world is World.MIMIC3:
-            with progress_bar() as progress:
-                if lag is not None:
-                    raise SettingError("--lag", "applies to icu-sepsis only")
-                _write_raw_tables(
-                    out, stays, seed, source, copies, table_format, overwrite, progress
-                )
+        raw = RawTables(source, copies, table_format)
+        if world == MIMIC3:
+            if lag is not None:
+                raise SettingError("--lag", f"applies to {_with_lags()} only")
+            _write_raw_tables(out, stays, seed, raw, overwrite=overwrite)
             show(f"raw tables of the MIMIC-III shape in {out}", _files(out), as_json=as_json)
             return
-        if (source, copies, table_format) != (None, None, None):
+        if raw != RawTables(None, None, None):
             raise SettingError("--from, --copies, --format", "apply to mimic3 only")
-        with progress_bar() as progress:
-            data = _make(world, stays, lag, logging.value, seed, progress)
-            progress("writing", 1.0)
-            data.save(out, overwrite=overwrite)
-        show(f"{world.value} in {out}", [_summary(data)], as_json=as_json)
+        wanted = Simulation(
+            stays or WORLDS[world].usual_stays,
+            seed=seed,
+            lag=_lag(world, lag),
+            logging=logging.value,
+        )
+        data = _write_log(out, world, wanted, overwrite=overwrite)
+        show(f"{world} in {out}", [_summary(data)], as_json=as_json)
+
+
+_SENTENCES = {world.name: world.sentence for world in WORLDS.values()} | {
+    MIMIC3: "raw tables of the MIMIC-III shape for `etips cohort`, or re-numbered, time-shifted "
+    "copies of such tables, for tests of scale"
+}
+_EACH = "; ".join(f"{name}: {sentence}" for name, sentence in _SENTENCES.items())
+simulate.__doc__ = f"{simulate.__doc__}\n\n{_EACH}."
+
+
+def _write_log(out: Path, world: str, wanted: Simulation, *, overwrite: bool) -> Trajectories:
+    with progress_bar() as progress:
+        progress("simulating", 0.0)
+        data = WORLDS[world].simulate(replace(wanted, progress=progress))
+        progress("writing", 1.0)
+        data.save(out, overwrite=overwrite)
+    return data
 
 
 def _write_raw_tables(
-    out: Path,
-    stays: int | None,
-    seed: int,
-    source: Path | None,
-    copies: int | None,
-    table_format: TableFormat | None,
-    overwrite: bool,
-    progress: Progress,
+    out: Path, stays: int | None, seed: int, raw: RawTables, *, overwrite: bool
 ) -> None:
-    if source is None:
-        if copies is not None:
-            raise SettingError("--copies", "needs --from", fix="Give the folder to copy.")
-        parquet = table_format is TableFormat.PARQUET
-        n_stays = stays or 200
-        write_simulated(
-            out, n_stays=n_stays, seed=seed, parquet=parquet, overwrite=overwrite, progress=progress
-        )
-        return
-    if stays is not None:
+    if raw.source is None and raw.copies is not None:
+        raise SettingError("--copies", "needs --from", fix="Give the folder to copy.")
+    if raw.source is not None and stays is not None:
         raise SettingError("--stays", "cannot be used with --from")
-    parquet = table_format is not TableFormat.CSV
-    write_copies(
-        out, source=source, copies=copies or 1, parquet=parquet, overwrite=overwrite,
-        progress=progress,
-    )  # fmt: skip
+    with progress_bar() as progress:
+        if raw.source is None:
+            write_simulated(
+                out,
+                n_stays=stays or _USUAL_TABLES,
+                seed=seed,
+                parquet=raw.table_format is TableFormat.PARQUET,
+                overwrite=overwrite,
+                progress=progress,
+            )
+        else:
+            write_copies(
+                out,
+                source=raw.source,
+                copies=raw.copies or 1,
+                parquet=raw.table_format is not TableFormat.CSV,
+                overwrite=overwrite,
+                progress=progress,
+            )
 
 
 def _files(folder: Path) -> list[dict[str, object]]:
     return [{"file": path.name, "bytes": path.stat().st_size} for path in sorted(folder.iterdir())]
 
 
-def _make(
-    world: World,
-    stays: int | None,
-    lag: int | None,
-    logging: Logging,
-    seed: int,
-    progress: Progress,
-) -> Trajectories:
-    if lag is not None and world is not World.ICU_SEPSIS:
-        raise SettingError("--lag", "applies to icu-sepsis only; the other worlds have lag 0")
-    if world in (World.ZEROS, World.ROWS):
-        from etips.worlds import digits  # noqa: PLC0415  # brings torch, which takes a second
+def _lag(world: str, lag: int | None) -> int:
+    """The lag to simulate with: the one asked for, if the world has a choice."""
+    lags = WORLDS[world].lags
+    if lag is not None and len(lags) == 1:
+        raise SettingError("--lag", f"applies to {_with_lags()} only; the other worlds have lag 0")
+    return lags[0] if lag is None else lag
 
-        make = digits.zeros if world is World.ZEROS else digits.rows
-        return make(n=stays, logging=logging, seed=seed, progress=progress)
-    progress("simulating", 0.0)
-    if world is World.CLINIC:
-        return clinic.Clinic().log(stays or 20_000, seed=seed)
-    return icu_sepsis.simulate(stays or 20_000, seed=seed, lag=1 if lag is None else lag)
+
+def _with_lags() -> str:
+    return ", ".join(world.name for world in WORLDS.values() if len(world.lags) > 1)
 
 
 def _summary(data: Trajectories) -> dict[str, object]:

@@ -15,12 +15,13 @@ from etips.files.toml import parse_toml
 from etips.learn.learners.catalogue import METHODS, find_method
 from etips.learn.learners.recipes import check_settings, kind_of
 from etips.learn.learners.setting_kinds import flatten_tables
+from etips.worlds.world_registry import WORLDS
 
 TABLES = ("table1", "table2")
 """Kinds of study: labels are known and one test part serves all folds, or each fold is held out."""
 
-WORLDS = ("digits-zeros", "digits-rows", "icu-sepsis", "clinic", "data")
-"""Where decisions come from; "data" is a folder that is named when the study is run."""
+DATA_FOLDER = "data"
+"""In place of a world: a folder that is named when the study is run."""
 
 SUPERVISED, LOGGING = "full-supervision", "logging"
 """Rows of the table that are no learner's: told every label, and what was logged."""
@@ -51,7 +52,7 @@ class Experiment:
         name: What its document is called.
         title: For people.
         table: One of `TABLES`.
-        world: One of `WORLDS`.
+        world: Name of a world, or `DATA_FOLDER`.
         n: Stays (digits: samples) to simulate; 0 where the data are a folder.
         lag: 0 or 1.
         logging: Digits: actions "sampled" (the paper) or "argmax" (its published code).
@@ -87,10 +88,11 @@ class Experiment:
 
     def __post_init__(self) -> None:
         _among("table", self.table, TABLES)
-        _among("world", self.world, WORLDS)
+        _among("world", self.world, [*WORLDS, DATA_FOLDER])
         _among("logging", self.logging, ("sampled", "argmax"))
-        if self.table == "table1" and not self.world.startswith("digits"):
-            raise SettingError("world", "must be digits-zeros or digits-rows: table1 needs labels")
+        labelled = [name for name, world in WORLDS.items() if world.has_labels]
+        if self.table == "table1" and self.world not in labelled:
+            raise SettingError("world", f"must be {' or '.join(labelled)}: table1 needs labels")
         if self.folds < 2:
             raise SettingError("folds", "must be at least 2")
         if self.lag not in (0, 1):

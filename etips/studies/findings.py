@@ -18,7 +18,7 @@ from etips.studies.fits import POLICY, PREDICTED, PROPENSITIES
 from etips.studies.folds import find_part
 from etips.studies.measures import Measures, measure_policy
 from etips.studies.plan import EVALUATION, task_name
-from etips.studies.study_data import load_array, open_log
+from etips.studies.study_data import StudyData, load_array, open_log
 
 _FIGURES = ("risk", "std_error", "matching_factor", "effective_size")  # of a candidate
 
@@ -93,7 +93,7 @@ class Findings:
 
 
 def gather(
-    experiment: Experiment, source: Mapping[str, Any], tasks: Path, told: Mapping[str, Any]
+    experiment: Experiment, source: StudyData, tasks: Path, told: Mapping[str, Any]
 ) -> Findings:
     """Read what the tasks left.
 

@@ -31,7 +31,14 @@ from etips.results.translation_path import path_of
 from etips.runs.run import CHECKPOINT, Run
 from etips.studies.experiment import EVALUATOR, LOGGING, SUPERVISED, recipe_of
 from etips.studies.folds import find_part
-from etips.studies.study_data import open_answers, open_labelled, open_log, save_array
+from etips.studies.study_data import (
+    SimulatedData,
+    StudyData,
+    data_from_json,
+    open_answers,
+    open_log,
+    save_array,
+)
 from etips.tasks.task import other_work
 
 POLICY, PREDICTED, PROPENSITIES = "policy.npy", "predicted.npy", "propensities.npy"
@@ -48,15 +55,16 @@ def fit_fold(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """
     _claim(folder, arguments)
     study, method = folder.parent, arguments["method"]
-    log = open_log(arguments["source"], study)
+    data = data_from_json(arguments["source"])
+    log = open_log(data, study)
     part = find_part(log, **arguments["part"])
     held = log.subset(part.held)
     found: dict[str, Any] = {"n_learnt_from": int(part.learn.sum()), "n_held_out": held.n_stays}
     if method == LOGGING:
         probabilities = open_answers(study)[part.held]
     else:
-        source = open_labelled(arguments["source"]) if method == SUPERVISED else log
-        probabilities, learnt = _learn(source.subset(part.learn), held, arguments, folder)
+        shown = _labelled(data) if method == SUPERVISED else log
+        probabilities, learnt = _learn(shown.subset(part.learn), held, arguments, folder)
         found |= learnt
     save_array(folder / POLICY, probabilities)
     return found
@@ -69,7 +77,7 @@ def fit_evaluation(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]
     are known. Table II: propensities and predicted losses of each fold, from the other folds.
     """
     _claim(folder, arguments)
-    log = open_log(arguments["source"], folder.parent)
+    log = open_log(data_from_json(arguments["source"]), folder.parent)
     learner: Any = make_learner(EVALUATOR, arguments["settings"], device=arguments["device"])
     seed, dealt = arguments["seed"], arguments["part"]
     training, encoder = learner.training.with_seed(seed), as_encoder(learner.encoder)
@@ -97,6 +105,11 @@ def fit_evaluation(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]
         save_array(folder / PREDICTED, predicted)
         run.clear()
     return {"quality": quality}
+
+
+def _labelled(data: StudyData) -> Trajectories:
+    assert isinstance(data, SimulatedData)  # Table I has labels
+    return data.open_labelled()
 
 
 def _learn(

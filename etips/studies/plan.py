@@ -10,7 +10,7 @@ from etips.learn.learners.foundation import Training
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import make_learner
 from etips.studies.experiment import EVALUATOR, SUPERVISED, Experiment, Settings, recipe_of
-from etips.studies.study_data import DATA
+from etips.studies.study_data import DATA, StudyData
 from etips.tasks.task import Task
 
 EVALUATION = "evaluation"
@@ -19,17 +19,16 @@ EVALUATION = "evaluation"
 _NOTHING, _THE_DATA = 0.1, 2.0  # in passes of a network over the stays, as `fit_cost` counts
 
 
-def make_plan(
-    experiment: Experiment, source: Mapping[str, Any], *, device: str
-) -> list[list[Task]]:
+def make_plan(experiment: Experiment, data: StudyData, *, device: str) -> list[list[Task]]:
     """The waves of a study.
 
     Args:
         experiment: What to study.
-        source: Its data.
+        data: Its own.
         device: Where to train.
     """
-    common = {"source": dict(source), "device": device, "seed": experiment.seed}
+    source = data.to_json()
+    common = {"source": source, "device": device, "seed": experiment.seed}
     dealt = {"table": experiment.table, "folds": experiment.folds, "seed": experiment.seed}
     evaluation = {**common, "part": dealt, "settings": dict(experiment.evaluation)}
     known = ("propensity", "pilot") if experiment.table == "table1" else ("pilot",)
@@ -42,7 +41,7 @@ def make_plan(
         for method in experiment.methods
     }
     waves = [
-        [Task(DATA, "make-data", {"source": dict(source)}, _THE_DATA)],
+        [Task(DATA, "make-data", {"source": source}, _THE_DATA)],
         [*_of_wave(fits, 0), Task(EVALUATION, "fit-evaluation", evaluation, judging)],
         _of_wave(fits, 1),
         _of_wave(fits, 2),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from etips.errors import FileError
+from etips.progress import Progress
 from etips.results.evaluate import describe as describe_data
 from etips.results.exhibits import make_exhibits
 from etips.results.results import Results
@@ -15,9 +16,9 @@ from etips.studies.findings import Findings, gather
 from etips.studies.measures import as_json
 from etips.studies.paper_tables import make_tables
 from etips.studies.plan import costs, make_plan, task_name
-from etips.studies.study_data import DATA, describe
-from etips.tasks.progress import StudyProgress, Told
+from etips.studies.study_data import DATA, data_of
 from etips.tasks.task import Task, recorded, run_tasks
+from etips.tasks.time_left import StudyProgress
 
 TASKS = "tasks"
 """Folder of a study's tasks, beside its results."""
@@ -36,7 +37,7 @@ def run_study(
     device: str = "auto",
     jobs: int = 1,
     cluster: str | None = None,
-    report: Told | None = None,
+    report: Progress | None = None,
 ) -> dict[str, Any]:
     """Do what is left of a study and return its results, ready for `results.json`.
 
@@ -51,7 +52,7 @@ def run_study(
         cluster: Address of a Ray cluster, in place of local processes.
         report: Told what is going on and which share of the study is done.
     """
-    source = describe(experiment, data)
+    source = data_of(experiment, data)
     waves = make_plan(experiment, source, device=device)
     tasks, shares = folder / TASKS, costs(waves)
     tell = None if report is None else StudyProgress(report)

@@ -1,17 +1,17 @@
 """The data of a study, made once: simulated worlds, or a folder of logged stays.
 
-A source is a description that JSON can hold, so that every task, in whatever process, opens the
-same data. What takes long, the logging policy of the digit tasks, is trained by one task and read
-by the others.
+What describes them can be written as JSON, so that every task, in whatever process, opens the same
+data. What takes long, the logging policy of labelled samples, is trained by one task and read by
+the others.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,91 +20,161 @@ from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
 from etips.files.writing import canonical, write_file
-from etips.studies.experiment import Experiment
-from etips.worlds import clinic, digits, icu_sepsis
-from etips.worlds.bandit import Answers, to_bandit
+from etips.progress import no_progress
+from etips.studies.experiment import DATA_FOLDER, Experiment
+from etips.worlds.bandit import Answers, Logging, to_bandit
 from etips.worlds.classifier import StoppedLstm
+from etips.worlds.simulation import Simulation
+from etips.worlds.world_registry import WORLDS
 
 DATA = "data"
 """Name of the task that makes the data, and of its folder."""
 
-Source = Mapping[str, Any]
+ANSWERS, NOTES = "logging.npy", "notes.json"
+"""What it leaves for labelled samples: answers of the logging policy, and how that was trained."""
 
-_ANSWERS, _NOTES = "logging.npy", "notes.json"
+
+@dataclass(frozen=True)
+class SimulatedData:
+    """Stays of a world.
+
+    Args:
+        world: Which.
+        n: How many stays, or samples.
+        seed: Of the simulation.
+        lag: 0 or 1.
+        logging: Of labelled samples: how their logging policy acts.
+        policy: Of labelled samples: settings of `StoppedLstm`.
+    """
+
+    world: str
+    n: int
+    seed: int
+    lag: int = 0
+    logging: Logging = "sampled"
+    policy: Mapping[str, object] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, object]:
+        """As JSON holds it."""
+        return asdict(self)
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the samples have true labels."""
+        return WORLDS[self.world].has_labels
+
+    @property
+    def trainer(self) -> StoppedLstm:
+        """What trains the logging policy of labelled samples."""
+        return StoppedLstm(**cast(dict[str, Any], self.policy))
+
+    def open_labelled(self) -> Trajectories:
+        """The samples with their true labels as actions."""
+        labelled = WORLDS[self.world].labelled(self.n, seed=self.seed)
+        return replace(labelled, sequence=_compact(labelled.sequence))
+
+    def open_log(self, study: Path) -> Trajectories:
+        """The logged decisions; see `open_log`."""
+        if self.has_labels:
+            notes = json.loads((study / DATA / NOTES).read_bytes())
+            answers = Answers(open_answers(study), notes)
+            return to_bandit(self.open_labelled(), answers, logging=self.logging, seed=self.seed)
+        wanted = Simulation(self.n, seed=self.seed, lag=self.lag)
+        return replace(WORLDS[self.world].simulate(wanted), propensity=None)
 
 
-def describe(experiment: Experiment, folder: Path | None = None) -> dict[str, Any]:
-    """The source of an experiment.
+@dataclass(frozen=True)
+class FolderData:
+    """Logged stays of a folder.
+
+    Args:
+        folder: Where they are.
+        sha256: Of its manifest, which lists the hash of every other file.
+        lag: 0 or 1.
+    """
+
+    folder: str
+    sha256: str
+    lag: int
+
+    def to_json(self) -> dict[str, object]:
+        """As JSON holds it."""
+        return asdict(self)
+
+    def open_log(self, _: Path) -> Trajectories:
+        """The logged decisions; see `open_log`."""
+        from etips.data.trajectory_reader import load_trajectories  # noqa: PLC0415  # brings pyarrow
+
+        folder = Path(self.folder)
+        if _seal(folder) != self.sha256:
+            raise FileError(str(folder), "has changed since the study began")
+        stays = load_trajectories(folder)
+        if not stays.logged:
+            raise FileError(str(folder), "must hold logged actions and losses")
+        return replace(stays, schema=replace(stays.schema, lag=self.lag), propensity=None)
+
+
+StudyData = SimulatedData | FolderData
+"""What a study learns from."""
+
+
+def data_of(experiment: Experiment, folder: Path | None = None) -> StudyData:
+    """The data of an experiment.
 
     Args:
         experiment: Which.
         folder: Where the data are, if they are no world's.
     """
     if folder is not None:
-        return {"folder": str(folder.resolve()), "sha256": _seal(folder), "lag": experiment.lag}
-    if experiment.world == "data":
+        return FolderData(str(folder.resolve()), _seal(folder), experiment.lag)
+    if experiment.world == DATA_FOLDER:
         raise SettingError("--data", "must name a folder: this experiment has no world")
-    common = {"world": experiment.world, "n": experiment.n, "seed": experiment.seed}
-    if not _is_digits(common):
-        return {**common, "lag": experiment.lag}
-    policy = dict(experiment.logging_policy)
+    data = SimulatedData(experiment.world, experiment.n, experiment.seed)
+    if not data.has_labels:
+        return replace(data, lag=experiment.lag)
     known = {entry.name for entry in fields(StoppedLstm)}
-    for key in policy:
+    for key in experiment.logging_policy:
         if key not in known:
             raise SettingError(f"logging_policy.{key}", "is not a setting of the logging policy")
-    return {**common, "logging": experiment.logging, "policy": policy}
+    logging = cast(Logging, experiment.logging)
+    return replace(data, logging=logging, policy=dict(experiment.logging_policy))
+
+
+def data_from_json(document: object) -> StudyData:
+    """What `to_json` wrote."""
+    values = cast(dict[str, Any], document)
+    return FolderData(**values) if "folder" in values else SimulatedData(**values)
 
 
 def make_data(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Work: train the logging policy of a digit task; of other sources, look whether they open."""
-    source = arguments["source"]
+    """Work: train the logging policy of labelled samples; of other data, look whether they open."""
+    data = data_from_json(arguments["source"])
     notes: dict[str, str] = {}
-    if _is_digits(source):
-        trainer = StoppedLstm(**source["policy"])
-        answers = trainer(open_labelled(source), seed=source["seed"], progress=digits.silent)
-        save_array(folder / _ANSWERS, answers.probabilities)
-        write_file(folder / _NOTES, canonical(notes := dict(answers.notes)))
+    if isinstance(data, SimulatedData) and data.has_labels:
+        answers = data.trainer(data.open_labelled(), seed=data.seed, progress=no_progress)
+        save_array(folder / ANSWERS, answers.probabilities)
+        write_file(folder / NOTES, canonical(notes := dict(answers.notes)))
     else:
-        open_log(source, folder.parent)
+        open_log(data, folder.parent)
     return {"notes": notes}
 
 
-def open_log(source: Source, study: Path) -> Trajectories:
+def open_log(data: StudyData, study: Path) -> Trajectories:
     """The logged decisions of a study whose task `data` is done.
 
-    Estimated propensities are the paper's subject, so only the digit tasks keep the true ones.
+    Estimated propensities are the paper's subject, so only labelled samples keep the true ones.
     """
-    return _open(json.dumps(source, sort_keys=True), study)
+    return _open(json.dumps(data.to_json(), sort_keys=True), study)
 
 
 @lru_cache(maxsize=1)  # tasks done one after the other share it
 def _open(text: str, study: Path) -> Trajectories:
-    source = json.loads(text)
-    if "folder" in source:
-        return _open_folder(source)
-    n, seed = source["n"], source["seed"]
-    if source["world"] == "clinic":
-        return replace(clinic.Clinic().log(n, seed=seed), propensity=None)
-    if source["world"] == "icu-sepsis":
-        stays = icu_sepsis.simulate(n, seed=seed, lag=source["lag"])
-        return replace(stays, propensity=None)
-    notes = json.loads((study / DATA / _NOTES).read_bytes())
-    answers = Answers(open_answers(study), notes)
-    return to_bandit(open_labelled(source), answers, logging=source["logging"], seed=seed)
-
-
-def open_labelled(source: Source) -> Trajectories:
-    """The samples of a digit task with their true labels as actions."""
-    if source["world"] == "digits-zeros":
-        found = digits.labelled_zeros(n=source["n"], seed=source["seed"])
-    else:
-        found = digits.labelled_rows(n=source["n"])
-    return replace(found, sequence=_compact(found.sequence))
+    return data_from_json(json.loads(text)).open_log(study)
 
 
 def open_answers(study: Path) -> Floats:
-    """What the logging policy says of every sample of a digit task, shape (n, n_actions)."""
-    return load_array(study / DATA / _ANSWERS)
+    """What the logging policy says of every sample of labelled samples, shape (n, n_actions)."""
+    return load_array(study / DATA / ANSWERS)
 
 
 def save_array(path: Path, values: Floats) -> None:
@@ -126,23 +196,6 @@ def _compact(sequence: Features) -> Features:
     assert isinstance(sequence, Coded)
     used, code = np.unique(sequence.code, return_inverse=True)
     return Coded(sequence.table[used], code.astype(np.int32), sequence.unit)
-
-
-def _is_digits(source: Source) -> bool:
-    return str(source.get("world", "")).startswith("digits")
-
-
-def _open_folder(source: Source) -> Trajectories:
-    from etips.data.trajectory_reader import load_trajectories  # noqa: PLC0415  # brings pyarrow
-
-    folder = Path(source["folder"])
-    if _seal(folder) != source["sha256"]:
-        raise FileError(str(folder), "has changed since the study began")
-    stays = load_trajectories(folder)
-    if not stays.logged:
-        raise FileError(str(folder), "must hold logged actions and losses")
-    schema = replace(stays.schema, lag=source["lag"])
-    return replace(stays, schema=schema, propensity=None)
 
 
 def _seal(folder: Path) -> str:

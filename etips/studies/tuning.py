@@ -16,10 +16,10 @@ from etips.files.lock import Lock
 from etips.files.writing import canonical, write_file
 from etips.learn.learners.ranges import Space
 from etips.learn.learners.recipes import Recipe
+from etips.progress import Progress
 from etips.studies.proposals import Proposals, importance, open_proposals
 from etips.studies.space import check_space, is_free, searched_part, usual_space
 from etips.studies.trials import DATA
-from etips.tasks.progress import Told
 from etips.tasks.task import Task, run_tasks
 
 STORAGE, TRIALS, BEST, ALL = "search.db", "trials", "best.toml", "trials.json"
@@ -127,7 +127,7 @@ def tune(
     *,
     jobs: int = 1,
     cluster: str | None = None,
-    report: Told | None = None,
+    report: Progress | None = None,
 ) -> Tuned:
     """Search; interrupted, or asked for more trials, the same call goes on where it stopped.
 

@@ -19,9 +19,10 @@ from etips.files.fingerprint import fingerprint
 from etips.files.lock import Lock
 from etips.files.writing import canonical, write_file
 from etips.learn.fitting.prepare import choose_device
+from etips.progress import Progress
 from etips.runs.checkpoint import ForeignError
-from etips.tasks.progress import Progress, Told
 from etips.tasks.streams import have_done_here
+from etips.tasks.time_left import TaskProgress
 from etips.tasks.workers import Event, Events, Orders, have_done
 
 DONE = "done.json"
@@ -95,7 +96,7 @@ def run_tasks(
     cluster: str | None = None,
     inputs: Sequence[str] = (),
     later: float = 0,
-    report: Told | None = None,
+    report: Progress | None = None,
 ) -> dict[str, Mapping[str, Any]]:
     """Do every task that is not done yet; return what each found, by its name.
 
@@ -117,12 +118,12 @@ def run_tasks(
     _check(tasks, jobs)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with Lock(folder):
-        progress = Progress(sum(task.cost for task in tasks) + later, report)
+        progress = TaskProgress(sum(task.cost for task in tasks) + later, report)
         records: dict[str, Record] = {}
         for task in tasks:
             if (record := recorded(task, folder / task.name)) is not None:
                 records[task.name] = record
-                progress.found(task.cost, record.seconds)
+                progress.done_before(task.cost, record.seconds)
         waiting = {task.name: task for task in tasks if task.name not in records}
         progress.hands, events = _events(waiting, folder, jobs, cluster, inputs)
         with closing(events):

@@ -1,6 +1,6 @@
 """Supervised data turned into a log: a policy answers, and only its answer's loss is kept."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeVar
 
@@ -10,13 +10,11 @@ from etips.data.decisions import NO_ACTION, Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.data.truth import Truth
 from etips.errors import DataError, SettingError, require
+from etips.progress import Progress
 from etips.worlds.draws import Chances, generator
 
 Logging = Literal["sampled", "argmax"]
 """How an action is taken: drawn from the policy (the paper), or its likeliest (the authors)."""
-
-Progress = Callable[[str, float], None]
-"""Told what is being done and which share of it, 0..1."""
 
 _ACTIONS = 2  # stream of random numbers
 

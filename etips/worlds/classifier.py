@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
-from etips.worlds.bandit import Answers, Progress
+from etips.progress import Progress
+from etips.worlds.bandit import Answers
 from etips.worlds.draws import generator
 
 State = dict[str, Tensor]

@@ -12,6 +12,7 @@ from etips.data.trajectories import Trajectories
 from etips.data.truth import Truth
 from etips.errors import DataError, SettingError, require
 from etips.worlds.draws import Chances, generator
+from etips.worlds.simulation import Simulation
 
 _SHARPNESS = 3.0  # of the clinicians' preferences; chances of 0.001 appear without `overlap`
 _WORLD, _LOG = 0, 1  # streams of random numbers
@@ -158,6 +159,11 @@ class Clinic:
             lag=0,
             provenance={"world": "clinic", "setting": repr(self), "seed": str(seed)},
         )
+
+
+def simulate_clinic(wanted: Simulation) -> Trajectories:
+    """A log of the usual clinic, as the registry of worlds asks for it."""
+    return Clinic().log(wanted.n_stays or 0, seed=wanted.seed)
 
 
 @dataclass(frozen=True, eq=False)

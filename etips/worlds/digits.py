@@ -10,10 +10,12 @@ from etips.data.decisions import NO_ACTION, Ints
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
-from etips.worlds.bandit import Classify, Logging, Progress, to_bandit
+from etips.progress import Progress, no_progress
+from etips.worlds.bandit import Classify, Logging, to_bandit
 from etips.worlds.classifier import StoppedLstm
 from etips.worlds.draws import generator
 from etips.worlds.shipped import read_shipped
+from etips.worlds.simulation import Simulation
 
 N_ZEROS, N_ROWS = 10_000, 70_000
 """Samples of the two tasks."""
@@ -26,17 +28,13 @@ _SIDE = 28
 _SOURCE = "MNIST (LeCun and Cortes; CC BY-SA 3.0)"
 
 
-def silent(what: str, share: float) -> None:
-    """Report no progress."""
-
-
 def zeros(
     *,
     n: int | None = None,
     logging: Logging = "sampled",
     seed: int = 0,
     train: Classify = LOGGING_POLICY,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Trajectories:
     """Count the zeros: sequences of 3 to 32 images of which 0, 1 or 2 show the digit 0.
 
@@ -59,7 +57,7 @@ def rows(
     logging: Logging = "sampled",
     seed: int = 0,
     train: Classify = LOGGING_POLICY,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Trajectories:
     """Read a digit row by row: 28 steps of 28 pixels, which of ten digits is it?
 
@@ -74,6 +72,20 @@ def rows(
     """
     answers = train(labelled := labelled_rows(n=n), seed=seed, progress=progress)
     return to_bandit(labelled, answers, logging=logging, seed=seed)
+
+
+def simulate_zeros(wanted: Simulation) -> Trajectories:
+    """`zeros`, as the registry of worlds asks for it."""
+    return zeros(
+        n=wanted.n_stays, logging=wanted.logging, seed=wanted.seed, progress=wanted.progress
+    )
+
+
+def simulate_rows(wanted: Simulation) -> Trajectories:
+    """`rows`, as the registry of worlds asks for it."""
+    return rows(
+        n=wanted.n_stays, logging=wanted.logging, seed=wanted.seed, progress=wanted.progress
+    )
 
 
 def labelled_zeros(*, n: int | None = None, seed: int = 0) -> Trajectories:
@@ -101,8 +113,11 @@ def labelled_zeros(*, n: int | None = None, seed: int = 0) -> Trajectories:
     )
 
 
-def labelled_rows(*, n: int | None = None) -> Trajectories:
-    """The images of `rows`, official order, with their true labels as actions, each of loss 0."""
+def labelled_rows(*, n: int | None = None, seed: int = 0) -> Trajectories:  # noqa: ARG001
+    """The images of `rows` with their true labels as actions, each of loss 0.
+
+    They come in the official order, whatever the seed.
+    """
     images, digit = _mnist()
     size = _size(n, N_ROWS)
     table = images.reshape(-1, _SIDE)

@@ -17,6 +17,7 @@ from etips.data.truth import Truth
 from etips.errors import DataError, SettingError, require
 from etips.worlds.draws import Chances, generator
 from etips.worlds.shipped import read_shipped
+from etips.worlds.simulation import Simulation
 
 N_STATES, N_ACTIONS = 716, 25
 DEATH, SURVIVAL, END = 713, 714, 715
@@ -81,6 +82,11 @@ def simulate(n_stays: int, *, seed: int, lag: int = 1, max_steps: int = 18) -> T
         propensity=world.clinicians[state, action],
         truth=Truth(code, world.expected_loss, world.clinicians),
     )
+
+
+def simulate_stays(wanted: Simulation) -> Trajectories:
+    """`simulate`, as the registry of worlds asks for it."""
+    return simulate(wanted.n_stays or 0, seed=wanted.seed, lag=wanted.lag)
 
 
 def exact_risk(policy: Floats, *, max_steps: int | None = 18, lag: int = 0) -> float:

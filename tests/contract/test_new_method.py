@@ -17,7 +17,7 @@ from etips.report.glossary import policy_words
 from etips.studies.experiment import label_of
 from etips.studies.plan import fit_cost, lent_stages, make_plan
 from etips.studies.space import check_space, paper_space, read_space, usual_space
-from etips.studies.study_data import describe
+from etips.studies.study_data import data_of
 
 __all__ = ["one_thread"]
 
@@ -72,7 +72,7 @@ def test_a_search_varies_its_own_setting_too():
 def test_a_study_plans_it_lends_to_it_and_names_it():
     methods = ["predictive", "owl", "etips"]
     experiment = small_experiment(clinic_document(methods=methods))
-    waves = make_plan(experiment, describe(experiment), device="cpu")
+    waves = make_plan(experiment, data_of(experiment), device="cpu")
     assert "owl-fold-1" in [task.name for task in waves[-1]]
     assert lent_stages(experiment.methods, "owl") == {"propensity": "predictive"}
     once = fit_cost("owl", {"epochs": 1, "n_folds": 2}, ())

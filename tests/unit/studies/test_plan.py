@@ -5,15 +5,14 @@ import json
 import pytest
 from small_studies import clinic_document, small_experiment, zeros_document
 
-from etips.errors import FileError, SettingError
 from etips.studies.experiment import read_experiment, shipped
 from etips.studies.plan import costs, fit_cost, lent_stages, make_plan
-from etips.studies.study_data import describe, open_labelled
+from etips.studies.study_data import data_of
 
 
 def plan(document, preset="etips"):
     experiment = small_experiment(document, preset)
-    return make_plan(experiment, describe(experiment), device="cpu")
+    return make_plan(experiment, data_of(experiment), device="cpu")
 
 
 def test_every_method_has_a_task_on_every_fold_and_no_name_comes_twice():
@@ -114,28 +113,3 @@ def test_pilots_cost_what_two_policies_cost_unless_they_are_lent():
     assert fit_cost("direct", settings, ()) - fit_cost("direct", settings, ("pilot",)) == 2 * 7 * 2
     lent = fit_cost("doubly-robust", settings, ("propensity", "outcome", "pilot"))
     assert lent == pytest.approx(7 * 2 + fit_cost("random", {}, ()))
-
-
-def test_a_source_without_a_world_needs_a_folder(tmp_path):
-    experiment = small_experiment(clinic_document(), world="data", n=0)
-    with pytest.raises(SettingError, match=r"^--data: must name a folder"):
-        describe(experiment)
-    with pytest.raises(FileError, match=r"must be a folder with schema\.json"):
-        describe(experiment, tmp_path)
-
-
-def test_a_slip_in_the_logging_policy_is_refused():
-    document = zeros_document(logging_policy={"depth": 3})
-    with pytest.raises(SettingError, match=r"^logging_policy\.depth: is not a setting"):
-        describe(small_experiment(document))
-
-
-@pytest.mark.parametrize("world", ["digits-zeros", "digits-rows"])
-def test_a_few_samples_bring_only_the_images_they_need(world):
-    from etips.worlds.digits import labelled_rows, labelled_zeros
-
-    found = open_labelled({"world": world, "n": 7, "seed": 3})
-    whole = labelled_zeros(n=7, seed=3) if world == "digits-zeros" else labelled_rows(n=7)
-    assert (found.sequence[:] == whole.sequence[:]).all()
-    assert (found.logged_action == whole.logged_action).all()
-    assert len(found.sequence.table) <= found.n_steps < len(whole.sequence.table)

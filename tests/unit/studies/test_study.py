@@ -19,7 +19,7 @@ from etips.studies.fits import turn_round
 from etips.studies.folds import dealt_part
 from etips.studies.published import TABLE1
 from etips.studies.study import run_study
-from etips.studies.study_data import describe, load_array, open_log
+from etips.studies.study_data import data_of, load_array, open_log
 from etips.tasks import task as tasks
 
 __all__ = ["one_thread"]
@@ -196,7 +196,7 @@ def test_every_decision_of_table_two_is_answered_by_the_fold_that_held_it_out(cl
 def test_a_folds_figures_are_those_of_the_stays_it_held_out(clinic):
     folder, document = clinic
     experiment = small_experiment(clinic_document())
-    log = open_log(describe(experiment), folder / "tasks")
+    log = open_log(data_of(experiment), folder / "tasks")
     answered = np.empty((log.n_decisions, log.n_actions))
     for fold in range(2):
         held = dealt_part(log, folds=2, fold=fold, seed=0).held
@@ -258,7 +258,7 @@ def test_data_that_changed_since_the_study_began_are_refused(tmp_path):
 def test_data_that_change_under_a_running_study_are_refused(tmp_path):
     CLINIC.log(60, seed=0).save(tmp_path / "cohort")
     experiment = small_experiment(clinic_document(), n=0, world="data")
-    source = describe(experiment, tmp_path / "cohort")
+    source = data_of(experiment, tmp_path / "cohort")
     assert open_log(source, tmp_path).propensity is None
     CLINIC.log(60, seed=1).save(tmp_path / "cohort", overwrite=True)
     with pytest.raises(FileError, match="has changed since the study began"):

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from etips.errors import DataError, SettingError
+from etips.progress import no_progress
 from etips.worlds.classifier import StoppedLstm
-from etips.worlds.digits import labelled_rows, silent
+from etips.worlds.digits import labelled_rows
 
 QUICK = StoppedLstm(target=0.5, share=0.4, hidden=16, learning_rate=1e-2)
 
@@ -19,7 +20,7 @@ def images():
 
 @pytest.fixture(scope="module")
 def stopped(images):
-    return QUICK(images, seed=0, progress=silent)
+    return QUICK(images, seed=0, progress=no_progress)
 
 
 def test_it_answers_every_sample_with_probabilities(images, stopped):
@@ -42,12 +43,12 @@ def test_its_accuracy_on_the_rest_is_in_the_band_and_in_the_notes(images, stoppe
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_band_that_is_jumped_over_is_found_between_two_looks(images, seed):
     rare = replace(QUICK, look_every=100)  # 7 batches an epoch: one look in 14 epochs
-    found = rare(images, seed=seed, progress=silent)
+    found = rare(images, seed=seed, progress=no_progress)
     assert abs(float(found.notes["logging_accuracy"]) - 0.5) <= 0.01
 
 
 def test_a_share_too_small_is_doubled_and_the_notes_say_so(images):
-    found = replace(QUICK, share=0.02, max_epochs=20)(images, seed=0, progress=silent)
+    found = replace(QUICK, share=0.02, max_epochs=20)(images, seed=0, progress=no_progress)
     share = float(found.notes["logging_share"])
     assert share > 0.02
     assert int(found.notes["logging_samples"]) == round(share * 500)
@@ -56,18 +57,18 @@ def test_a_share_too_small_is_doubled_and_the_notes_say_so(images):
 def test_training_leaves_global_generators_and_threads_alone(images, generators_left_alone):
     torch.set_num_threads(1)
     with generators_left_alone():
-        QUICK(images, seed=0, progress=silent)
+        QUICK(images, seed=0, progress=no_progress)
     assert torch.get_num_threads() == 1
 
 
 def test_the_same_seed_gives_the_same_policy_whatever_the_global_generator_says(images, stopped):
     torch.manual_seed(99)
-    again = QUICK(images, seed=0, progress=silent)
+    again = QUICK(images, seed=0, progress=no_progress)
     assert (again.probabilities == stopped.probabilities).all()
 
 
 def test_another_seed_gives_another_policy(images, stopped):
-    other = QUICK(images, seed=1, progress=silent)
+    other = QUICK(images, seed=1, progress=no_progress)
     assert (other.probabilities != stopped.probabilities).any()
 
 
@@ -83,9 +84,9 @@ def test_progress_rises_to_one(images):
 def test_an_accuracy_out_of_reach_is_refused(images):
     hopeless = replace(QUICK, target=0.999, tolerance=0.0001, max_epochs=1)
     with pytest.raises(DataError, match=r"^logging policy: could not be stopped"):
-        hopeless(images, seed=0, progress=silent)
+        hopeless(images, seed=0, progress=no_progress)
 
 
 def test_a_share_outside_its_limits_is_refused(images):
     with pytest.raises(SettingError, match=r"^share: must be in"):
-        replace(QUICK, share=0.6)(images, seed=0, progress=silent)
+        replace(QUICK, share=0.6)(images, seed=0, progress=no_progress)

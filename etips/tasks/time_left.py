@@ -2,16 +2,14 @@
 
 import math
 import time
-from collections.abc import Callable
 
-Told = Callable[[str, float], None]
-"""Told what is going on and which share of it is done."""
+from etips.progress import Progress
 
 _NAMED = 3  # tasks at work that progress names; more are counted
 _SOON = 20.0  # seconds after which a guess at the rest of a study is worth something
 
 
-class Progress:
+class TaskProgress:
     """Tells which share of some tasks is done, what is at work, and how long it may take.
 
     Args:
@@ -19,13 +17,13 @@ class Progress:
         report: Whom to tell.
     """
 
-    def __init__(self, total: float, report: Told | None) -> None:
+    def __init__(self, total: float, report: Progress | None) -> None:
         self.hands = 1
         self._total, self._report = total, report
         self._cost = self._seconds = 0.0
         self._at_work: list[str] = []
 
-    def found(self, cost: float, seconds: float) -> None:
+    def done_before(self, cost: float, seconds: float) -> None:
         """A task was done earlier, and took so long."""
         self._cost += cost
         self._seconds += seconds
@@ -38,7 +36,7 @@ class Progress:
     def done(self, name: str, cost: float, seconds: float) -> None:
         """A task is done, and took so long."""
         self._at_work = [n for n in self._at_work if n != name]
-        self.found(cost, seconds)
+        self.done_before(cost, seconds)
         self._tell()
 
     def _tell(self) -> None:
@@ -61,11 +59,11 @@ class StudyProgress:
         report: Whom to tell.
     """
 
-    def __init__(self, report: Told) -> None:
+    def __init__(self, report: Progress) -> None:
         self._report = report
         self._start: tuple[float, float] | None = None
 
-    def between(self, low: float, high: float) -> Told:
+    def between(self, low: float, high: float) -> Progress:
         """A report for the tasks between two shares of the whole."""
 
         def tell(what: str, share: float) -> None:

@@ -1,12 +1,12 @@
 """How far a study is, and how long it may take."""
 
-from etips.tasks import progress
-from etips.tasks.progress import Progress, StudyProgress
+from etips.tasks import time_left
+from etips.tasks.time_left import StudyProgress, TaskProgress
 
 
 def test_time_left_is_guessed_from_what_tasks_cost(monkeypatch):
     told, clock = [], iter([0.0, 30.0, 60.0])
-    monkeypatch.setattr(progress.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(time_left.time, "perf_counter", lambda: next(clock))
     tell = StudyProgress(lambda what, share: told.append((what, share))).between(0.0, 0.5)
     tell("a", 0.0)
     tell("about 5 s left", 0.5)
@@ -16,10 +16,10 @@ def test_time_left_is_guessed_from_what_tasks_cost(monkeypatch):
 
 def test_cheap_tasks_move_the_bar_as_little_as_the_guess():
     told = []
-    found = Progress(10.0, lambda what, share: told.append((what, share)))
-    found.done("cheap", 0.1, 1.0)
-    found.began("dear")
-    found.done("dear", 9.9, 500.0)
+    progress = TaskProgress(10.0, lambda what, share: told.append((what, share)))
+    progress.done("cheap", 0.1, 1.0)
+    progress.began("dear")
+    progress.done("dear", 9.9, 500.0)
     assert told == [
         ("about 100 s left", 0.01),
         ("dear; about 100 s left", 0.01),
@@ -29,7 +29,7 @@ def test_cheap_tasks_move_the_bar_as_little_as_the_guess():
 
 def test_many_tasks_at_work_are_counted():
     told = []
-    found = Progress(5.0, lambda what, share: told.append(what))
+    progress = TaskProgress(5.0, lambda what, share: told.append(what))
     for name in "abcde":
-        found.began(name)
+        progress.began(name)
     assert told[-1] == "a, b, c and 2 more"
