@@ -35,8 +35,8 @@ from etips.data.trajectories import Trajectories
 from etips.learn.fitting.prepare import Prepared, prepare
 from etips.learn.training.loop import train
 from etips.learn.training.objectives import translated_ips
-from etips.learn.training.passes import outputs_of
 from etips.learn.training.settings import Precision, Settings
+from etips.models.answers import answer_decisions, outputs_at
 from etips.models.bundle import Bundle
 from etips.models.encoders.gru import GRU
 from etips.models.network import Network
@@ -233,7 +233,7 @@ def predict(device: torch.device) -> tuple[int, float]:
     times = []
     for _ in range(5):
         begun = now(device)
-        outputs_of(bundle, steps)
+        answer_decisions(steps, lambda batch, _: (outputs_at(bundle, batch, steps),), axis=1)
         times.append(now(device)[0] - begun[0])
     return data.n_decisions, statistics.median(times)
 

@@ -58,6 +58,11 @@ class StepTensors:
         """Number of stays."""
         return len(self.offsets) - 1
 
+    @cached_property
+    def n_decisions(self) -> int:
+        """Number of decisions."""
+        return int(self.answers.sum())
+
     @property
     def device(self) -> torch.device:
         """Where the tensors are."""

@@ -1,6 +1,7 @@
 """What a fitted policy can do: give probabilities, recommend, abstain."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,14 +12,14 @@ from torch import Tensor
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.scale import Scaler
 from etips.data.schema import Schema
+from etips.data.tables.arrays import as_trajectories
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
-from etips.learn.learners.baselines import draw
-from etips.learn.learners.inputs import as_trajectories
-from etips.learn.training.objectives import forbid
-from etips.learn.training.passes import run_batch
-from etips.models.batches import step_tensors
+from etips.models.answers import BATCH_SIZE, answer_decisions, outputs_at
+from etips.models.batches import Batch, StepTensors, step_tensors
 from etips.models.bundle import Bundle
+from etips.models.masking import forbid
+from etips.policies.uniform import draw_actions
 
 Kind = Literal["softmax", "least loss", "least amount", "constant", "imitation", "uniform"]
 """How outputs become a policy: their softmax, the action of least predicted loss (as the logit of a
@@ -83,32 +84,23 @@ class FittedPolicy:
     def recommend(self, answer: Answer) -> Ints:
         """The likeliest action of each decision; where all are alike, one drawn by the seed."""
         if self.kind == "uniform":
-            return draw(self.seed, *answer.probabilities.shape[::-1])
+            return draw_actions(self.seed, *answer.probabilities.shape[::-1])
         return np.asarray(answer.probabilities.argmax(axis=1))
 
     def answer(self, data: Trajectories) -> Answer:
         """Answer every decision of `data`, in decision order."""
         data = self._as_fitted(data)
-        if self.propensity is None or self.scaler is None:
+        if self.propensity is None or self.scaler is None or not data.n_decisions:
             return self._answer_alike(data.n_decisions)
         steps = step_tensors(
             self.scaler.transform(data),
             earlier_actions=self.earlier_actions,
             device=self.propensity.device,
         )
-        order = np.full(data.n_steps, -1)
-        order[data.seen_rows] = np.arange(data.n_decisions)
-        probabilities = np.empty((data.n_decisions, self.schema.n_actions))
-        abstained = np.empty(data.n_decisions, bool)
-        with torch.no_grad():
-            for batch in steps.batches(np.arange(steps.n_stays), 1024):
-                places = order[batch.seen.cpu().numpy()]
-                outputs = None if self.networks is None else run_batch(self.networks, batch, steps)
-                logits = run_batch(self.propensity, batch, steps) / self.temperature
-                found, none = self._decide(logits.double().softmax(-1).mean(0), outputs)
-                probabilities[places] = found.cpu().numpy()
-                abstained[places] = none.cpu().numpy()
-        return Answer(probabilities, abstained)
+        probabilities, abstained = answer_decisions(
+            steps, partial(self._ask, steps), batch_size=BATCH_SIZE
+        )
+        return Answer(probabilities.cpu().numpy(), abstained.cpu().numpy())
 
     def propensities(self, data: Trajectories) -> Floats:
         """What the clinicians would do, as fitted with the policy, shape (n_decisions, K)."""
@@ -122,12 +114,19 @@ class FittedPolicy:
 
     def _answer_alike(self, n: int) -> Answer:
         """The same answer for everybody: one action, or all alike."""
-        found = np.zeros((n, self.schema.n_actions))
+        probabilities = np.zeros((n, self.schema.n_actions))
         if self.constant is None:
-            found[:] = 1 / self.schema.n_actions
+            probabilities[:] = 1 / self.schema.n_actions
         else:
-            found[:, self.constant] = 1.0
-        return Answer(found, np.zeros(n, bool))
+            probabilities[:, self.constant] = 1.0
+        return Answer(probabilities, np.zeros(n, bool))
+
+    def _ask(self, steps: StepTensors, batch: Batch, _: int) -> tuple[Tensor, Tensor]:
+        """Probabilities and abstention at the decisions of a batch."""
+        assert self.propensity is not None
+        outputs = None if self.networks is None else outputs_at(self.networks, batch, steps)
+        logits = outputs_at(self.propensity, batch, steps) / self.temperature
+        return self._decide(logits.double().softmax(-1).mean(0), outputs)
 
     def _decide(self, propensities: Tensor, outputs: Tensor | None) -> tuple[Tensor, Tensor]:
         """Probabilities and abstention at some decisions, from averaged propensities (n, K)."""
@@ -136,13 +135,13 @@ class FittedPolicy:
         if self.kind == "imitation":
             return propensities, torch.zeros_like(none)
         if self.constant is not None:
-            found = torch.zeros_like(propensities)
-            found[:, self.constant] = 1.0
+            own = torch.zeros_like(propensities)
+            own[:, self.constant] = 1.0
             none = ~allowed[:, self.constant]
         else:
             assert outputs is not None
-            found = _combine(self.kind, outputs.double(), allowed)
-        return torch.where(none[:, None], propensities, found), none
+            own = _combine(self.kind, outputs.double(), allowed)
+        return torch.where(none[:, None], propensities, own), none
 
     def _as_fitted(self, data: Trajectories) -> Trajectories:
         """The data, refused unless like those fitted on; questions may not know all actions."""

@@ -14,13 +14,13 @@ from etips.data.scale import Scaler
 from etips.data.schema import Schema
 from etips.errors import EtipsError, FileError, SettingError
 from etips.files.writing import read_artifact, write_artifact
-from etips.learn.learners.params import MOST_SEEDS
 from etips.models.bundle import Bundle
 from etips.models.encoders.encoder import Encoder
 from etips.models.encoders.module import ModuleEncoder
 from etips.models.encoders.registry import AnyEncoder, as_encoder, encoder_from_json
 from etips.models.network import Network
 from etips.policies.policy import FittedPolicy, Kind
+from etips.policies.uniform import MOST_SEEDS
 
 MANIFEST = "policy.json"
 _WEIGHTS = "weights.safetensors"
@@ -187,9 +187,9 @@ def _require(holds: bool) -> None:
 
 def _whole(value: object, below: int | None = None) -> int:
     _require(isinstance(value, int) and not isinstance(value, bool))
-    found = cast(int, value)
-    _require(found >= 0 and (below is None or found < below))
-    return found
+    whole = cast(int, value)
+    _require(whole >= 0 and (below is None or whole < below))
+    return whole
 
 
 def _number(value: object) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
+from torch import Tensor
 
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
@@ -22,8 +22,8 @@ from etips.learn.learners.foundation import fit_outcome, is_share
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import make_learner
 from etips.learn.nuisance.propensity import fit_propensity
-from etips.learn.training.passes import run_batch
-from etips.models.batches import step_tensors
+from etips.models.answers import BATCH_SIZE, answer_decisions, outputs_at
+from etips.models.batches import Batch, step_tensors
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import as_encoder
 from etips.policies.policy import FittedPolicy, fitted
@@ -162,14 +162,12 @@ def _predict(networks: Bundle, prepared: Prepared, asked: Trajectories) -> Float
         earlier_actions=prepared.steps.previous is not None,
         device=networks.device,
     )
-    place = np.full(asked.n_steps, -1)
-    place[asked.seen_rows] = np.arange(asked.n_decisions)
-    found = np.empty((asked.n_decisions, asked.n_actions))
-    with torch.no_grad():
-        for batch in steps.batches(np.arange(steps.n_stays), 1024):
-            said = run_batch(networks, batch, steps).double().sigmoid().mean(0)
-            found[place[batch.seen.cpu().numpy()]] = said.cpu().numpy()
-    return found
+
+    def ask(batch: Batch, _: int) -> tuple[Tensor, ...]:
+        return (outputs_at(networks, batch, steps).double().sigmoid().mean(0),)
+
+    (predicted,) = answer_decisions(steps, ask, batch_size=BATCH_SIZE)
+    return predicted.cpu().numpy()
 
 
 def _identity(arguments: Mapping[str, Any]) -> str:

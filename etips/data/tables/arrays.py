@@ -10,7 +10,7 @@ from etips.data.coded import Floats32
 from etips.data.decisions import NO_ACTION, Bools, Floats, Ints
 from etips.data.schema import MOST_ACTIONS, Schema
 from etips.data.trajectories import Trajectories
-from etips.errors import DataError, require
+from etips.errors import DataError, SettingError, require
 
 
 def from_arrays(
@@ -79,6 +79,20 @@ def from_arrays(
     if data.n_decisions == 0:
         raise DataError("action", "must hold at least one decision", fix="See lag.")
     return data
+
+
+def as_trajectories(
+    data: Trajectories | ArrayLike,
+    action: ArrayLike | None = None,
+    loss: ArrayLike | None = None,
+    **more: Any,  # noqa: ANN401  # the keyword arguments of from_arrays
+) -> Trajectories:
+    """Trajectories as they are, or arrays as `from_arrays` takes them."""
+    if isinstance(data, Trajectories):
+        if action is not None or loss is not None or any(v is not None for v in more.values()):
+            raise SettingError("data", "must be Trajectories alone, or arrays")
+        return data
+    return from_arrays(data, action, loss, **{k: v for k, v in more.items() if v is not None})
 
 
 def from_obp(feedback: Mapping[str, Any]) -> Trajectories:

@@ -5,18 +5,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from etips.data.decisions import Ints
 from etips.learn.fitting.driver import ask, is_together
 from etips.learn.fitting.prepare import Prepared
 from etips.learn.fitting.requests import Order
 from etips.learn.training import memory
 from etips.learn.training.loop import Report, train
 from etips.learn.training.objectives import Objective, part_of
-from etips.learn.training.passes import run_batch
 from etips.learn.training.settings import Settings
+from etips.models.answers import answer_decisions, outputs_at
+from etips.models.batches import Batch
 from etips.models.bundle import Bundle
 from etips.models.network import Network
 from etips.runs.run import Stage
@@ -156,24 +155,18 @@ def out_of_fold(bundle: Bundle, prepared: Prepared, readout: Readout) -> Tensor:
     """
     n_networks = prepared.folds.n_networks
     n_sets = bundle.n_members // n_networks
-    size = memory.stays_at_once(bundle.network, prepared.steps, n_sets)
-    place = _places(prepared)
-    found: Tensor | None = None
-    for fold in range(n_networks):
-        members = bundle.select([k * n_networks + fold for k in range(n_sets)])
-        stays: Ints = np.flatnonzero(prepared.folds.fold == fold)
-        with torch.no_grad():
-            for batch in prepared.steps.batches(stays, size):
-                said = readout(run_batch(members, batch, prepared.steps), batch.seen)
-                if found is None:
-                    found = said.new_zeros(n_sets, prepared.data.n_decisions, *said.shape[2:])
-                found[:, place[batch.seen]] = said
-    assert found is not None
-    return found
+    each = [
+        bundle.select([k * n_networks + fold for k in range(n_sets)]) for fold in range(n_networks)
+    ]
 
+    def ask(batch: Batch, fold: int) -> tuple[Tensor, ...]:
+        return (readout(outputs_at(each[fold], batch, prepared.steps), batch.seen),)
 
-def _places(prepared: Prepared) -> Tensor:
-    """Decision that each row answers, shape (n_steps,)."""
-    place = torch.zeros(prepared.data.n_steps, dtype=torch.long)
-    place[torch.from_numpy(prepared.seen)] = torch.arange(prepared.data.n_decisions)
-    return place.to(prepared.steps.device)
+    (answers,) = answer_decisions(
+        prepared.steps,
+        ask,
+        groups=[np.flatnonzero(prepared.folds.fold == fold) for fold in range(n_networks)],
+        batch_size=memory.stays_at_once(bundle.network, prepared.steps, n_sets),
+        axis=1,
+    )
+    return answers

@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike
 
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.schema import Schema
+from etips.data.tables.arrays import as_trajectories
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
 from etips.learn.learners import inputs, params
-from etips.learn.learners.inputs import as_trajectories
+from etips.policies.uniform import draw_actions
 
 
 @dataclass(kw_only=True, eq=False)
@@ -51,7 +52,7 @@ class RandomPolicy:
     def predict(self, data: Trajectories | ArrayLike, **arrays: Any) -> Ints:  # noqa: ANN401
         """Draw an action for each decision, shape (n_decisions,)."""
         n = _check_fitted(self, as_trajectories(data, **arrays)).n_decisions
-        return draw(self.seed, self.n_actions_, n)
+        return draw_actions(self.seed, self.n_actions_, n)
 
     def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
         """Nowhere, shape (n_decisions,)."""
@@ -97,11 +98,6 @@ class MostFrequent:
         """Write the fitted policy; `etips.load` reads it back."""
         constant = getattr(self, "action_", None)
         _save(self, folder, overwrite=overwrite, kind="constant", constant=constant)
-
-
-def draw(seed: int, n_actions: int, n_decisions: int) -> Ints:
-    """What a policy without a preference recommends: any action, the same for the same seed."""
-    return np.random.default_rng(seed).integers(n_actions, size=n_decisions)
 
 
 class LoggingPolicy:

@@ -30,9 +30,10 @@ from etips.learn.learners.policy_objective import Logged, policy_objective
 from etips.learn.learners.selection import Candidate, Selection, choose, judge_candidate
 from etips.learn.nuisance.propensity import KnownPropensity, PropensityModel
 from etips.learn.training.loop import Report
-from etips.learn.training.objectives import chosen, forbid, translated_ips
+from etips.learn.training.objectives import chosen, translated_ips
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import AnyEncoder
+from etips.models.masking import forbid
 from etips.policies.policy import FittedPolicy, Kind
 from etips.runs.run import Run
 

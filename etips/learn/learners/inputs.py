@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from numpy.typing import ArrayLike
 
-from etips.data.tables.arrays import from_arrays
+from etips.data.tables.arrays import as_trajectories
 from etips.data.trajectories import Trajectories
-from etips.errors import SettingError
 
 if TYPE_CHECKING:  # simple policies come without torch
     from etips.learn.training.loop import Report
@@ -21,20 +20,6 @@ class Learning(Protocol):
 
 
 L = TypeVar("L", bound=Learning)
-
-
-def as_trajectories(
-    data: Trajectories | ArrayLike,
-    action: ArrayLike | None = None,
-    loss: ArrayLike | None = None,
-    **more: Any,  # noqa: ANN401  # the keyword arguments of from_arrays
-) -> Trajectories:
-    """Trajectories as they are, or arrays as `from_arrays` takes them."""
-    if isinstance(data, Trajectories):
-        if action is not None or loss is not None or any(v is not None for v in more.values()):
-            raise SettingError("data", "must be Trajectories alone, or arrays")
-        return data
-    return from_arrays(data, action, loss, **{k: v for k, v in more.items() if v is not None})
 
 
 def fit(

@@ -13,11 +13,9 @@ import numpy as np
 from etips.data.decisions import Ints
 from etips.data.schema import Schema
 from etips.errors import SettingError, require_whole
+from etips.policies.uniform import MOST_SEEDS
 
 L = TypeVar("L")
-
-MOST_SEEDS = 2**32
-"""Seeds are whole numbers below this."""
 
 
 def get_params(learner: Any, deep: bool = True) -> dict[str, object]:  # noqa: ANN401

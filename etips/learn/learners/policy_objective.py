@@ -6,7 +6,8 @@ from typing import NamedTuple
 from torch import Tensor
 
 from etips.learn.learners.foundation import Foundation
-from etips.learn.training.objectives import Weighted, forbid, pull, weigh
+from etips.learn.training.objectives import Weighted, pull, weigh
+from etips.models.masking import forbid
 
 
 class Logged(NamedTuple):

@@ -14,8 +14,9 @@ from etips.learn.fitting.prepare import Prepared
 from etips.learn.learners.selection import judge_candidate
 from etips.learn.nuisance.propensity import FittedPropensity
 from etips.learn.training.loop import Report
-from etips.learn.training.objectives import Weighted, chosen, forbid, translated_ips, weigh
+from etips.learn.training.objectives import Weighted, chosen, translated_ips, weigh
 from etips.learn.training.settings import Settings
+from etips.models.masking import forbid
 
 SUPPORT = {0: 0.05, 1: 0.1}
 """Least propensity of an action that may be recommended, by lag. With lag 1 what the clinicians saw

@@ -16,12 +16,12 @@ from etips.learn.training.captured import Replay
 from etips.learn.training.dropout import INPUTS, Masks, hide, mix
 from etips.learn.training.objectives import Objective, part_of
 from etips.learn.training.optimiser import Pace, adam, paces
-from etips.learn.training.passes import forward
 from etips.learn.training.settings import Settings
 from etips.learn.training.sharing import require_wanted
 from etips.learn.training.state import Moving, State
 from etips.learn.training.teams import Team, learning, teams_of
 from etips.learn.training.validation import held_out_teams, look
+from etips.models.answers import forward
 from etips.models.batches import Batch, StepTensors
 from etips.models.bundle import Bundle
 from etips.models.network import Network
@@ -189,7 +189,14 @@ def _step(task: _Task, moving: Moving, batch: Batch, pace: Pace) -> None:
     # Without the cache of casts, which a captured step would take for its own.
     kind = pace.key.device.type
     with torch.autocast(kind, torch.bfloat16, enabled=task.lesser, cache_enabled=False):
-        outputs = forward(task.network, own, batch, task.steps, masks)
+        outputs = forward(
+            task.network,
+            own,
+            batch,
+            task.steps,
+            keep_inputs=masks.inputs,
+            keep_state=masks.state,
+        )
     values = task.objective(outputs, batch.seen)
     shares = task.weight[:, batch.owner].to(values.dtype)
     if batch.real is not None:

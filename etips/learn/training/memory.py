@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from etips.errors import ResourceError
-from etips.learn.training.passes import stays_a_look
 from etips.learn.training.settings import Settings
 from etips.learn.training.sharing import sharers as sharers_here
 from etips.machine import free_memory
+from etips.models.answers import batch_size_on
 from etips.models.batches import StepTensors
 from etips.models.network import Network
 
@@ -36,7 +36,7 @@ def estimate(network: Network, steps: StepTensors, settings: Settings) -> int:
     parameters = sum(value.nbytes for value in network.start([0]).values())
     outputs = _NUMBER * longest * _OUTPUTS * network.n_outputs
     learning = settings.batch_size * (_BACKWARD[steps.device.type] * (two - one) + outputs)
-    asking = min(stays_a_look(steps.device), steps.n_stays) * _asking(network, steps)
+    asking = min(batch_size_on(steps.device), steps.n_stays) * _asking(network, steps)
     return int(_COPIES * parameters + max(learning, asking))
 
 
@@ -52,7 +52,8 @@ def stays_at_once(
         sharers: As in `room`.
     """
     each = n_networks * _asking(network, steps)
-    return max(min(int(room(steps.device, sharers=sharers) // each), stays_a_look(steps.device)), 1)
+    fit = int(room(steps.device, sharers=sharers) // each)
+    return max(min(fit, batch_size_on(steps.device)), 1)
 
 
 def room(device: torch.device, *, sharers: int | None = None) -> float:

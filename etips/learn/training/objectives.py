@@ -12,10 +12,6 @@ from typing import Protocol
 from torch import Tensor
 from torch.nn import functional
 
-FORBIDDEN = -1e9
-"""Logit of an action that must not be taken: its probability is zero in any precision."""
-
-
 STEEPEST = 40.0
 """Ratios of probabilities are exact up to e to this power; beyond it they go on along the tangent,
 so that neither a ratio nor its gradient overflows in float32, however small the propensity."""
@@ -173,16 +169,6 @@ def pull(logits: Tensor, log_propensities: Tensor) -> Tensor:
     """
     log_policy = logits.log_softmax(dim=-1)
     return (log_policy.exp() * (log_policy - log_propensities)).sum(-1)
-
-
-def forbid(logits: Tensor, allowed: Tensor) -> Tensor:
-    """Logits in which an action that is not allowed has no probability.
-
-    Args:
-        logits: Shape (J, n, K).
-        allowed: Shape (n, K).
-    """
-    return logits.masked_fill(~allowed, FORBIDDEN)
 
 
 def _ratio(log_ratio: Tensor) -> Tensor:

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from etips.learn.training.objectives import Objective, Weighted, part_of
-from etips.learn.training.passes import forward, stays_a_look
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import State
 from etips.learn.training.teams import Team, teams_of
+from etips.models.answers import batch_size_on, forward
 from etips.models.batches import StepTensors
 from etips.models.bundle import Bundle
 from etips.models.network import Network
@@ -61,7 +61,7 @@ def look(
 def held_out_teams(network: Network, steps: StepTensors, held_out: Tensor) -> list[Team]:
     """Networks that are judged on the same stays."""
     width = network.encoder.size(network.n_features)
-    return teams_of(held_out, size=min(stays_a_look(steps.device), steps.n_stays), width=width)
+    return teams_of(held_out, size=min(batch_size_on(steps.device), steps.n_stays), width=width)
 
 
 def judge(
@@ -104,7 +104,7 @@ def _add_up(
     """Add a team's risks, weights and counts to the `totals`, shape (3, J)."""
     mine, own, counts = totals[:, team.these], part_of(objective, team.these), held_out[team.these]
     parameters = {name: value[team.these] for name, value in bundle.parameters.items()}
-    for batch in steps.batches(np.flatnonzero(team.counts), stays_a_look(steps.device)):
+    for batch in steps.batches(np.flatnonzero(team.counts), batch_size_on(steps.device)):
         outputs = forward(bundle.network, parameters, batch, steps)
         shares = counts[:, batch.owner].double()
         mine[0] += (own(outputs, batch.seen).double() * shares).sum(1)

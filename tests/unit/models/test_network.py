@@ -1,5 +1,6 @@
 """The network around the encoder, and many of them as a bundle."""
 
+import pytest
 import torch
 
 from etips.models.bundle import Bundle
@@ -74,16 +75,8 @@ def test_an_additive_network_ranks_the_actions_alike_everywhere():
     assert (found.argsort(-1) == parameters["head.bias"].argsort(-1)[:, None]).all()
 
 
-def test_networks_are_selected_and_joined_in_order_and_without_ties():
-    network = Network(GRU(5), 2, 2, 3)
-    bundle = Bundle.start(network, [1, 2, 3])
-    picked = bundle.select([2, 0, 2])
-    assert picked.n_members == 3
-    for name, value in bundle.parameters.items():
-        assert torch.equal(picked.parameters[name], value[[2, 0, 2]])
-    picked.parameters["head.bias"] += 1.0
-    assert (bundle.parameters["head.bias"] == 0).all()
-    joined = Bundle.join([bundle.select([1]), bundle.select([0, 2])])
-    assert torch.equal(
-        joined.parameters["head.weight"], bundle.parameters["head.weight"][[1, 0, 2]]
-    )
+@pytest.mark.parametrize("additive", [False, True])
+def test_its_shapes_are_those_of_what_it_starts_with(additive):
+    network = Network(GRU(5, embed=4), 2, 2, 3, additive=additive)
+    started = {name: tuple(value.shape[1:]) for name, value in network.start([1, 2]).items()}
+    assert list(network.shapes()) == list(started.items())

@@ -97,6 +97,16 @@ def test_a_policy_without_preference_draws_by_its_seed():
     assert np.bincount(first.predict(data)).min() > data.n_decisions / 6
 
 
+def test_stays_without_a_decision_get_an_empty_answer(learner):
+    data = ward()
+    counts = np.bincount(data.decisions().stay, minlength=data.n_stays)
+    short = data.subset(counts == 0)
+    assert short.n_stays > 0
+    answer = learner.policy_.answer(short)
+    assert answer.probabilities.shape == (0, 3)
+    assert answer.abstained.shape == (0,)
+
+
 def test_many_stays_in_several_batches_are_answered_as_few(learner):
     data = ward(n_stays=1100, seed=3)
     whole, stay = learner.predict_proba(data), data.decisions().stay

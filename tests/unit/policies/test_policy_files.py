@@ -17,7 +17,6 @@ from etips.learn import DirectMethod, DoublyRobust, EtIPS, MostFrequent, Predict
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.registry import ENCODERS, make_encoder
 from etips.models.encoders.transformer import CausalTransformer
-from etips.policies.loading import load
 from etips.policies.policy_files import load_policy, save_policy
 
 DATA = ward()
@@ -111,20 +110,6 @@ def test_a_place_that_is_taken_stays_as_it_was(learner, folder, tmp_path):
     with pytest.raises(FileError, match=r"is not a folder with policy\.json, so it stays"):
         learner.save(other, overwrite=True)
     assert (other / "notes.txt").read_text() == "keep"
-
-
-def test_load_finds_data_policies_and_runs_and_refuses_the_rest(folder, tmp_path):
-    assert load(folder).schema == DATA.schema
-    run = tmp_path / "run"
-    run.mkdir()
-    folder.rename(run / "policy")
-    assert load(run).schema == DATA.schema
-    DATA.save(tmp_path / "data")
-    assert load(tmp_path / "data").n_decisions == DATA.n_decisions
-    with pytest.raises(FileError, match="holds neither a data set nor a policy"):
-        load(tmp_path)
-    with pytest.raises(FileError, match="holds neither a data set nor a policy"):
-        load(tmp_path / "nowhere")
 
 
 def test_f6_every_byte_of_the_manifest_counts(folder):

@@ -21,6 +21,7 @@ from training_runs import (
     fit,
     folds,
     network_of,
+    outputs_of,
     tensors,
 )
 
@@ -29,11 +30,11 @@ from etips.learn.training import teams
 from etips.learn.training.loop import train
 from etips.learn.training.objectives import Weighted, cross_entropy
 from etips.learn.training.optimiser import Pace, paces
-from etips.learn.training.passes import forward, outputs_of, run_batch
 from etips.learn.training.settings import Settings
 from etips.learn.training.sharing import Sharing, UnwantedError
 from etips.learn.training.state import State
 from etips.learn.training.validation import held_out_teams, judge
+from etips.models.answers import forward, outputs_at
 from etips.models.bundle import Bundle
 from etips.models.encoders.gru import GRU
 
@@ -47,7 +48,7 @@ def test_one_pass_a_stay_has_the_gradient_of_expanding_windows(encoder, lag, gap
     bundle = Bundle.start(network_of(data, ENCODERS[encoder]), [1, 2]).to(dtype=torch.float64)
     moving = {name: value.requires_grad_() for name, value in bundle.parameters.items()}
     batch = steps.batch(np.unique(data.decisions().stay))
-    values = objective(run_batch(bundle, batch, steps), batch.seen)
+    values = objective(outputs_at(bundle, batch, steps), batch.seen)
     found = torch.autograd.grad(values.mean(1).sum(), list(moving.values()))
 
     windows = data.histories()
@@ -335,7 +336,7 @@ def test_the_loss_told_is_the_mean_over_batches_and_over_networks_that_still_lea
     for part in parts:
         batch = steps.batch(part)
         masks = training._dropout(task, batch, still.key, state.parameters["head.weight"])
-        outputs = forward(task.network, state.parameters, batch, steps, masks)
+        outputs = forward(task.network, state.parameters, batch, steps, keep_state=masks.state)
         shares = weight[:, batch.owner]
         wanted += (objective(outputs, batch.seen) * shares).sum(1) / shares.sum(1)
         training._step(task, state.moving, batch, still)
@@ -422,17 +423,6 @@ def test_a_padded_batch_teaches_what_the_plain_one_teaches(lag):
         reached.append(state.parameters)
     for name, value in reached[0].items():
         torch.testing.assert_close(reached[1][name], value, atol=1e-10, rtol=1e-8)
-
-
-def test_outputs_come_in_decision_order_whatever_the_batches():
-    data = COHORT.make()
-    bundle, steps = Bundle.start(network_of(data), SEEDS), tensors(data, torch.float32)
-    found = outputs_of(bundle, steps, batch_size=7)
-    assert found.shape == (4, data.n_decisions, data.n_actions)
-    torch.testing.assert_close(found, outputs_of(bundle, steps))
-    one = data.decisions().stay[20]
-    alone = outputs_of(bundle, tensors(data.subset([one]), torch.float32))
-    torch.testing.assert_close(found[:, data.decisions().stay == one], alone)
 
 
 def test_a_training_that_nobody_waits_for_stops_at_its_next_step():

@@ -15,9 +15,9 @@ from etips.learn.fitting.prepare import prepare
 from etips.learn.nuisance import support
 from etips.learn.nuisance.propensity import fit_propensity
 from etips.learn.training import memory, teams
-from etips.learn.training.passes import LOOK
 from etips.learn.training.settings import Settings
 from etips.learn.training.sharing import Sharing
+from etips.models.answers import BATCH_SIZE
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.lstm import LSTM
 from etips.models.encoders.transformer import CausalTransformer
@@ -108,7 +108,7 @@ def test_networks_are_cut_into_as_few_parts_of_about_one_size_as_fit(n_networks,
 
 def test_fewer_stays_are_asked_at_once_where_memory_is_short(monkeypatch):
     steps, shape = steps_of(), network(GRU(16))
-    assert memory.stays_at_once(shape, steps, 5) == LOOK
+    assert memory.stays_at_once(shape, steps, 5) == BATCH_SIZE
     each = 4 * int(steps.reach.max()) * (3 * 16 + 8 * 3)  # arrays of states and of outputs
     for stays in (1, 7, 100):
         monkeypatch.setattr(memory, "free", lambda _, n=stays: (n * 5 * each + 1) / memory.SHARE)

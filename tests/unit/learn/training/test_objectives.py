@@ -7,19 +7,18 @@ import torch
 
 from etips.learn.training import objectives
 from etips.learn.training.objectives import (
-    FORBIDDEN,
     Weighted,
     bernoulli,
     chosen,
     cross_entropy,
     doubly_robust,
-    forbid,
     part_of,
     pull,
     squared,
     translated_ips,
     weigh,
 )
+from etips.models.masking import FORBIDDEN, forbid
 
 SHAPES = 50
 
@@ -181,22 +180,6 @@ def test_doubly_robust_with_a_zero_model_is_untranslated_ips():
     torch.testing.assert_close(
         OBJECTIVES["doubly_robust"](logits, problem), OBJECTIVES["translated_ips"](logits, problem)
     )
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_forbidden_action_has_exactly_no_probability_and_no_gradient(dtype):
-    logits = torch.tensor([[[5.0, 80.0, -60.0], [0.0, 0.0, 0.0]]], dtype=dtype, requires_grad=True)
-    allowed = torch.tensor([[True, False, True], [False, True, True]])
-    policy = forbid(logits, allowed).softmax(-1)
-    assert (policy[0][~allowed] == 0).all()
-    assert policy[0, 1].tolist() == pytest.approx([0, 0.5, 0.5])
-    (gradient,) = torch.autograd.grad(policy[..., 0].sum(), logits)
-    assert (gradient[0][~allowed] == 0).all()
-
-
-def test_where_nothing_is_allowed_the_policy_is_even_and_not_nan():
-    policy = forbid(torch.randn(1, 1, 4), torch.zeros(1, 4, dtype=torch.bool)).softmax(-1)
-    assert policy.flatten().tolist() == [0.25] * 4
 
 
 def test_a_logged_action_that_is_forbidden_weighs_nothing():

@@ -20,6 +20,7 @@ from training_runs import (
     fit,
     folds,
     network_of,
+    outputs_of,
     tensors,
 )
 
@@ -27,7 +28,6 @@ from etips.learn.training import loop as training
 from etips.learn.training.loop import train
 from etips.learn.training.objectives import cross_entropy, translated_ips
 from etips.learn.training.optimiser import paces
-from etips.learn.training.passes import outputs_of
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle
 

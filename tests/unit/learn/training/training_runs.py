@@ -9,6 +9,7 @@ from strategies import Cohort
 from etips.learn.training.loop import train
 from etips.learn.training.objectives import Weighted, translated_ips, weigh
 from etips.learn.training.settings import Settings
+from etips.models.answers import answer_decisions, outputs_at
 from etips.models.batches import step_tensors
 from etips.models.bundle import Bundle
 from etips.models.encoders.gru import GRU
@@ -34,7 +35,7 @@ def tensors(data, dtype=torch.float64, **more):
 
 def by_row(data, values, dtype):
     found = np.zeros(data.n_steps)
-    found[data.decision_rows - data.lag] = values
+    found[data.seen_rows] = values
     return torch.from_numpy(found).to(dtype)
 
 
@@ -57,6 +58,14 @@ def etips_objective(data, translation, dtype=torch.float64):
         return weigh(outputs, logged, chances)
 
     return Weighted(value, weight)
+
+
+def outputs_of(bundle, steps, **more):
+    """Outputs of every network at every decision, shape (J, n_decisions, K)."""
+    (outputs,) = answer_decisions(
+        steps, lambda batch, _: (outputs_at(bundle, batch, steps),), axis=1, **more
+    )
+    return outputs
 
 
 def network_of(data, encoder=None):
