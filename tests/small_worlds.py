@@ -11,7 +11,8 @@ from safetensors.numpy import save as save_tensors
 
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
-from etips.files.writing import canonical, seal
+from etips.files.artifacts import seal
+from etips.files.json_documents import canonical
 from etips.learn import (
     EIPS,
     IPS,

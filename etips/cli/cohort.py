@@ -13,7 +13,7 @@ from etips.cohorts.validate import Check, Evidence
 from etips.cohorts.validate import validate as compare
 from etips.data.trajectory_writer import MANIFEST, save_trajectories
 from etips.disclosure import FEW, are_few, shown_flow
-from etips.files.writing import require_place
+from etips.files.artifacts import require_place
 
 
 class Profile(StrEnum):

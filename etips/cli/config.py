@@ -12,7 +12,8 @@ import torch
 
 from etips.cli.columns import Columns
 from etips.errors import FileError, SettingError
-from etips.files.toml import format_toml, read_toml
+from etips.files.toml import read_toml
+from etips.files.toml_writer import format_toml
 from etips.learn.learners.recipes import Recipe
 from etips.version import __version__
 

@@ -12,13 +12,14 @@ from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
 from etips.cli.recommend import open_run
 from etips.errors import SettingError
 from etips.evaluation.estimators import BESIDE, ESTIMATORS
+from etips.files.json_documents import canonical, read_document
 from etips.files.toml import read_toml
-from etips.files.writing import canonical, write_file
+from etips.files.writing import write_file
 from etips.report.finding import hidden_confounding
 from etips.results.evaluate import Models
 from etips.results.evaluate import evaluate as evaluate_policies
 from etips.results.results import MethodResult, Results
-from etips.results.translation_path import RESULTS, read_document, read_path
+from etips.results.translation_path import RESULTS, read_path
 
 
 @takes_columns

@@ -14,8 +14,9 @@ from rich.table import Table
 from etips.cli.config import Device
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals
 from etips.errors import FileError, SettingError
+from etips.files.json_documents import canonical
 from etips.files.toml import read_toml
-from etips.files.writing import canonical, write_file
+from etips.files.writing import write_file
 from etips.report.figures import draw
 from etips.report.page import render
 from etips.studies.experiment import Experiment, read_experiment, shipped

@@ -11,8 +11,8 @@ from etips.cli.config import Device
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
 from etips.cli.methods import USUAL, MethodName
 from etips.errors import FileError, SettingError
+from etips.files.json_documents import canonical
 from etips.files.toml import read_toml
-from etips.files.writing import canonical
 from etips.learn.learners.ranges import Space
 from etips.studies.space import PAPER, paper_space, read_space, usual_space
 

@@ -19,7 +19,7 @@ from etips.cohorts.mimic3.columns import SEQUENTIAL_FEATURES, STATIC_FEATURES
 from etips.data.trajectory_writer import MANIFEST
 from etips.disclosure import are_few
 from etips.errors import FileError
-from etips.files.writing import read_artifact
+from etips.files.artifacts import read_artifact
 
 FULL_SIZE: Final = 60_000  # ICU stays; MIMIC-III v1.4 has 61,532
 

@@ -24,7 +24,7 @@ from etips.data.trajectory_writer import (
 )
 from etips.data.truth import Truth
 from etips.errors import EtipsError, FileError
-from etips.files.writing import read_artifact
+from etips.files.artifacts import read_artifact
 
 
 def load_trajectories(folder: str | Path) -> Trajectories:

@@ -20,7 +20,8 @@ from etips.data.decisions import NO_ACTION
 from etips.data.stay_arrays import StayArrays
 from etips.data.truth import Truth
 from etips.errors import FileError
-from etips.files.writing import Content, write_artifact, write_file
+from etips.files.artifacts import write_artifact
+from etips.files.writing import Content, write_file
 
 MANIFEST = "schema.json"
 FORMAT, VERSION = "etips/trajectories", 1

@@ -5,6 +5,11 @@ one process whatever the race, and takes it back the moment that process dies, b
 a stale lock is simply free. A file made with `O_EXCL` would have to be judged stale by its process
 number, which another process may carry by then, and removed, which two can do at once, the second
 removing the lock that the first has just taken.
+
+`filelock` takes the same lock with weaker promises, so it is not used: it leaves its file in the
+folder, where an artifact may hold no file that its manifest does not list, and on a file system
+without `flock` it falls back to a file's existence. Here the file goes, without a moment in which
+two could hold the folder, and such a file system is refused.
 """
 
 import contextlib
@@ -15,7 +20,7 @@ from pathlib import Path
 from typing import Self
 
 from etips.errors import FileError
-from etips.files.writing import canonical
+from etips.files.json_documents import canonical
 
 NAME = ".lock"
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC  # no program started later holds it

@@ -13,7 +13,7 @@ from torch import Tensor
 from etips.data.scale import Scaler
 from etips.data.schema import Schema
 from etips.errors import EtipsError, FileError, SettingError
-from etips.files.writing import read_artifact, write_artifact
+from etips.files.artifacts import read_artifact, write_artifact
 from etips.models.bundle import Bundle
 from etips.models.encoders.encoder import Encoder
 from etips.models.encoders.module import ModuleEncoder

@@ -19,7 +19,7 @@ from etips.evaluation.diagnostics import diagnose
 from etips.evaluation.log import Log, View, view
 from etips.evaluation.verdict import judge
 from etips.files.fingerprint import fingerprint
-from etips.files.numbers import finite, plain
+from etips.files.json_documents import finite, plain
 from etips.results import overlap
 from etips.results import people as describe
 from etips.results.subgrouping import subgroups

@@ -14,7 +14,7 @@ from etips.evaluation.checks import Bools, Ints
 from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk
 from etips.evaluation.subgroups import bands
-from etips.files.numbers import finite
+from etips.files.json_documents import finite
 
 MOST_TABLES = 12
 MOST_LEVELS = 6

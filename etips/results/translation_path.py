@@ -4,18 +4,16 @@ A run folder keeps it in `path.json` beside the policy, which itself holds nothi
 to answer.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from etips.errors import FileError
-from etips.files.numbers import finite
-from etips.files.writing import canonical, write_file
+from etips.files.json_documents import canonical, finite, read_document
+from etips.files.writing import write_file
 from etips.learn.learners.selection import Candidate
 
 PATH, RESULTS = "path.json", "results.json"
-_LIMIT = 2**20  # a path is some tens of lines
 
 
 def path_of(learner: object) -> list[dict[str, object]]:
@@ -38,21 +36,6 @@ def read_path(folder: Path) -> Sequence[Mapping[str, object]]:
     found = document.get("path")
     if not isinstance(found, list) or not all(isinstance(c, dict) for c in found):
         raise FileError(str(folder / PATH), "is not a translation path", fix="Remove it.")
-    return found
-
-
-def read_document(path: Path) -> dict[str, object] | None:
-    """A small JSON object that stands beside a run or its data; None if there is none."""
-    if not path.is_file():
-        return None
-    if path.stat().st_size > _LIMIT:
-        raise FileError(str(path), "is too large for what it should hold")
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise FileError(str(path), "is not valid JSON") from error
-    if not isinstance(found, dict):
-        raise FileError(str(path), "must be an object")
     return found
 
 

@@ -23,7 +23,9 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from etips.errors import FileError
-from etips.files.writing import KEY_VARIABLE, canonical, seal, write_file
+from etips.files.artifacts import KEY_VARIABLE, seal
+from etips.files.json_documents import canonical
+from etips.files.writing import write_file
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from etips.evaluation.estimators import BESIDE
-from etips.files.numbers import finite
+from etips.files.json_documents import finite
 from etips.studies.experiment import label_of
 from etips.studies.findings import Findings
 from etips.studies.measures import over_folds

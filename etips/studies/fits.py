@@ -15,8 +15,8 @@ from torch import Tensor
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.files.fingerprint import fingerprint
-from etips.files.numbers import finite
-from etips.files.writing import canonical, write_file
+from etips.files.json_documents import canonical, finite
+from etips.files.writing import write_file
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.learners.foundation import fit_outcome, is_share
 from etips.learn.learners.learner import Learner

@@ -12,7 +12,7 @@ from etips.disclosure import FEW, any_few, shown_parts
 from etips.evaluation.assessment import assess
 from etips.evaluation.contrast import atenp
 from etips.evaluation.log import Log
-from etips.files.numbers import finite
+from etips.files.json_documents import finite
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from etips.data.coded import Coded, Features
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
-from etips.files.writing import canonical, write_file
+from etips.files.json_documents import canonical
+from etips.files.writing import write_file
 from etips.progress import no_progress
 from etips.studies.experiment import DATA_FOLDER, Experiment
 from etips.worlds.bandit import Answers, Logging, to_bandit

@@ -11,9 +11,11 @@ from typing import Any
 from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
 from etips.files.fingerprint import fingerprint
+from etips.files.json_documents import canonical
 from etips.files.lock import NAME as LOCK
 from etips.files.lock import Lock
-from etips.files.writing import canonical, write_file
+from etips.files.toml_writer import format_toml
+from etips.files.writing import write_file
 from etips.learn.learners.ranges import Space
 from etips.learn.learners.recipes import Recipe
 from etips.progress import Progress
@@ -162,7 +164,7 @@ def tune(
         )
         tuned = _conclude(_try_all(proposals, search, identity, run), search)
         write_file(out / ALL, canonical(tuned.to_json()))
-        write_file(out / BEST, tuned.recipe.to_toml().encode())
+        write_file(out / BEST, format_toml(tuned.recipe.to_document()).encode())
     return tuned
 
 

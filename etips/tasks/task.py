@@ -16,8 +16,9 @@ from typing import Any, Self
 
 from etips.errors import FileError, SettingError
 from etips.files.fingerprint import fingerprint
+from etips.files.json_documents import canonical
 from etips.files.lock import Lock
-from etips.files.writing import canonical, write_file
+from etips.files.writing import write_file
 from etips.learn.fitting.prepare import choose_device
 from etips.progress import Progress
 from etips.runs.checkpoint import ForeignError

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from etips.errors import SettingError
-from etips.files.toml import format_toml, parse_toml
+from etips.files.toml import parse_toml
 from etips.learn.learners.catalogue import Method, require_method
 from etips.learn.learners.foundation import ENCODER, STAGES, Training
 from etips.learn.learners.learner import Learner
@@ -55,12 +55,8 @@ class Recipe:
         """The learner, not fitted yet."""
         return make_learner(self.method, self.settings, device=device, seed=self.seed)
 
-    def to_toml(self) -> str:
-        """The recipe as text."""
-        return format_toml(self.to_document())
-
     def to_document(self) -> dict[str, object]:
-        """What the text holds: method, seed, and the settings, those of one stage as its table."""
+        """What TOML holds: method, seed, and the settings, those of one stage as its table."""
         plain = {key: value for key, value in self.settings.items() if "." not in key}
         stages = {
             stage: {k.partition(".")[2]: v for k, v in self.settings.items() if _of(k, stage)}
@@ -72,7 +68,7 @@ class Recipe:
 
     @classmethod
     def from_toml(cls, text: str) -> Self:
-        """Read what `to_toml` wrote, or somebody by hand; what is left out has its default."""
+        """Read a document from TOML, or what somebody wrote; what is left out has its default."""
         return cls.from_document(parse_toml(text))
 
     @classmethod

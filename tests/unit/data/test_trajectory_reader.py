@@ -15,7 +15,8 @@ from strategies import Cohort, cohorts, read_small, refusal_text, small_table
 
 from etips.data import Coded, load_trajectories
 from etips.errors import EtipsError, FileError
-from etips.files.writing import canonical, seal
+from etips.files.artifacts import seal
+from etips.files.json_documents import canonical
 
 
 @given(cohorts, st.booleans(), st.booleans())

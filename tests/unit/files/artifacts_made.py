@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from etips.files.writing import read_artifact, write_artifact
+from etips.files.artifacts import read_artifact, write_artifact
 
 OLD, NEW = {"a.bin": b"old a", "b.bin": b"old b"}, {"a.bin": b"new a", "c.bin": b"new c"}
 

@@ -12,7 +12,7 @@ from small_worlds import CLINIC, manifest_of, reseal, small, ward
 
 import etips
 from etips.errors import FileError, SettingError
-from etips.files.writing import canonical
+from etips.files.json_documents import canonical
 from etips.learn import DirectMethod, DoublyRobust, EtIPS, MostFrequent, PredictiveModel
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.registry import ENCODERS, make_encoder

@@ -9,7 +9,7 @@ import torch
 
 import etips
 from etips.evaluation.log import Log
-from etips.files.writing import canonical
+from etips.files.json_documents import canonical
 from etips.learn import BestPossible, LoggingPolicy, MostFrequent, PredictiveModel, RandomPolicy
 from etips.learn.learners.foundation import Training
 from etips.learn.nuisance.outcome import SklearnOutcome

@@ -13,7 +13,7 @@ from etips.errors import SettingError
 from etips.evaluation.diagnostics import RARE
 from etips.evaluation.log import Log, view
 from etips.files.fingerprint import fingerprint
-from etips.files.writing import canonical
+from etips.files.json_documents import canonical
 from etips.results.documents import check_results
 from etips.results.evaluate import assess_policies, describe
 from etips.results.exhibits import make_exhibits

@@ -12,7 +12,7 @@ from small_studies import clinic_document, small_experiment, zeros_document
 from small_worlds import CLINIC, one_thread
 
 from etips.errors import FileError
-from etips.files.writing import canonical
+from etips.files.json_documents import canonical
 from etips.learn.learners.recipes import make_learner
 from etips.studies import fits, plan
 from etips.studies.fits import turn_round

@@ -8,7 +8,8 @@ import pytest
 from artifacts_made import NEW, OLD, contents, dead_process, names, save
 
 from etips.errors import FileError
-from etips.files.writing import read_artifact, write_artifact, write_file
+from etips.files.artifacts import read_artifact, write_artifact
+from etips.files.writing import write_file
 
 
 class Fails:
