@@ -1,4 +1,8 @@
-"""Student's t without SciPy: its distribution function and quantiles."""
+"""Student's t: its distribution function and quantiles.
+
+SciPy has both. It is not used, since learning selects by intervals and must run where only torch,
+NumPy and safetensors are (tests/unit/test_few_packages.py).
+"""
 
 import math
 from functools import lru_cache
@@ -33,8 +37,13 @@ def _incomplete_beta(x: float, a: float, b: float) -> float:
     """Regularised incomplete beta function."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
-    if x > (a + 1) / (a + b + 2):  # the fraction converges fast on the other side only
-        return 1 - _incomplete_beta(1 - x, b, a)
+    if x > (a + 1) / (a + b + 2):  # the fraction converges fast on one side only
+        return 1 - _left_of_mode(1 - x, b, a)
+    return _left_of_mode(x, a, b)
+
+
+def _left_of_mode(x: float, a: float, b: float) -> float:
+    """The same where x is at most (a + 1) / (a + b + 2), or beyond by rounding."""
     log_front = a * math.log(x) + b * math.log1p(-x) - math.log(a)
     log_front += math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
     return math.exp(log_front) / _beta_fraction(x, a, b)

@@ -18,7 +18,7 @@ from etips.evaluation import (
     sndr,
     snips,
 )
-from etips.evaluation.quantiles import student_cdf, student_quantile
+from etips.evaluation.quantiles import student_quantile
 
 EVERY = (Wald(), Logit(), Percentile(replicates=100))
 
@@ -55,32 +55,6 @@ def test_repeating_decisions_leaves_the_studentised_interval_unchanged_s7():
     rows = np.repeat(np.arange(loss.size), 3)
     again = snips(loss[rows], weight[rows], cluster[rows], interval=Studentised())
     assert (again.low, again.high) == pytest.approx((once.low, once.high), rel=1e-12)
-
-
-# values of R's qt, which agree with SciPy
-@pytest.mark.parametrize(
-    ("probability", "freedom", "expected"),
-    [
-        (0.975, 1, 12.706204736174694),
-        (0.975, 9, 2.262157162798205),
-        (0.95, 3.5, 2.2224334936496004),
-        (0.995, 199, 2.600760216058516),
-        (0.975, 999, 1.9623414611334493),
-        (0.5, 4, 0.0),
-    ],
-)
-def test_quantiles_of_student(probability, freedom, expected):
-    assert student_quantile(probability, freedom) == pytest.approx(expected, rel=1e-9, abs=1e-12)
-    assert student_quantile(1 - probability, freedom) == pytest.approx(
-        -expected, rel=1e-9, abs=1e-12
-    )
-    assert student_cdf(expected, freedom) == pytest.approx(probability, abs=1e-10)
-
-
-def test_the_distribution_of_student_reaches_its_ends():
-    assert student_cdf(math.inf, 5) == 1
-    assert student_cdf(-math.inf, 5) == 0
-    assert student_cdf(0, 5) == 0.5
 
 
 def test_wald_is_value_plus_and_minus_t_errors():
