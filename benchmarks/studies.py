@@ -42,16 +42,16 @@ def study(seed: int, *, lag: int, stays: int) -> list[dict[str, object]]:
         {
             "seed": seed,
             "policy": method.name,
-            "verdict": method.assessment.verdict.label,
+            "verdict": method.verdict,
             "risk": head.risk,
             "low": head.low,
             "high": head.high,
             "truth": method.truth,
             "missed": not head.low <= (method.truth or 0.0) <= head.high,
-            "share": method.assessment.diagnostics.effective_share,
+            "share": (method.diagnostics.effective_sample_size or 0.0) / results.data.n_decisions,
         }
         for method in results.methods
-        for head in method.assessment.estimates[:1]
+        for head in method.estimates[:1]
     ]
 
 

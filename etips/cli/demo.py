@@ -1,22 +1,21 @@
 """`etips demo`: the whole job on data that ships with the package."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
 from etips.cli.reproduce import make_folder, write_study
+from etips.results.results import MethodResult
 from etips.studies.experiment import read_experiment, shipped
 from etips.studies.study import run_study
 from etips.tasks.task import jobs_for
 
 _WORK = "work"
 """Folder of unfinished work beside the results; an interrupted demo goes on from it."""
-
-Method = Mapping[str, Any]
 
 
 def demo(
@@ -39,55 +38,53 @@ def demo(
         folder = make_folder(out)
         experiment = read_experiment(shipped("demo"), name="demo", n=stays, seed=seed)
         with progress_bar() as progress:
-            document = run_study(
+            result = run_study(
                 experiment,
                 make_folder(folder / _WORK),
                 jobs=jobs or jobs_for("auto"),
                 report=progress,
             )
             progress("writing", 1.0)
-            write_study(document, folder)
+            write_study(result, folder)
             shutil.rmtree(folder / _WORK)
-        rows = [_row(method) for method in document["methods"]]
-        data = document["data"]
-        title = f"{data['n_decisions']:,} decisions, mean logged loss {data['mean_loss']:.4f}"
-        show(title, rows, as_json=as_json)
+        n, loss = result.data.n_decisions or 0, _number(result.data.mean_loss, 4)
+        rows = [_row(method) for method in result.methods]
+        show(f"{n:,} decisions, mean logged loss {loss}", rows, as_json=as_json)
         if not as_json:
-            for line in _conclusion(document["methods"], data["mean_loss"], out):
+            for line in _conclusion(result.methods, loss, out):
                 typer.echo(line)
 
 
-def _row(method: Method) -> dict[str, object]:
-    head = method["estimates"][0]
-    limits = f"[{_number(head['low'])}, {_number(head['high'])}]"
+def _row(method: MethodResult) -> dict[str, object]:
+    head, diagnostics = method.estimates[0], method.diagnostics
+    limits = f"[{_number(head.low)}, {_number(head.high)}]"
     return {
-        "policy": method["name"],
-        "estimated risk": f"{_number(head['risk'])} {limits}",
-        "verdict": method["verdict"],
-        "factor": _number(method["diagnostics"]["matching_factor"], 2),
-        "true risk": _number(method["truth"], 4),
+        "policy": method.name,
+        "estimated risk": f"{_number(head.risk)} {limits}",
+        "verdict": method.verdict,
+        "factor": _number(None if diagnostics is None else diagnostics.matching_factor, 2),
+        "true risk": _number(method.truth, 4),
     }
 
 
-def _conclusion(methods: Sequence[Method], logged: float, out: Path) -> list[str]:
+def _conclusion(methods: Sequence[MethodResult], logged: str, out: Path) -> list[str]:
     """Three lines: what was found, how honest the estimates were, what to open."""
-    best = min(methods, key=lambda method: method["truth"])
-    inside = sum(_covers(method) for method in methods)
-    trusted = [method for method in methods if method["verdict"] == "reliable"]
-    sound = sum(_covers(method) for method in trusted)
+    risks = {method.name: method.truth for method in methods if method.truth is not None}
+    best = min(risks, key=lambda name: risks[name])
+    trusted = [method for method in methods if method.verdict == "reliable"]
     return [
-        f"Least true risk: {best['name']}, {best['truth']:.4f}; the clinicians had {logged:.4f}.",
-        f"{inside} of {len(methods)} intervals hold the truth; of the {len(trusted)} called "
-        f"reliable, {sound} do.",
+        f"Least true risk: {best}, {risks[best]:.4f}; the clinicians had {logged}.",
+        f"{sum(map(_covers, methods))} of {len(methods)} intervals hold the truth; of the "
+        f"{len(trusted)} called reliable, {sum(map(_covers, trusted))} do.",
         f"Open {out / 'report.html'} to look at it, or read {out / 'results.json'}.",
     ]
 
 
-def _covers(method: Method) -> bool:
-    head = method["estimates"][0]
-    if head["low"] is None or head["high"] is None:
+def _covers(method: MethodResult) -> bool:
+    low, high = method.estimates[0].low, method.estimates[0].high
+    if low is None or high is None or method.truth is None:
         return False
-    return bool(head["low"] <= method["truth"] <= head["high"])
+    return low <= method.truth <= high
 
 
 def _number(value: float | None, digits: int = 3) -> str:

@@ -1,8 +1,7 @@
 """`etips evaluate`: the risk of one or more policies on logged decisions."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -79,54 +78,54 @@ def _names(runs: list[Path]) -> list[str]:
 def _told(run: Path) -> dict[str, object]:
     """How a run was fitted, for the record; its columns and versions have places of their own."""
     path = run / CONFIG
-    found = read_toml(path) if path.is_file() else {}
-    return {name: found[name] for name in ("method", "seed", "device", "settings") if name in found}
+    config = read_toml(path) if path.is_file() else {}
+    wanted = ("method", "seed", "device", "settings")
+    return {name: config[name] for name in wanted if name in config}
 
 
 def _print(results: Results, *, as_json: bool) -> None:
-    document = results.to_json()  # without counts of a few people
     if as_json:
-        typer.echo(canonical(document).decode(), nl=False)
+        typer.echo(canonical(results.to_json()).decode(), nl=False)
         return
-    n, loss = document["data"]["n_decisions"], document["data"]["mean_loss"]
+    n, loss = results.data.n_decisions, results.data.mean_loss
     title = f"{'Few' if n is None else format(n, ',')} decisions, "
     title += f"mean logged loss {'hidden' if loss is None else format(loss, '.4f')}"
     show(title, [_row(method) for method in results.methods], as_json=False)
-    for method in document["methods"]:
-        typer.echo(f"{method['name']} ({method['verdict']}): {_against(method)}")
-        for reason in method["reasons"]:
+    for method in results.methods:
+        typer.echo(f"{method.name} ({method.verdict}): {_against(method)}")
+        for reason in method.reasons:
             typer.echo(f"  {reason}")
-        if (method["gain"]["difference"] or 0) < 0:
+        if method.gain is not None and (method.gain.difference or 0) < 0:
             typer.echo(f"  {hidden_confounding(method)}")
 
 
-def _against(method: Mapping[str, Any]) -> str:
+def _against(method: MethodResult) -> str:
     """The policy against the clinicians; the verdict has a say in "better"."""
-    gain = method["gain"]
-    if gain["difference"] is None:
+    gain = method.gain
+    if gain is None or gain.difference is None:
         return "against the clinicians hidden or not known"
-    limits = "[{}, {}]".format(*(_signed(gain[end]) for end in ("low", "high")))
-    word = "better" if gain["better"] else "not shown to be better"
-    if gain["better"] and method["verdict"] != "reliable":
-        word = f"better only were it not {method['verdict']}"
-    return f"against the clinicians {_signed(gain['difference'])} {limits}, {word}"
+    limits = f"[{_number(gain.low, '+.4f')}, {_number(gain.high, '+.4f')}]"
+    word = "better" if gain.better else "not shown to be better"
+    if gain.better and method.verdict != "reliable":
+        word = f"better only were it not {method.verdict}"
+    return f"against the clinicians {gain.difference:+.4f} {limits}, {word}"
 
 
-def _signed(value: float | None) -> str:
-    return "-" if value is None else f"{value:+.4f}"
+def _number(value: float | None, form: str = ".3f") -> str:
+    return "-" if value is None else format(value, form)
 
 
 def _row(method: MethodResult) -> dict[str, object]:
     """A line narrow enough for a terminal of eighty columns; the JSON has the rest."""
-    found = method.assessment
-    head, *others = found.estimates
+    head, *others = method.estimates
     row: dict[str, object] = {
         "policy": method.name,
-        head.estimator: f"{head.risk:.3f} [{head.low:.3f}, {head.high:.3f}]",
+        head.estimator: f"{_number(head.risk)} [{_number(head.low)}, {_number(head.high)}]",
     }
-    row |= {e.estimator: f"{e.risk:.3f}" for e in others if e.estimator in BESIDE}
-    row["factor"] = f"{found.diagnostics.matching_factor.risk:.2f}"
-    row["verdict"] = found.verdict.label
+    row |= {e.estimator: _number(e.risk) for e in others if e.estimator in BESIDE}
+    factor = None if method.diagnostics is None else method.diagnostics.matching_factor
+    row["factor"] = _number(factor, ".2f")
+    row["verdict"] = method.verdict
     if method.truth is not None:
         row["truth"] = f"{method.truth:.3f}"
     return row

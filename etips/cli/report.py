@@ -8,10 +8,10 @@ import typer
 from etips.cli.console import refusals
 from etips.errors import FileError
 from etips.files.writing import write_file
+from etips.report.csv_export import policies_csv
 from etips.report.finding import one_line
 from etips.report.page import render
-from etips.report.sheet import policies_csv
-from etips.results.documents import read_results
+from etips.results.parsing import read_results
 
 
 def report(
@@ -32,7 +32,7 @@ def report(
         place = out or (run if run.is_dir() else run.parent) / "report.html"
         if place.suffix not in (".html", ".csv"):
             raise FileError(str(place), "must end in .html or .csv")
-        document = read_results(run)
-        page = render(document) if place.suffix == ".html" else policies_csv(document)
+        results = read_results(run)
+        page = render(results) if place.suffix == ".html" else policies_csv(results)
         write_file(place, page.encode())
-        typer.echo(f"{place}: {one_line(document)}")
+        typer.echo(f"{place}: {one_line(results)}")

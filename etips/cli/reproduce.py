@@ -19,6 +19,8 @@ from etips.files.toml import read_toml
 from etips.files.writing import write_file
 from etips.report.figures import draw
 from etips.report.page import render
+from etips.results.study_result import StudyResult
+from etips.results.study_result import Table as StudyTable
 from etips.studies.experiment import Experiment, read_experiment, shipped
 from etips.studies.study import run_study
 from etips.studies.study_data import data_of
@@ -117,11 +119,11 @@ def reproduce(
         # A device that is not there is refused here too; that of a cluster is elsewhere.
         suited = 1 if cluster else jobs_for(device.value)
         place = make_folder(out or Path(table.value))
-        documents = {}
+        results = {}
         for experiment in experiments:
             own = _own_folder(place, experiment) if len(experiments) > 1 else place
             with progress_bar() as progress:
-                document = run_study(
+                result = run_study(
                     experiment,
                     own,
                     data=data,
@@ -131,24 +133,24 @@ def reproduce(
                     report=progress,
                 )
                 progress("writing", 1.0)
-                write_study(document, own)
-            documents[experiment.name] = document
+                write_study(result, own)
+            results[experiment.name] = result
             if as_markdown:
-                typer.echo(_markdown(document))
+                typer.echo(_markdown(result))
             elif not as_json:
-                _print(document, own)
+                _print(result, own)
         if as_json:
-            typer.echo(_json(documents))
+            typer.echo(_json(results))
 
 
-def write_study(document: Mapping[str, Any], folder: Path) -> None:
+def write_study(result: StudyResult, folder: Path) -> None:
     """Write results.json, figures/NAME.svg and .png, and report.html."""
-    write_file(folder / "results.json", canonical(document))
+    write_file(folder / "results.json", canonical(result.to_json()))
     figures = make_folder(folder / "figures")
-    for chart in document["charts"]:
-        write_file(figures / f"{chart['name']}.svg", draw(chart, format="svg"))
-        write_file(figures / f"{chart['name']}.png", draw(chart, format="png"))
-    write_file(folder / "report.html", render(document).encode())
+    for chart in result.charts:
+        write_file(figures / f"{chart.name}.svg", draw(chart, format="svg"))
+        write_file(figures / f"{chart.name}.png", draw(chart, format="png"))
+    write_file(folder / "report.html", render(result).encode())
 
 
 def _names(table: TableName, task: TaskName | None) -> list[str]:
@@ -216,52 +218,56 @@ def make_folder(path: Path) -> Path:
     return path
 
 
-def _json(documents: Mapping[str, Mapping[str, Any]]) -> str:
+def _json(results: Mapping[str, StudyResult]) -> str:
     """The tables of all studies, by the name of each."""
     kept = ("title", "lead", "tables", "seconds")
-    plain = {name: {key: found[key] for key in kept} for name, found in documents.items()}
+    documents = {name: result.to_json() for name, result in results.items()}
+    plain = {name: {key: own[key] for key in kept} for name, own in documents.items()}
     return json.dumps(plain, indent=1, allow_nan=False)
 
 
-def _markdown(document: Mapping[str, Any]) -> str:
+def _markdown(result: StudyResult) -> str:
     """The tables as a document holds them."""
-    lines = [document["lead"]]
-    for entry in document["tables"]:
-        rule = ["---"] * len(entry["columns"])
-        rows = [entry["columns"], rule, *entry["rows"]]
-        lines += ["", f"**{entry['title']}**", "", *(f"| {' | '.join(row)} |" for row in rows)]
-        lines += ["", entry["note"]]
+    lines = [result.lead or ""]
+    for entry in result.tables:
+        rows = [entry.columns, ["---"] * len(entry.columns), *_texts(entry)]
+        lines += ["", f"**{entry.title}**", "", *(f"| {' | '.join(row)} |" for row in rows)]
+        lines += ["", entry.note or ""]
     return "\n".join(lines)
 
 
-def _width(entry: Mapping[str, Any]) -> int:
+def _texts(entry: StudyTable) -> list[list[str]]:
+    return [[str(cell) for cell in row] for row in entry.rows]
+
+
+def _width(entry: StudyTable) -> int:
     """Columns of the terminal that a table takes whole."""
-    columns = zip(entry["columns"], *entry["rows"], strict=True)
+    columns = zip(entry.columns, *_texts(entry), strict=True)
     return sum(max(len(cell) for cell in column) + 3 for column in columns)
 
 
-def _as_rich(entry: Mapping[str, Any], *, narrow: bool) -> Table:
+def _as_rich(entry: StudyTable, *, narrow: bool) -> Table:
     """A table to print; on a narrow screen without the spreads, which the files have."""
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for place, column in enumerate(entry["columns"]):
+    for place, column in enumerate(entry.columns):
         justify: Literal["left", "right"] = "right" if place else "left"
         title = column.replace(" ", "\n", 1) if len(column) > _LONG else column
         shown.add_column(title, justify=justify, no_wrap=True)
-    for row in entry["rows"]:
+    for row in _texts(entry):
         first, rest = row[:3], row[3:]
         shown.add_row(*first, *(cell.partition(" ±")[0] if narrow else cell for cell in rest))
     return shown
 
 
-def _print(document: Mapping[str, Any], folder: Path) -> None:
+def _print(result: StudyResult, folder: Path) -> None:
     on_screen = Console().is_terminal
     console = Console() if on_screen else Console(width=_PAGE)
-    console.print(document["lead"], highlight=False, markup=False)
-    for entry in document["tables"]:
+    console.print(result.lead, highlight=False, markup=False)
+    for entry in result.tables:
         whole = _width(entry)
         console.print()
-        console.print(entry["title"], highlight=False, markup=False)
+        console.print(entry.title, highlight=False, markup=False)
         wide = console if on_screen else Console(width=whole)
         wide.print(_as_rich(entry, narrow=wide.width < whole))
-        console.print(entry["note"], highlight=False, markup=False)
+        console.print(entry.note, highlight=False, markup=False)
     typer.echo(f"Open {folder / 'report.html'}, or read {folder / 'results.json'}.")

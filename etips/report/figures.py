@@ -2,7 +2,7 @@
 
 import io
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import matplotlib
@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from etips.errors import SettingError
 from etips.report.wording import clean
+from etips.results.study_result import Chart, Series
 
 Format = Literal["svg", "png"]
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7a5c00", "#444444")
@@ -25,25 +26,24 @@ _ROOM = 4  # names of series that a legend inside the axes has room for
 _STYLE: Any = {"svg.hashsalt": "etips", "svg.fonttype": "path", "font.size": 9, "figure.dpi": 100}
 
 
-def draw(chart: Mapping[str, Any], format: Format = "svg") -> bytes:  # noqa: A002  # matplotlib's word
+def draw(chart: Chart, format: Format = "svg") -> bytes:  # noqa: A002  # matplotlib's word
     """Draw a chart; the same chart gives the same bytes. Letters are drawn as shapes.
 
     Args:
-        chart: `name`, `kind` ("scatter", "bars" or "lines"), `title`, `caption`, `x`, `y`, and
-            `series`: each with `name`, `x`, `y` and `error` (a list, or None for none).
+        chart: What to draw.
         format: "svg", or "png" at 200 dots an inch.
     """
     if format not in ("svg", "png"):
         raise SettingError("format", "must be svg or png")
-    if chart["kind"] not in ("scatter", "bars", "lines"):
+    if chart.kind not in ("scatter", "bars", "lines"):
         raise SettingError("chart", "kind must be scatter, bars or lines")
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")  # a name may be in any script
         figure = Figure(figsize=(6.4, 4.0), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
-        places = _places(chart["series"])
-        for number, series in enumerate(chart["series"]):
+        places = _places(chart.series)
+        for number, series in enumerate(chart.series):
             _add(axes, chart, series, number, places)
         _label(axes, chart, places)
         file = io.BytesIO()
@@ -52,21 +52,19 @@ def draw(chart: Mapping[str, Any], format: Format = "svg") -> bytes:  # noqa: A0
     return file.getvalue()
 
 
-def _places(series: Sequence[Mapping[str, Any]]) -> list[str]:
+def _places(series: Sequence[Series]) -> list[str]:
     """Names along the axis, if it holds names and not numbers."""
-    values = [value for s in series for value in s["x"]]
+    values = [value for s in series for value in s.x]
     if not any(isinstance(value, str) for value in values):
         return []
     return list(dict.fromkeys(str(value) for value in values))
 
 
-def _add(
-    axes: Axes, chart: Mapping[str, Any], series: Mapping[str, Any], number: int, places: list[str]
-) -> None:
-    errors = series.get("error") or [None] * len(series["y"])
+def _add(axes: Axes, chart: Chart, series: Series, number: int, places: list[str]) -> None:
+    errors = series.error or [None] * len(series.y)
     points = [
         (places.index(str(x)) if places else x, y, error or 0.0)
-        for x, y, error in zip(series["x"], series["y"], errors, strict=True)
+        for x, y, error in zip(series.x, series.y, errors, strict=True)
         if x is not None and y is not None
     ]
     if not points:
@@ -74,26 +72,26 @@ def _add(
     x, y, error = (list(column) for column in zip(*points, strict=True))
     look: dict[str, Any] = {
         "color": COLOURS[number % len(COLOURS)],
-        "label": clean(series["name"], 40),
+        "label": clean(series.name, 40),
     }
     spread = error if any(error) else None
-    if chart["kind"] == "bars":
-        n = len(chart["series"])
+    if chart.kind == "bars":
+        n = len(chart.series)
         axes.bar([p + 0.8 * (number - (n - 1) / 2) / n for p in x], y, 0.8 / n, yerr=spread, **look)
     else:
-        joined = "-" if chart["kind"] == "lines" else ""
+        joined = "-" if chart.kind == "lines" else ""
         mark = MARKS[number // len(COLOURS) % len(MARKS)]
         axes.errorbar(x, y, yerr=spread, fmt=f"{mark}{joined}", markersize=4, capsize=2, **look)
 
 
-def _label(axes: Axes, chart: Mapping[str, Any], places: list[str]) -> None:
-    axes.set_title(clean(chart["title"], 80), loc="left", parse_math=False)
-    axes.set_xlabel(clean(chart["x"], 80), parse_math=False)
-    axes.set_ylabel(clean(chart["y"], 80), parse_math=False)
+def _label(axes: Axes, chart: Chart, places: list[str]) -> None:
+    axes.set_title(clean(chart.title, 80), loc="left", parse_math=False)
+    axes.set_xlabel(clean(chart.x, 80), parse_math=False)
+    axes.set_ylabel(clean(chart.y, 80), parse_math=False)
     if places:
         short = [clean(place, 24) for place in places]
         axes.set_xticks(range(len(places)), short, rotation=30, ha="right", parse_math=False)
-    _explain(axes, len(chart["series"]))
+    _explain(axes, len(chart.series))
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", alpha=0.25)
 

@@ -1,22 +1,21 @@
 """Drawings of actions and features: dose maps, balance, small intervals inside a table."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
 from etips.report.svg import Scale, diamond, dot, drawing, line, tag, text, tick_text
 from etips.report.wording import MINUS, PERCENT, clean, percent
+from etips.results.exhibits import DoseGrid, FeatureBalance, Share
 
-Share = float | None
 _CELL = 56
 _LEFT, _TOP = 44, 6
 
 
 def dose_map(
     values: Sequence[Share],
-    grid: Mapping[str, Any],
+    grid: DoseGrid,
     label: str,
     *,
     thin: Sequence[bool] = (),
@@ -26,12 +25,12 @@ def dose_map(
 
     Args:
         values: One share an action; None is hidden.
-        grid: `n_rows`, `n_columns`, `row`, `column`.
+        grid: How they lie.
         label: What it shows, for a screen reader.
         thin: Actions that the log hardly holds; they are hatched.
         signed: Below and above zero have colours of their own.
     """
-    n_rows, n_columns = grid["n_rows"], grid["n_columns"]
+    n_rows, n_columns = grid.n_rows, grid.n_columns
     cell = min(_CELL, 300 / n_columns)
     most = max((abs(value) for value in values if value is not None), default=0.0) or 1.0
     parts = []
@@ -49,9 +48,9 @@ def dose_map(
         parts.append(text(x, bottom + 16, str(column), class_="tick middle"))
     middle = _TOP + cell * n_rows / 2
     turned = f"rotate(-90 14 {middle:g})"
-    words = f"{clean(grid['row'], 20)} dose class"
+    words = f"{clean(grid.row, 20)} dose class"
     parts.append(text(14, middle, words, class_="small middle", transform=turned))
-    below = f"{clean(grid['column'], 20)} dose class"
+    below = f"{clean(grid.column, 20)} dose class"
     parts.append(text(_LEFT + cell * n_columns / 2, bottom + 34, below, class_="small middle"))
     return drawing(bottom + 42, label, *parts, width=_LEFT + cell * n_columns + 8)
 
@@ -108,15 +107,15 @@ def _figure(value: Share, *, signed: bool) -> str:
         return "0"
     if abs(value) < 0.0005:
         return "~0"
-    found = percent(abs(value), 0 if abs(value) >= 0.0995 else 1).removesuffix(PERCENT)
+    size = percent(abs(value), 0 if abs(value) >= 0.0995 else 1).removesuffix(PERCENT)
     if not signed:
-        return found
-    return f"+{found}" if value > 0 else f"{MINUS}{found}"
+        return size
+    return f"+{size}" if value > 0 else f"{MINUS}{size}"
 
 
-def balance_plot(features: Sequence[Mapping[str, Any]], threshold: float) -> Markup:
+def balance_plot(features: Sequence[FeatureBalance], threshold: float) -> Markup:
     """Standardised differences before (hollow) and after weighting (filled), feature by feature."""
-    values = [f[side] for f in features for side in ("before", "after") if f[side] is not None]
+    values = [side for f in features for side in (f.before, f.after) if side is not None]
     reach = max([abs(v) for v in values], default=threshold)
     reach = max(reach, 1.5 * threshold) * 1.06
     scale = Scale(-reach, reach, 134, 350)
@@ -139,8 +138,8 @@ def balance_plot(features: Sequence[Mapping[str, Any]], threshold: float) -> Mar
         )
     for place, feature in enumerate(features):
         y = 4 + row * place + row / 2
-        parts.append(text(126, y + 4, clean(feature["name"], 17), class_="tick end"))
-        before, after = feature["before"], feature["after"]
+        parts.append(text(126, y + 4, clean(feature.name, 17), class_="tick end"))
+        before, after = feature.before, feature.after
         if before is not None and after is not None:
             parts.append(line((scale.at(before), y), (scale.at(after), y), class_="link"))
         if before is not None:

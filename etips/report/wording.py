@@ -1,17 +1,11 @@
 """Names, numbers and verdicts as a page shows them, whatever a data set calls its columns."""
 
 import unicodedata
-from collections.abc import Mapping
 
 from markupsafe import Markup
 
-from etips.evaluation.estimators import ESTIMATORS
-
 SHORT, LONG = 60, 300
 """Characters of a name that are shown, and that its tooltip holds."""
-
-LABELS = {name: entry.label for name, entry in ESTIMATORS.items()}
-"""What estimators are called."""
 
 MARKS = {"reliable": "✓", "doubtful": "!", "unusable": "✕"}
 """Shape beside the colour: a verdict must be legible in black and white."""
@@ -78,12 +72,13 @@ def badge(label: object) -> Markup:
     return shape.format(str(word).replace(" ", "-"), MARKS.get(str(word), "?"), word)
 
 
-def headline_of(document: Mapping[str, object]) -> Mapping[str, object] | None:
-    """The policy that a report is about: the one its exhibits name, else the first."""
-    methods = document.get("methods")
-    if not isinstance(methods, list) or not methods:
-        return None
-    exhibits = document.get("exhibits")
-    wanted = exhibits.get("headline") if isinstance(exhibits, Mapping) else None
-    found: Mapping[str, object] = next((m for m in methods if m["name"] == wanted), methods[0])
-    return found
+def cell(value: object) -> str:
+    """A cell of a study's own table."""
+    if isinstance(value, float):
+        return number(value, 4)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    text = NONE if value is None else clean(value, 200)
+    if text[:1] == "-" and (len(text) == 1 or text[1].isdigit()):
+        return (NONE if len(text) == 1 else MINUS) + text[1:]
+    return text

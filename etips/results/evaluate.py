@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -16,13 +16,17 @@ from etips.evaluation.intervals import DEFAULT, Interval
 from etips.evaluation.log import PROPENSITY_FLOOR, Log, view
 from etips.evaluation.sensitivity import bound_risk
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
+from etips.learn.learners.catalogue import find_method
 from etips.learn.learners.foundation import ENCODER, Training, fit_outcome
+from etips.learn.learners.selection import Candidate
 from etips.learn.nuisance.outcome import SklearnOutcome
 from etips.learn.nuisance.propensity import fit_propensity
 from etips.models.encoders.registry import AnyEncoder, as_encoder
 from etips.policies.policy import FittedPolicy
-from etips.results.exhibits import make_exhibits
+from etips.results.assembly import make_exhibits
+from etips.results.exhibits import Record
 from etips.results.results import MethodResult, Results
+from etips.results.summaries import summarize_data, summarize_method
 from etips.results.translation_path import path_of
 
 
@@ -60,9 +64,9 @@ def evaluate(
     estimators: Sequence[str] = (),
     interval: Interval = DEFAULT,
     models: Models | None = None,
-    paths: Mapping[str, Sequence[Mapping[str, object]]] | None = None,
+    paths: Mapping[str, Sequence[Candidate]] | None = None,
     settings: Mapping[str, object] = {},
-    cohort: Mapping[str, object] | None = None,
+    cohort: Record | None = None,
 ) -> Results:
     """Estimate the risk of one or more policies on logged decisions that none of them learnt from.
 
@@ -76,7 +80,8 @@ def evaluate(
         interval: How limits are made.
         models: How to fit what is missing.
         paths: Candidates of each policy as in `make_exhibits`; those the policies hold if left out.
-        settings: What else the study was run with, for the record; JSON-ready.
+        settings: What else the study was run with, for the record; JSON-ready. Settings of a
+            policy, by its name, may say its `method`.
         cohort: `funnel.json` of the cohort the data came from.
     """
     started = time.perf_counter()
@@ -87,7 +92,13 @@ def evaluate(
         name: np.asarray(policy.predict_proba(data), np.float64) for name, policy in named.items()
     }
     methods = assess_policies(
-        chances, log, data, notes=notes, estimators=estimators, interval=interval
+        chances,
+        log,
+        data,
+        notes=notes,
+        learned_by=_methods_on_record(settings),
+        estimators=estimators,
+        interval=interval,
     )
     exhibits = make_exhibits(
         data,
@@ -99,7 +110,7 @@ def evaluate(
         cohort=cohort,
         propensities=_stated(list(named.values()), data),
     )
-    return Results(describe(data), methods, time.perf_counter() - started, exhibits)
+    return Results(summarize_data(data), methods, time.perf_counter() - started, exhibits)
 
 
 def assess_policies(
@@ -108,6 +119,7 @@ def assess_policies(
     data: Trajectories,
     *,
     notes: Mapping[str, str] = {},
+    learned_by: Mapping[str, str] = {},
     estimators: Sequence[str] = (),
     interval: Interval = DEFAULT,
 ) -> tuple[MethodResult, ...]:
@@ -118,18 +130,39 @@ def assess_policies(
         log: The decisions of `data`.
         data: For the truth, where it is known.
         notes: Where propensities and predicted losses came from.
+        learned_by: Method of each policy that is not called by it.
         estimators: Names, the headline first; all if left out.
         interval: How limits are made.
     """
-    methods = []
-    for name, probabilities in named.items():
-        truth = None if data.truth is None else data.true_risk(probabilities)
-        found = assess(log, probabilities, estimators=estimators, interval=interval)
-        hidden = bound_risk(log, view(log, probabilities), interval=interval)
-        methods.append(MethodResult(name, found, truth, hidden, notes=notes))
-    gains = {method.name: method.assessment.gain for method in methods}
-    together = safe_improvement(gains)  # Holm: each policy tried makes a lucky one likelier
-    return tuple(replace(m, improvement=i) for m, i in zip(methods, together, strict=True))
+    assessments = {
+        name: assess(log, probabilities, estimators=estimators, interval=interval)
+        for name, probabilities in named.items()
+    }
+    # Holm: each policy tried makes a lucky one likelier.
+    improvements = safe_improvement({name: own.gain for name, own in assessments.items()})
+    with_gain = summarize_data(data).mean_loss is not None
+    return tuple(
+        summarize_method(
+            name,
+            assessments[name],
+            sensitivity=bound_risk(log, view(log, probabilities), interval=interval),
+            improvement=improvement,
+            truth=None if data.truth is None else data.true_risk(probabilities),
+            notes=notes,
+            method=find_method(learned_by.get(name, name)),
+            with_gain=with_gain,
+        )
+        for (name, probabilities), improvement in zip(named.items(), improvements, strict=True)
+    )
+
+
+def _methods_on_record(settings: Mapping[str, object]) -> dict[str, str]:
+    """Of each policy whose settings say what it was learned by; `etips evaluate` knows them."""
+    return {
+        name: str(own["method"])
+        for name, own in settings.items()
+        if isinstance(own, Mapping) and "method" in own
+    }
 
 
 def _name(policy: Policy) -> str:
@@ -144,7 +177,7 @@ def _log(
     if data.propensity is not None:
         source = "known, from the data"
     else:
-        fitted = next((found for p in policies if (found := _fitted(p)) is not None), None)
+        fitted = next((own for p in policies if (own := _fitted(p)) is not None), None)
         if fitted is not None:
             propensities = fitted.propensities(data)
             source = "fitted with the policy, on its training stays"
@@ -192,34 +225,15 @@ def _prepare(data: Trajectories, models: Models) -> Prepared:
 
 
 def _fitted(policy: Policy) -> FittedPolicy | None:
-    found = policy if isinstance(policy, FittedPolicy) else getattr(policy, "policy_", None)
-    if isinstance(found, FittedPolicy) and found.propensity is not None:
-        return found
-    return None
-
-
-def describe(data: Trajectories) -> dict[str, object]:
-    """What policies were evaluated on: counts and names, no patient."""
-    loss = data.logged_loss
-    binary = bool(np.isin(loss, (0, 1)).all())
-    return {
-        "n_stays": data.n_stays,
-        "n_steps": data.n_steps,
-        "n_decisions": data.n_decisions,
-        "n_events": int(loss.sum()) if binary else None,
-        "n_actions": data.n_actions,
-        "lag": data.lag,
-        "mean_loss": float(loss.mean()),
-        "actions": list(data.schema.actions),
-        "provenance": dict(data.schema.provenance),
-    }
+    own = policy if isinstance(policy, FittedPolicy) else getattr(policy, "policy_", None)
+    return own if isinstance(own, FittedPolicy) and own.propensity is not None else None
 
 
 def _stated(policies: Sequence[Policy], data: Trajectories) -> Floats | None:
     """Fitted propensities of all actions, to be looked at where the estimates use known ones."""
     if data.propensity is None:
         return None
-    fitted = next((found for p in policies if (found := _fitted(p)) is not None), None)
+    fitted = next((own for p in policies if (own := _fitted(p)) is not None), None)
     return None if fitted is None else fitted.propensities(data)
 
 

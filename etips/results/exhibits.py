@@ -1,141 +1,352 @@
-"""What a report shows beyond the estimates, as numbers that no longer hold a person.
+"""What a report shows beyond the estimates: one frozen dataclass for each exhibit.
 
-Everything here is an aggregate over at least eleven people, or null. A part that the data cannot
-give is an object with the one key "absent", which says why; no part is ever left out.
+Everything here is an aggregate over at least eleven people, or None. A part that the data cannot
+give is `Absent`, which says why; no part is ever left out. Needs neither torch nor numpy.
 """
 
-import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
-import numpy as np
-import torch
+NOTICE: Literal["For research, not for clinical use."] = "For research, not for clinical use."
 
-from etips.data.decisions import Floats
-from etips.data.trajectories import Trajectories
-from etips.disclosure import hide_steps, is_small
-from etips.errors import SettingError
-from etips.evaluation.abstention import AbstentionPoint, abstention_curve
-from etips.evaluation.diagnostics import diagnose
-from etips.evaluation.log import Log, View, view
-from etips.evaluation.verdict import judge
-from etips.files.fingerprint import fingerprint
-from etips.files.json_documents import finite, plain
-from etips.results import overlap
-from etips.results import people as describe
-from etips.results.subgrouping import subgroups
-from etips.version import __version__
+Record = Mapping[str, object]
+"""Names and values of the user's own, JSON-ready: settings, seeds, provenance."""
 
-NOTICE = "For research, not for clinical use."
+Label = Literal["reliable", "doubtful", "unusable"]
+"""A verdict."""
+
+Share = float | None
+"""Part of a whole, 0..1; None is hidden."""
 
 
-def make_exhibits(
-    data: Trajectories,
-    log: Log,
-    policies: Mapping[str, Floats],
-    *,
-    headline: str,
-    paths: Mapping[str, Sequence[Mapping[str, object]]] = {},
-    settings: Mapping[str, object] = {},
-    cohort: Mapping[str, object] | None = None,
-    propensities: Floats | None = None,
-) -> dict[str, object]:
-    """Everything a report shows beyond estimates; see `results.schema.json` for the fields.
+@dataclass(frozen=True)
+class Absent:
+    """An exhibit that the data cannot give.
 
     Args:
-        data: The evaluated stays.
-        log: Their decisions.
-        policies: Probabilities of each policy, shape (n_decisions, n_actions), by name.
-        headline: The policy that overlap, balance and subgroups are about.
-        paths: For each policy that has one, its candidates: `translation`, `action`, `risk`,
-            `std_error`, `matching_factor`, `effective_size`, `chosen`.
-        settings: What the study was run with, seeds among it; JSON-ready.
-        cohort: `funnel.json` of the cohort the data came from.
-        propensities: Fitted probabilities of all actions, to be looked at where `log` knows those
-            of the logged actions alone, shape (n_decisions, n_actions).
+        absent: Why.
     """
-    if headline not in policies:
-        raise SettingError("headline", "must be one of the policies")
-    policy = view(log, policies[headline])
-    stated = log.propensities if log.propensities is not None else propensities
-    return {
-        "headline": headline,
-        "policies": list(policies),
-        "actions": overlap.actions(data, log, policy, stated),
-        "calibration": overlap.calibrate(log, stated, fitted=log.propensities is None),
-        "weights": overlap.weights(log, policy),
-        "balance": overlap.balances(data, log, policy),
-        "subgroups": subgroups(data, log, policy),
-        "abstention": _abstention(log, policy),
-        "paths": {name: [_candidate(c) for c in path] for name, path in paths.items() if path},
-        "flow": describe.flow(data, cohort),
-        "missingness": describe.missingness(data, cohort),
-        "settings": plain(settings),
-        "seeds": _seeds(settings) | _simulation(data),
-        "versions": versions(),
-        "fingerprint": fingerprint(data=data),
-        "notice": NOTICE,
-    }
+
+    absent: str
 
 
-def versions() -> dict[str, str]:
-    """Of what computed the numbers."""
-    return {
-        "etips": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": str(torch.__version__),
-        "system": platform.system(),
-    }
+@dataclass(frozen=True)
+class DoseGrid:
+    """Actions that are pairs of dose classes, row by row.
+
+    Args:
+        n_rows: Classes of the first dose.
+        n_columns: Classes of the second.
+        row: Name of the first.
+        column: Name of the second.
+    """
+
+    n_rows: int
+    n_columns: int
+    row: str
+    column: str
+
+    def __post_init__(self) -> None:
+        if not (self.n_columns > 0 and self.n_rows > 0):
+            raise ValueError("must have rows and columns")
 
 
-def _abstention(log: Log, policy: View) -> object:
-    if log.propensities is None:
-        return {"absent": "the propensities of actions not taken are not known"}
-    if np.isin(log.loss, (0, 1)).all() and is_small([(log.loss == k).sum() for k in (0, 1)]).any():
-        # Where the policy never speaks the risk is the mean loss, and that a count of events.
-        return {"absent": "one of the outcomes is too rare to be shown"}
-    points = abstention_curve(log, policy)
-    left = [point.n_abstained for point in points]
-    hidden = hide_steps(left, known=(0, log.n_decisions))
-    return [
-        _point(log, policy, point)
-        for point, unseen in zip(points, hidden, strict=True)
-        if not unseen
-    ]
+@dataclass(frozen=True)
+class Actions:
+    """How often each action was taken, would be recommended, and could be judged.
+
+    Args:
+        names: One entry an action, as in all that follow.
+        grid: How they lie, if they are pairs of doses.
+        n_logged: Decisions at which it was taken.
+        logged_share: The same as a share.
+        recommended_share: Decisions at which it is the policy's first choice.
+        policy_share: How often the policy would take it.
+        supported_share: Decisions at which clinicians take it one time in a hundred or more; None
+            where the propensities of all actions are not known.
+        effective_n: Kish's effective size of the weights where it was taken.
+    """
+
+    names: tuple[str, ...]
+    grid: DoseGrid | None
+    n_logged: tuple[int | None, ...]
+    logged_share: tuple[Share, ...]
+    recommended_share: tuple[Share, ...]
+    policy_share: tuple[Share, ...]
+    supported_share: tuple[float, ...] | None
+    effective_n: tuple[float | None, ...]
+
+    def __post_init__(self) -> None:
+        n_cells = len(self.names) if self.grid is None else self.grid.n_rows * self.grid.n_columns
+        support = self.names if self.supported_share is None else self.supported_share
+        shares = (self.n_logged, self.logged_share, self.recommended_share, self.policy_share)
+        require_even(self.names, *shares, support, self.effective_n, range(n_cells))
 
 
-def _point(log: Log, policy: View, point: AbstentionPoint) -> dict[str, object]:
-    assert log.propensities is not None
-    speaks = log.propensities[log.rows, policy.recommended] >= point.support
-    mixed = np.where(speaks[:, None], policy.probabilities, log.propensities)
-    return {
-        "support": point.support,
-        "coverage": point.coverage,
-        "risk": finite(point.risk.risk),
-        "low": finite(point.risk.low),
-        "high": finite(point.risk.high),
-        "verdict": judge(diagnose(log, view(log, mixed))).label,
-    }
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Pairs of decision and action whose stated propensity is alike.
+
+    Args:
+        stated: Their mean propensity.
+        observed: How often the action was taken.
+        std_error: Of the difference, by stay.
+        n_pairs: How many they are.
+    """
+
+    stated: float | None
+    observed: float | None
+    std_error: float | None
+    n_pairs: int | None
 
 
-def _candidate(found: Mapping[str, object]) -> dict[str, object]:
-    wanted = ("translation", "action", "risk", "std_error", "matching_factor", "effective_size")
-    values = {name: finite(found.get(name)) for name in wanted}
-    action = found.get("action")
-    return {**values, "action": action, "chosen": bool(found.get("chosen", False))}
+@dataclass(frozen=True)
+class Calibration:
+    """Stated against observed propensity.
+
+    Args:
+        used: Whether the estimates used these propensities, not others that are known.
+        bins: Ten, rising.
+        error: Mean absolute difference.
+        gap: Largest difference that is not noise.
+        accuracy: How often the likeliest action was taken.
+        log_loss: Mean surprise at what was done.
+    """
+
+    used: bool
+    bins: tuple[CalibrationBin, ...]
+    error: float
+    gap: float
+    accuracy: float
+    log_loss: float
 
 
-def _seeds(settings: Mapping[str, object]) -> dict[str, object]:
-    """Every seed among the settings, however deep."""
-    found: dict[str, object] = {}
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            found |= {f"{name}, {inner}": seed for inner, seed in _seeds(value).items()}
-        elif "seed" in name:
-            found[name] = plain(value)
-    return found
+@dataclass(frozen=True)
+class WeightHistogram:
+    """Shares of the decisions, and of the whole weight.
+
+    Args:
+        edges: Left edge of each bin; the last is open.
+        decisions: Share of the decisions.
+        weight: Share of the whole weight.
+    """
+
+    edges: tuple[float, ...]
+    decisions: tuple[Share, ...]
+    weight: tuple[Share, ...]
+
+    def __post_init__(self) -> None:
+        require_even(self.edges, self.decisions, self.weight)
 
 
-def _simulation(data: Trajectories) -> dict[str, object]:
-    seed = data.schema.provenance.get("seed")
-    return {} if seed is None else {"simulation": seed}
+@dataclass(frozen=True)
+class FeatureBalance:
+    """Standardised difference of one feature, before and after weighting."""
+
+    name: str
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True)
+class Balance:
+    """Whether weighted patients look like all patients.
+
+    Args:
+        threshold: Differences above it are usually called imbalance.
+        n_features: Compared in all.
+        n_above_before: Beyond the threshold before weighting.
+        n_above_after: Likewise after.
+        features: The largest differences.
+    """
+
+    threshold: float
+    n_features: int
+    n_above_before: int
+    n_above_after: int
+    features: tuple[FeatureBalance, ...]
+
+
+@dataclass(frozen=True)
+class Subgroup:
+    """Risk of the policy and of the clinicians among the same people; all None where hidden.
+
+    Args:
+        level: Which people.
+        n_people: Patients, or stays where patients are not known.
+        n_decisions: Theirs.
+        effective_n: Kish's effective size.
+        risk: The policy's, by SNIPS.
+        low: Lower limit.
+        high: Upper limit.
+        logged_risk: The clinicians'.
+        gain: The policy's risk minus theirs.
+        gain_low: Lower limit.
+        gain_high: Upper limit.
+        verdict: On these people alone.
+    """
+
+    level: str
+    n_people: int | None = None
+    n_decisions: int | None = None
+    effective_n: float | None = None
+    risk: float | None = None
+    low: float | None = None
+    high: float | None = None
+    logged_risk: float | None = None
+    gain: float | None = None
+    gain_low: float | None = None
+    gain_high: float | None = None
+    verdict: Label | None = None
+
+
+@dataclass(frozen=True)
+class SubgroupTable:
+    """Subgroups by one feature."""
+
+    feature: str
+    rows: tuple[Subgroup, ...]
+
+
+@dataclass(frozen=True)
+class AbstentionRow:
+    """The policy where it speaks only if support is good; elsewhere the clinicians decide.
+
+    Args:
+        support: Least propensity of what it recommends.
+        coverage: Share of the decisions at which it speaks.
+        risk: Of both together.
+        low: Lower limit.
+        high: Upper limit.
+        verdict: On both together.
+    """
+
+    support: float
+    coverage: float
+    risk: float | None
+    low: float | None
+    high: float | None
+    verdict: Label | None
+
+
+@dataclass(frozen=True)
+class PathCandidate:
+    """One candidate of a translation path.
+
+    Args:
+        translation: It was trained with; None for a constant policy.
+        action: The one action of a constant policy.
+        risk: SNIPS.
+        std_error: Of the risk, by stay.
+        matching_factor: Mean weight, 1 in expectation.
+        effective_size: Effective number of decisions.
+        chosen: Whether it became the policy.
+        sound: Whether its risk could be believed enough to choose by.
+    """
+
+    translation: float | None
+    action: int | None
+    risk: float | None
+    std_error: float | None
+    matching_factor: float | None
+    effective_size: float | None
+    chosen: bool
+    sound: bool
+
+
+@dataclass(frozen=True)
+class FlowStage:
+    """Stays left after one step of a cohort."""
+
+    name: str
+    count: int | None
+
+
+@dataclass(frozen=True)
+class Flow:
+    """From all stays of the source to the decisions that were evaluated.
+
+    Args:
+        source: Whether a cohort told its steps, or only the data are known.
+        stages: In order.
+        n_steps: Steps of the evaluated stays.
+        n_decisions: Decisions among them.
+    """
+
+    source: Literal["cohort", "data"]
+    stages: tuple[FlowStage, ...]
+    n_steps: int | None
+    n_decisions: int | None
+
+
+@dataclass(frozen=True)
+class MissingFeature:
+    """Share of rows in which a feature was missing."""
+
+    name: str
+    share: Share
+
+
+@dataclass(frozen=True)
+class Missingness:
+    """Missing values.
+
+    Args:
+        basis: What was counted.
+        n_features: Looked at.
+        n_complete: Without any gap.
+        features: The others, the most incomplete first.
+    """
+
+    basis: str
+    n_features: int
+    n_complete: int
+    features: tuple[MissingFeature, ...]
+
+
+@dataclass(frozen=True)
+class Exhibits:
+    """Everything a report shows beyond the estimates.
+
+    Args:
+        headline: The policy that overlap, balance and subgroups are about.
+        policies: All of them.
+        actions: Logged and recommended.
+        calibration: Of the propensities.
+        weights: Of the decisions.
+        balance: Of the features.
+        subgroups: By feature, and by time in the stay.
+        abstention: At rising support.
+        paths: Candidates of each policy that has some.
+        flow: Of the cohort.
+        missingness: Of its features.
+        settings: What the study was run with.
+        seeds: Among the settings, and of the simulation.
+        versions: Of what computed the numbers.
+        fingerprint: Of the data.
+        notice: What the results may be used for.
+    """
+
+    headline: str
+    policies: tuple[str, ...]
+    actions: Actions
+    calibration: Calibration | Absent
+    weights: WeightHistogram
+    balance: Balance | Absent
+    subgroups: tuple[SubgroupTable, ...]
+    abstention: tuple[AbstentionRow, ...] | Absent
+    paths: Mapping[str, tuple[PathCandidate, ...]]
+    flow: Flow
+    missingness: Missingness
+    settings: Record
+    seeds: Record
+    versions: Mapping[str, str]
+    fingerprint: str
+    notice: Literal["For research, not for clinical use."] = NOTICE
+
+
+def require_even(*columns: Sequence[object]) -> None:
+    """Refuse columns of unequal length."""
+    if len({len(column) for column in columns}) > 1:
+        raise ValueError("must have columns of equal length")

@@ -8,9 +8,20 @@ import numpy as np
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.disclosure import LEAST_PEOPLE, hide_together, is_small
-from etips.evaluation.checks import Clusters
+from etips.evaluation.checks import Bools, Clusters
 from etips.evaluation.diagnostics import RARE, balance, calibration, overlap_by_action
 from etips.evaluation.log import Log, View
+from etips.files.json_documents import finite
+from etips.results.exhibits import (
+    Absent,
+    Actions,
+    Balance,
+    Calibration,
+    CalibrationBin,
+    DoseGrid,
+    FeatureBalance,
+    WeightHistogram,
+)
 
 EDGES = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """Bins of the weights; the last is open. Doubling, since a weight is a ratio."""
@@ -20,9 +31,9 @@ IMBALANCE = 0.1  # a standardised difference above this is usually called imbala
 _DOSES = re.compile(r"(.+) (\d+), (.+) (\d+)")
 
 
-def actions(
+def compare_actions(
     data: Trajectories, log: Log, policy: View, propensities: Floats | None
-) -> dict[str, object]:
+) -> Actions:
     """How often each action was taken, would be recommended, and could be judged.
 
     Args:
@@ -32,45 +43,43 @@ def actions(
         propensities: Of all actions, where known, shape (n, n_actions).
     """
     k, n = log.n_actions, log.n_decisions
-    found = overlap_by_action(log, policy)
+    by_action = overlap_by_action(log, policy)
     advised = np.bincount(policy.recommended, minlength=k)
-    unseen = hide_together(_people(log.clusters, log.action, k), found.n_logged)
+    unseen = hide_together(_people(log.clusters, log.action, k), by_action.n_logged)
     silent = hide_together(_people(log.clusters, policy.recommended, k), advised)
     support = None if propensities is None else (propensities >= RARE).mean(axis=0)
-    return {
-        "names": list(data.schema.actions) or [f"action {number}" for number in range(k)],
-        "grid": grid_of(data.schema.actions),
-        "n_logged": shown(found.n_logged, unseen),
-        "logged_share": shown(found.logged_share, unseen),
-        "recommended_share": shown(advised / n, silent),
-        "policy_share": shown(found.policy_share, silent),
-        "supported_share": None if support is None else [float(share) for share in support],
-        "effective_n": shown(found.effective_n, unseen | is_small(found.effective_n)),
-    }
+    return Actions(
+        names=tuple(data.schema.actions) or tuple(f"action {number}" for number in range(k)),
+        grid=grid_of(data.schema.actions),
+        n_logged=tuple(
+            None if gone else int(count)
+            for count, gone in zip(by_action.n_logged, unseen, strict=True)
+        ),
+        logged_share=_shown(by_action.logged_share, unseen),
+        recommended_share=_shown(advised / n, silent),
+        policy_share=_shown(by_action.policy_share, silent),
+        supported_share=None if support is None else tuple(float(share) for share in support),
+        effective_n=_shown(by_action.effective_n, unseen | is_small(by_action.effective_n)),
+    )
 
 
-def grid_of(names: tuple[str, ...]) -> dict[str, object] | None:
+def grid_of(names: tuple[str, ...]) -> DoseGrid | None:
     """Rows and columns of doses, if the names are "fluid 0, vasopressor 0" and so on in order."""
     parts = [_DOSES.fullmatch(name) for name in names]
-    found = [part.groups() for part in parts if part is not None]
-    if not found or len(found) != len(names):
+    doses = [part.groups() for part in parts if part is not None]
+    if not doses or len(doses) != len(names):
         return None
-    row, _, column, _ = found[0]
-    n_columns = 1 + max(int(level) for *_, level in found)
-    for number, (first, high, second, low) in enumerate(found):
+    row, _, column, _ = doses[0]
+    n_columns = 1 + max(int(level) for *_, level in doses)
+    for number, (first, high, second, low) in enumerate(doses):
         if (first, second) != (row, column) or divmod(number, n_columns) != (int(high), int(low)):
             return None
     if len(names) % n_columns:
         return None
-    return {
-        "n_rows": len(names) // n_columns,
-        "n_columns": n_columns,
-        "row": row,
-        "column": column,
-    }
+    return DoseGrid(len(names) // n_columns, n_columns, row, column)
 
 
-def calibrate(log: Log, propensities: Floats | None, *, fitted: bool) -> dict[str, object]:
+def calibrate(log: Log, propensities: Floats | None, *, fitted: bool) -> Calibration | Absent:
     """Stated against observed propensity in ten bins, and how good the propensities are.
 
     Args:
@@ -79,32 +88,29 @@ def calibrate(log: Log, propensities: Floats | None, *, fitted: bool) -> dict[st
         fitted: Whether the estimates used known propensities instead.
     """
     if propensities is None:
-        return {"absent": "the propensities of actions not taken are not known"}
+        return Absent("the propensities of actions not taken are not known")
     taken = propensities[log.rows, log.action]
     chance = np.maximum(taken, 1e-12)
     stated = replace(log, propensities=propensities, propensity=chance, propensity_floor=0.0)
-    found = calibration(stated)
-    events = np.nan_to_num(found.observed * found.n_pairs).round().astype(np.int64)
-    hidden = hide_together(found.n_pairs, events)
-    return {
-        "used": not fitted,
-        "bins": [
-            {
-                "stated": None if unseen or not count else float(found.stated[place]),
-                "observed": None if unseen or not count else float(found.observed[place]),
-                "std_error": None if unseen or not count else float(found.std_error[place]),
-                "n_pairs": None if unseen else int(count),
-            }
-            for place, (count, unseen) in enumerate(zip(found.n_pairs, hidden, strict=True))
-        ],
-        "error": found.error,
-        "gap": found.gap,
-        "accuracy": float((propensities.argmax(axis=1) == log.action).mean()),
-        "log_loss": float(-np.log(np.maximum(taken, 1e-12)).mean()),
-    }
+    curve = calibration(stated)
+    events = np.nan_to_num(curve.observed * curve.n_pairs).round().astype(np.int64)
+    hidden = hide_together(curve.n_pairs, events)
+    empty = hidden | (curve.n_pairs == 0)
+    columns = (_shown(c, empty) for c in (curve.stated, curve.observed, curve.std_error))
+    counts = (
+        None if gone else int(count) for count, gone in zip(curve.n_pairs, hidden, strict=True)
+    )
+    return Calibration(
+        used=not fitted,
+        bins=tuple(CalibrationBin(*row) for row in zip(*columns, counts, strict=True)),
+        error=float(curve.error),
+        gap=float(curve.gap),
+        accuracy=float((propensities.argmax(axis=1) == log.action).mean()),
+        log_loss=float(-np.log(np.maximum(taken, 1e-12)).mean()),
+    )
 
 
-def weights(log: Log, policy: View) -> dict[str, object]:
+def bin_weights(log: Log, policy: View) -> WeightHistogram:
     """Histogram of the weights: shares of decisions, and of the whole weight."""
     place = np.searchsorted(EDGES, policy.weight, side="right") - 1
     n_bins = len(EDGES)
@@ -115,49 +121,42 @@ def weights(log: Log, policy: View) -> dict[str, object]:
     total = float(policy.weight.sum())
     carried = np.bincount(place, policy.weight, minlength=n_bins)
     hidden = hide_together(_people(log.clusters, place, n_bins), counts)
-    return {
-        "edges": list(EDGES[:n_bins]),
-        "decisions": shown(counts / log.n_decisions, hidden),
-        "weight": shown(carried / total if total else carried, hidden),
-    }
+    return WeightHistogram(
+        edges=EDGES[:n_bins],
+        decisions=_shown(counts / log.n_decisions, hidden),
+        weight=_shown(carried / (total or 1.0), hidden),
+    )
 
 
-def balances(data: Trajectories, log: Log, policy: View) -> dict[str, object]:
+def compare_features(data: Trajectories, log: Log, policy: View) -> Balance | Absent:
     """Standardised differences of the features a decision could see, the largest twenty."""
     names, table = _features(data)
     keep = [
         number for number in range(len(names)) if not _names_a_few(table[:, number], log.clusters)
     ]
     if not keep:
-        return {"absent": "there is no feature to compare"}
+        return Absent("there is no feature to compare")
     matched = policy.recommended == log.action
     if is_small(np.unique(log.clusters.code[matched]).size):
-        return {"absent": "too few people were treated as the policy advises"}
+        return Absent("too few people were treated as the policy advises")
     before, after = balance(log, policy, table[:, keep])
     order = np.argsort(-np.maximum(np.abs(before), np.abs(after)), kind="stable")[:MOST_FEATURES]
-    return {
-        "threshold": IMBALANCE,
-        "n_features": len(keep),
-        "n_above_before": int((np.abs(before) > IMBALANCE).sum()),
-        "n_above_after": int((np.abs(after) > IMBALANCE).sum()),
-        "features": [
-            {
-                "name": names[keep[place]],
-                "before": None if np.isnan(before[place]) else float(before[place]),
-                "after": None if np.isnan(after[place]) else float(after[place]),
-            }
+    return Balance(
+        threshold=IMBALANCE,
+        n_features=len(keep),
+        n_above_before=int((np.abs(before) > IMBALANCE).sum()),
+        n_above_after=int((np.abs(after) > IMBALANCE).sum()),
+        features=tuple(
+            FeatureBalance(names[keep[place]], finite(before[place]), finite(after[place]))
             for place in order
-        ],
-    }
+        ),
+    )
 
 
-def shown(
-    values: Floats | Ints, hidden: np.ndarray[tuple[int], np.dtype[np.bool_]]
-) -> list[object]:
-    """The values as JSON, null where hidden."""
-    return [
-        None if unseen else value for value, unseen in zip(values.tolist(), hidden, strict=True)
-    ]
+def _shown(values: Floats, hidden: Bools) -> tuple[float | None, ...]:
+    """The values, None where hidden."""
+    pairs = zip(values.tolist(), hidden, strict=True)
+    return tuple(None if unseen else value for value, unseen in pairs)
 
 
 def _people(clusters: Clusters, place: Ints, n_places: int) -> Ints:

@@ -1,79 +1,175 @@
-"""Results as data: what was evaluated, each policy's estimates, diagnosis, verdict and truth."""
+"""Results as data: what was evaluated, each policy's estimates, diagnosis, verdict and truth.
 
-import math
+These dataclasses are `results.json`: `to_json` writes them, `etips.results.parsing` reads them.
+No count of 1 to 10 people gets in; see `etips.results.summaries`, which makes them.
+"""
+
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import ClassVar
 
-from etips.disclosure import shown_count, shown_parts
-from etips.evaluation.assessment import Assessment
-from etips.evaluation.improvement import Improvement
-from etips.evaluation.sensitivity import Sensitivity
+from etips.results.exhibits import Exhibits, Label, Record
+from etips.results.serialization import to_json
+
+
+@dataclass(frozen=True)
+class DataSummary:
+    """What policies were evaluated on: counts and names, no patient.
+
+    Args:
+        n_stays: Stays; None here and below is hidden or not known.
+        n_decisions: Decisions.
+        n_actions: Actions to choose from.
+        lag: 1 if a decision sees only the steps before it.
+        n_steps: Steps.
+        n_events: Decisions with a loss of 1, where losses are 0 or 1.
+        mean_loss: What the clinicians had.
+        actions: Their names.
+        provenance: Where the data came from.
+    """
+
+    n_stays: int | None
+    n_decisions: int | None
+    n_actions: int
+    lag: int
+    n_steps: int | None = None
+    n_events: int | None = None
+    mean_loss: float | None = None
+    actions: tuple[str, ...] = ()
+    provenance: Record = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EstimateResult:
+    """A risk with its interval; None where there is no number.
+
+    Args:
+        estimator: Name of the formula.
+        risk: The point estimate.
+        std_error: Clustered standard error.
+        low: Lower limit.
+        high: Upper limit.
+        label: What a page calls the formula.
+        sentence: What it does, for a reader.
+    """
+
+    estimator: str
+    risk: float | None
+    std_error: float | None
+    low: float | None
+    high: float | None
+    label: str | None = None
+    sentence: str | None = None
+
+
+@dataclass(frozen=True)
+class GainResult:
+    """The headline risk minus the clinicians'; all None where it would give a few people away.
+
+    Args:
+        difference: Below zero is better.
+        std_error: Of it.
+        low: Lower limit.
+        high: Upper limit.
+        adjusted_p: That it is none, corrected for all policies evaluated together.
+        better: Whether the policy is shown to beat the clinicians.
+    """
+
+    difference: float | None = None
+    std_error: float | None = None
+    low: float | None = None
+    high: float | None = None
+    adjusted_p: float | None = None
+    better: bool | None = None
+
+
+@dataclass(frozen=True)
+class AtenpResult:
+    """Mean loss of decisions that match the policy minus that of the others."""
+
+    difference: float | None
+    n_matched: int | None
+    n_unmatched: int | None
+
+
+@dataclass(frozen=True)
+class DiagnosticsResult:
+    """How far the log can speak about the policy.
+
+    Args:
+        matching_factor: Mean weight; 1 in expectation.
+        effective_sample_size: Kish's, of the decisions' weights.
+        n_matched: Decisions whose logged action is the policy's likeliest one.
+        clipped_share: Decisions whose propensity was raised to the floor.
+        max_weight: Largest weight.
+    """
+
+    matching_factor: float | None
+    effective_sample_size: float | None
+    n_matched: int | None
+    clipped_share: float | None
+    max_weight: float | None
+
+
+@dataclass(frozen=True)
+class GammaBound:
+    """Risks that are possible under hidden confounding of at most `gamma`."""
+
+    gamma: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class SensitivityResult:
+    """What hidden confounding could do.
+
+    Args:
+        gamma_point: Least odds ratio at which the gain may be zero; None for none up to 1000.
+        gamma_interval: The same, sampling error included.
+        bounds: Of the risk, by rising gamma.
+    """
+
+    gamma_point: float | None
+    gamma_interval: float | None
+    bounds: tuple[GammaBound, ...]
 
 
 @dataclass(frozen=True)
 class MethodResult:
-    """One policy.
+    """One policy. What the contract does not ask for is None where somebody left it out.
 
     Args:
         name: What it is called.
-        assessment: Estimates, gain, diagnosis, verdict.
-        truth: Its true risk, in simulated worlds.
-        sensitivity: What hidden confounding could do to its risk and its gain.
-        improvement: Whether it beats the clinicians, corrected for all policies evaluated together.
+        estimates: The headline first.
+        diagnostics: What the verdict looked at.
+        verdict: Show no number without it unless it is "reliable".
+        reasons: For it.
+        truth: The true risk, in simulated worlds.
+        gain: Against the clinicians.
+        atenp: Matched against other decisions.
+        sensitivity: What hidden confounding could do to risk and gain.
         notes: Where propensities and predicted losses came from.
+        label: What tables call its method.
+        sentence: What its method does, for a reader.
     """
 
     name: str
-    assessment: Assessment
-    truth: float | None = None
-    sensitivity: Sensitivity | None = None
-    improvement: Improvement | None = None
+    estimates: tuple[EstimateResult, ...]
+    diagnostics: DiagnosticsResult | None
+    verdict: Label | None
+    reasons: tuple[str, ...]
+    truth: float | None
+    gain: GainResult | None = None
+    atenp: AtenpResult | None = None
+    sensitivity: SensitivityResult | None = None
     notes: Mapping[str, str] | None = None
+    label: str | None = None
+    sentence: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """A JSON-ready copy: numbers that are not finite become null."""
-        found = self.assessment
-        pair = shown_parts(found.matched.n_matched, found.matched.n_unmatched)
-        size = shown_count(found.diagnostics.effective_sample_size)
-        return {
-            "name": self.name,
-            "estimates": [
-                {
-                    "estimator": e.estimator,
-                    "risk": _finite(e.risk),
-                    "std_error": _finite(e.std_error),
-                    "low": _finite(e.low),
-                    "high": _finite(e.high),
-                }
-                for e in found.estimates
-            ],
-            "gain": {
-                "difference": _finite(found.gain.difference),
-                "std_error": _finite(found.gain.std_error),
-                "low": _finite(found.gain.low),
-                "high": _finite(found.gain.high),
-                "adjusted_p": _finite(self.improvement.adjusted_p) if self.improvement else None,
-                "better": self.improvement.better if self.improvement else None,
-            },
-            "atenp": {
-                "difference": _finite(found.matched.difference),
-                "n_matched": pair[0],
-                "n_unmatched": pair[1],
-            },
-            "diagnostics": {
-                "matching_factor": _finite(found.diagnostics.matching_factor.risk),
-                "effective_sample_size": None if size is None else _finite(size),
-                "n_matched": pair[0],
-                "clipped_share": _finite(found.diagnostics.clipped_share),
-                "max_weight": _finite(found.diagnostics.max_weight),
-            },
-            "verdict": found.verdict.label,
-            "reasons": list(found.verdict.reasons),
-            "truth": self.truth,
-            "sensitivity": _bounds(self.sensitivity),
-            "notes": dict(self.notes or {}),
-        }
+    def __post_init__(self) -> None:
+        if self.estimates and self.verdict is None:
+            raise ValueError("has estimates but no verdict")
 
 
 @dataclass(frozen=True)
@@ -81,70 +177,44 @@ class Results:
     """An evaluation of one or more policies on the same decisions.
 
     Args:
-        data: What they were evaluated on: counts and names, no patient.
+        data: What they were evaluated on.
         methods: The policies, in the order given.
         seconds: How long it took.
-        exhibits: What a report shows beyond the estimates, JSON-ready; see `exhibits`.
+        exhibits: What a report shows beyond the estimates.
     """
 
-    data: Mapping[str, object]
+    __pydantic_config__: ClassVar[dict[str, object]] = {
+        "extra": "forbid",
+        "strict": True,
+        "allow_inf_nan": False,
+    }
+
+    data: DataSummary
     methods: tuple[MethodResult, ...]
     seconds: float
-    exhibits: Mapping[str, object] | None = None
+    exhibits: Exhibits | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """The contract's results.json, without any count of 1 to 10."""
-        data = _hide(self.data)
-        methods = [method.to_json() for method in self.methods]
-        if data.get("mean_loss", 0) is None:  # a gain and a risk would give it away
-            methods = [{**m, "gain": dict.fromkeys(m["gain"])} for m in methods]
-        return {
-            "data": data,
-            "methods": methods,
-            "seconds": self.seconds,
-            "exhibits": None if self.exhibits is None else dict(self.exhibits),
-        }
+    @property
+    def headline(self) -> MethodResult | None:
+        """The policy that a report is about: the one its exhibits name, else the first."""
+        wanted = None if self.exhibits is None else self.exhibits.headline
+        first = self.methods[0] if self.methods else None
+        return next((method for method in self.methods if method.name == wanted), first)
+
+    def to_json(self) -> dict[str, object]:
+        """The contract's results.json."""
+        return to_json(self)
 
     def __repr__(self) -> str:
-        lines = [f"Results on {self.data.get('n_decisions', '?')} decisions"]
+        lines = [f"{type(self).__name__} on {_shown(self.data.n_decisions, ',')} decisions"]
         for method in self.methods:
-            head, verdict = method.assessment.estimates[0], method.assessment.verdict
-            lines.append(
-                f"  {method.name}: {head.estimator} {head.risk:.4f} "
-                f"[{head.low:.4f}, {head.high:.4f}], {verdict.label}"
+            head = "".join(
+                f"{e.estimator} {_shown(e.risk)} [{_shown(e.low)}, {_shown(e.high)}], "
+                for e in method.estimates[:1]
             )
+            lines.append(f"  {method.name}: {head}{method.verdict}")
         return "\n".join(lines)
 
 
-def _hide(data: Mapping[str, object]) -> dict[str, object]:
-    """The counts, null where too few; a mean loss times the decisions is a count of events."""
-    found = dict(data)
-    n, n_events = found.get("n_decisions"), found.get("n_events")
-    if (
-        isinstance(n, int)
-        and isinstance(n_events, int)
-        and None in shown_parts(n_events, n - n_events)
-    ):
-        found |= {"n_events": None, "mean_loss": None}
-    for name in ("n_stays", "n_steps", "n_decisions"):
-        count = found.get(name)
-        if isinstance(count, int):
-            found[name] = shown_count(count)
-    return found
-
-
-def _bounds(found: Sensitivity | None) -> dict[str, object] | None:
-    if found is None:
-        return None
-    return {
-        "gamma_point": _finite(found.gamma_point),
-        "gamma_interval": _finite(found.gamma_interval),
-        "bounds": [
-            {"gamma": b.gamma, "low": _finite(b.risk_least.low), "high": _finite(b.risk_most.high)}
-            for b in found.bounds
-        ],
-    }
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def _shown(value: float | None, form: str = ".4f") -> str:
+    return "?" if value is None else format(value, form)

@@ -15,6 +15,7 @@ from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk
 from etips.evaluation.subgroups import bands
 from etips.files.json_documents import finite
+from etips.results.exhibits import Subgroup, SubgroupTable
 
 MOST_TABLES = 12
 MOST_LEVELS = 6
@@ -39,15 +40,16 @@ class Grouping:
     telling: bool
 
 
-def subgroups(data: Trajectories, log: Log, policy: View) -> list[dict[str, object]]:
+def subgroups(data: Trajectories, log: Log, policy: View) -> tuple[SubgroupTable, ...]:
     """A table for each static feature, the first twelve, and one for the time in the stay."""
-    found = [grouping for grouping in _groupings(data) if len(grouping.labels) > 1][:MOST_TABLES]
-    if not found:
-        found = [Grouping("all", ("all decisions",), np.zeros(log.n_decisions, np.int64), False)]
-    return [{"feature": g.name, "rows": _rows(g, log, policy)} for g in found]
+    groupings = [each for each in _groupings(data) if len(each.labels) > 1][:MOST_TABLES]
+    if not groupings:
+        everybody = np.zeros(log.n_decisions, np.int64)
+        groupings = [Grouping("all", ("all decisions",), everybody, telling=False)]
+    return tuple(SubgroupTable(each.name, _rows(each, log, policy)) for each in groupings)
 
 
-def _rows(grouping: Grouping, log: Log, policy: View) -> list[dict[str, object]]:
+def _rows(grouping: Grouping, log: Log, policy: View) -> tuple[Subgroup, ...]:
     n = len(grouping.labels)
     people = [np.unique(log.cluster[grouping.place == level]).size for level in range(n)]
     columns = [np.array(people), np.bincount(grouping.place, minlength=n)]
@@ -58,39 +60,38 @@ def _rows(grouping: Grouping, log: Log, policy: View) -> list[dict[str, object]]
     also = hide_steps(people, known=(total,)) & (columns[0] > 0) if overlapping else False
     hidden = hide_together(*[column.astype(np.int64) for column in columns], also=also)
     if hidden.all():
-        return [{"level": WITHHELD, **dict.fromkeys(_NUMBERS)}]
-    return [
+        return (Subgroup(WITHHELD),)
+    return tuple(
         _row(grouping, level, people[level], hidden, log, policy)
         for level in range(n)
         if people[level]
-    ]
+    )
 
 
 def _row(
     grouping: Grouping, level: int, n_people: int, hidden: Bools, log: Log, policy: View
-) -> dict[str, object]:
+) -> Subgroup:
     label = grouping.labels[level]
     if hidden[level]:
-        return {"level": WITHHELD if grouping.telling else label, **dict.fromkeys(_NUMBERS)}
+        return Subgroup(WITHHELD if grouping.telling else label)
     inside = grouping.place == level
     part = log.take(inside)
-    found = assess(part, policy.probabilities[inside], estimators=("snips",))
-    (risk,) = found.estimates
-    usual = logged_risk(part.loss, part.clusters).risk
-    values: tuple[object, ...] = (n_people, part.n_decisions, risk.effective_n)
-    values += (risk.risk, risk.low, risk.high, usual)
-    values += (found.gain.difference, found.gain.low, found.gain.high)
-    cleaned = [v if isinstance(v, int) else finite(v) for v in values]
-    return {
-        "level": label,
-        **dict(zip(_NUMBERS, [*cleaned, found.verdict.label], strict=True)),
-    }
-
-
-_NUMBERS = (
-    *("n_people", "n_decisions", "effective_n", "risk", "low", "high", "logged_risk"),
-    *("gain", "gain_low", "gain_high", "verdict"),
-)
+    assessment = assess(part, policy.probabilities[inside], estimators=("snips",))
+    (estimate,) = assessment.estimates
+    return Subgroup(
+        level=label,
+        n_people=n_people,
+        n_decisions=part.n_decisions,
+        effective_n=finite(estimate.effective_n),
+        risk=finite(estimate.risk),
+        low=finite(estimate.low),
+        high=finite(estimate.high),
+        logged_risk=finite(logged_risk(part.loss, part.clusters).risk),
+        gain=finite(assessment.gain.difference),
+        gain_low=finite(assessment.gain.low),
+        gain_high=finite(assessment.gain.high),
+        verdict=assessment.verdict.label,
+    )
 
 
 def _groupings(data: Trajectories) -> Iterator[Grouping]:
@@ -108,9 +109,9 @@ def _groupings(data: Trajectories) -> Iterator[Grouping]:
         values = data.static[:, number].astype(np.float64)
         if name == "age" and (values > MOST_YEARS).mean() > 0.5:
             name, values = "age in years", values / 365.25
-        found = _by_value(name, values)
-        if found is not None:
-            yield Grouping(name, found.labels, found.place[stay], found.telling)
+        by_stay = _by_value(name, values)
+        if by_stay is not None:
+            yield Grouping(name, by_stay.labels, by_stay.place[stay], by_stay.telling)
     timing = _by_value("step of the stay", step.astype(np.float64) + 1, most_levels=4)
     if timing is not None:
         yield timing

@@ -1,19 +1,18 @@
 """The figures of a study as data: which points, lines and bars, with what beside the axes."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import Any
 
 import numpy as np
 
 from etips.evaluation.estimators import BESIDE
 from etips.files.json_documents import finite
+from etips.learn.learners.selection import Candidate
+from etips.results.study_result import Chart, Series
 from etips.studies.experiment import label_of
 from etips.studies.findings import Findings
-from etips.studies.measures import over_folds
-
-Chart = dict[str, Any]
+from etips.studies.measures import Measures, deviation_of, mean_of, over_folds
 
 
 def make_charts(found: Findings) -> list[Chart]:
@@ -21,9 +20,9 @@ def make_charts(found: Findings) -> list[Chart]:
     if found.experiment.table == "table1":
         own = [
             label_distribution(found),
-            _against(found, "atenp", "ATENP", "accuracy-atenp"),
-            _against(found, "ips", "IPS risk", "accuracy-ips"),
-            _against(found, "dr", "DR risk", "accuracy-dr"),
+            _against(found, "accuracy-atenp", "ATENP", lambda fold: fold.atenp),
+            _against(found, "accuracy-ips", "IPS risk", lambda fold: fold.ips),
+            _against(found, "accuracy-dr", "DR risk", lambda fold: fold.dr),
         ]
     else:
         own = [atenp_bars(found), *([truth(found)] if found.data.truth is not None else [])]
@@ -35,84 +34,83 @@ def label_distribution(found: Findings) -> Chart:
     k, data = found.data.n_actions, found.data
     names = [str(action) for action in range(k)]
     right = data.true_expected_loss().argmin(axis=1)
-    return {
-        "name": "labels",
-        "kind": "bars",
-        "title": "Actions of the logging policy",
-        "caption": "Share of each action in the log of the test part, beside the share of samples "
+    return Chart(
+        name="labels",
+        kind="bars",
+        title="Actions of the logging policy",
+        caption="Share of each action in the log of the test part, beside the share of samples "
         "whose label it is. A direct method trained on this log sees mostly the frequent actions.",
-        "x": "action",
-        "y": "share",
-        "series": [
+        x="action",
+        y="share",
+        series=(
             _series("logged", names, np.bincount(data.logged_action, minlength=k) / len(right)),
             _series("true label", names, np.bincount(right, minlength=k) / len(right)),
-        ],
-    }
+        ),
+    )
 
 
-def _against(found: Findings, name: str, title: str, chart: str) -> Chart:
+def _against(found: Findings, name: str, title: str, figure: Callable[[Measures], float]) -> Chart:
     """Accuracy of every method and fold against what the log alone says."""
-    return {
-        "name": chart,
-        "kind": "scatter",
-        "title": f"Accuracy against {title}",
-        "caption": f"One point a method and fold. {title} is what the log shows; accuracy needs "
+    return Chart(
+        name=name,
+        kind="scatter",
+        title=f"Accuracy against {title}",
+        caption=f"One point a method and fold. {title} is what the log shows; accuracy needs "
         "the labels that a log does not have. Points from top left to bottom right mean that the "
         "log ranks the policies as the labels do.",
-        "x": title,
-        "y": "accuracy",
-        "series": [
-            _series(label_of(m), [getattr(f, name) for f in own], [f.accuracy for f in own])
-            for m, own in found.measures.items()
-        ],
-    }
+        x=title,
+        y="accuracy",
+        series=tuple(
+            _series(label_of(method), [figure(f) for f in folds], [f.accuracy for f in folds])
+            for method, folds in found.measures.items()
+        ),
+    )
 
 
 def atenp_bars(found: Findings) -> Chart:
     """ATENP of every policy as the table has it, over folds."""
     spreads = {m: over_folds(own, "atenp") for m, own in found.measures.items()}
-    return {
-        "name": "atenp",
-        "kind": "bars",
-        "title": "ATENP of each policy",
-        "caption": "Mean loss of decisions that agree with the policy minus that of the others; "
+    bars = _series(
+        "ATENP",
+        [label_of(method) for method in spreads],
+        [spread.mean for spread in spreads.values()],
+        [spread.deviation for spread in spreads.values()],
+    )
+    return Chart(
+        name="atenp",
+        kind="bars",
+        title="ATENP of each policy",
+        caption="Mean loss of decisions that agree with the policy minus that of the others; "
         "below zero is good. Mean over folds. A description: those who were treated so differ from "
         "the others.",
-        "x": "policy",
-        "y": "ATENP",
-        "series": [
-            _series(
-                "ATENP",
-                [label_of(method) for method in spreads],
-                [spread.mean for spread in spreads.values()],
-                [spread.deviation for spread in spreads.values()],
-            )
-        ],
-    }
+        x="policy",
+        y="ATENP",
+        series=(bars,),
+    )
 
 
 def truth(found: Findings) -> Chart:
     """Each estimator's word against the true risk of the same policy."""
-    points: dict[str, tuple[list[float], list[float], list[float]]] = {
-        name: ([], [], []) for name in BESIDE
-    }
-    for method in found.assessed:
-        for estimate in method.assessment.estimates:
-            if estimate.estimator in points and method.truth is not None:
-                x, y, error = points[estimate.estimator]
-                x.append(method.truth)
-                y.append(estimate.risk)
-                error.append(estimate.std_error)
-    return {
-        "name": "truth",
-        "kind": "scatter",
-        "title": "Estimated against true risk",
-        "caption": "One point a policy and estimator, with its standard error. An estimator that "
+    return Chart(
+        name="truth",
+        kind="scatter",
+        title="Estimated against true risk",
+        caption="One point a policy and estimator, with its standard error. An estimator that "
         "tells the truth lies where both axes agree.",
-        "x": "true risk",
-        "y": "estimated risk",
-        "series": [_series(name.upper(), *values) for name, values in points.items()],
-    }
+        x="true risk",
+        y="estimated risk",
+        series=tuple(_truth_series(found, name) for name in BESIDE),
+    )
+
+
+def _truth_series(found: Findings, estimator: str) -> Series:
+    points = [
+        (method.truth, _number(estimate.risk), _number(estimate.std_error))
+        for method in found.assessed
+        for estimate in method.estimates
+        if estimate.estimator == estimator and method.truth is not None
+    ]
+    return _series(estimator.upper(), *([point[axis] for point in points] for axis in range(3)))
 
 
 def translation_paths(found: Findings) -> list[Chart]:
@@ -121,66 +119,69 @@ def translation_paths(found: Findings) -> list[Chart]:
     paths = {method: path for method, path in paths.items() if len(path) > 1}
     if not paths:
         return []
+    factor = "Matching factor"
     return [
-        {
-            "name": name,
-            "kind": "lines",
-            "title": f"{title} along the translation path",
-            "caption": f"{title} of the candidate trained with each translation. Candidates were "
-            f"compared {found.judged_on}. {meaning} Bars: standard deviation over folds.",
-            "x": "translation",
-            "y": title,
-            "series": [
-                _series(
-                    label_of(method),
-                    list(path),
-                    [_mean(c[key] for c in own) for own in path.values()],
-                    [_deviation(c[key] for c in own) for own in path.values()],
-                )
-                for method, path in paths.items()
-            ],
-        }
-        for name, key, title, meaning in (
-            ("path-snips", "risk", "SNIPS", "Lower is better."),
-            ("path-factor", "matching_factor", "Matching factor", found.expected_factor),
-        )
+        _path_chart(found, paths, "path-snips", "SNIPS", "Lower is better.", lambda c: c.risk),
+        _path_chart(
+            found, paths, "path-factor", factor, found.expected_factor, lambda c: c.matching_factor
+        ),
     ]
 
 
-def _by_translation(
-    paths: Sequence[Sequence[Mapping[str, Any]]],
-) -> dict[float, list[Mapping[str, Any]]]:
-    found: dict[float, list[Mapping[str, Any]]] = {}
+def _path_chart(
+    found: Findings,
+    paths: Mapping[str, Mapping[float, Sequence[Candidate]]],
+    name: str,
+    title: str,
+    meaning: str,
+    figure: Callable[[Candidate], float],
+) -> Chart:
+    return Chart(
+        name=name,
+        kind="lines",
+        title=f"{title} along the translation path",
+        caption=f"{title} of the candidate trained with each translation. Candidates were "
+        f"compared {found.judged_on}. {meaning} Bars: standard deviation over folds.",
+        x="translation",
+        y=title,
+        series=tuple(
+            _series(
+                label_of(method),
+                list(path),
+                [mean_of(figure(c) for c in own) for own in path.values()],
+                [deviation_of(figure(c) for c in own) for own in path.values()],
+            )
+            for method, path in paths.items()
+        ),
+    )
+
+
+def _by_translation(paths: Sequence[Sequence[Candidate]]) -> dict[float, list[Candidate]]:
+    alike: dict[float, list[Candidate]] = {}
     for path in paths:
         for candidate in path:
-            if candidate["translation"] is not None:
-                found.setdefault(candidate["translation"], []).append(candidate)
-    return found
+            if not math.isnan(candidate.translation):
+                alike.setdefault(candidate.translation, []).append(candidate)
+    return alike
 
 
 def _series(
-    name: str, x: Iterable[Any], y: Iterable[float], error: Iterable[float] | None = None
-) -> dict[str, Any]:
+    name: str,
+    x: Sequence[str] | Sequence[float],
+    y: Iterable[float],
+    error: Iterable[float] | None = None,
+) -> Series:
     """Points that have both coordinates; an error may be missing."""
-    points = [*zip(x, y, repeat(math.nan) if error is None else error, strict=False)]
-    known = [
-        p
-        for p in points
-        if math.isfinite(p[1]) and (isinstance(p[0], str) or finite(p[0]) is not None)
-    ]
-    return {
-        "name": name,
-        "x": [p[0] if isinstance(p[0], str) else float(p[0]) for p in known],
-        "y": [float(p[1]) for p in known],
-        "error": None if error is None else [finite(p[2]) for p in known],
-    }
+    places = [value if isinstance(value, str) else finite(value) for value in x]
+    points = zip(places, y, repeat(math.nan) if error is None else error, strict=False)
+    known = [p for p in points if p[0] is not None and math.isfinite(p[1])]
+    return Series(
+        name,
+        x=tuple(p[0] for p in known),
+        y=tuple(float(p[1]) for p in known),
+        error=None if error is None else tuple(finite(p[2]) for p in known),
+    )
 
 
-def _mean(values: Iterable[float | None]) -> float:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else math.nan
-
-
-def _deviation(values: Iterable[float | None]) -> float:
-    known = [value for value in values if value is not None]
-    return float(np.std(known, ddof=1)) if len(known) > 1 else math.nan
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value

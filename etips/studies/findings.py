@@ -1,6 +1,6 @@
 """What the tasks of a study found, put together: a log to weigh with, every fold's policy."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,18 @@ import numpy as np
 from etips.data.decisions import Bools, Floats
 from etips.data.trajectories import Trajectories
 from etips.evaluation.log import Log
+from etips.files.json_documents import finite
 from etips.learn.learners.catalogue import find_method
+from etips.learn.learners.selection import Candidate
 from etips.results.evaluate import assess_policies
 from etips.results.results import MethodResult
+from etips.results.translation_path import path_from_json
 from etips.studies.experiment import Experiment
 from etips.studies.fits import POLICY, PREDICTED, PROPENSITIES
 from etips.studies.folds import find_part
-from etips.studies.measures import Measures, measure_policy
+from etips.studies.measures import Measures, mean_of, measure_policy
 from etips.studies.plan import EVALUATION, task_name
 from etips.studies.study_data import StudyData, load_array, open_log
-
-_FIGURES = ("risk", "std_error", "matching_factor", "effective_size")  # of a candidate
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +50,10 @@ class Findings:
     told: Mapping[str, Mapping[str, Any]]
     notes: Mapping[str, str]
 
-    def path(self, method: str) -> list[list[Mapping[str, Any]]]:
-        """The candidates of a method, fold by fold; empty lists where it has none."""
+    def path(self, method: str) -> list[tuple[Candidate, ...]]:
+        """The candidates of a method, fold by fold; none where it has none."""
         names = [task_name(method, fold) for fold in range(self.experiment.folds)]
-        return [list(self.told[name].get("path", ())) for name in names]
+        return [path_from_json(self.told[name].get("path", ())) for name in names]
 
     @property
     def judged_on(self) -> str:
@@ -72,23 +73,26 @@ class Findings:
             "none, and the matching factor need not be near 1."
         )
 
-    def mean_path(self, method: str) -> list[dict[str, object]]:
+    def mean_path(self, method: str) -> list[Candidate]:
         """The candidates, figures averaged over folds; chosen is what most folds chose."""
-        found: dict[tuple[object, object], list[Mapping[str, Any]]] = {}
+        alike: dict[tuple[float | None, int | None], list[Candidate]] = {}
         for path in self.path(method):
             for candidate in path:
-                key = (candidate["translation"], candidate["action"])
-                found.setdefault(key, []).append(candidate)
-        votes = {key: sum(c["chosen"] for c in own) for key, own in found.items()}
+                key = (finite(candidate.translation), candidate.action)  # NaN differs from itself
+                alike.setdefault(key, []).append(candidate)
+        votes = {key: sum(c.chosen for c in own) for key, own in alike.items()}
         most = max(votes, key=lambda key: votes[key], default=None)
         return [
-            {
-                "translation": key[0],
-                "action": key[1],
-                **{name: _mean(c[name] for c in own) for name in _FIGURES},
-                "chosen": key == most,
-            }
-            for key, own in found.items()
+            Candidate(
+                own[0].translation,
+                own[0].action,
+                risk=mean_of(c.risk for c in own),
+                std_error=mean_of(c.std_error for c in own),
+                matching_factor=mean_of(c.matching_factor for c in own),
+                effective_size=mean_of(c.effective_size for c in own),
+                chosen=key == most,
+            )
+            for key, own in alike.items()
         ]
 
 
@@ -184,13 +188,8 @@ def _measure(
 
 
 def _draws(method: str) -> bool:
-    found = find_method(method)  # rows of the table that are no learner's are not in the catalogue
-    return found is not None and found.draws
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(np.mean(known)) if known else None
+    entry = find_method(method)  # rows of the table that are no learner's are not in the catalogue
+    return entry is not None and entry.draws
 
 
 def _mixed(policies: Sequence[Floats], _: Sequence[Bools]) -> Floats:

@@ -27,7 +27,7 @@ from etips.models.batches import Batch, step_tensors
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import as_encoder
 from etips.policies.policy import FittedPolicy, fitted
-from etips.results.translation_path import path_of
+from etips.results.translation_path import path_of, path_to_json
 from etips.runs.run import CHECKPOINT, Run
 from etips.studies.experiment import EVALUATOR, LOGGING, SUPERVISED, recipe_of
 from etips.studies.folds import find_part
@@ -147,7 +147,7 @@ def _findings(learner: Learner) -> dict[str, Any]:
     """What a learner says of itself, as JSON holds it."""
     quality = getattr(learner, "quality_", None)
     return {
-        "path": path_of(learner),
+        "path": path_to_json(path_of(learner)),
         "quality": None if quality is None else {k: finite(v) for k, v in vars(quality).items()},
         "support": getattr(learner, "support_", None),
         "clipped_share": getattr(learner, "clipped_share_", None),

@@ -1,8 +1,9 @@
 """What a fold's policy scores on the decisions it was kept from, and the mean over folds."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from etips.evaluation.assessment import assess
 from etips.evaluation.contrast import atenp
 from etips.evaluation.log import Log
 from etips.files.json_documents import finite
+from etips.results.study_result import FoldResult, PropensityQuality
+from etips.results.translation_path import path_from_json, summarize_path
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,8 @@ def measure_policy(
         answers: Actions the policy took, where it draws them; its likeliest if left out. Accuracy,
             greedy risk and ATENP are about these.
     """
-    found = assess(log, probabilities, estimators=("snips", "ips", "dr"))
-    snips, ips, dr = (estimate.risk for estimate in found.estimates)
+    assessment = assess(log, probabilities, estimators=("snips", "ips", "dr"))
+    snips, ips, dr = (estimate.risk for estimate in assessment.estimates)
     taken = probabilities.argmax(axis=1) if answers is None else answers
     answered = np.eye(held.n_actions)[taken]
     matched = atenp(log.loss, log.action, answered, log.clusters)
@@ -83,7 +86,7 @@ def measure_policy(
         greedy = held.true_risk(answered)
     return Measures(
         accuracy=1 - greedy,  # where the loss is 1 for a wrong label
-        matching_factor=found.diagnostics.matching_factor.risk,
+        matching_factor=assessment.diagnostics.matching_factor.risk,
         snips=snips,
         ips=ips,
         dr=dr,
@@ -97,12 +100,20 @@ def measure_policy(
 
 def over_folds(measures: Sequence[Measures], name: str) -> Spread:
     """Mean and standard deviation of one figure over the folds that have it."""
-    values = np.array([getattr(found, name) for found in measures], np.float64)
-    values = values[np.isfinite(values)]
-    if values.size == 0:
-        return Spread(math.nan, math.nan)
-    deviation = float(values.std(ddof=1)) if values.size > 1 else math.nan
-    return Spread(float(values.mean()), deviation)
+    values = [float(getattr(fold, name)) for fold in measures]
+    return Spread(mean_of(values), deviation_of(values))
+
+
+def mean_of(values: Iterable[float]) -> float:
+    """Mean of those that are finite; NaN without any."""
+    known = [value for value in values if math.isfinite(value)]
+    return float(np.mean(known)) if known else math.nan
+
+
+def deviation_of(values: Iterable[float]) -> float:
+    """Standard deviation of those that are finite; NaN of fewer than two."""
+    known = [value for value in values if math.isfinite(value)]
+    return float(np.std(known, ddof=1)) if len(known) > 1 else math.nan
 
 
 def show_groups(measures: Sequence[Measures]) -> str:
@@ -110,17 +121,37 @@ def show_groups(measures: Sequence[Measures]) -> str:
 
     The two add up to a known number, so either is hidden with the other.
     """
-    counts = [n for found in measures for n in (found.n_matched, found.n_unmatched)]
+    counts = [n for fold in measures for n in (fold.n_matched, fold.n_unmatched)]
     if any_few(counts):
         return f"one {FEW}"
     matched, unmatched = over_folds(measures, "n_matched"), over_folds(measures, "n_unmatched")
     return f"{matched.mean:,.0f} / {unmatched.mean:,.0f}"
 
 
-def as_json(measures: Measures) -> dict[str, float | None]:
-    """A JSON-ready copy: no NaN, and no group too small to show."""
-    found: dict[str, float | None] = {
-        entry.name: finite(getattr(measures, entry.name)) for entry in fields(measures)
-    }
-    pair = shown_parts(measures.n_matched, measures.n_unmatched)
-    return {**found, "n_matched": pair[0], "n_unmatched": pair[1]}
+def summarize_fold(measures: Measures, told: Mapping[str, Any]) -> FoldResult:
+    """A fold as results show it: no NaN, and no group too small to show.
+
+    Args:
+        measures: What its policy scored.
+        told: What its task left as JSON.
+    """
+    quality = told.get("quality")
+    n_matched, n_unmatched = shown_parts(measures.n_matched, measures.n_unmatched)
+    return FoldResult(
+        accuracy=finite(measures.accuracy),
+        matching_factor=finite(measures.matching_factor),
+        snips=finite(measures.snips),
+        ips=finite(measures.ips),
+        dr=finite(measures.dr),
+        atenp=finite(measures.atenp),
+        n_matched=n_matched,
+        n_unmatched=n_unmatched,
+        risk=finite(measures.risk),
+        greedy_risk=finite(measures.greedy_risk),
+        n_learnt_from=told["n_learnt_from"],
+        n_held_out=told["n_held_out"],
+        quality=PropensityQuality(**quality) if quality else None,
+        support=told.get("support"),
+        clipped_share=told.get("clipped_share"),
+        path=summarize_path(path_from_json(told.get("path", ()))),
+    )

@@ -1,18 +1,17 @@
 """The paper's two tables and what belongs to them, as data: columns and rows of text."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from etips.learn.learners.selection import Candidate
+from etips.results.study_result import Table
 from etips.studies.experiment import label_of
 from etips.studies.findings import Findings
 from etips.studies.measures import over_folds, show_groups
 from etips.studies.plan import task_name
 from etips.studies.published import TABLE1, TABLE1_ABOUT, TABLE2
 from etips.worlds.digits import labelled_rows, labelled_zeros
-
-Table = dict[str, Any]
 
 MIMIC = "Sepsis-3 from MIMIC-III"
 """What the provenance of a cohort says whose figures may stand beside the paper's."""
@@ -66,7 +65,7 @@ def table2(found: Findings) -> Table:
     """ATENP and estimated risks on held-out stays; the true risks last, where they are known."""
     beside = is_mimic(found)
     known = found.data.truth is not None
-    verdicts = {m.name: m for m in found.assessed}
+    verdicts = {m.name: str(m.verdict) for m in found.assessed}
     rows = []
     for method, own in found.measures.items():
         figures = TABLE2.get(method, {}) if beside else {}
@@ -74,7 +73,7 @@ def table2(found: Findings) -> Table:
         for name in _COLUMNS2:
             row.append(over_folds(own, name).show())
             row += [str(figures.get(name, "-"))] if beside and name != "snips" else []
-        row += [show_groups(own), verdicts[method].assessment.verdict.label]
+        row += [show_groups(own), verdicts[method]]
         if known:
             row += [over_folds(own, name).show(4) for name in ("risk", "greedy_risk")]
         rows.append(row)
@@ -90,25 +89,21 @@ def regression_facts() -> Table:
     """Three accuracies of the published table that no training enters: labels and a seed do."""
     zeros, rows = labelled_zeros(n=1_000).logged_action, labelled_rows(n=7_000).logged_action
     drawn = [np.random.RandomState(0).randint(k, size=len(y)) for k, y in ((3, zeros), (10, rows))]
-    found = [
-        (
-            "zeros, DM: the answer 0 to every sequence",
-            (zeros == 0).mean(),
-            "direct",
-            "digits-zeros",
+    zero, one = "digits-zeros", "digits-rows"
+    facts = (
+        ("zeros, DM: the answer 0 to every sequence", zeros == 0, TABLE1[zero]["direct"]),
+        ("zeros, RP: drawn with seed 0", zeros == drawn[0], TABLE1[zero]["random"]),
+        ("rows, RP: drawn with seed 0", rows == drawn[1], TABLE1[one]["random"]),
+    )
+    return Table(
+        title="Figures of Table I that follow from labels and a seed alone",
+        note="Computed from the labels of the full test parts, whatever the size of this run.",
+        columns=("figure", "computed", "paper"),
+        rows=tuple(
+            (what, f"{right.mean():.3f}", f"{published.mean:.3f}")
+            for what, right, published in facts
         ),
-        ("zeros, RP: drawn with seed 0", (zeros == drawn[0]).mean(), "random", "digits-zeros"),
-        ("rows, RP: drawn with seed 0", (rows == drawn[1]).mean(), "random", "digits-rows"),
-    ]
-    return {
-        "title": "Figures of Table I that follow from labels and a seed alone",
-        "note": "Computed from the labels of the full test parts, whatever the size of this run.",
-        "columns": ["figure", "computed", "paper"],
-        "rows": [
-            [what, f"{value:.3f}", f"{TABLE1[world][method].mean:.3f}"]
-            for what, value, method, world in found
-        ],
-    }
+    )
 
 
 def chosen_translations(found: Findings) -> list[Table]:
@@ -116,15 +111,14 @@ def chosen_translations(found: Findings) -> list[Table]:
     rows = []
     for method in found.measures:
         paths = found.path(method)
-        if max(len([c for c in path if c["action"] is None]) for path in paths) < 2:
+        if max(len([c for c in path if c.action is None]) for path in paths) < 2:
             continue
-        rows.append([label_of(method), *(_chosen(path) for path in paths)])
+        rows.append((label_of(method), *(_chosen(path) for path in paths)))
     if not rows:
         return []
-    columns = ["method", *(f"fold {fold + 1}" for fold in range(found.experiment.folds))]
-    title = "Translation chosen in each fold"
+    columns = ("method", *(f"fold {fold + 1}" for fold in range(found.experiment.folds)))
     note = f"Candidates were compared {found.judged_on}."
-    return [{"title": title, "note": note, "columns": columns, "rows": rows}]
+    return [Table("Translation chosen in each fold", note, columns, tuple(rows))]
 
 
 def learnt_from(found: Findings) -> Table:
@@ -138,30 +132,25 @@ def learnt_from(found: Findings) -> Table:
     for method in found.measures:
         told = [found.told[task_name(method, k)] for k in range(found.experiment.folds)]
         quality = [t["quality"]["log_loss"] for t in told if t.get("quality")]
-        factors = [c["matching_factor"] for path in found.path(method) for c in path if c["chosen"]]
+        factors = [c.matching_factor for path in found.path(method) for c in path if c.chosen]
         rows.append(
-            [
+            (
                 label_of(method),
                 f"{np.mean([t['n_learnt_from'] for t in told]):,.0f}",
                 f"{np.mean([t['n_held_out'] for t in told]):,.0f}",
                 f"{np.mean(quality):.4f}" if quality else "-",
                 f"{np.mean(factors):.3f}" if factors else "-",
-            ]
+            )
         )
-    return {
-        "title": f"What each fold learns from, in {unit}",
-        "note": "Means over folds. Log-loss: of the fitted propensities, on what was held out "
+    learnt = ("may learn from", "judged on", "log-loss of propensities", "matching factor there")
+    return Table(
+        title=f"What each fold learns from, in {unit}",
+        note="Means over folds. Log-loss: of the fitted propensities, on what was held out "
         "within the part learnt from (of the true labels, for full supervision). Matching factor "
         f"there: of the chosen candidates, compared {found.judged_on}.",
-        "columns": [
-            "method",
-            "may learn from",
-            "judged on",
-            "log-loss of propensities",
-            "matching factor there",
-        ],
-        "rows": rows,
-    }
+        columns=("method", *learnt),
+        rows=tuple(rows),
+    )
 
 
 def is_mimic(found: Findings) -> bool:
@@ -174,7 +163,7 @@ def _table(
 ) -> Table:
     quick = ", quick" if found.experiment.quick else ""
     title = f"{title} (preset {found.experiment.preset}{quick})"
-    return {"title": title, "note": note, "columns": list(columns), "rows": [list(r) for r in rows]}
+    return Table(title, note, tuple(columns), tuple(tuple(row) for row in rows))
 
 
 def _note1(found: Findings) -> str:
@@ -215,9 +204,9 @@ def _letters(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalpha())
 
 
-def _chosen(path: Sequence[Mapping[str, Any]]) -> str:
+def _chosen(path: Sequence[Candidate]) -> str:
     for candidate in path:
-        if candidate["chosen"]:
-            action = candidate["action"]
-            return f"{candidate['translation']:g}" if action is None else f"always {action}"
+        if candidate.chosen:
+            constant = candidate.action is not None
+            return f"always {candidate.action}" if constant else f"{candidate.translation:g}"
     return "-"

@@ -1,19 +1,19 @@
 """A study from its experiment to its results: tasks done once, then tables, charts and exhibits."""
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from etips.errors import FileError
+from etips.files.json_documents import read_document
 from etips.progress import Progress
-from etips.results.evaluate import describe as describe_data
-from etips.results.exhibits import make_exhibits
-from etips.results.results import Results
+from etips.results.assembly import make_exhibits
+from etips.results.exhibits import Record
+from etips.results.study_result import FoldResult, StudyRecord, StudyResult
+from etips.results.summaries import summarize_data
 from etips.studies.charts import make_charts
 from etips.studies.experiment import Experiment
 from etips.studies.findings import Findings, gather
-from etips.studies.measures import as_json
+from etips.studies.measures import summarize_fold
 from etips.studies.paper_tables import make_tables
 from etips.studies.plan import costs, make_plan, task_name
 from etips.studies.study_data import DATA, data_of
@@ -38,8 +38,8 @@ def run_study(
     jobs: int = 1,
     cluster: str | None = None,
     report: Progress | None = None,
-) -> dict[str, Any]:
-    """Do what is left of a study and return its results, ready for `results.json`.
+) -> StudyResult:
+    """Do what is left of a study and return its results.
 
     Interrupted, the same call goes on where it stopped; finished tasks are not done again.
 
@@ -70,13 +70,13 @@ def run_study(
         report("evaluating", 1.0)
     found = gather(experiment, source, tasks, told)
     seconds = sum(_seconds(task, tasks) for wave in waves for task in wave)
-    return conclude(found, seconds=seconds, cohort=_cohort(data))
+    return summarize_study(found, seconds=seconds, cohort=_cohort(data))
 
 
-def conclude(
-    found: Findings, *, seconds: float, cohort: Mapping[str, object] | None = None
-) -> dict[str, Any]:
-    """The document of a finished study: the contract's results, with tables and charts beside."""
+def summarize_study(
+    found: Findings, *, seconds: float, cohort: Record | None = None
+) -> StudyResult:
+    """The result of a finished study: an evaluation, with tables and charts beside."""
     experiment = found.experiment
     headline = HEADLINE if HEADLINE in found.pooled else next(iter(found.pooled))
     exhibits = make_exhibits(
@@ -88,15 +88,17 @@ def conclude(
         settings=experiment.to_json(),
         cohort=cohort,
     )
-    results = Results(describe_data(found.data), tuple(found.assessed), seconds, exhibits)
-    return {
-        **results.to_json(),
-        "title": experiment.title,
-        "lead": lead(experiment),
-        "tables": make_tables(found),
-        "charts": make_charts(found),
-        "study": {"experiment": experiment.to_json(), "folds": _folds(found)},
-    }
+    return StudyResult(
+        data=summarize_data(found.data),
+        methods=tuple(found.assessed),
+        seconds=seconds,
+        exhibits=exhibits,
+        title=experiment.title,
+        lead=lead(experiment),
+        tables=tuple(make_tables(found)),
+        charts=tuple(make_charts(found)),
+        study=StudyRecord(experiment.to_json(), _folds(found)),
+    )
 
 
 def lead(experiment: Experiment) -> str:
@@ -105,17 +107,13 @@ def lead(experiment: Experiment) -> str:
     return f"{short if experiment.quick else ''}Preset {experiment.preset}: {experiment.lead}"
 
 
-def _folds(found: Findings) -> dict[str, list[dict[str, Any]]]:
+def _folds(found: Findings) -> dict[str, tuple[FoldResult, ...]]:
     """Of each method what every fold scored, and what its task said."""
-    kept = ("n_learnt_from", "n_held_out", "quality", "support", "clipped_share", "path")
     return {
-        method: [
-            {
-                **as_json(measures),
-                **{k: v for k, v in found.told[task_name(method, fold)].items() if k in kept},
-            }
+        method: tuple(
+            summarize_fold(measures, found.told[task_name(method, fold)])
             for fold, measures in enumerate(own)
-        ]
+        )
         for method, own in found.measures.items()
     }
 
@@ -131,12 +129,5 @@ def _seconds(task: Task, tasks: Path) -> float:
     return 0.0 if record is None else record.seconds
 
 
-def _cohort(data: Path | None) -> dict[str, object] | None:
-    path = None if data is None else data / _FUNNEL
-    if path is None or not path.is_file():
-        return None
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise FileError(str(path), "cannot be read") from error
-    return found if isinstance(found, dict) else None
+def _cohort(data: Path | None) -> Record | None:
+    return None if data is None else read_document(data / _FUNNEL)

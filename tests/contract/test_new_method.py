@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 from commands import refuse, run
+from etips.report.glossary import policy_words
 from small_studies import clinic_document, small_experiment
 from small_worlds import CLINIC, one_thread
 
@@ -13,7 +14,6 @@ from etips.learn import PredictiveModel
 from etips.learn.learners.catalogue import METHODS, Method
 from etips.learn.learners.ranges import Range
 from etips.learn.learners.recipes import Recipe
-from etips.report.glossary import policy_words
 from etips.studies.experiment import label_of
 from etips.studies.plan import fit_cost, lent_stages, make_plan
 from etips.studies.space import check_space, paper_space, read_space, usual_space

@@ -11,7 +11,7 @@ from commands import call, refuse, run
 from small_worlds import one_thread
 
 import etips
-from etips.results.documents import check_results
+from etips.results.parsing import parse_results
 
 __all__ = ["one_thread"]
 
@@ -74,7 +74,7 @@ def place(tmp_path_factory, table):
 
 def test_one_run_keeps_its_results_with_all_that_a_report_holds(place):
     document = json.loads((place / "run" / "results.json").read_bytes())
-    assert check_results(document, complete=True)
+    assert parse_results(document).exhibits
     assert [m["name"] for m in document["methods"]] == ["run"]
     assert document["exhibits"]["settings"]["run"]["method"] == "etips"
     path = document["exhibits"]["paths"]["run"]

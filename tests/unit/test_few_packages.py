@@ -43,7 +43,7 @@ document = {
 experiment = read_experiment(document, name="ward")
 with tempfile.TemporaryDirectory() as folder:
     found = run_study(experiment, Path(folder), device="cpu")
-assert found["tables"]
+assert found.tables
 """
 
 

@@ -6,23 +6,28 @@ from html.parser import HTMLParser
 import numpy as np
 
 from etips.evaluation.log import Log
-from etips.results.evaluate import assess_policies, describe
-from etips.results.exhibits import make_exhibits
+from etips.learn.learners.selection import Candidate
+from etips.report import page
+from etips.results.assembly import make_exhibits
+from etips.results.evaluate import assess_policies
+from etips.results.parsing import parse_results
 from etips.results.results import Results
+from etips.results.summaries import summarize_data
 from etips.worlds import icu_sepsis
 from etips.worlds.clinic import Clinic
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
-PATH = [
-    {"translation": 0.2, "action": None, "risk": 0.41, "std_error": 0.01, "matching_factor": 1.0,
-     "effective_size": 90.0, "chosen": False},
-    {"translation": 0.6, "action": None, "risk": 0.39, "std_error": 0.02, "matching_factor": 0.2,
-     "effective_size": 9.0, "chosen": False},
-    {"translation": 0.8, "action": None, "risk": 0.40, "std_error": 0.02, "matching_factor": 0.9,
-     "effective_size": 80.0, "chosen": True},
-    {"translation": float("nan"), "action": 1, "risk": 0.45, "std_error": 0.02,
-     "matching_factor": 1.1, "effective_size": 70.0, "chosen": False},
-]  # fmt: skip
+PATH = (
+    Candidate(0.2, None, 0.41, 0.01, 1.0, 90.0),
+    Candidate(0.6, None, 0.39, 0.02, 0.2, 9.0),
+    Candidate(0.8, None, 0.40, 0.02, 0.9, 80.0, chosen=True),
+    Candidate(float("nan"), 1, 0.45, 0.02, 1.1, 70.0),
+)
+
+
+def render(document):
+    """The page of a document."""
+    return page.render(parse_results(document))
 
 
 def document(n_stays=300, *, names=("p", "q"), seed=0, world="clinic", full=True):
@@ -53,7 +58,7 @@ def document(n_stays=300, *, names=("p", "q"), seed=0, world="clinic", full=True
         settings={"seed": 1, "folds": [1, 2]},
     )
     methods = assess_policies(tables, log, data, notes={"propensities": "known"})
-    return Results(describe(data), methods, 1.5, exhibits).to_json()
+    return Results(summarize_data(data), methods, 1.5, exhibits).to_json()
 
 
 @dataclass

@@ -6,10 +6,8 @@ import shutil
 import subprocess
 
 import pytest
-from report_documents import document
+from report_documents import document, render
 from test_page import HOSTILE, swapped
-
-from etips.report.page import render
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 WIDTHS = (320, 360, 390, 600, 768, 1000)

@@ -4,12 +4,11 @@ import json
 import re
 
 import pytest
-from report_documents import PATH, Element, Page, document
+from report_documents import PATH, Element, Page, document, render
 
 from etips.errors import FileError
 from etips.evaluation.estimators import ESTIMATORS
-from etips.learn.learners.catalogue import METHODS
-from etips.report.page import SECTIONS, render
+from etips.report.page import SECTIONS
 from etips.report.tripod import ITEMS
 from etips.report.wording import clean, name, number, percent, signed
 
@@ -40,7 +39,7 @@ def page(found):
 
 def test_sections_stand_in_the_order_of_the_contract(page):
     ids = [section.attributes["id"] for section in page.all("section")]
-    assert ids == ["finding", *(anchor for anchor, _ in SECTIONS)]
+    assert ids == ["finding", *(section.name for section in SECTIONS)]
     assert ids == [
         *("finding", "policies", "evidence", "path", "actions", "overlap", "balance"),
         *("subgroups", "sensitivity", "flow", "settings", "tripod"),
@@ -304,16 +303,17 @@ def test_a_lone_candidate_is_told_and_not_drawn(found):
 
 def test_every_policy_measure_and_formula_is_explained(found):
     made = json.loads(json.dumps(found))
-    made["methods"][0]["name"] = made["exhibits"]["headline"] = "etips"
-    made["exhibits"]["settings"]["q"] = {"method": "direct"}
+    made["tables"] = [{"title": "t", "note": None, "columns": ["a"], "rows": []}]
+    made["methods"][0] |= {"sentence": "Learned so.", "label": "ThatOne"}
+    made["methods"][1] |= {"sentence": "Learned otherwise."}
     meanings = {
         term.text: meaning.text
         for words in Page(render(made)).all("dl")
         if words.attributes["class"] == "words"
         for term, meaning in zip(words.all("dt"), words.all("dd"), strict=True)
     }
-    assert meanings["etips"] == METHODS["etips"].sentence
-    assert meanings["q"] == METHODS["direct"].sentence
+    assert meanings["p"] == "Learned so. In the tables below: ThatOne."
+    assert meanings["q"] == "Learned otherwise."
     assert {"Verdict", "Matching factor", "Effective sample size", "SNIPS", "IPS"} <= set(meanings)
     assert meanings["SNIPS"] == ESTIMATORS["snips"].sentence
 

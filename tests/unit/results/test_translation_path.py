@@ -1,6 +1,5 @@
 """The translation path kept beside a policy."""
 
-import json
 import math
 
 import pytest
@@ -12,8 +11,8 @@ from etips.results.translation_path import (
     RESULTS,
     keep_path,
     path_of,
-    read_document,
     read_path,
+    summarize_path,
 )
 
 
@@ -28,17 +27,20 @@ def test_a_path_is_kept_and_read_back_without_what_json_lacks(tmp_path):
     (tmp_path / RESULTS).write_text("of an earlier policy")
     keep_path(tmp_path, Learner())
     first, second = read_path(tmp_path)
-    assert first["translation"] == 0.5
-    assert first["chosen"] is True
-    assert second == {**dict.fromkeys(first), "action": 2, "chosen": False} | {
-        "matching_factor": 0.0,
-        "effective_size": 0.0,
-    }
+    assert first == Learner.path_[0]
+    assert math.isnan(second.risk)
+    assert (second.action, second.matching_factor, second.chosen) == (2, 0.0, False)
     assert not (tmp_path / RESULTS).exists()
 
 
+def test_results_show_each_candidate_and_whether_its_risk_could_be_believed():
+    first, second = summarize_path(Learner.path_)
+    assert (first.translation, first.sound) == (0.5, True)
+    assert (second.translation, second.risk, second.sound) == (None, None, False)
+
+
 def test_a_policy_without_candidates_has_an_empty_path(tmp_path):
-    assert path_of(object()) == []
+    assert path_of(object()) == ()
     assert read_path(tmp_path) == ()
     keep_path(tmp_path, object())
     assert list(read_path(tmp_path)) == []
@@ -49,10 +51,3 @@ def test_what_is_no_path_is_refused_in_one_line(content, tmp_path):
     (tmp_path / PATH).write_text(content)
     with pytest.raises(FileError, match=r"path\.json: "):
         read_path(tmp_path)
-
-
-def test_a_document_beyond_reason_is_not_read(tmp_path):
-    (tmp_path / "x.json").write_text(json.dumps("x" * 2**20))
-    with pytest.raises(FileError, match="too large"):
-        read_document(tmp_path / "x.json")
-    assert read_document(tmp_path / "none.json") is None

@@ -11,13 +11,16 @@ from etips.evaluation.log import Log
 from etips.studies.measures import (
     Measures,
     Spread,
-    as_json,
     measure_policy,
     over_folds,
     show_groups,
+    summarize_fold,
 )
 
 PLAIN = Measures(0.5, 1.0, 0.4, 0.4, 0.4, -0.1, 30, 70, math.nan, math.nan)
+
+
+SIZES = {"n_learnt_from": 50, "n_held_out": 50}  # what a task tells at least
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +67,7 @@ def test_without_truth_there_is_no_accuracy(clinic):
     log, stays = clinic
     found = measure_policy(log, replace(stays, truth=None), np.full((stays.n_decisions, 3), 1 / 3))
     assert math.isnan(found.accuracy)
-    assert as_json(found)["accuracy"] is None
+    assert summarize_fold(found, SIZES).accuracy is None
 
 
 def test_the_spread_over_folds_is_the_sample_standard_deviation():
@@ -89,12 +92,12 @@ def test_a_mean_that_rounds_to_nothing_has_no_sign():
 def test_a_group_under_eleven_hides_both_sizes(counts):
     small = replace(PLAIN, n_matched=counts[0], n_unmatched=counts[1])
     assert show_groups([PLAIN, small]) == "one under 11"
-    shown = as_json(small)
-    assert (shown["n_matched"], shown["n_unmatched"]) == (None, None)
+    shown = summarize_fold(small, SIZES)
+    assert (shown.n_matched, shown.n_unmatched) == (None, None)
 
 
 @pytest.mark.parametrize("counts", [(11, 89), (0, 100)])
 def test_eleven_and_none_are_shown(counts):
     found = replace(PLAIN, n_matched=counts[0], n_unmatched=counts[1])
     assert show_groups([found]) == f"{counts[0]} / {counts[1]}"
-    assert as_json(found)["n_matched"] == counts[0]
+    assert summarize_fold(found, SIZES).n_matched == counts[0]

@@ -28,7 +28,7 @@ __all__ = ["one_thread"]
 def study(folder, document, preset="etips", data=None, **more):
     folder.mkdir(exist_ok=True)
     experiment = small_experiment(document, preset, **more)
-    return run_study(experiment, folder, data=data, device="cpu")
+    return run_study(experiment, folder, data=data, device="cpu").to_json()
 
 
 def timeless(document):

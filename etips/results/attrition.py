@@ -7,9 +7,10 @@ import numpy as np
 from etips.data.schema import MISSING_SUFFIX, Schema
 from etips.data.trajectories import Trajectories
 from etips.disclosure import any_few, shown_count, shown_flow
+from etips.results.exhibits import Flow, FlowStage, MissingFeature, Missingness, Record
 
 
-def flow(data: Trajectories, cohort: Mapping[str, object] | None) -> dict[str, object]:
+def trace_flow(data: Trajectories, cohort: Record | None) -> Flow:
     """Stays left after each step, from the cohort's funnel if there is one, to the decisions.
 
     Args:
@@ -22,32 +23,32 @@ def flow(data: Trajectories, cohort: Mapping[str, object] | None) -> dict[str, o
     ]
     stages = [*_stages(cohort), *own]
     shown = shown_flow([count for _, count in stages], known=(data.n_stays,))
-    return {
-        "source": "data" if cohort is None else "cohort",
-        "stages": [
-            {"name": name, "count": count} for (name, _), count in zip(stages, shown, strict=True)
-        ],
-        "n_steps": shown_count(data.n_steps),
-        "n_decisions": shown_count(data.n_decisions),
-    }
+    return Flow(
+        source="data" if cohort is None else "cohort",
+        stages=tuple(
+            FlowStage(name, count) for (name, _), count in zip(stages, shown, strict=True)
+        ),
+        n_steps=shown_count(data.n_steps),
+        n_decisions=shown_count(data.n_decisions),
+    )
 
 
-def missingness(data: Trajectories, cohort: Mapping[str, object] | None) -> dict[str, object]:
+def count_missing(data: Trajectories, cohort: Record | None) -> Missingness:
     """Share of rows in which each feature was missing, the most incomplete first."""
     if cohort is not None:
         basis, shares = "charted columns of the cohort before gaps were filled", _charted(cohort)
     else:
         basis, shares = "steps (sequential) and stays (static) of the evaluated data", _gaps(data)
     order = sorted(shares, key=lambda name: (shares[name] is None, -(shares[name] or 0), name))
-    return {
-        "basis": basis,
-        "n_features": len(shares),
-        "n_complete": sum(share == 0 for share in shares.values()),
-        "features": [{"name": name, "share": shares[name]} for name in order if shares[name] != 0],
-    }
+    return Missingness(
+        basis=basis,
+        n_features=len(shares),
+        n_complete=sum(share == 0 for share in shares.values()),
+        features=tuple(MissingFeature(name, shares[name]) for name in order if shares[name] != 0),
+    )
 
 
-def _stages(cohort: Mapping[str, object] | None) -> list[tuple[str, int]]:
+def _stages(cohort: Record | None) -> list[tuple[str, int]]:
     listed = cohort.get("stages") if cohort is not None else None
     if not isinstance(listed, Sequence):
         return []
@@ -58,7 +59,7 @@ def _stages(cohort: Mapping[str, object] | None) -> list[tuple[str, int]]:
     ]
 
 
-def _charted(cohort: Mapping[str, object]) -> dict[str, float | None]:
+def _charted(cohort: Record) -> dict[str, float | None]:
     shares, n_rows = cohort.get("missing_share"), cohort.get("n_rows")
     if not isinstance(shares, Mapping) or not isinstance(n_rows, int):
         return {}
@@ -73,7 +74,7 @@ def _gaps(data: Trajectories) -> dict[str, float | None]:
     """Of every feature that may be missing; a flag beside it says where, or it is NaN there."""
     names = {_source(name, data.schema) for name in (*data.schema.sequence, *data.schema.static)}
     stay = np.repeat(np.arange(data.n_stays), np.diff(data.offsets))
-    found: dict[str, float | None] = {}
+    shares: dict[str, float | None] = {}
     for part, owner, columns in (
         (data.sequence, stay, data.schema.sequence),
         (data.static, np.arange(data.n_stays), data.schema.static),
@@ -81,15 +82,15 @@ def _gaps(data: Trajectories) -> dict[str, float | None]:
         table = part[:]
         for number, column_name in enumerate(columns):
             name = _source(column_name, data.schema)
-            if name in found or name.removesuffix(MISSING_SUFFIX) in names - {name}:
+            if name in shares or name.removesuffix(MISSING_SUFFIX) in names - {name}:
                 continue
             flag = f"{name}{MISSING_SUFFIX}"
             column = table[:, columns.index(flag) if flag in columns else number]
             gone = column == 1 if flag in columns else np.isnan(column)
             people = np.unique(owner[gone]).size, np.unique(owner[~gone]).size
             few = any_few((*people, gone.sum(), gone.size - gone.sum()))
-            found[name] = None if few else float(gone.mean())
-    return found
+            shares[name] = None if few else float(gone.mean())
+    return shares
 
 
 def _source(name: str, schema: Schema) -> str:

@@ -1,0 +1,28 @@
+"""What a section of the page is: a heading, a template, and what the template shows."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from etips.results.results import Results
+
+Figure = tuple[str, Markup]
+"""A heading and its drawing."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section. To add one, write its module and its template, and list it in `page`.
+
+    Args:
+        name: Its anchor on the page.
+        title: Its heading.
+        template: File in `templates`.
+        make: What the template shows of some results; None leaves the section out.
+    """
+
+    name: str
+    title: str
+    template: str
+    make: Callable[[Results], Mapping[str, object] | None]

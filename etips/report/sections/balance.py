@@ -1,0 +1,18 @@
+"""Balance: whether weighted patients look like all patients, feature by feature."""
+
+from etips.report.maps import balance_plot
+from etips.report.section import Section
+from etips.results.exhibits import Absent
+from etips.results.results import Results
+
+
+def _make(results: Results) -> dict[str, object]:
+    balance = None if results.exhibits is None else results.exhibits.balance
+    absent = balance.absent if isinstance(balance, Absent) else None
+    if balance is None or isinstance(balance, Absent):
+        return {"balance": None, "absent": absent}
+    figure = balance_plot(balance.features, balance.threshold)
+    return {"balance": balance, "absent": None, "figure": figure}
+
+
+SECTION = Section("balance", "Balance", "balance.html", _make)

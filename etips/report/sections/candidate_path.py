@@ -1,0 +1,94 @@
+"""The translation path: every candidate, how it was judged, which one was kept."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from etips.report.plots import Guides, plot
+from etips.report.section import Figure, Section
+from etips.results.exhibits import PathCandidate
+from etips.results.results import Results
+from etips.results.study_result import Chart, Series
+
+
+@dataclass(frozen=True)
+class DrawnPath:
+    """The candidates of one policy.
+
+    Args:
+        name: Of the policy.
+        figures: Three drawings, if there is more than one candidate to draw.
+        rows: What to call each candidate, and the candidate.
+        chosen: What the kept one is called.
+        constant: Whether the kept one gives everybody the same action.
+    """
+
+    name: str
+    figures: Sequence[Figure]
+    rows: Sequence[tuple[str, PathCandidate]]
+    chosen: str | None
+    constant: bool
+
+
+def _make(results: Results) -> dict[str, object]:
+    paths = {} if results.exhibits is None else results.exhibits.paths
+    mean_loss = results.data.mean_loss
+    return {"paths": [_drawn(name, path, mean_loss) for name, path in paths.items()]}
+
+
+SECTION = Section("path", "The translation path", "candidate_path.html", _make)
+
+
+def _drawn(name: str, path: Sequence[PathCandidate], mean_loss: float | None) -> DrawnPath:
+    trained = [c for c in path if c.action is None and c.translation is not None]
+    fixed = [(c.risk, c) for c in path if c.action is not None and c.risk is not None]
+    chosen = next((c for c in path if c.chosen), None)
+    constant = chosen is not None and chosen.action is not None
+    best = min(fixed, key=lambda pair: pair[0], default=(None, None))[1]
+    kept = chosen if constant else best
+    rows = [*trained, *([kept] if kept is not None else [])]
+    return DrawnPath(
+        name=name,
+        figures=_figures(trained, mean_loss) if len(trained) > 1 else (),
+        rows=[(_called(candidate), candidate) for candidate in rows],
+        chosen=None if chosen is None else _called(chosen),
+        constant=constant,
+    )
+
+
+def _figures(trained: Sequence[PathCandidate], mean_loss: float | None) -> list[Figure]:
+    clinicians = None if mean_loss is None else (mean_loss, "clinicians")
+    errors = tuple(c.std_error and 1.96 * c.std_error for c in trained)
+    return [
+        _figure(trained, "Held-out risk (SNIPS)", lambda c: c.risk, clinicians, errors),
+        _figure(
+            trained, "Matching factor", lambda c: c.matching_factor, (1.0, "1: as many as expected")
+        ),
+        _figure(trained, "Effective sample size", lambda c: c.effective_size),
+    ]
+
+
+def _figure(
+    trained: Sequence[PathCandidate],
+    title: str,
+    height: Callable[[PathCandidate], float | None],
+    across: tuple[float, str] | None = None,
+    errors: tuple[float | None, ...] | None = None,
+) -> Figure:
+    points = Series(
+        title,
+        x=tuple(c.translation for c in trained),
+        y=tuple(height(c) for c in trained),
+        error=errors,
+    )
+    guides = Guides(
+        across=across,
+        hollow=[place for place, c in enumerate(trained) if not c.sound],
+        chosen=next((place for place, c in enumerate(trained) if c.chosen), None),
+    )
+    return title, plot(Chart("", "lines", title, None, "translation", title, (points,)), guides)
+
+
+def _called(candidate: PathCandidate) -> str:
+    if candidate.action is not None:
+        return f"always action {candidate.action}"
+    return f"translation {candidate.translation:g}"

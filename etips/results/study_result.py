@@ -1,0 +1,151 @@
+"""The result of a study: an evaluation with the study's own tables, charts and folds beside it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from etips.results.exhibits import PathCandidate, Record, require_even
+from etips.results.results import Results
+
+Cell = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as a page shows it.
+
+    Args:
+        title: Above it.
+        note: What a reader must know of it.
+        columns: Their headings.
+        rows: Of as many cells each.
+    """
+
+    title: str
+    note: str | None
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError("has rows that do not fit its columns")
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points of a chart that belong together.
+
+    Args:
+        name: In the legend.
+        x: Numbers, or names; None is missing.
+        y: Numbers.
+        error: Half the length of each bar of error, if there are any.
+    """
+
+    name: str
+    x: tuple[str | float | None, ...]
+    y: tuple[float | None, ...]
+    error: tuple[float | None, ...] | None = None
+
+    def __post_init__(self) -> None:
+        require_even(self.x, self.y, self.y if self.error is None else self.error)
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure as data.
+
+    Args:
+        name: Of its file.
+        kind: Points, lines with points, or bars.
+        title: Above it.
+        caption: Below it.
+        x: What lies along the horizontal axis.
+        y: What lies along the vertical one.
+        series: What is drawn.
+    """
+
+    name: str
+    kind: Literal["scatter", "bars", "lines"]
+    title: str
+    caption: str | None
+    x: str
+    y: str
+    series: tuple[Series, ...]
+
+
+@dataclass(frozen=True)
+class PropensityQuality:
+    """How good fitted propensities are on what they did not learn from."""
+
+    log_loss: float | None
+    accuracy: float | None
+    calibration_error: float | None
+
+
+@dataclass(frozen=True)
+class FoldResult:
+    """What the policy of one fold scored where it was held out, and what its task said.
+
+    Args:
+        accuracy: Share of right answers, where labels are known.
+        matching_factor: Mean weight.
+        snips: Estimated risk.
+        ips: Estimated risk.
+        dr: Estimated risk.
+        atenp: Mean loss of matched decisions minus that of the others.
+        n_matched: Decisions whose logged action is the policy's likeliest.
+        n_unmatched: The others.
+        risk: True risk of the policy, in a world that knows it.
+        greedy_risk: True risk of taking its likeliest action.
+        n_learnt_from: Stays it might learn from.
+        n_held_out: Stays it was judged on.
+        quality: Of its propensities.
+        support: Least propensity of an action it may recommend.
+        clipped_share: Of the propensities it learnt with.
+        path: Its candidates.
+    """
+
+    accuracy: float | None
+    matching_factor: float | None
+    snips: float | None
+    ips: float | None
+    dr: float | None
+    atenp: float | None
+    n_matched: int | None
+    n_unmatched: int | None
+    risk: float | None
+    greedy_risk: float | None
+    n_learnt_from: int
+    n_held_out: int
+    quality: PropensityQuality | None = None
+    support: float | None = None
+    clipped_share: float | None = None
+    path: tuple[PathCandidate, ...] = ()
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """What was studied, and what each fold of each method scored."""
+
+    experiment: Record
+    folds: Mapping[str, tuple[FoldResult, ...]]
+
+
+@dataclass(frozen=True, repr=False)
+class StudyResult(Results):
+    """Results of a study.
+
+    Args:
+        title: Of the study.
+        lead: What a reader must know before the figures.
+        tables: The study's own, the paper's first.
+        charts: Its figures.
+        study: What was studied, fold by fold.
+    """
+
+    title: str | None = None
+    lead: str | None = None
+    tables: tuple[Table, ...] = ()
+    charts: tuple[Chart, ...] = ()
+    study: StudyRecord | None = None

@@ -1,0 +1,134 @@
+"""Evaluations made fit to be shown: numbers that exist, and no count of 1 to 10 people."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from etips.data.trajectories import Trajectories
+from etips.disclosure import shown_count, shown_parts
+from etips.evaluation.assessment import Assessment
+from etips.evaluation.estimate import Estimate
+from etips.evaluation.estimators import ESTIMATORS
+from etips.evaluation.improvement import Improvement
+from etips.evaluation.sensitivity import Sensitivity
+from etips.files.json_documents import finite
+from etips.learn.learners.catalogue import Method
+from etips.results.results import (
+    AtenpResult,
+    DataSummary,
+    DiagnosticsResult,
+    EstimateResult,
+    GainResult,
+    GammaBound,
+    MethodResult,
+    SensitivityResult,
+)
+
+
+def summarize_data(data: Trajectories) -> DataSummary:
+    """What policies were evaluated on; a mean loss times the decisions is a count of events."""
+    loss, n = data.logged_loss, data.n_decisions
+    mean_loss: float | None = float(loss.mean())
+    n_events = None
+    if np.isin(loss, (0, 1)).all():
+        n_events, _ = shown_parts(int(loss.sum()), n - int(loss.sum()))
+        mean_loss = None if n_events is None else mean_loss
+    return DataSummary(
+        n_stays=shown_count(data.n_stays),
+        n_steps=shown_count(data.n_steps),
+        n_decisions=shown_count(n),
+        n_events=n_events,
+        n_actions=data.n_actions,
+        lag=data.lag,
+        mean_loss=mean_loss,
+        actions=tuple(data.schema.actions),
+        provenance=dict(data.schema.provenance),
+    )
+
+
+def summarize_method(
+    name: str,
+    assessment: Assessment,
+    *,
+    sensitivity: Sensitivity,
+    improvement: Improvement,
+    truth: float | None,
+    notes: Mapping[str, str],
+    method: Method | None,
+    with_gain: bool,
+) -> MethodResult:
+    """One policy.
+
+    Args:
+        name: What it is called.
+        assessment: Estimates, gain, diagnosis, verdict.
+        sensitivity: What hidden confounding could do to its risk and its gain.
+        improvement: Whether it beats the clinicians, corrected for all policies evaluated together.
+        truth: Its true risk, in simulated worlds.
+        notes: Where propensities and predicted losses came from.
+        method: It was learned by, where that is known.
+        with_gain: False hides the gain: where the mean loss is hidden, a gain and a risk would give
+            it away.
+    """
+    diagnostics = assessment.diagnostics
+    matched, unmatched = shown_parts(assessment.matched.n_matched, assessment.matched.n_unmatched)
+    return MethodResult(
+        name=name,
+        estimates=tuple(_estimate(estimate) for estimate in assessment.estimates),
+        diagnostics=DiagnosticsResult(
+            matching_factor=finite(diagnostics.matching_factor.risk),
+            effective_sample_size=_size(diagnostics.effective_sample_size),
+            n_matched=matched,
+            clipped_share=finite(diagnostics.clipped_share),
+            max_weight=finite(diagnostics.max_weight),
+        ),
+        verdict=assessment.verdict.label,
+        reasons=assessment.verdict.reasons,
+        truth=truth,
+        gain=_gain(assessment, improvement) if with_gain else GainResult(),
+        atenp=AtenpResult(finite(assessment.matched.difference), matched, unmatched),
+        sensitivity=_bounds(sensitivity),
+        notes=dict(notes),
+        label=None if method is None else method.label,
+        sentence=None if method is None else method.sentence,
+    )
+
+
+def _estimate(estimate: Estimate) -> EstimateResult:
+    return EstimateResult(
+        estimator=estimate.estimator,
+        risk=finite(estimate.risk),
+        std_error=finite(estimate.std_error),
+        low=finite(estimate.low),
+        high=finite(estimate.high),
+        label=ESTIMATORS[estimate.estimator].label,
+        sentence=ESTIMATORS[estimate.estimator].sentence,
+    )
+
+
+def _gain(assessment: Assessment, improvement: Improvement) -> GainResult:
+    gain = assessment.gain
+    return GainResult(
+        difference=finite(gain.difference),
+        std_error=finite(gain.std_error),
+        low=finite(gain.low),
+        high=finite(gain.high),
+        adjusted_p=finite(improvement.adjusted_p),
+        better=improvement.better,
+    )
+
+
+def _bounds(sensitivity: Sensitivity) -> SensitivityResult:
+    return SensitivityResult(
+        gamma_point=finite(sensitivity.gamma_point),
+        gamma_interval=finite(sensitivity.gamma_interval),
+        bounds=tuple(
+            GammaBound(bound.gamma, finite(bound.risk_least.low), finite(bound.risk_most.high))
+            for bound in sensitivity.bounds
+        ),
+    )
+
+
+def _size(value: float) -> float | None:
+    """An effective size: with equal weights it is a count, so a small one is not shown."""
+    return finite(shown_count(value))
