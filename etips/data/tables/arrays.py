@@ -42,26 +42,8 @@ def from_arrays(
     padded = _padded(features)
     counts = _lengths(lengths, *padded.shape[:2])
     inside = np.arange(padded.shape[1]) < counts[:, None]
-    if (action is None) != (loss is None):
-        raise DataError("action, loss", "must be given together or not at all")
-    if action is None and propensity is not None:
-        raise DataError("propensity", "needs action and loss")
-    log: dict[str, NDArray[Any]] = {}
-    top = 0
-    if action is not None and loss is not None:
-        row = np.repeat(np.arange(len(counts)), counts)  # of the arrays, for refusals
-        taken = _per_step("action", action, counts, inside)
-        idle = np.isnan(taken) | (taken == NO_ACTION)
-        most = (n_actions or MOST_ACTIONS) - 1
-        valid = (taken >= 0) & (taken <= most) & (taken == np.round(taken))
-        rule = f"must be whole, 0..{most}, or {NO_ACTION} where there is none"
-        require("action", rule, valid | idle, rows=row)
-        log["action"] = np.where(idle, NO_ACTION, taken).astype(np.int64)
-        top = int(log["action"].max(initial=0))
-        log["loss"] = _per_step("loss", loss, counts, inside)
-        require("loss", "must be finite", np.isfinite(log["loss"]) | idle, rows=row)
-        if propensity is not None:
-            log["propensity"] = _per_step("propensity", propensity, counts, inside)
+    log = _log(action, loss, propensity, counts, inside, n_actions)
+    top = int(log["action"].max(initial=0)) if log else 0
     still = _static(static, len(counts))
     data = Trajectories(
         sequence=padded[inside],
@@ -93,6 +75,38 @@ def as_trajectories(
             raise SettingError("data", "must be Trajectories alone, or arrays")
         return data
     return from_arrays(data, action, loss, **{k: v for k, v in more.items() if v is not None})
+
+
+def _log(
+    action: ArrayLike | None,
+    loss: ArrayLike | None,
+    propensity: ArrayLike | None,
+    counts: Ints,
+    inside: Bools,
+    n_actions: int | None,
+) -> dict[str, NDArray[Any]]:
+    """Action, loss and propensity of every real step, where they are given."""
+    if (action is None) != (loss is None):
+        raise DataError("action, loss", "must be given together or not at all")
+    if action is None or loss is None:
+        if propensity is not None:
+            raise DataError("propensity", "needs action and loss")
+        return {}
+    row = np.repeat(np.arange(len(counts)), counts)  # of the arrays, for refusals
+    taken = _per_step("action", action, counts, inside)
+    idle = np.isnan(taken) | (taken == NO_ACTION)
+    most = (n_actions or MOST_ACTIONS) - 1
+    valid = (taken >= 0) & (taken <= most) & (taken == np.round(taken))
+    rule = f"must be whole, 0..{most}, or {NO_ACTION} where there is none"
+    require("action", rule, valid | idle, rows=row)
+    log = {
+        "action": np.where(idle, NO_ACTION, taken).astype(np.int64),
+        "loss": _per_step("loss", loss, counts, inside),
+    }
+    require("loss", "must be finite", np.isfinite(log["loss"]) | idle, rows=row)
+    if propensity is not None:
+        log["propensity"] = _per_step("propensity", propensity, counts, inside)
+    return log
 
 
 def from_obp(feedback: Mapping[str, Any]) -> Trajectories:

@@ -45,72 +45,80 @@ def read_table(
     actions: Sequence[str] = (),
     like: Schema | None = None,
 ) -> Trajectories:
-    """Read a long table, one row a step, into Trajectories. Every other column is sequential.
+    """Read a long table, a row a step in any order; every column without a part is sequential.
 
-    Rows may come in any order. `action` and `loss` are null at steps without a decision; every step
-    with both is one. Features become float32: booleans 0 and 1, categorical columns one 0/1 column
-    a level, named `column=level`. Text is refused unless it is named in `categorical`.
+    Features become float32: booleans 0 and 1, categories one 0/1 column a level, `column=level`.
 
     Args:
         table: Path of a .csv, .csv.gz or .parquet file, or a pandas, polars or Arrow table.
         stay: Column that says which stay a row belongs to: whole numbers or text.
         step: Column that orders the rows of a stay: numbers or times.
-        action: Column of the logged action, whole numbers 0..K-1; with `loss` left out too, the
-            table holds questions, not a log.
-        loss: Column of the loss of the logged action; with `action` alone the loss is not known
-            yet, and `with_loss` computes it.
+        action: Column of the logged action, 0..K-1, null at steps without a decision; with `loss`
+            left out too, the table holds questions, not a log.
+        loss: Column of its loss; left out, it is not known yet, and `with_loss` computes it.
         static: Columns that do not change within a stay.
         propensity: Column of the known probability of the logged action.
         group: Column of the patient, so that splits keep a patient's stays together.
         eligible: Column of booleans, false at a step that must not become a decision.
-        categorical: Columns to read as categories though they are text or whole numbers.
-        missing: "refuse" a missing feature value, or "carry" the last one of the stay forward and
-            add a column `name_missing`. What has no earlier value is left to the scaler.
+        categorical: Columns of text or whole numbers to read as categories; other text is refused.
+        missing: "refuse" a missing feature value, or "carry" the stay's last one forward and add
+            a column `name_missing`. What has no earlier value is left to the scaler.
         lag: 1 if a decision may see only earlier steps (the paper's rule), 0 if also its own.
         n_actions: Number of actions; one more than the largest if left out.
         actions: Names of the actions.
-        like: Read the table as this schema wants it (that of the data a policy was fitted on):
-            the same columns, levels and roles. Further columns are left alone.
+        like: Read the table as this schema wants it (that of the data a policy was fitted on): the
+            same columns, levels and roles. Further columns are left alone.
     """
-    source = open_source(table)
-    if source.n_rows == 0:
-        raise DataError(source.name, "must have at least one row")
-    if missing not in ("refuse", "carry"):
-        raise SettingError("missing", 'must be "refuse" or "carry"')
-    if n_actions is not None and not 1 <= n_actions <= MOST_ACTIONS:
-        raise SettingError("n_actions", f"must be in 1..{MOST_ACTIONS}")
-    given = {
-        "stay": stay,
-        "step": step,
-        "action": action,
-        "loss": loss,
-        "propensity": propensity,
-        "group": group,
-        "eligible": eligible,
-    }
-    layout = lay_out(
-        source, _complete(source, given, like), static=static, categorical=categorical, like=like
-    )
-    if like is None:
-        wanted = _Wanted(missing, lag, n_actions, tuple(actions))
-    else:
-        if (static, missing, lag, n_actions, actions) != ((), "refuse", 1, None, ()):
-            fixed = "static, missing, lag, n_actions and actions"
-            raise SettingError("like", f"fixes {fixed}", fix="Leave them out.")
-        missing = "carry" if like.indicators else "refuse"
-        wanted = _Wanted(missing, like.lag, like.n_actions, like.actions, like)
-    return _assemble(read_sorted(source, layout), wanted)
+    columns = (stay, step, action, loss, propensity, group, eligible)
+    wanted = _Wanted(tuple(static), missing, lag, n_actions, tuple(actions), like)
+    return _read(open_source(table), columns, tuple(categorical), wanted)
+
+
+_ROLES = ("stay", "step", "action", "loss", "propensity", "group", "eligible")
 
 
 @dataclass(frozen=True)
 class _Wanted:
     """What the caller asked for beside the columns."""
 
+    static: tuple[str, ...]
     missing: Missing
     lag: int
     n_actions: int | None
     actions: tuple[str, ...]
-    like: Schema | None = None
+    like: Schema | None
+
+    def check(self) -> None:
+        if self.missing not in ("refuse", "carry"):
+            raise SettingError("missing", 'must be "refuse" or "carry"')
+        if self.n_actions is not None and not 1 <= self.n_actions <= MOST_ACTIONS:
+            raise SettingError("n_actions", f"must be in 1..{MOST_ACTIONS}")
+
+    def as_like(self) -> "_Wanted":
+        """The same with what `like` fixes, which the caller must not have named."""
+        if self.like is None:
+            return self
+        if self != _Wanted((), "refuse", 1, None, (), self.like):
+            fixed = "static, missing, lag, n_actions and actions"
+            raise SettingError("like", f"fixes {fixed}", fix="Leave them out.")
+        own = self.like
+        missing: Missing = "carry" if own.indicators else "refuse"
+        return _Wanted((), missing, own.lag, own.n_actions, own.actions, own)
+
+
+def _read(
+    source: Source,
+    columns: tuple[str | None, ...],
+    categorical: tuple[str, ...],
+    wanted: _Wanted,
+) -> Trajectories:
+    if source.n_rows == 0:
+        raise DataError(source.name, "must have at least one row")
+    wanted.check()
+    like = wanted.like
+    roles = _complete(source, dict(zip(_ROLES, columns, strict=True)), like)
+    layout = lay_out(source, roles, static=wanted.static, categorical=categorical, like=like)
+    return _assemble(read_sorted(source, layout), wanted.as_like())
 
 
 def _complete(
