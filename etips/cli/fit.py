@@ -19,6 +19,7 @@ from etips.files.lock import NAME as LOCK
 from etips.files.writing import write_file
 from etips.learn.learners.baselines import MostFrequent, RandomPolicy
 from etips.learn.learners.learner import Learner
+from etips.learn.training.epoch_report import EpochReport
 from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import MANIFEST, save_policy
 from etips.results.translation_path import keep_path
@@ -79,16 +80,16 @@ def fit(
         show(title, _rows(learner), as_json=as_json)
 
 
-def standing(at: Mapping[str, float | str]) -> tuple[str, float]:
+def standing(at: EpochReport) -> tuple[str, float]:
     """What a training's report says in a line, and the share of its stage that is done.
 
     A narrow terminal cuts the line, so what matters least comes last.
     """
-    epoch, epochs, left = (float(at[name]) for name in ("epoch", "epochs", "seconds_left"))
-    words = [f"{at['stage']}: epoch {epoch:.0f} of {epochs:.0f}", f"{left:.0f} s left"]
-    names = {"loss": "loss", "held_out": "held-out", "matching_factor": "factor"}
-    words += [f"{name} {float(at[key]):.4g}" for key, name in names.items() if key in at]
-    return ", ".join(words), epoch / epochs
+    words = [f"{at.stage}: epoch {at.epoch} of {at.epochs}", f"{at.seconds_left:.0f} s left"]
+    words += [f"loss {at.loss:.4g}", f"held-out {at.held_out:.4g}"]
+    if at.matching_factor is not None:
+        words.append(f"factor {at.matching_factor:.4g}")
+    return ", ".join(words), at.epoch / at.epochs
 
 
 def _save_propensity(learner: Learner, folder: Path) -> None:

@@ -10,6 +10,7 @@ import logging
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -19,7 +20,7 @@ from etips.errors import EtipsError, FileError, SettingError, require_number
 from etips.files.fingerprint import fingerprint
 from etips.files.lock import Lock
 from etips.files.writing import write_file
-from etips.learn.training.loop import Report
+from etips.learn.training.epoch_report import EpochReport, Report
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle
@@ -58,11 +59,11 @@ class RunLog:
         self._path = path
         self._lines = read_log(path) if path.exists() else []
 
-    def add(self, stage: str, values: Mapping[str, float | str]) -> None:
+    def add(self, standing: EpochReport) -> None:
         """Log an epoch. Infinities and NaN, which JSON lacks, become null."""
-        epoch = float(values.get("epoch", math.inf))
+        stage, epoch = standing.stage, standing.epoch
         self._lines = [line for line in self._lines if not _repeats(line, stage, epoch)]
-        self._lines.append({"stage": stage, **{name: _plain(v) for name, v in values.items()}})
+        self._lines.append({name: _plain(value) for name, value in standing.to_json().items()})
         self._write()
 
     def note(self, stage: str, event: str) -> None:
@@ -154,11 +155,12 @@ class Stage:
         if log is None and report is None:
             return None
 
-        def both(values: Mapping[str, float | str]) -> None:
+        def both(standing: EpochReport) -> None:
+            named = replace(standing, stage=name)
             if log is not None:
-                log.add(name, values)
+                log.add(named)
             if report is not None:
-                report({"stage": name, **values})
+                report(named)
 
         return both
 

@@ -1,6 +1,7 @@
 """H5, F1, F6, D2: what every learner keeps to, whatever it learns."""
 
 import copy
+import math
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 
@@ -438,12 +439,14 @@ def test_a_report_is_told_of_every_epoch(name):
     told = []
     LEARNERS[name]().fit(log(), report=told.append)
     assert len(told) >= 2
-    assert all(at["epoch"] >= 1 for at in told)
-    stages = {at["stage"] for at in told}
+    assert all(1 <= at.epoch <= at.epochs for at in told)
+    stages = {at.stage for at in told}
     assert "propensity" in stages
     for at in told:
-        assert {"epochs", "loss", "held_out", "seconds_left"} <= set(at)
-        assert ("matching_factor" in at) == (at["stage"] in ("policy", "pilot"))
+        assert math.isfinite(at.loss)
+        assert math.isfinite(at.held_out)
+        assert at.seconds_left >= 0
+        assert (at.matching_factor is not None) == (at.stage in ("policy", "pilot"))
 
 
 @pytest.mark.parametrize("name", [*NETWORKS, "RandomPolicy"])

@@ -11,7 +11,8 @@ from etips.learn.fitting.driver import ask, is_together
 from etips.learn.fitting.prepare import Prepared
 from etips.learn.fitting.requests import Order
 from etips.learn.training import memory
-from etips.learn.training.loop import Report, train
+from etips.learn.training.epoch_report import Report
+from etips.learn.training.loop import train
 from etips.learn.training.objectives import Objective, part_of
 from etips.learn.training.settings import Settings
 from etips.models.answers import answer_decisions, outputs_at

@@ -8,7 +8,7 @@ so the result does not depend on chance.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from etips.learn.fitting.requests import FREE, Order
-from etips.learn.training.loop import Report
+from etips.learn.training.epoch_report import EpochReport, Report
 from etips.learn.training.objectives import Objective, Sliced, Weighted, part_of
 from etips.learn.training.sharing import carried_over
 from etips.models.bundle import Bundle
@@ -190,8 +190,8 @@ def _tell_all(reports: Sequence[Report | None]) -> Report | None:
     if not told:
         return None
 
-    def report(values: Mapping[str, float | str]) -> None:
+    def report(standing: EpochReport) -> None:
         for each in told:
-            each(values)
+            each(standing)
 
     return report

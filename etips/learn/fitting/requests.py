@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from etips.learn.fitting.prepare import Prepared
-from etips.learn.training.loop import Report
+from etips.learn.training.epoch_report import Report
 from etips.learn.training.objectives import Objective
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle

@@ -14,7 +14,7 @@ from etips.learn.learners.foundation import (
     is_share,
     lay_foundation,
 )
-from etips.learn.training.loop import Report
+from etips.learn.training.epoch_report import Report
 from etips.models.encoders.registry import AnyEncoder, as_encoder
 from etips.runs.run import Run
 

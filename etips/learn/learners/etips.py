@@ -29,7 +29,7 @@ from etips.learn.learners.foundation import (
 from etips.learn.learners.policy_objective import Logged, policy_objective
 from etips.learn.learners.selection import Candidate, Selection, choose, judge_candidate
 from etips.learn.nuisance.propensity import KnownPropensity, PropensityModel
-from etips.learn.training.loop import Report
+from etips.learn.training.epoch_report import Report
 from etips.learn.training.objectives import chosen, translated_ips
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import AnyEncoder

@@ -19,7 +19,7 @@ from etips.learn.nuisance.propensity import (
     logged_log_propensity,
 )
 from etips.learn.nuisance.support import choose_support
-from etips.learn.training.loop import Report
+from etips.learn.training.epoch_report import Report
 from etips.learn.training.objectives import bernoulli, squared
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle

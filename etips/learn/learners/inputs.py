@@ -8,7 +8,7 @@ from etips.data.tables.arrays import as_trajectories
 from etips.data.trajectories import Trajectories
 
 if TYPE_CHECKING:  # simple policies come without torch
-    from etips.learn.training.loop import Report
+    from etips.learn.training.epoch_report import Report
     from etips.runs.run import Run
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.trajectories import Trajectories
-from etips.learn.training.loop import Report
+from etips.learn.training.epoch_report import Report
 from etips.policies.policy import fitted
 from etips.policies.policy_files import save_policy
 from etips.runs.run import Run

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from etips.learn.learners.foundation import Foundation
-from etips.learn.training.objectives import Weighted, pull, weigh
+from etips.learn.training.objectives import Weighted, kl_divergence, weigh
 from etips.models.masking import forbid
 
 
@@ -38,7 +38,7 @@ def policy_objective(base: Foundation, risk: Risk, *, kl: float) -> Weighted:
         logits = forbid(outputs, allowed[seen])
         logged = Logged(action[seen], loss[seen], log_chance[seen])
         found = risk(logits, logged, seen, these)
-        return found if likely is None else found + kl * pull(logits, likely[seen])
+        return found if likely is None else found + kl * kl_divergence(logits, likely[seen])
 
     def weight(outputs: Tensor, seen: Tensor, _: slice) -> Tensor:
         return weigh(forbid(outputs, allowed[seen]), action[seen], log_chance[seen])

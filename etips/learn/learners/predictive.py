@@ -6,7 +6,7 @@ from etips.data.trajectories import Trajectories
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.learners import inputs, learner, params
 from etips.learn.learners.foundation import ENCODER, Training, conclude, lay_foundation
-from etips.learn.training.loop import Report
+from etips.learn.training.epoch_report import Report
 from etips.models.encoders.registry import AnyEncoder
 from etips.runs.run import Run
 

@@ -19,7 +19,7 @@ from etips.learn.learners.foundation import (
 )
 from etips.learn.learners.policy_objective import Logged, policy_objective
 from etips.learn.nuisance.propensity import PropensityModel
-from etips.learn.training.loop import Report
+from etips.learn.training.epoch_report import Report
 from etips.learn.training.objectives import doubly_robust
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import AnyEncoder

@@ -15,7 +15,7 @@ from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError, require
 from etips.learn.fitting.crossfit import fit_sets, out_of_fold
 from etips.learn.fitting.prepare import Prepared, seeds_from
-from etips.learn.training.loop import Report
+from etips.learn.training.epoch_report import Report
 from etips.learn.training.objectives import cross_entropy
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle

@@ -13,7 +13,7 @@ from etips.learn.fitting.crossfit import fit_sets, out_of_fold
 from etips.learn.fitting.prepare import Prepared
 from etips.learn.learners.selection import judge_candidate
 from etips.learn.nuisance.propensity import FittedPropensity
-from etips.learn.training.loop import Report
+from etips.learn.training.epoch_report import Report
 from etips.learn.training.objectives import Weighted, chosen, translated_ips, weigh
 from etips.learn.training.settings import Settings
 from etips.models.masking import forbid

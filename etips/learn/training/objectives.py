@@ -160,7 +160,7 @@ def squared(outputs: Tensor, action: Tensor, loss: Tensor) -> Tensor:
     return (_gather(outputs, action) - loss).square()
 
 
-def pull(logits: Tensor, log_propensities: Tensor) -> Tensor:
+def kl_divergence(logits: Tensor, log_propensities: Tensor) -> Tensor:
     """Kullback-Leibler divergence of the policy from the propensities, shape (J, n).
 
     Args:

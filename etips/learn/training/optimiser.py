@@ -1,4 +1,4 @@
-"""The optimiser: Adam for many networks at once, and how its pace changes over a run."""
+"""The optimiser: Adam for many networks at once, and the schedule of its rates."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,10 +10,10 @@ from torch import Tensor
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import Moving, State
 
-SLOW, FAST, TINY = 0.9, 0.999, 1e-8  # Adam's usual
+BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # Adam's usual
 
 
-class Pace(NamedTuple):
+class Schedule(NamedTuple):
     """What changes from step to step, as tensors, so that a captured step can read it.
 
     Args:
@@ -30,24 +30,24 @@ class Pace(NamedTuple):
     second: Tensor
     key: Tensor
 
-    def at(self, number: int) -> "Pace":
+    def at(self, number: int) -> "Schedule":
         """That of one step."""
-        return Pace(*(values[number] for values in self))
+        return Schedule(*(values[number] for values in self))
 
-    def of(self, these: slice) -> "Pace":
+    def of(self, these: slice) -> "Schedule":
         """Of one step: that of some networks."""
         return self._replace(rates=self.rates[these], kept=self.kept[these])
 
 
-def paces(
+def epoch_schedule(
     state: State,
     settings: Settings,
     n_batches: int,
     *,
     learning_rates: Tensor | None = None,
     weight_decays: Tensor | None = None,
-) -> Pace:
-    """Those of an epoch's steps; the rate falls along half a cosine, and is 0 once stopped.
+) -> Schedule:
+    """The schedule of an epoch's steps; the rate falls along half a cosine, and is 0 once stopped.
 
     Args:
         state: Where the run stands.
@@ -62,36 +62,36 @@ def paces(
     highest = settings.learning_rate if learning_rates is None else learning_rates
     decay = settings.weight_decay if weight_decays is None else weight_decays
     running = (state.waited < settings.patience) * highest
-    pace = torch.from_numpy(0.5 * (1 + np.cos(np.pi * share)))[:, None].to(like.device)
+    cosine = torch.from_numpy(0.5 * (1 + np.cos(np.pi * share)))[:, None].to(like.device)
     made = (
-        1 - SLOW ** (step + 1.0),
-        1 - FAST ** (step + 1.0),
+        1 - BETA_1 ** (step + 1.0),
+        1 - BETA_2 ** (step + 1.0),
         (settings.seed * 1_000_003 + step) % 2**31,
     )
     first, second, key = (torch.from_numpy(values).to(like.device) for values in made)
-    rates = (pace * running).to(like.dtype)
-    kept = (1 - pace * running * decay).to(like.dtype)
-    return Pace(rates, kept, first.to(like.dtype), second.to(like.dtype), key)
+    rates = (cosine * running).to(like.dtype)
+    kept = (1 - cosine * running * decay).to(like.dtype)
+    return Schedule(rates, kept, first.to(like.dtype), second.to(like.dtype), key)
 
 
-def adam(moving: Moving, gradients: Sequence[Tensor], pace: Pace, longest: float) -> None:
+def adam(moving: Moving, gradients: Sequence[Tensor], schedule: Schedule, longest: float) -> None:
     """Adam with decoupled weight decay, every network with its own rate, decay and gradient norm.
 
     Args:
         moving: Changed in place.
         gradients: In the order of the parameters.
-        pace: Of this step.
+        schedule: Of this step.
         longest: Gradient that a network may have; a longer one is shortened.
     """
     squares = torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients]).sum(0)
     shrink = (longest / squares.sqrt().clamp_min(1e-12)).clamp_max(1.0)
     for (name, value), whole in zip(moving.parameters.items(), gradients, strict=True):
         shape = (-1, *[1] * (value.dim() - 1))
-        rate, gradient = pace.rates.view(shape), whole * shrink.view(shape)
+        rate, gradient = schedule.rates.view(shape), whole * shrink.view(shape)
         first, second = moving.first[name], moving.second[name]
-        first.lerp_(gradient, 1 - SLOW)
-        second.mul_(FAST).addcmul_(gradient, gradient, value=1 - FAST)
-        spread = (second / pace.second).sqrt_().add_(TINY)
+        first.lerp_(gradient, 1 - BETA_1)
+        second.mul_(BETA_2).addcmul_(gradient, gradient, value=1 - BETA_2)
+        spread = (second / schedule.second).sqrt_().add_(EPSILON)
         if value.dim() > 2:  # a weight and not a bias
-            value.mul_(pace.kept.view(shape))
-        value.sub_((first * (rate / pace.first)).div_(spread))
+            value.mul_(schedule.kept.view(shape))
+        value.sub_((first * (rate / schedule.first)).div_(spread))

@@ -1,17 +1,20 @@
 """How a command shows where it stands: on a terminal as it goes, in a log a line a minute."""
 
 import json
+import math
 import os
 import pty
 import re
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from small_worlds import ward
 
 from etips.cli import console
 from etips.cli.fit import standing
+from etips.learn.training.epoch_report import EpochReport
 
 COMMAND = (sys.executable, "-c", "from etips.cli.main import main; main()", "fit")
 TINY = ("hidden=4", "embed=0", "n_folds=2", "translations=0.3,0.7", "support=0")
@@ -67,11 +70,11 @@ def test_without_a_terminal_nothing_is_said_and_the_log_has_it_all(folder):
 
 
 def test_a_report_becomes_a_line_and_a_share():
-    at = {"stage": "policy", "epoch": 3, "epochs": 12, "seconds_left": 7.4, "loss": 0.51234}
-    line, share = standing({**at, "held_out": float("inf"), "matching_factor": 0.98})
+    at = EpochReport(3, 12, loss=0.51234, held_out=math.inf, seconds_left=7.4, stage="policy")
+    line, share = standing(replace(at, matching_factor=0.98))
     assert line == "policy: epoch 3 of 12, 7 s left, loss 0.5123, held-out inf, factor 0.98"
     assert share == 0.25
-    assert standing(at)[0] == "policy: epoch 3 of 12, 7 s left, loss 0.5123"
+    assert standing(at)[0] == "policy: epoch 3 of 12, 7 s left, loss 0.5123, held-out inf"
 
 
 def test_a_log_gets_a_line_a_minute_and_a_short_command_none(monkeypatch, capsys):

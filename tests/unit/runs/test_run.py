@@ -1,12 +1,15 @@
 """Run folders: when a stage is kept, what a resumed run finds, and what the log says."""
 
 import json
+import math
 import stat
+from dataclasses import replace
 
 import pytest
 import torch
 
 from etips.errors import DataError, FileError, SettingError
+from etips.learn.training.epoch_report import EpochReport
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle
@@ -65,6 +68,10 @@ def at(start, *, epoch=0, batch=1):
 
 
 # ---- when a state is kept ----------------------------------------------------------------------
+
+
+def after(epoch, stage, held_out):
+    return EpochReport(epoch, 9, loss=0.25, held_out=held_out, seconds_left=3.0, stage=stage)
 
 
 def test_within_an_epoch_a_state_is_kept_when_ten_seconds_have_passed(folder, start, clock):
@@ -145,8 +152,8 @@ def test_a_stage_of_no_run_keeps_nothing(start):
     assert stage.finish(start) is start
     assert stage.reporting(None) is None
     told = []
-    Stage("policy").reporting(told.append)({"epoch": 1})
-    assert told == [{"stage": "policy", "epoch": 1}]
+    Stage("policy").reporting(told.append)(after(1, "", 0.5))
+    assert told == [after(1, "policy", 0.5)]
 
 
 def test_another_run_s_checkpoint_is_refused_on_opening_and_the_lock_let_go(folder, start):
@@ -236,15 +243,16 @@ def test_the_log_has_a_line_an_epoch_and_passes_the_report_on(folder, start):
     told = []
     with Run(folder, "id") as run:
         report = run.stage("policy", start, SETTINGS).reporting(told.append)
-        report({"epoch": 1, "held_out": 0.5, "seconds_left": 2.0})
-        report({"epoch": 2, "held_out": float("inf"), "seconds_left": float("nan")})
-        run.stage("outcome", start, SETTINGS).reporting(None)({"epoch": 1})
-    assert [(at["stage"], at["epoch"]) for at in told] == [("policy", 1), ("policy", 2)]
+        report(after(1, "", 0.5))
+        report(replace(after(2, "", math.inf), seconds_left=math.nan))
+        run.stage("outcome", start, SETTINGS).reporting(None)(after(1, "", 0.25))
+    assert [(at.stage, at.epoch) for at in told] == [("policy", 1), ("policy", 2)]
     lines = (folder / "log.jsonl").read_text().splitlines()
+    usual = {"epochs": 9, "loss": 0.25, "seconds_left": 3.0}
     assert [json.loads(line) for line in lines] == [
-        {"stage": "policy", "epoch": 1, "held_out": 0.5, "seconds_left": 2.0},
-        {"stage": "policy", "epoch": 2, "held_out": None, "seconds_left": None},
-        {"stage": "outcome", "epoch": 1},
+        {**usual, "stage": "policy", "epoch": 1, "held_out": 0.5},
+        {**usual, "stage": "policy", "epoch": 2, "held_out": None, "seconds_left": None},
+        {**usual, "stage": "outcome", "epoch": 1, "held_out": 0.25},
     ]
     assert stat.S_IMODE((folder / "log.jsonl").stat().st_mode) == 0o600
 
@@ -252,16 +260,17 @@ def test_the_log_has_a_line_an_epoch_and_passes_the_report_on(folder, start):
 def test_an_epoch_gone_through_again_replaces_its_line(tmp_path):
     log = RunLog(tmp_path / "log.jsonl")
     for epoch in (1, 2, 3):
-        log.add("policy", {"epoch": epoch, "held_out": 1.0})
-    log.add("outcome", {"epoch": 2})
+        log.add(after(epoch, "policy", 1.0))
+    log.add(after(2, "outcome", math.inf))
     log = RunLog(tmp_path / "log.jsonl")
     log.note("policy", "resumed")
-    log.add("policy", {"epoch": 2, "held_out": 0.5})
+    log.add(after(2, "policy", 0.5))
+    usual = {"epochs": 9, "loss": 0.25, "seconds_left": 3.0}
     assert read_log(tmp_path / "log.jsonl") == [
-        {"stage": "policy", "epoch": 1, "held_out": 1.0},
-        {"stage": "outcome", "epoch": 2},
+        {"stage": "policy", "epoch": 1, "held_out": 1.0, **usual},
+        {"stage": "outcome", "epoch": 2, "held_out": None, **usual},
         {"stage": "policy", "event": "resumed"},
-        {"stage": "policy", "epoch": 2, "held_out": 0.5},
+        {"stage": "policy", "epoch": 2, "held_out": 0.5, **usual},
     ]
 
 
@@ -271,8 +280,8 @@ def test_half_a_line_at_the_end_of_the_log_is_left_out_and_written_over(tmp_path
     path.write_bytes(b'{"stage": "policy", "epoch": 1}\n' + torn)
     whole = [{"a": 1}] if torn == b'{"a": 1}' else []
     assert read_log(path) == [{"stage": "policy", "epoch": 1}, *whole]
-    RunLog(path).add("policy", {"epoch": 2})
-    assert read_log(path)[-1] == {"stage": "policy", "epoch": 2}
+    RunLog(path).add(after(2, "policy", 0.5))
+    assert read_log(path)[-1]["epoch"] == 2
     assert path.read_bytes().endswith(b"\n")
 
 

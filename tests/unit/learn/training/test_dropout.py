@@ -3,18 +3,19 @@
 import pytest
 import torch
 
-from etips.learn.training import loop as training
+from etips.learn.training.learning_step import Task, dropout_masks
 from etips.learn.training.settings import Settings
+from etips.models.batches import Batch
 from etips.models.encoders.gru import GRU
 from etips.models.network import Network
 
 
 def both_masks(key, rows, **shares):
     network = Network(GRU(64), 64, 1, 2)
-    task = training._Task(network, None, None, None, Settings(**shares))
-    batch = training.Batch(rows, None, None, None, None)
+    task = Task(network, None, None, None, Settings(**shares))
+    batch = Batch(rows, None, None, None, None)
     head = torch.zeros(1, 65, 2)
-    return training._dropout(task, batch, torch.tensor(key), head)
+    return dropout_masks(task, batch, torch.tensor(key), head)
 
 
 def masks(share, key, rows):

@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import math
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -25,15 +26,15 @@ from training_runs import (
     tensors,
 )
 
-from etips.learn.training import loop as training
-from etips.learn.training import teams
-from etips.learn.training.loop import train
+from etips.learn.training import learning_step, teams
+from etips.learn.training.learning_step import Task, dropout_masks
+from etips.learn.training.loop import mean_loss, train
 from etips.learn.training.objectives import Weighted, cross_entropy
-from etips.learn.training.optimiser import Pace, paces
+from etips.learn.training.optimiser import Schedule
 from etips.learn.training.settings import Settings
-from etips.learn.training.sharing import Sharing, UnwantedError
+from etips.learn.training.sharing import UnwantedError
 from etips.learn.training.state import State
-from etips.learn.training.validation import held_out_teams, judge
+from etips.learn.training.validation import Validation
 from etips.models.answers import forward, outputs_at
 from etips.models.bundle import Bundle
 from etips.models.encoders.gru import GRU
@@ -88,10 +89,10 @@ def kept_apart(data, monkeypatch, worth, **more):
 
 def test_networks_of_a_fold_learn_by_themselves_what_all_learn_together(monkeypatch):
     """Only the stays that count are read, and the rest of the bundle does not show it."""
-    data, told, step = COHORT.make(), {0: [], math.inf: []}, training._step
-    monkeypatch.setattr(training, "_step", reading(step, fewer := [], in_teams=True))
+    data, told, step = COHORT.make(), {0: [], math.inf: []}, learning_step.learn_batch
+    monkeypatch.setattr(learning_step, "learn_batch", reading(step, fewer := [], in_teams=True))
     apart, one = kept_apart(data, monkeypatch, 0, report=told[0].append)
-    monkeypatch.setattr(training, "_step", reading(step, more := []))
+    monkeypatch.setattr(learning_step, "learn_batch", reading(step, more := []))
     together, other = kept_apart(data, monkeypatch, math.inf, report=told[math.inf].append)
     assert (max(fewer), max(more)) == (2, 6)  # networks at a time
     assert one.epoch == other.epoch
@@ -99,27 +100,29 @@ def test_networks_of_a_fold_learn_by_themselves_what_all_learn_together(monkeypa
     for name, value in together.parameters.items():
         torch.testing.assert_close(apart.parameters[name], value, atol=1e-9, rtol=1e-9)
     for first, second in zip(*told.values(), strict=True):
-        assert first["loss"] == pytest.approx(second["loss"], rel=1e-9)
-        assert first["matching_factor"] == pytest.approx(second["matching_factor"], rel=1e-9)
+        assert first.loss == pytest.approx(second.loss, rel=1e-9)
+        assert first.matching_factor == pytest.approx(second.matching_factor, rel=1e-9)
 
 
 def reading(step, read, *, in_teams=False):
     """A learning step that notes of how many networks it is, once their stays are seen to count."""
 
-    def noted(task, moving, batch, pace):
+    def noted(task, moving, batch, schedule):
         read.append(len(task.weight))
-        assert (pace.rates > 0).all() or not in_teams
+        assert (schedule.rates > 0).all() or not in_teams
         if in_teams:
             count = task.weight[:, batch.stay] > 0
             assert count.all() or (len(batch.stay) == 1 and not count.any())  # none of this batch
-        step(task, moving, batch, pace)
+        step(task, moving, batch, schedule)
 
     return noted
 
 
 def test_a_network_that_has_stopped_costs_nothing_more(monkeypatch):
     data, read = COHORT.make(), []
-    monkeypatch.setattr(training, "_step", reading(training._step, read, in_teams=True))
+    monkeypatch.setattr(
+        learning_step, "learn_batch", reading(learning_step.learn_batch, read, in_teams=True)
+    )
     _, state = kept_apart(data, monkeypatch, 0)
     n_batches = -(-int((tensors(data).reach > 0).sum()) // SETTINGS.batch_size)
     ended = state.epoch - (state.waited - SETTINGS.patience).clamp_min(0)  # when each stopped
@@ -191,9 +194,8 @@ def test_early_stopping_restores_the_best_weights():
     best, state, kept = snapshots(data)
     _, held_out = folds()
     objective, steps = etips_objective(data, TRANSLATIONS), tensors(data)
-    asked = {"teams": held_out_teams(best.network, steps, held_out)}
-    bundles = [Bundle(best.network, own) for own in kept]
-    risks = torch.stack([judge(own, steps, objective, held_out, **asked).risk for own in bundles])
+    validation = Validation(best.network, steps, objective, held_out)
+    risks = torch.stack([validation.risks(own).risk for own in kept])
     for j in range(3):  # the fourth has nothing to be judged by
         waited, place = 0, 0
         for epoch in range(1, len(kept)):
@@ -317,11 +319,11 @@ def test_training_lowers_the_risk_and_reports_every_epoch():
     )
     chosen = outputs_of(best, steps)[0].argmax(1).numpy()
     assert (chosen == data.logged_action).mean() > 0.95
-    assert [entry["epoch"] for entry in said] == list(range(1, state.epoch + 1))
-    assert said[-1]["held_out"] < said[0]["held_out"]
-    assert said[-1]["loss"] < said[0]["loss"]
-    assert all(entry["epochs"] == 30 for entry in said)
-    assert all("matching_factor" not in entry for entry in said)  # it has no weights
+    assert [entry.epoch for entry in said] == list(range(1, state.epoch + 1))
+    assert said[-1].held_out < said[0].held_out
+    assert said[-1].loss < said[0].loss
+    assert all(entry.epochs == 30 for entry in said)
+    assert all(entry.matching_factor is None for entry in said)  # it has no weights
 
 
 def test_the_loss_told_is_the_mean_over_batches_and_over_networks_that_still_learn():
@@ -329,19 +331,19 @@ def test_the_loss_told_is_the_mean_over_batches_and_over_networks_that_still_lea
     steps, weight = tensors(data, torch.float32), folds()[0]
     objective = etips_objective(data, TRANSLATIONS, torch.float32)
     state = State.start(Bundle.start(network_of(data), SEEDS))
-    task = training._Task(network_of(data), steps, objective, weight, SETTINGS)
+    task = Task(network_of(data), steps, objective, weight, SETTINGS)
     parts = steps.parts(np.arange(N_STAYS), SETTINGS.batch_size)
-    still = Pace(torch.zeros(4), torch.ones(4), torch.ones(()), torch.ones(()), torch.tensor(3))
+    still = Schedule(torch.zeros(4), torch.ones(4), torch.ones(()), torch.ones(()), torch.tensor(3))
     wanted = torch.zeros(4)
     for part in parts:
         batch = steps.batch(part)
-        masks = training._dropout(task, batch, still.key, state.parameters["head.weight"])
+        masks = dropout_masks(task, batch, still.key, state.parameters["head.weight"])
         outputs = forward(task.network, state.parameters, batch, steps, keep_state=masks.state)
         shares = weight[:, batch.owner]
         wanted += (objective(outputs, batch.seen) * shares).sum(1) / shares.sum(1)
-        training._step(task, state.moving, batch, still)
+        learning_step.learn_batch(task, state.moving, batch, still)
     state.waited = torch.tensor([0, SETTINGS.patience, 0, SETTINGS.patience])
-    found = training._mean_loss(state, SETTINGS, len(parts))
+    found = mean_loss(state, SETTINGS, len(parts))
     assert found == pytest.approx(float(wanted[[0, 2]].mean()) / len(parts), rel=1e-5)
 
 
@@ -357,7 +359,7 @@ def test_a_resumed_epoch_tells_the_loss_that_the_whole_one_would_have():
     middle = next(state for state in states if state.epoch == 1 and state.batch == 3)
     again = []
     fit(data, range(2), torch.float32, report=again.append, state=middle)
-    assert [at["loss"] for at in again] == [at["loss"] for at in told[1:]]
+    assert [at.loss for at in again] == [at.loss for at in told[1:]]
 
 
 def test_policies_tell_the_mean_weight_of_their_held_out_decisions():
@@ -383,52 +385,12 @@ def test_policies_tell_the_mean_weight_of_their_held_out_decisions():
     out = held_out.numpy()[:, stay]
     wanted = [np.average(np.arange(data.n_decisions), weights=row) for row in out[:3]]
     assert not out[3].any()  # nothing is held back from the last network
-    assert told[0]["matching_factor"] == pytest.approx(np.mean(wanted), rel=1e-5)
-
-
-def test_a_network_learns_from_the_features_that_are_not_hidden():
-    data = COHORT.make()
-    steps, network = tensors(data), network_of(data)
-    weight, _ = folds()
-    reached = []
-    for share in (0.0, 0.999999):
-        settings = replace(SETTINGS, input_dropout=share, weight_decay=0.0)
-        state = State.start(Bundle.start(network, SEEDS).to(dtype=torch.float64))
-        task = training._Task(network, steps, etips_objective(data, TRANSLATIONS), weight, settings)
-        pace = paces(state, settings, 1, learning_rates=torch.full((4,), 0.1)).at(0)
-        before = state.parameters["encoder.weight"].clone()
-        training._step(task, state.moving, steps.batch(np.arange(12)), pace)
-        reached.append(float((state.parameters["encoder.weight"] - before).abs().max()))
-    assert reached[0] > 1e-3
-    assert reached[1] == 0.0
-
-
-@pytest.mark.parametrize("lag", [0, 1])
-def test_a_padded_batch_teaches_what_the_plain_one_teaches(lag):
-    data = replace(COHORT, lag=lag).make()
-    steps = tensors(data)
-    weight, _ = folds()
-    network = network_of(data)
-    task = training._Task(network, steps, etips_objective(data, TRANSLATIONS), weight, SETTINGS)
-    part = np.unique(data.decisions().stay)[5:14]
-    filled = torch.from_numpy(np.append(part, [part[0]] * 3))
-    reached = []
-    for batch in (
-        steps.batch(part),
-        steps.padded_batch(filled, torch.tensor(9), int(steps.reach[part].max()) + 2),
-    ):
-        state = State.start(Bundle.start(network, SEEDS).to(dtype=torch.float64))
-        pace = paces(state, SETTINGS, 1, learning_rates=torch.full((4,), 0.1)).at(0)
-        training._step(task, state.moving, batch, pace)
-        reached.append(state.parameters)
-    for name, value in reached[0].items():
-        torch.testing.assert_close(reached[1][name], value, atol=1e-10, rtol=1e-8)
+    assert told[0].matching_factor == pytest.approx(np.mean(wanted), rel=1e-5)
 
 
 def test_a_training_that_nobody_waits_for_stops_at_its_next_step():
-    sharing = Sharing(2)
-    with sharing.take_part():
-        fit(COHORT.make(), [0], torch.float32)
-        sharing.halt.set()
-        with pytest.raises(UnwantedError):
-            fit(COHORT.make(), [0], torch.float32)
+    halt = threading.Event()
+    fit(COHORT.make(), [0], torch.float32, halt=halt)
+    halt.set()
+    with pytest.raises(UnwantedError):
+        fit(COHORT.make(), [0], torch.float32, halt=halt)

@@ -198,7 +198,7 @@ def run_for(folder, *, stop_at=None):
     told = []
 
     def report(at):
-        told.append(at["stage"])
+        told.append(at.stage)
         if len(told) == stop_at:
             raise KeyboardInterrupt
 

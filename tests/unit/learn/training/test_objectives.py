@@ -12,8 +12,8 @@ from etips.learn.training.objectives import (
     chosen,
     cross_entropy,
     doubly_robust,
+    kl_divergence,
     part_of,
-    pull,
     squared,
     translated_ips,
     weigh,
@@ -56,7 +56,7 @@ OBJECTIVES = {
     ),
     "bernoulli": lambda x, p: bernoulli(x, p["action"], p["loss"]),
     "squared": lambda x, p: squared(x, p["action"], p["loss"]),
-    "pull": lambda x, p: pull(x, p["log_propensities"]),
+    "kl_divergence": lambda x, p: kl_divergence(x, p["log_propensities"]),
     "with_support": lambda x, p: translated_ips(
         forbid(x, p["allowed"]), p["action"], p["loss"], p["log_propensity"], p["translation"]
     ),
@@ -90,7 +90,9 @@ def test_s8_float32_is_near_float64(objective):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("exponent", [1, 20, 37, 38, 39, 60, 80])
-@pytest.mark.parametrize("name", ["translated_ips", "doubly_robust", "with_support", "pull"])
+@pytest.mark.parametrize(
+    "name", ["translated_ips", "doubly_robust", "with_support", "kl_divergence"]
+)
 def test_s8_a_tiny_propensity_gives_neither_nan_nor_infinity(name, exponent, dtype):
     for seed in range(10):
         problem = draw(seed, dtype)
@@ -163,13 +165,13 @@ def test_cross_entropy_squared_and_bernoulli_by_hand():
     assert bernoulli(logits, action, loss)[0].tolist() == pytest.approx(wanted)
 
 
-def test_pull_is_the_kullback_leibler_divergence_and_zero_at_the_propensities():
+def test_the_kl_divergence_is_kullbacks_and_leiblers_and_zero_at_the_propensities():
     logits, *_ = two_actions()
     even = torch.full((2, 2), 0.5, dtype=torch.float64).log()
     wanted = 0.75 * math.log(1.5) + 0.25 * math.log(0.5)
-    assert pull(logits, even)[0].tolist() == pytest.approx([wanted] * 2)
+    assert kl_divergence(logits, even)[0].tolist() == pytest.approx([wanted] * 2)
     own = logits[0].log_softmax(-1)
-    assert pull(logits, own).abs().max() < 1e-15
+    assert kl_divergence(logits, own).abs().max() < 1e-15
 
 
 def test_doubly_robust_with_a_zero_model_is_untranslated_ips():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from etips.learn.training.optimiser import adam, paces
+from etips.learn.training.optimiser import adam, epoch_schedule
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle
@@ -37,8 +37,8 @@ def test_adam_is_torchs_adamw_with_a_clipped_gradient_and_no_decay_of_biases():
         torch.nn.utils.clip_grad_norm_(list(own.values()), settings.clip_norm)
         theirs.step()
         state.step = step
-        pace = paces(state, constant, 1, learning_rates=rates).at(0)
-        adam(state.moving, gradients, pace, settings.clip_norm)
+        schedule = epoch_schedule(state, constant, 1, learning_rates=rates).at(0)
+        adam(state.moving, gradients, schedule, settings.clip_norm)
     for name, value in own.items():
         torch.testing.assert_close(
             state.parameters[name][0], value.detach(), atol=1e-7, rtol=1e-6
@@ -48,10 +48,12 @@ def test_adam_is_torchs_adamw_with_a_clipped_gradient_and_no_decay_of_biases():
 def test_the_rate_falls_along_half_a_cosine_and_is_the_same_when_resumed():
     state = State.start(Bundle.start(Network(GRU(2), 1, 0, 2), [0]))
     settings, rates = Settings(epochs=2), torch.tensor([1.0])
-    first = paces(state, settings, 4, learning_rates=rates).rates.flatten()
+    first = epoch_schedule(state, settings, 4, learning_rates=rates).rates.flatten()
     state.step, state.epoch = 4, 1
-    second = paces(state, settings, 4, learning_rates=rates).rates.flatten()
+    second = epoch_schedule(state, settings, 4, learning_rates=rates).rates.flatten()
     wanted = 0.5 * (1 + np.cos(np.pi * np.arange(8) / 8))
     assert torch.cat([first, second]).tolist() == pytest.approx(wanted.tolist(), rel=1e-6)
     state.step, state.batch = 6, 2  # in the midst of the second epoch
-    assert torch.equal(paces(state, settings, 4, learning_rates=rates).rates.flatten(), second)
+    assert torch.equal(
+        epoch_schedule(state, settings, 4, learning_rates=rates).rates.flatten(), second
+    )

@@ -24,38 +24,38 @@ from training_runs import (
     tensors,
 )
 
-from etips.learn.training import loop as training
+from etips.learn.training.learning_step import Task, learning_steps
 from etips.learn.training.loop import train
-from etips.learn.training.objectives import cross_entropy, translated_ips
-from etips.learn.training.optimiser import paces
+from etips.learn.training.objectives import Sliced, cross_entropy, translated_ips
+from etips.learn.training.optimiser import epoch_schedule
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle
 
 
-def learn_for(n_steps, encoder, *, lesser):
+def learn_for(n_steps, encoder, *, bfloat16):
     """Networks after some learning steps on the CPU, with products in bfloat16 or not."""
     data, dtype = COHORT.make(), torch.float32
     bundle, steps = Bundle.start(network_of(data, encoder), SEEDS), tensors(data, dtype)
     objective = etips_objective(data, TRANSLATIONS, dtype)
-    task = training._Task(bundle.network, steps, objective, folds()[0], SETTINGS, lesser)
+    task = Task(bundle.network, steps, objective, folds()[0], SETTINGS, bfloat16)
     state, rates = State.start(bundle), torch.tensor(RATES)
     parts = steps.parts(np.arange(N_STAYS), SETTINGS.batch_size, np.random.default_rng(0))
     for number in range(n_steps):
-        pace = paces(state, SETTINGS, len(parts), learning_rates=rates)
-        training._in_teams(task, state.moving)(parts[number], pace.at(number))
+        schedule = epoch_schedule(state, SETTINGS, len(parts), learning_rates=rates)
+        learning_steps(task, state.moving)(parts[number], schedule.at(number))
     return bundle, state
 
 
 @pytest.mark.parametrize("encoder", sorted(ENCODERS))
 def test_products_in_bfloat16_teach_nearly_the_same_and_leave_weights_in_float32(encoder):
-    start, plain = learn_for(5, ENCODERS[encoder], lesser=False)
-    _, lesser = learn_for(5, ENCODERS[encoder], lesser=True)
+    start, plain = learn_for(5, ENCODERS[encoder], bfloat16=False)
+    _, bfloat16 = learn_for(5, ENCODERS[encoder], bfloat16=True)
     moved = gap = 0.0
     for name, value in plain.parameters.items():
-        assert lesser.parameters[name].dtype == torch.float32
-        assert lesser.first[name].dtype == torch.float32
+        assert bfloat16.parameters[name].dtype == torch.float32
+        assert bfloat16.first[name].dtype == torch.float32
         moved += float((value - start.parameters[name]).square().sum())
-        gap += float((value - lesser.parameters[name]).square().sum())
+        gap += float((value - bfloat16.parameters[name]).square().sum())
     assert 0 < gap < 0.05 * moved
 
 
@@ -112,14 +112,14 @@ def test_captured_steps_on_a_gpu_teach_what_the_plain_loop_teaches(dtype, monkey
         ]
         shift = torch.tensor(TRANSLATIONS, dtype=dtype, device=device)[:, None]
 
-        def objective(outputs, seen, logged=logged, shift=shift):
-            return translated_ips(outputs, *(values[seen] for values in logged), shift)
+        def value(outputs, seen, these, logged=logged, shift=shift):
+            return translated_ips(outputs, *(values[seen] for values in logged), shift[these])
 
         with caplog.at_level(logging.WARNING):
             found[device], _ = train(
                 Bundle.start(network_of(data), SEEDS).to(device, dtype),
                 tensors(data, dtype, device=device),
-                objective,
+                Sliced(value),
                 weight=weight.to(device),
                 held_out=held_out.to(device),
                 settings=SETTINGS,

@@ -1,0 +1,151 @@
+"""One step of learning: all networks of a bundle on a batch of stays, on a CPU or a GPU."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from etips.data.decisions import Ints
+from etips.learn.training.captured import Replay
+from etips.learn.training.dropout import INPUTS, Masks, hide, mix
+from etips.learn.training.objectives import Objective, part_of
+from etips.learn.training.optimiser import Schedule, adam
+from etips.learn.training.settings import Settings
+from etips.learn.training.state import Moving
+from etips.learn.training.teams import Team, learning, teams_of
+from etips.models.answers import forward
+from etips.models.batches import Batch, StepTensors
+from etips.models.network import Network
+
+_LOG = logging.getLogger(__name__)
+
+MOST_SHAPES = 12
+"""Lengths of a batch that are captured on a GPU; longer data are rounded up to fewer."""
+
+Learn = Callable[[Ints, Schedule], None]
+"""Does one step of every network, on a batch of these stays."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What all steps of a training share.
+
+    Args:
+        network: Shape of the networks.
+        steps: The stays.
+        objective: What to minimise.
+        weight: How much each stay counts for each network, shape (J, n_stays).
+        settings: How to train.
+        bfloat16: Whether products are rounded to bfloat16.
+    """
+
+    network: Network
+    steps: StepTensors
+    objective: Objective
+    weight: Tensor
+    settings: Settings
+    bfloat16: bool = False
+
+    def of(self, these: slice) -> "Task":
+        """That of some networks."""
+        own = part_of(self.objective, these)
+        return replace(self, objective=own, weight=self.weight[these])
+
+
+def learning_steps(task: Task, moving: Moving) -> Learn:
+    """What does the steps of a training, in the way that suits its device."""
+    return (_captured if task.steps.device.type == "cuda" else _in_teams)(task, moving)
+
+
+def _in_teams(task: Task, moving: Moving) -> Learn:
+    """Learning steps on a CPU: each team on those stays of a batch that count for it."""
+    size, width = task.settings.batch_size, task.network.encoder.size(task.network.n_features)
+    teams = teams_of(task.weight, size=size, width=width)
+    each: list[tuple[Team, Task, Moving]] = []
+    known: list[bool] = []  # which networks still learn; the same for all steps of an epoch
+
+    def learn(part: Ints, schedule: Schedule) -> None:
+        running = schedule.rates > 0  # 0 once a network has stopped
+        if (now := running.tolist()) != known:
+            known[:] = now
+            left = [learning(team, running.numpy(), size=size, width=width) for team in teams]
+            each[:] = [(team, task.of(team.these), moving.of(team.these)) for team in chain(*left)]
+        for team, own, its in each:
+            stays = part[team.counts[part]]
+            # Where no stay counts, Adam still moves on; that takes any stay.
+            batch = task.steps.batch(stays if len(stays) else part[:1])
+            learn_batch(own, its, batch, schedule.of(team.these))
+
+    return learn
+
+
+def _captured(task: Task, moving: Moving) -> Learn:
+    """Learning steps on a GPU: those of one length are captured once and replayed after."""
+    steps, size = task.steps, task.settings.batch_size
+    stays = torch.zeros(size, dtype=torch.long, device=steps.device)
+    count = torch.zeros((), dtype=torch.long, device=steps.device)
+    grain = -(-int(steps.reach.max()) // MOST_SHAPES)
+    held: list[Schedule] = []
+
+    def work(n_steps: int) -> None:
+        learn_batch(task, moving, steps.padded_batch(stays, count, n_steps), held[0])
+
+    replay = Replay(work, moving.tensors())
+
+    def learn(part: Ints, schedule: Schedule) -> None:
+        if not held:
+            held.append(Schedule(*(value.clone() for value in schedule)))
+        for place, value in zip(held[0], schedule, strict=True):
+            place.copy_(value)
+        filled = np.append(part, np.full(size - len(part), part[0]))
+        stays.copy_(torch.from_numpy(filled).pin_memory(), non_blocking=True)
+        count.fill_(len(part))
+        replay(-(-int(steps.reach[part].max()) // grain) * grain)
+
+    return learn
+
+
+def use_bfloat16(settings: Settings, device: torch.device) -> bool:
+    """Whether to round products to bfloat16: where it was asked for and is of use."""
+    if settings.precision == "float32":
+        return False
+    if device.type != "cuda":
+        _LOG.warning("bfloat16 is for a GPU: on the CPU training stays in float32.")
+        return False
+    return True
+
+
+def learn_batch(task: Task, moving: Moving, batch: Batch, schedule: Schedule) -> None:
+    """One step of every network on one batch."""
+    own = {name: value.detach().requires_grad_() for name, value in moving.parameters.items()}
+    masks = dropout_masks(task, batch, schedule.key, own["head.weight"])
+    # Without the cache of casts, which a captured step would take for its own.
+    kind = schedule.key.device.type
+    with torch.autocast(kind, torch.bfloat16, enabled=task.bfloat16, cache_enabled=False):
+        outputs = forward(
+            task.network, own, batch, task.steps, keep_inputs=masks.inputs, keep_state=masks.state
+        )
+    values = task.objective(outputs, batch.seen)
+    shares = task.weight[:, batch.owner].to(values.dtype)
+    if batch.real is not None:
+        shares = shares * batch.real
+    risk = (values * shares).sum(1) / shares.sum(1).clamp_min(1e-12)
+    gradients = torch.autograd.grad(risk.sum(), list(own.values()))
+    with torch.no_grad():
+        moving.tally.add_(risk)
+        adam(moving, gradients, schedule, task.settings.clip_norm)
+
+
+def dropout_masks(task: Task, batch: Batch, key: Tensor, head: Tensor) -> Masks:
+    """What is hidden at this learning step."""
+    settings, rows = task.settings, batch.rows.flatten().to(torch.int32)
+    width = head.shape[1] - task.network.n_static
+    asked = rows if batch.slots is None else rows[batch.slots]
+    state = hide(asked, width, key.to(torch.int32), settings.dropout)
+    other = mix(key.to(torch.int32) + INPUTS)
+    inputs = hide(rows, task.network.n_features, other, settings.input_dropout)
+    return Masks(*(None if m is None else m.to(head.dtype) for m in (state, inputs)))
