@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from etips.data.tables.reading import read_table as read_table
     from etips.data.trajectory_writer import write_table as write_table
     from etips.learn.learners.catalogue import *  # noqa: F403  # the learners
-    from etips.policies.loading import load as load
     from etips.results.evaluate import evaluate as evaluate
+    from etips.runs.loading import load as load
 
 _LATER = {
     "evaluate": "etips.results.evaluate",
-    "load": "etips.policies.loading",
+    "load": "etips.runs.loading",
     "read_table": "etips.data.tables.reading",
     "write_table": "etips.data.trajectory_writer",
 }

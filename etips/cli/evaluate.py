@@ -5,20 +5,19 @@ from typing import Annotated
 
 import typer
 
-from etips.cli.columns import Columns, read_data, takes_columns
-from etips.cli.config import CONFIG
+from etips.cli.columns import takes_columns
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
-from etips.cli.recommend import open_run
+from etips.data.tables.columns import TableColumns, read_data
 from etips.errors import SettingError
 from etips.evaluation.estimators import BESIDE, ESTIMATORS
 from etips.files.json_documents import canonical, read_document
-from etips.files.toml import read_toml
 from etips.files.writing import write_file
 from etips.report.finding import hidden_confounding
 from etips.results.evaluate import Models
 from etips.results.evaluate import evaluate as evaluate_policies
 from etips.results.results import MethodResult, Results
-from etips.results.translation_path import RESULTS, read_path
+from etips.results.translation_path import read_path
+from etips.runs.folder import RunFolder
 
 
 @takes_columns
@@ -26,7 +25,7 @@ def evaluate(
     paths: Annotated[
         list[Path], typer.Argument(help="Run folders, then the data: RUN [RUN ...] DATA.")
     ],
-    columns: Columns,
+    columns: TableColumns,
     estimators: Annotated[
         str | None,
         typer.Option(help=f"By comma, the headline first: {', '.join(ESTIMATORS)}."),
@@ -49,7 +48,8 @@ def evaluate(
             raise SettingError("arguments", "must be RUN [RUN ...] DATA")
         *runs, data = paths
         names = _names(runs)
-        policies = {name: open_run(run) for name, run in zip(names, runs, strict=True)}
+        folders = dict(zip(names, map(RunFolder, runs), strict=True))
+        policies = {name: run.open_policy() for name, run in folders.items()}
         with progress_bar() as progress:
             progress("reading", 0.1)
             stays = read_data(data, columns, like=next(iter(policies.values())).schema)
@@ -60,10 +60,10 @@ def evaluate(
                 estimators=tuple(estimators.split(",")) if estimators else (),
                 models=Models(seed=seed),
                 paths={name: read_path(run) for name, run in zip(names, runs, strict=True)},
-                settings={n: c for n, r in zip(names, runs, strict=True) if (c := _told(r))},
+                settings={n: told for n, run in folders.items() if (told := run.read_told())},
                 cohort=read_document(data / "funnel.json"),
             )
-        place = runs[0] / RESULTS if out is None and len(runs) == 1 else out
+        place = RunFolder(runs[0]).results if out is None and len(runs) == 1 else out
         if place is not None:
             write_file(place, canonical(results.to_json()))
         _print(results, as_json=as_json)
@@ -73,14 +73,6 @@ def _names(runs: list[Path]) -> list[str]:
     """What policies are called in results: their folders' names, or paths where those are alike."""
     short = [run.resolve().name for run in runs]
     return short if len(set(short)) == len(short) else [str(run) for run in runs]
-
-
-def _told(run: Path) -> dict[str, object]:
-    """How a run was fitted, for the record; its columns and versions have places of their own."""
-    path = run / CONFIG
-    config = read_toml(path) if path.is_file() else {}
-    wanted = ("method", "seed", "device", "settings")
-    return {name: config[name] for name in wanted if name in config}
 
 
 def _print(results: Results, *, as_json: bool) -> None:

@@ -9,13 +9,11 @@ from typing import Annotated
 
 import typer
 
-from etips.cli.columns import Columns, DataArgument, read_data, takes_columns
-from etips.cli.config import CONFIG, Device
+from etips.cli.columns import DataArgument, takes_columns
 from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, show
 from etips.cli.methods import MethodName, choose, make
-from etips.errors import FileError, SettingError
+from etips.data.tables.columns import TableColumns, read_data, require_log
 from etips.files.fingerprint import fingerprint
-from etips.files.lock import NAME as LOCK
 from etips.files.writing import write_file
 from etips.learn.learners.baselines import MostFrequent, RandomPolicy
 from etips.learn.learners.learner import Learner
@@ -23,14 +21,16 @@ from etips.learn.training.epoch_report import EpochReport
 from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import MANIFEST, save_policy
 from etips.results.translation_path import keep_path
-from etips.runs.run import CHECKPOINT, Run
+from etips.runs.folder import CONFIG, RunFolder
+from etips.runs.run import Run
+from etips.runs.run_config import Device
 
 
 @takes_columns
 def fit(
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="Run folder to write.")],
-    columns: Columns,
+    columns: TableColumns,
     config: Annotated[
         Path | None, typer.Option(help=f"TOML file as a run's {CONFIG}; options go over it.")
     ] = None,
@@ -52,12 +52,11 @@ def fit(
     its kin every candidate translation with its held-out risk, matching factor and effective size.
     """
     with refusals("etips fit"):
-        require_room(out, overwrite=overwrite)
+        RunFolder(out).require_room(overwrite=overwrite)
         told = choose(config, method, set_ or [], columns, device, seed)
         learner = make(told, set_ or [], config)
         roles = told.columns
-        if not data.is_dir() and data.exists() and (roles.action is None or roles.loss is None):
-            raise SettingError("--action, --loss", "must name columns: a table needs both")
+        require_log(data, roles)
         started = time.perf_counter()
         with progress_bar() as progress:
             progress("reading", 0.0)
@@ -99,22 +98,6 @@ def _save_propensity(learner: Learner, folder: Path) -> None:
         save_policy(policy.imitation(), folder, overwrite=(folder / MANIFEST).is_file())
     elif (folder / MANIFEST).is_file():
         shutil.rmtree(folder)  # of the method whose run is replaced
-
-
-def require_room(out: Path, *, overwrite: bool) -> None:
-    """Refuse before the work is done what could not be written after it."""
-    if not out.parent.is_dir():
-        raise FileError(str(out.parent), "must be a folder that exists")
-    if not (out.exists() or out.is_symlink()):
-        return
-    if (out / CHECKPOINT).is_dir() and not out.is_symlink():
-        return  # an interrupted run: the same command takes it up
-    if out.is_dir() and all(path.name == LOCK for path in out.iterdir()):
-        return  # empty, or killed before it had begun
-    if not overwrite:
-        raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
-    if not (out / "policy" / MANIFEST).is_file():
-        raise FileError(str(out), "is not a run folder, so it stays", fix="Choose another.")
 
 
 def _rows(learner: object) -> list[Mapping[str, object]]:

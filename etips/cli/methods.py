@@ -6,12 +6,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etips.cli.columns import Columns
-from etips.cli.config import Config, Device, read_config
+from etips.data.tables.columns import TableColumns
 from etips.errors import FileError, SettingError
 from etips.learn.learners.catalogue import METHODS
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import Recipe, kind_of
+from etips.runs.run_config import Device, RunConfig, read_config
 
 if TYPE_CHECKING:
     MethodName = str
@@ -26,26 +26,26 @@ def choose(
     config: Path | None,
     method: MethodName | None,
     settings: Sequence[str],
-    columns: Columns,
+    columns: TableColumns,
     device: Device | None,
     seed: int | None,
-) -> Config:
+) -> RunConfig:
     """What to do: the file, if there is one, and over it whatever the options say."""
-    base = Config(Recipe()) if config is None else read_config(config)
+    base = RunConfig(Recipe()) if config is None else read_config(config)
     name = base.recipe.method if method is None else str(method)
     given = dict(_typed(name, entry) for entry in settings)
     try:
         recipe = Recipe(name, {**base.recipe.settings, **given}, base.recipe.seed)
     except SettingError as error:
         raise _placed(error, given, config) from error
-    return Config(
+    return RunConfig(
         replace(recipe, seed=recipe.seed if seed is None else seed),
         _over(base.columns, columns),
         base.device if device is None else device,
     )
 
 
-def make(chosen: Config, settings: Sequence[str], config: Path | None) -> Learner:
+def make(chosen: RunConfig, settings: Sequence[str], config: Path | None) -> Learner:
     """The learner; a refusal says where the setting came from.
 
     Args:
@@ -69,8 +69,8 @@ def _placed(
     return FileError(str(config), f"{error.name} {error.rule}", fix=error.fix)
 
 
-def _over(below: Columns, above: Columns) -> Columns:
-    given = {own.name: getattr(above, own.name) for own in fields(Columns)}
+def _over(below: TableColumns, above: TableColumns) -> TableColumns:
+    given = {own.name: getattr(above, own.name) for own in fields(TableColumns)}
     return replace(below, **{name: value for name, value in given.items() if value is not None})
 
 

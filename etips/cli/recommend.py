@@ -6,13 +6,13 @@ from typing import Annotated
 import pyarrow.parquet as pq
 import typer
 
-from etips.cli.columns import Columns, DataArgument, read_data, takes_columns
+from etips.cli.columns import DataArgument, takes_columns
 from etips.cli.console import JsonFlag, progress_bar, refusals, show
+from etips.data.tables.columns import TableColumns, read_data
 from etips.errors import FileError
 from etips.files.writing import write_file
-from etips.policies.policy import FittedPolicy
-from etips.policies.policy_files import load_policy
 from etips.policies.recommendations import Recommendations
+from etips.runs.folder import RunFolder
 
 RunArgument = Annotated[Path, typer.Argument(help="Run folder that `etips fit` wrote.")]
 
@@ -22,7 +22,7 @@ def recommend(
     run: RunArgument,
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="Parquet file to write, one row a decision.")],
-    columns: Columns,
+    columns: TableColumns,
     as_json: JsonFlag = False,
 ) -> None:
     """Write what the policy recommends, one row a decision, in decision order.
@@ -33,7 +33,7 @@ def recommend(
     with refusals("etips recommend"):
         if out.suffix != ".parquet":
             raise FileError(str(out), "must end in .parquet")
-        policy = open_run(run)
+        policy = RunFolder(run).open_policy()
         with progress_bar() as progress:
             progress("reading", 0.1)
             stays = read_data(data, columns, like=policy.schema)
@@ -46,8 +46,3 @@ def recommend(
             "agrees with the log": "no log" if advice.agreement is None else advice.agreement,
         }
         show(f"recommendations in {out}", [summary], as_json=as_json)
-
-
-def open_run(run: Path) -> FittedPolicy:
-    """The policy of a run folder."""
-    return load_policy(run / "policy" if (run / "policy").is_dir() else run)

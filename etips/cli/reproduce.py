@@ -11,7 +11,6 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from etips.cli.config import Device
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals
 from etips.errors import FileError, SettingError
 from etips.files.json_documents import canonical
@@ -21,6 +20,7 @@ from etips.report.figures import draw
 from etips.report.page import render
 from etips.results.study_result import StudyResult
 from etips.results.study_result import Table as StudyTable
+from etips.runs.run_config import Device
 from etips.studies.experiment import Experiment, read_experiment, shipped
 from etips.studies.study import run_study
 from etips.studies.study_data import data_of

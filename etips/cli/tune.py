@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from etips.cli.columns import Columns, DataArgument, read_data, takes_columns
-from etips.cli.config import Device
+from etips.cli.columns import DataArgument, takes_columns
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
 from etips.cli.methods import USUAL, MethodName
+from etips.data.tables.columns import TableColumns, read_data, require_log
 from etips.errors import FileError, SettingError
 from etips.files.json_documents import canonical
 from etips.files.toml import read_toml
 from etips.learn.learners.ranges import Space
+from etips.runs.run_config import Device
 from etips.studies.space import PAPER, paper_space, read_space, usual_space
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ SHOWN = 10  # best trials that the table holds
 def tune(
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="Folder of the search.")],
-    columns: Columns,
+    columns: TableColumns,
     method: Annotated[MethodName, typer.Option(help="Learner.")] = USUAL,
     trials: Annotated[int, typer.Option(help="How many settings to try.", min=1)] = 20,
     space: Annotated[
@@ -65,8 +66,7 @@ def tune(
             device=device.value,
             seed=seed,
         )
-        if not data.is_dir() and data.exists() and (columns.action is None or columns.loss is None):
-            raise SettingError("--action, --loss", "must name columns: a table needs both")
+        require_log(data, columns)
         with progress_bar() as progress:
             progress("reading", 0.0)
             stays = read_data(data, columns)

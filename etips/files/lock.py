@@ -22,7 +22,7 @@ from typing import Self
 from etips.errors import FileError
 from etips.files.json_documents import canonical
 
-NAME = ".lock"
+LOCK_NAME = ".lock"
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC  # no program started later holds it
 
 
@@ -54,7 +54,7 @@ class Lock:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is None:
             return
-        path = self.folder / NAME
+        path = self.folder / LOCK_NAME
         if _is_at(descriptor, path):
             path.unlink(missing_ok=True)  # before letting go: after it, it may be somebody else's
         os.close(descriptor)
@@ -62,7 +62,7 @@ class Lock:
 
 def _take(folder: Path) -> int:
     """Open and lock the file; one that its last holder removed meanwhile is opened anew."""
-    path = folder / NAME
+    path = folder / LOCK_NAME
     while True:
         descriptor = os.open(path, _FLAGS, 0o600)
         held = False

@@ -12,8 +12,7 @@ from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
 from etips.files.fingerprint import fingerprint
 from etips.files.json_documents import canonical
-from etips.files.lock import NAME as LOCK
-from etips.files.lock import Lock
+from etips.files.lock import LOCK_NAME, Lock
 from etips.files.toml_writer import format_toml
 from etips.files.writing import write_file
 from etips.learn.learners.ranges import Space
@@ -272,6 +271,6 @@ def _require_room(out: Path) -> None:
         raise FileError(str(out.parent), "must be a folder that exists")
     if out.is_symlink() or (out.exists() and not out.is_dir()):
         raise FileError(str(out), "must be a folder")
-    known = {STORAGE, LOCK}
+    known = {STORAGE, LOCK_NAME}
     if out.is_dir() and any(out.iterdir()) and not known & {path.name for path in out.iterdir()}:
         raise FileError(str(out), "holds something else than a search", fix="Choose another.")

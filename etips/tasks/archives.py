@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from etips.errors import FileError
-from etips.files.lock import NAME as LOCK
+from etips.files.lock import LOCK_NAME
 from etips.files.writing import write_file
 
 _UNFINISHED = (".part", ".aside")  # see files/writing.py
@@ -17,7 +17,7 @@ def pack(place: Path, folders: Iterable[str]) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as parcel:
         for path in sorted(path for name in folders for path in (place / name).rglob("*")):
-            if path.is_file() and path.name != LOCK and path.suffix not in _UNFINISHED:
+            if path.is_file() and path.name != LOCK_NAME and path.suffix not in _UNFINISHED:
                 parcel.writestr(path.relative_to(place).as_posix(), path.read_bytes())
     return content.getvalue()
 

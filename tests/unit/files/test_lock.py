@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from etips.errors import FileError
-from etips.files.lock import NAME, Lock
+from etips.files.lock import LOCK_NAME, Lock
 
 BUSY = r"work: is in use by another process\. Wait for it to end, or choose another folder\.$"
 
@@ -128,7 +128,7 @@ def test_f4_a_lock_let_go_can_be_taken_again_and_leaves_no_file(folder):
     lock = Lock(folder)
     for _ in range(2):
         with lock:
-            assert [path.name for path in folder.iterdir()] == [NAME]
+            assert [path.name for path in folder.iterdir()] == [LOCK_NAME]
         assert list(folder.iterdir()) == []
     with pytest.raises(KeyError), Lock(folder):
         raise KeyError
@@ -150,7 +150,7 @@ def test_f4_the_lock_of_a_killed_process_is_taken_over(folder):
     holder.kill()
     holder.wait()
     holder.stdout.close()
-    assert (folder / NAME).exists()
+    assert (folder / LOCK_NAME).exists()
     with Lock(folder):
         pass
     assert list(folder.iterdir()) == []
@@ -159,9 +159,9 @@ def test_f4_the_lock_of_a_killed_process_is_taken_over(folder):
 @pytest.mark.parametrize("left", [b"", b"{", json.dumps({"process": os.getppid()}).encode()])
 def test_f4_what_a_left_lock_file_says_does_not_matter(folder, left):
     """F4: its process number may belong to somebody else by now."""
-    (folder / NAME).write_bytes(left)
+    (folder / LOCK_NAME).write_bytes(left)
     with Lock(folder):
-        assert json.loads((folder / NAME).read_bytes())["process"] == os.getpid()
+        assert json.loads((folder / LOCK_NAME).read_bytes())["process"] == os.getpid()
 
 
 def test_f4_of_two_processes_that_race_exactly_one_wins(folder):
@@ -179,14 +179,14 @@ def test_f9_the_lock_file_is_0600_under_any_umask(folder):
     before = os.umask(0)
     try:
         with Lock(folder):
-            assert stat.S_IMODE((folder / NAME).stat().st_mode) == 0o600
+            assert stat.S_IMODE((folder / LOCK_NAME).stat().st_mode) == 0o600
     finally:
         os.umask(before)
 
 
 def test_a_link_in_the_place_of_the_lock_is_not_followed(folder, tmp_path):
     (tmp_path / "precious").write_bytes(b"years of work")
-    (folder / NAME).symlink_to(tmp_path / "precious")
+    (folder / LOCK_NAME).symlink_to(tmp_path / "precious")
     with pytest.raises(FileError, match=r"work: cannot be locked: "), Lock(folder):
         pass
     assert (tmp_path / "precious").read_bytes() == b"years of work"
@@ -225,6 +225,6 @@ def test_on_a_full_disk_the_folder_is_held_all_the_same(folder, monkeypatch):
 
 def test_a_lock_file_that_somebody_removed_and_another_took_is_left_to_them(folder):
     with Lock(folder):
-        (folder / NAME).unlink()
-        (folder / NAME).write_bytes(b"theirs")
-    assert (folder / NAME).read_bytes() == b"theirs"
+        (folder / LOCK_NAME).unlink()
+        (folder / LOCK_NAME).write_bytes(b"theirs")
+    assert (folder / LOCK_NAME).read_bytes() == b"theirs"

@@ -1,4 +1,4 @@
-"""`config.toml`: all that `etips fit` was told, kept with the run and read back."""
+"""All that `etips fit` was told, kept with the run and read back."""
 
 import platform
 from collections.abc import Mapping
@@ -10,15 +10,12 @@ from typing import cast
 import numpy as np
 import torch
 
-from etips.cli.columns import Columns
+from etips.data.tables.columns import TableColumns
 from etips.errors import FileError, SettingError
 from etips.files.toml import read_toml
 from etips.files.toml_writer import format_toml
 from etips.learn.learners.recipes import Recipe
 from etips.version import __version__
-
-CONFIG = "config.toml"
-"""The file of a run folder that says how it was fitted."""
 
 
 class Device(StrEnum):
@@ -30,7 +27,7 @@ class Device(StrEnum):
 
 
 @dataclass(frozen=True)
-class Config:
+class RunConfig:
     """All that `etips fit` was told, but for the places it reads and writes.
 
     Args:
@@ -40,7 +37,7 @@ class Config:
     """
 
     recipe: Recipe
-    columns: Columns = field(default_factory=Columns)
+    columns: TableColumns = field(default_factory=TableColumns)
     device: Device = Device.AUTO
 
     def to_toml(self, *, data: str) -> str:
@@ -62,8 +59,8 @@ class Config:
         return format_toml({**head, "data": {**columns, "fingerprint": data}, "versions": versions})
 
 
-def read_config(path: Path) -> Config:
-    """What `Config.to_toml` wrote, or somebody by hand; what is left out has its default.
+def read_config(path: Path) -> RunConfig:
+    """What `RunConfig.to_toml` wrote, or somebody by hand; what is left out has its default.
 
     Versions and fingerprint are for the reader of the file: they bind nobody.
     """
@@ -72,7 +69,7 @@ def read_config(path: Path) -> Config:
     try:
         columns = _columns(document.pop("data", {}))
         device = _device(document.pop("device", Device.AUTO.value))
-        return Config(Recipe.from_document(document), columns, device)
+        return RunConfig(Recipe.from_document(document), columns, device)
     except SettingError as error:
         raise FileError(str(path), f"{error.name} {error.rule}") from error
 
@@ -83,18 +80,18 @@ def _device(name: object) -> Device:
     return Device(cast(str, name))
 
 
-def _columns(table: object) -> Columns:
+def _columns(table: object) -> TableColumns:
     if not isinstance(table, Mapping):
         raise SettingError("data", "must be a table")
     given = {name: value for name, value in table.items() if name != "fingerprint"}
     for name, value in given.items():
         _check_column(name, value)
     static = given.pop("static", [])
-    return Columns(**given, static=",".join(static) or None)
+    return TableColumns(**given, static=",".join(static) or None)
 
 
 def _check_column(name: str, value: object) -> None:
-    if name not in {own.name for own in fields(Columns)}:
+    if name not in {own.name for own in fields(TableColumns)}:
         raise SettingError(f"data.{name}", "is not a key")
     if name == "lag":
         holds, rule = type(value) is int and value in (0, 1), "must be 0 or 1"

@@ -5,7 +5,7 @@ from small_worlds import small, ward
 
 from etips.errors import FileError
 from etips.learn import DoublyRobust
-from etips.policies.loading import load
+from etips.runs.loading import load
 
 DATA = ward()
 

@@ -8,7 +8,8 @@ from etips.data.trajectory_writer import MANIFEST as DATA_MANIFEST
 from etips.errors import FileError
 from etips.models.encoders.registry import AnyEncoder
 from etips.policies.policy import FittedPolicy
-from etips.policies.policy_files import MANIFEST, load_policy
+from etips.policies.policy_files import MANIFEST
+from etips.runs.folder import RunFolder
 
 
 def load(folder: str | Path, *, encoder: AnyEncoder | None = None) -> Trajectories | FittedPolicy:
@@ -21,7 +22,6 @@ def load(folder: str | Path, *, encoder: AnyEncoder | None = None) -> Trajectori
     folder = Path(folder)
     if (folder / DATA_MANIFEST).exists():
         return load_trajectories(folder)
-    for place in (folder, folder / "policy"):
-        if (place / MANIFEST).exists():
-            return load_policy(place, encoder=encoder)
+    if (folder / MANIFEST).exists() or RunFolder(folder).has_policy:
+        return RunFolder(folder).open_policy(encoder=encoder)
     raise FileError(str(folder), "holds neither a data set nor a policy of etips")

@@ -1,0 +1,131 @@
+"""The run folder: what `etips fit` leaves, and the one place that spells its file names."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from etips.errors import FileError
+from etips.files.lock import LOCK_NAME
+from etips.files.toml import read_toml
+from etips.files.writing import write_file
+from etips.learn.learners.selection import Candidate
+from etips.models.encoders.registry import AnyEncoder
+from etips.policies.policy import FittedPolicy
+from etips.policies.policy_files import MANIFEST, load_policy, save_policy
+from etips.runs.path_file import read_path, write_path
+from etips.runs.run import CHECKPOINT, LOG
+from etips.runs.run_config import RunConfig, read_config
+
+CONFIG = "config.toml"
+"""The file that says how a run was fitted."""
+
+RESULTS = "results.json"
+"""The file of an evaluation, in a run folder or in that of a study."""
+
+_POLICY, _PROPENSITY, _PATH = "policy", "propensity", "path.json"
+_TOLD = ("method", "seed", "device", "settings")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A run folder.
+
+    Args:
+        place: Where it is, or will be.
+    """
+
+    place: Path
+
+    @property
+    def config(self) -> Path:
+        """How it was fitted."""
+        return self.place / CONFIG
+
+    @property
+    def results(self) -> Path:
+        """What an evaluation of it found."""
+        return self.place / RESULTS
+
+    @property
+    def log(self) -> Path:
+        """What happened while it was fitted."""
+        return self.place / LOG
+
+    @property
+    def has_policy(self) -> bool:
+        """Whether a policy is in it."""
+        return (self.place / _POLICY / MANIFEST).is_file()
+
+    def open_policy(self, *, encoder: AnyEncoder | None = None) -> FittedPolicy:
+        """The policy; a folder that is itself a policy will do.
+
+        Args:
+            encoder: The torch module it was fitted with, if it was not one of ours.
+        """
+        inside = self.place / _POLICY
+        return load_policy(inside if inside.is_dir() else self.place, encoder=encoder)
+
+    def read_config(self) -> RunConfig:
+        """How it was fitted."""
+        return read_config(self.config)
+
+    def read_told(self) -> dict[str, object]:
+        """How it was fitted, for the record; columns and versions have places of their own."""
+        document = read_toml(self.config) if self.config.is_file() else {}
+        return {name: document[name] for name in _TOLD if name in document}
+
+    def read_path(self) -> tuple[Candidate, ...]:
+        """Every candidate that was compared; none if the run keeps no path."""
+        return read_path(self.place / _PATH)
+
+    def write(
+        self,
+        policy: FittedPolicy,
+        *,
+        path: Sequence[Candidate],
+        config: RunConfig,
+        data: str,
+        overwrite: bool,
+    ) -> None:
+        """Write what was fitted, the policy last; results of an earlier policy go.
+
+        Args:
+            policy: What was learned.
+            path: Every candidate that was compared.
+            config: How it was fitted.
+            data: Fingerprint of the stays.
+            overwrite: Replace an earlier policy.
+        """
+        # Already there if an earlier process was killed between writing and clearing.
+        there = self.has_policy
+        write_file(self.config, config.to_toml(data=data).encode())
+        write_path(self.place / _PATH, path)
+        self.results.unlink(missing_ok=True)
+        self._write_propensity(policy)
+        save_policy(policy, self.place / _POLICY, overwrite=overwrite or there)
+
+    def require_room(self, *, overwrite: bool) -> None:
+        """Refuse before the work is done what could not be written after it."""
+        place = self.place
+        if not place.parent.is_dir():
+            raise FileError(str(place.parent), "must be a folder that exists")
+        if not (place.exists() or place.is_symlink()):
+            return
+        if (place / CHECKPOINT).is_dir() and not place.is_symlink():
+            return  # an interrupted run: the same command takes it up
+        if place.is_dir() and all(path.name == LOCK_NAME for path in place.iterdir()):
+            return  # empty, or killed before it had begun
+        if not overwrite:
+            raise FileError(str(place), "exists already", fix="Choose another, or --overwrite.")
+        if not self.has_policy:
+            raise FileError(str(place), "is not a run folder, so it stays", fix="Choose another.")
+
+    def _write_propensity(self, policy: FittedPolicy) -> None:
+        """The clinicians' policy, for whoever wants to weigh with it; not all methods fit one."""
+        folder = self.place / _PROPENSITY
+        there = (folder / MANIFEST).is_file()
+        if policy.propensity is not None:
+            save_policy(policy.imitation(), folder, overwrite=there)
+        elif there:
+            shutil.rmtree(folder)  # of the method whose run is replaced

@@ -1,0 +1,37 @@
+"""What a run was told, as text and back; the command that writes it is tested end to end."""
+
+import pytest
+
+from etips.data.tables.columns import TableColumns
+from etips.errors import FileError
+from etips.learn.learners.recipes import Recipe
+from etips.runs.run_config import Device, RunConfig, read_config
+
+
+def test_a_config_reads_back_from_its_text(tmp_path):
+    columns = TableColumns(stay="id", action="a", loss="l", static="age,weight", lag=0)
+    config = RunConfig(Recipe("direct", {"policy.epochs": 3}, 4), columns, Device.CPU)
+    (tmp_path / "config.toml").write_text(config.to_toml(data="0" * 64))
+    assert read_config(tmp_path / "config.toml") == config
+
+
+def test_what_is_left_out_has_its_default(tmp_path):
+    (tmp_path / "config.toml").write_text("")
+    assert read_config(tmp_path / "config.toml") == RunConfig(Recipe())
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ('device = "tpu"', "device must be auto, cpu, cuda"),
+        ("data = 3", "data must be a table"),
+        ("[data]\nlag = 2", "data.lag must be 0 or 1"),
+        ("[data]\nstay = 3", "data.stay must be a text"),
+        ('[data]\nstatic = "age"', "data.static must be a list of columns"),
+        ("[data]\npath = 3", "data.path is not a key"),
+    ],
+)
+def test_a_slip_is_refused_by_its_place(text, rule, tmp_path):
+    (tmp_path / "config.toml").write_text(text)
+    with pytest.raises(FileError, match=rf"config\.toml: {rule}"):
+        read_config(tmp_path / "config.toml")
