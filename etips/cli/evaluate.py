@@ -16,7 +16,6 @@ from etips.report.finding import hidden_confounding
 from etips.results.evaluate import Models
 from etips.results.evaluate import evaluate as evaluate_policies
 from etips.results.results import MethodResult, Results
-from etips.results.translation_path import read_path
 from etips.runs.folder import RunFolder
 
 
@@ -59,7 +58,7 @@ def evaluate(
                 stays,
                 estimators=tuple(estimators.split(",")) if estimators else (),
                 models=Models(seed=seed),
-                paths={name: read_path(run) for name, run in zip(names, runs, strict=True)},
+                paths={name: run.read_path() for name, run in folders.items()},
                 settings={n: told for n, run in folders.items() if (told := run.read_told())},
                 cohort=read_document(data / "funnel.json"),
             )

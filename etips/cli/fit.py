@@ -1,6 +1,6 @@
 """`etips fit`: learn a policy from logged decisions."""
 
-import shutil
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,13 +14,12 @@ from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, s
 from etips.cli.methods import MethodName, choose, make
 from etips.data.tables.columns import TableColumns, read_data, require_log
 from etips.files.fingerprint import fingerprint
-from etips.files.writing import write_file
 from etips.learn.learners.baselines import MostFrequent, RandomPolicy
 from etips.learn.learners.learner import Learner
 from etips.learn.training.epoch_report import EpochReport
 from etips.policies.policy import FittedPolicy
-from etips.policies.policy_files import MANIFEST, save_policy
-from etips.results.translation_path import keep_path
+from etips.policies.policy_files import load_policy
+from etips.results.translation_path import path_of
 from etips.runs.folder import CONFIG, RunFolder
 from etips.runs.run import Run
 from etips.runs.run_config import Device
@@ -52,7 +51,8 @@ def fit(
     its kin every candidate translation with its held-out risk, matching factor and effective size.
     """
     with refusals("etips fit"):
-        RunFolder(out).require_room(overwrite=overwrite)
+        folder = RunFolder(out)
+        folder.require_room(overwrite=overwrite)
         told = choose(config, method, set_ or [], columns, device, seed)
         learner = make(told, set_ or [], config)
         roles = told.columns
@@ -67,12 +67,13 @@ def fit(
             with Run(out, identity) as run:
                 learner.fit(stays, report=lambda at: progress(*standing(at)), run=run)
                 progress("writing", 1.0)
-                write_file(out / CONFIG, told.to_toml(data=content).encode())
-                keep_path(out, learner)
-                # Already there if an earlier process was killed between writing and clearing.
-                there = (out / "policy" / MANIFEST).is_file()
-                _save_propensity(learner, out / "propensity")
-                learner.save(out / "policy", overwrite=overwrite or there)
+                folder.write(
+                    _policy_of(learner),
+                    path=path_of(learner),
+                    config=told,
+                    data=content,
+                    overwrite=overwrite,
+                )
                 run.clear()
         took = time.perf_counter() - started
         title = f"{told.recipe.method}, fitted in {took:.0f} s, in {out}"
@@ -91,13 +92,13 @@ def standing(at: EpochReport) -> tuple[str, float]:
     return ", ".join(words), at.epoch / at.epochs
 
 
-def _save_propensity(learner: Learner, folder: Path) -> None:
-    """The clinicians' policy, for whoever wants to weigh with it; not all methods fit one."""
+def _policy_of(learner: Learner) -> FittedPolicy:
     policy = getattr(learner, "policy_", None)
-    if isinstance(policy, FittedPolicy) and policy.propensity is not None:
-        save_policy(policy.imitation(), folder, overwrite=(folder / MANIFEST).is_file())
-    elif (folder / MANIFEST).is_file():
-        shutil.rmtree(folder)  # of the method whose run is replaced
+    if isinstance(policy, FittedPolicy):
+        return policy
+    with tempfile.TemporaryDirectory() as place:
+        learner.save(Path(place) / "policy")
+        return load_policy(Path(place) / "policy")
 
 
 def _rows(learner: object) -> list[Mapping[str, object]]:

@@ -15,7 +15,7 @@ from etips.learn.learners.catalogue import find_method
 from etips.learn.learners.selection import Candidate
 from etips.results.evaluate import assess_policies
 from etips.results.results import MethodResult
-from etips.results.translation_path import path_from_json
+from etips.runs.path_file import path_from_json
 from etips.studies.experiment import Experiment
 from etips.studies.fits import POLICY, PREDICTED, PROPENSITIES
 from etips.studies.folds import find_part

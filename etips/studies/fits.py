@@ -27,7 +27,8 @@ from etips.models.batches import Batch, step_tensors
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import as_encoder
 from etips.policies.policy import FittedPolicy, fitted
-from etips.results.translation_path import path_of, path_to_json
+from etips.results.translation_path import path_of
+from etips.runs.path_file import path_to_json
 from etips.runs.run import CHECKPOINT, Run
 from etips.studies.experiment import EVALUATOR, LOGGING, SUPERVISED, recipe_of
 from etips.studies.folds import find_part

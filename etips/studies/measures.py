@@ -15,7 +15,8 @@ from etips.evaluation.contrast import atenp
 from etips.evaluation.log import Log
 from etips.files.json_documents import finite
 from etips.results.study_result import FoldResult, PropensityQuality
-from etips.results.translation_path import path_from_json, summarize_path
+from etips.results.translation_path import summarize_path
+from etips.runs.path_file import path_from_json
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 
 import pytest
 from commands import refuse, run
-from etips.report.glossary import policy_words
 from small_studies import clinic_document, small_experiment
 from small_worlds import CLINIC, one_thread
 
 import etips
+from etips.evaluation.log import Log
 from etips.learn import PredictiveModel
 from etips.learn.learners.catalogue import METHODS, Method
 from etips.learn.learners.ranges import Range
 from etips.learn.learners.recipes import Recipe
+from etips.results.evaluate import assess_policies
 from etips.studies.experiment import label_of
 from etips.studies.plan import fit_cost, lent_stages, make_plan
 from etips.studies.space import check_space, paper_space, read_space, usual_space
@@ -81,9 +82,10 @@ def test_a_study_plans_it_lends_to_it_and_names_it():
 
 
 def test_a_report_explains_it():
-    words = policy_words([{"name": "owl"}], {}, in_tables=True)
-    said = "Learnt as a weighted classification. In the tables below: O-Learning."
-    assert words == [("owl", said)]
+    data = CLINIC.log(60, seed=0)
+    (method,) = assess_policies({"owl": data.true_logging()}, Log.of(data), data)
+    assert method.sentence == "Learnt as a weighted classification."
+    assert method.label == "O-Learning"
 
 
 def test_commands_take_it(tmp_path):
