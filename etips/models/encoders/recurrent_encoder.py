@@ -42,7 +42,7 @@ class RecurrentEncoder:
         layer = {name: s for name, s in shapes.items() if name not in embedding}
         others = [seed + _OTHER_SEEDS for seed in seeds]
         return {
-            **_uniform(embedding, 1 / math.sqrt(n_features), others),
+            **_uniform(embedding, 1 / math.sqrt(max(n_features, 1)), others),
             **_uniform(layer, 1 / math.sqrt(self.hidden), seeds),
         }
 
