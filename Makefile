@@ -1,5 +1,5 @@
 # Two commands matter to a newcomer: `make demo` and `make test`. Both set up what they need.
-.PHONY: help demo test lint types layers unit test-slow test-ray test-statistical golden bench format clean
+.PHONY: help demo test lint types layers unit test-slow test-ray test-gpu test-statistical golden bench format clean
 
 # The first of these that is 3.11 or 3.12 builds the virtual environment; override with PYTHON=...
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python; do \
@@ -14,6 +14,7 @@ help:
 	@echo "make test              set up, then lint, types, layers, tests"
 	@echo "make test-slow         the tests that take longer (marker slow), with new examples each time"
 	@echo "make test-ray          installs ray (80 MB to fetch, 260 MB on disk), then its tests"
+	@echo "make test-gpu          the tests that need a GPU; torch, numpy, safetensors, pytest, hypothesis are enough"
 	@echo "make test-statistical  the tests that repeat simulations (marker statistical)"
 	@echo "make golden            the golden record made anew and held against the one kept (five minutes)"
 	@echo "make bench             speed and memory, as ratios measured side by side"
@@ -50,6 +51,11 @@ test-slow: $(READY)
 test-ray: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[ray]'
 	$(BIN)/python -m pytest -m ray
+
+# Where little can be installed: make test-gpu PYTHON=/path/to/python
+test-gpu: $(if $(filter command environment,$(origin PYTHON)),,$(READY))
+	$(if $(filter command environment,$(origin PYTHON)),$(PYTHON),$(BIN)/python) -m pytest -m gpu \
+		tests/unit/models tests/unit/learn/training tests/unit/tasks/test_streams.py
 
 test-statistical: $(READY)
 	$(BIN)/python -m pytest -m statistical

@@ -36,6 +36,11 @@ def _no_seal_key(monkeypatch):
     monkeypatch.delenv("ETIPS_SEAL_KEY", raising=False)
 
 
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("gpu") and not torch.cuda.is_available():
+        pytest.skip("needs a GPU")
+
+
 class Workers:
     """F5 where the tests run in several processes: each tells what it unpickled between tests."""
 

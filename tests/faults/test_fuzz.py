@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import CANARY, TEXT, Cohort, fingerprint, long_table, refusal_text, roles_of
+from random_cohorts import Cohort
+from strategies import CANARY, TEXT, fingerprint, long_table, refusal_text, roles_of
 
 from etips.data import Scaler, Trajectories, read_table, split
 from etips.errors import EtipsError

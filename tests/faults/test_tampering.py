@@ -5,7 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
-from strategies import Cohort
+from random_cohorts import Cohort
 
 from etips.data import Schema, Trajectories, load_trajectories
 from etips.errors import FileError

@@ -1,8 +1,11 @@
 """Where nothing can be installed: learning and whole studies need torch, numpy, safetensors."""
 
+import os
+import re
 import subprocess
 import sys
 from importlib.metadata import requires
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
@@ -60,3 +63,24 @@ def test_torch_numpy_and_safetensors_are_enough_for(work):
     script = SCRIPT.format(absent=absent, work=work)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "done"), done.stderr[-2000:]
+
+
+GPU = """
+import pytest
+paths = ["tests/unit/models", "tests/unit/learn/training", "tests/unit/tasks/test_streams.py"]
+assert pytest.main(["-q", "-m", "gpu", "-p", "no:cacheprovider", *paths]) == 0
+"""
+
+
+def test_with_pytest_and_hypothesis_the_tests_that_need_a_gpu_can_be_asked_for():
+    """Here they skip; what matters is that nothing they import is missing."""
+    absent = sorted(set(absent_packages()) - {"pytest", "hypothesis"})
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(absent=absent, work=GPU)],
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""},
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert re.search(r"1\d (skipped|passed), \d+ deselected", done.stdout)

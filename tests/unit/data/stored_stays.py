@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from strategies import Cohort
+from random_cohorts import Cohort
 
 from etips.data import Coded, Schema, Trajectories, Truth
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Cohort, cohorts
+from random_cohorts import Cohort, cohorts
 
 from etips.data import Schema, Stay, Trajectories, final_value, sofa_change
 from etips.errors import DataError

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from random_cohorts import Cohort, with_truth
 from stored_stays import coded_data
-from strategies import Cohort, with_truth
 
 from etips.data import Coded, Schema, Trajectories
 from etips.errors import DataError, EtipsError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Cohort, cohorts
+from random_cohorts import Cohort, cohorts
 
 from etips.data import Coded, Scaler, Schema, Trajectories, split
 from etips.data.scale import SEPSIS_LOG

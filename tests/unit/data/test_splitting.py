@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Cohort, cohorts, fingerprint
+from random_cohorts import Cohort, cohorts
+from strategies import fingerprint
 
 from etips.data import Schema, Trajectories, assign_folds, folds, split
 from etips.errors import SettingError

@@ -1,6 +1,6 @@
 """What checks and writers ask of Trajectories is there."""
 
-from strategies import Cohort
+from random_cohorts import Cohort
 
 from etips.data.stay_arrays import StayArrays
 

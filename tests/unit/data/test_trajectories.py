@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_cohorts import Cohort, cohorts, with_truth
 from stored_stays import coded_data
-from strategies import Cohort, cohorts, fingerprint, with_truth
+from strategies import fingerprint
 
 from etips.data import Coded, Schema, Stay, Trajectories
 from etips.errors import DataError, SettingError

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_cohorts import Cohort, cohorts
 from stored_stays import same, simulated
-from strategies import Cohort, cohorts, read_small, refusal_text, small_table
+from strategies import read_small, refusal_text, small_table
 
 from etips.data import Coded, load_trajectories
 from etips.errors import EtipsError, FileError

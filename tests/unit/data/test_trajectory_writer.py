@@ -7,8 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from random_cohorts import Cohort, cohorts
 from stored_stays import same, simulated
-from strategies import Cohort, cohorts, fingerprint
+from strategies import fingerprint
 
 from etips.data import Schema, Trajectories, load_trajectories, read_table, write_table
 from etips.errors import FileError

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from strategies import Cohort, with_truth
+from random_cohorts import Cohort, with_truth
 
 from etips.data import Truth
 from etips.errors import DataError

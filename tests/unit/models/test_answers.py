@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from strategies import Cohort
+from random_cohorts import Cohort
 
 from etips.models.answers import (
     BATCH_SIZE,

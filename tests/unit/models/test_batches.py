@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Cohort, cohorts
+from random_cohorts import Cohort, cohorts
 
 from etips.data import Coded
 from etips.models.batches import step_tensors

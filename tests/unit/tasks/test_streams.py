@@ -5,7 +5,6 @@ import time
 
 import odd_work
 import pytest
-import torch
 from small_worlds import CLINIC
 
 from etips.errors import DataError
@@ -96,7 +95,7 @@ def test_a_task_says_where_it_trains():
     assert not tasks._is_for_gpu(Task("a", "add", {"device": "cpu"}))
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 def test_learners_that_share_a_gpu_learn_what_each_learns_alone():
     """More captures than torch has streams, so that those handed out again would be noticed."""
     log, found = CLINIC.log(80, seed=0), {}

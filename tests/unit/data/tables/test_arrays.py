@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from random_cohorts import Cohort, cohorts
 from scipy import sparse
-from strategies import Cohort, cohorts, fingerprint, refusal_text
+from strategies import fingerprint, refusal_text
 
 from etips.data import from_arrays, from_obp, load_trajectories, to_obp
 from etips.errors import DataError, SettingError

@@ -9,7 +9,8 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import cohorts, long_table, roles_of
+from random_cohorts import cohorts
+from strategies import long_table, roles_of
 from strategies import read_small as read
 from strategies import small_table as table
 

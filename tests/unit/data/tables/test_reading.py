@@ -12,7 +12,8 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import TEXT, Cohort, cohorts, fingerprint, long_table, refusal_text, roles_of
+from random_cohorts import Cohort, cohorts
+from strategies import TEXT, fingerprint, long_table, refusal_text, roles_of
 from strategies import read_small as read
 from strategies import small_table as table
 

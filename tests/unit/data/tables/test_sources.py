@@ -5,14 +5,8 @@ import gzip
 import pandas as pd
 import polars as pl
 import pytest
-from strategies import (
-    ROLES,
-    TEXT,
-    Cohort,
-    long_table,
-    refusal_text,
-    roles_of,
-)
+from random_cohorts import Cohort
+from strategies import ROLES, TEXT, long_table, refusal_text, roles_of
 from strategies import read_small as read
 from strategies import small_table as table
 

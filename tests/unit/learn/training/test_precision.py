@@ -74,7 +74,7 @@ def test_bfloat16_on_the_cpu_is_float32_after_a_warning(caplog):
         assert torch.equal(asked.parameters[name], value)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 def test_captured_steps_in_bfloat16_end_near_those_in_float32(caplog):
     data, dtype = COHORT.make(), torch.float32
     weight, held_out = (values.cuda() for values in folds())
@@ -95,7 +95,7 @@ def test_captured_steps_in_bfloat16_end_near_those_in_float32(caplog):
     assert 0 < (found[0] - found[1]).norm() / found[0].norm() < 0.1
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_captured_steps_on_a_gpu_teach_what_the_plain_loop_teaches(dtype, monkeypatch, caplog):
     data = COHORT.make()

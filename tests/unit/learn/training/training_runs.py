@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import torch
-from strategies import Cohort
+from random_cohorts import Cohort
 
 from etips.learn.training.loop import train
 from etips.learn.training.objectives import Weighted, translated_ips, weigh

@@ -204,7 +204,7 @@ def test_gradients_of_little_precision_are_added_up_in_float32():
     assert fused.sums(like.double(), (2,)).dtype == torch.float64
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize("kind", ["gru", "lstm"])
 def test_on_a_gpu_bfloat16_rounds_as_on_the_cpu(kind):
     inputs, parameters = inputs_of(7, torch.float32, True), parameters_of(kind, torch.float32)
@@ -219,7 +219,7 @@ def test_on_a_gpu_bfloat16_rounds_as_on_the_cpu(kind):
         assert (left - right).norm() / left.norm() < 0.05
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.gpu
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("kind", ["gru", "lstm"])
