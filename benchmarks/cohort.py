@@ -32,31 +32,32 @@ def demo_folder() -> Path:
 
 def show_switches(folder: Path) -> None:
     """Stays, rows, samples and mean loss with each switch of the clean profile alone."""
-    from dataclasses import fields, replace
 
-    from etips.cohorts.mimic3.address import open_source
-    from etips.cohorts.mimic3.build import build_cohort
-    from etips.cohorts.mimic3.config import CLEAN, PAPER
+    from etips.cohorts.build import build_cohort
+    from etips.cohorts.mimic3.extraction import Mimic3Extraction
+    from etips.cohorts.mimic3.switches import CLEAN, PAPER
+    from etips.cohorts.registry import open_source
 
+    def corrected(name):
+        return getattr(CLEAN.rules if hasattr(CLEAN.rules, name) else CLEAN.reading, name)
+
+    paper, clean = PAPER.settings(), CLEAN.settings()
     changed = [
-        f.name
-        for f in fields(PAPER)
-        if f.name not in ("name", "window_2", "n_steps")
-        and getattr(PAPER, f.name) != getattr(CLEAN, f.name)
+        name
+        for name in paper
+        if name not in ("name", "window_2", "n_steps") and paper[name] != clean[name]
     ]
     runs = {"paper": PAPER}
     for name in changed:
-        settings = {name: getattr(CLEAN, name)}
+        names = [name]
         if name in ("window_1", "anchor_at_window"):
-            settings = {
-                n: getattr(CLEAN, n) for n in ("window_1", "window_2", "n_steps")
-            } | settings
-        runs[name] = replace(PAPER, **settings)
+            names += ["window_1", "window_2", "n_steps"]
+        runs[name] = PAPER.changed(**{name: corrected(name) for name in names})
     runs["clean"] = CLEAN
     print("| switch | onsets | stays | rows | samples A | mean loss |\n|" + " --- |" * 6)
-    for name, config in runs.items():
+    for name, profile in runs.items():
         source = open_source(folder)
-        cohort = build_cohort(source, config)
+        cohort = build_cohort(Mimic3Extraction(source, profile))
         source.close()
         f = cohort.funnel
         print(

@@ -7,10 +7,12 @@ from typing import Annotated
 import typer
 
 from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, show
-from etips.cohorts.mimic3 import Cohort, Engine, build_cohort, profile, resumable_source
-from etips.cohorts.mimic3.trajectories import to_trajectories
-from etips.cohorts.validate import Check, Evidence
-from etips.cohorts.validate import validate as compare
+from etips.cohorts.build import build_cohort
+from etips.cohorts.dataset.agreement import Check, Evidence
+from etips.cohorts.dataset.conversion import to_trajectories
+from etips.cohorts.dataset.sepsis_cohort import Cohort
+from etips.cohorts.engines.address import Engine
+from etips.cohorts.registry import compare, extract, resumable_source
 from etips.data.trajectory_writer import MANIFEST, save_trajectories
 from etips.disclosure import FEW, are_few, shown_flow
 from etips.files.artifacts import require_place
@@ -31,7 +33,10 @@ def cohort(
         ),
     ],
     out: Annotated[Path, typer.Option(help="Cohort folder to write.")],
-    profile_: Annotated[Profile, typer.Option("--profile", help="Which rules.")] = Profile.PAPER,
+    profile: Annotated[
+        Profile | None,
+        typer.Option(help="Which rules; for MIMIC-III the paper's, if left out."),
+    ] = None,
     engine: Annotated[Engine, typer.Option(help="What runs the queries.")] = Engine.DUCKDB,
     memory: Annotated[str, typer.Option(help="Memory the query engine may use.")] = "2GB",
     overwrite: OverwriteFlag = False,
@@ -49,7 +54,8 @@ def cohort(
             progress_bar() as progress,
             resumable_source(source, out=out, engine=engine, memory_limit=memory) as opened,
         ):
-            built = build_cohort(opened, profile(profile_.value), progress=progress)
+            extraction = extract(opened, profile.value if profile else None)
+            built = build_cohort(extraction, progress=progress)
             progress("writing", 0.95)
             save_trajectories(
                 to_trajectories(built), out, overwrite=overwrite, beside=built.files()
@@ -115,16 +121,17 @@ def funnel_rows(built: Cohort) -> list[dict[str, object]]:
 def dose_rows(built: Cohort) -> list[dict[str, object]]:
     """Edges, medians and rows of the dose classes as rows."""
     rows: list[dict[str, object]] = []
-    for drug, found in (("fluid, mL", built.fluid), ("vasopressor, mcg/kg/min", built.vasopressor)):
-        tops = ("0", *(f"{edge:.4g}" for edge in found.edges), "")
-        for number, (top, median) in enumerate(zip(tops, found.medians, strict=True)):
+    drugs = {"fluid, mL": built.fluid, "vasopressor, mcg/kg/min": built.vasopressor}
+    for drug, classes in drugs.items():
+        tops = ("0", *(f"{edge:.4g}" for edge in classes.edges), "")
+        for number, (top, median) in enumerate(zip(tops, classes.medians, strict=True)):
             rows.append(
                 {
                     "drug": drug,
                     "class": number + 1,
                     "up to": top,
                     "median": f"{median:.4g}",
-                    "rows": found.counts[number],
+                    "rows": classes.counts[number],
                 }
             )
     return rows

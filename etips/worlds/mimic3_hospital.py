@@ -14,8 +14,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from etips.cohorts.mimic3 import concepts
-from etips.cohorts.mimic3.config import CLEAN
-from etips.cohorts.mimic3.source import readable
+from etips.cohorts.mimic3.switches import CLEAN
+from etips.cohorts.mimic3.tables import readable
 from etips.cohorts.mimic3.units import EXPECTED
 
 Floats = NDArray[np.float64]
@@ -149,7 +149,7 @@ def simulate_table(table: str, *, seed: int, block: int, n_stays: int) -> pl.Dat
     number = list(_TABLES).index(table)
     rng = np.random.default_rng([seed, block, number])
     frame = _TABLES[table](rng, stays)
-    types = readable(CLEAN)[table]
+    types = readable(CLEAN.reading)[table]
     frame = _with_units(rng, table, frame)
     frame = frame.with_columns(
         pl.from_epoch(name, time_unit="s").cast(pl.Datetime("us"))
@@ -171,7 +171,7 @@ def _with_units(rng: np.random.Generator, table: str, frame: pl.DataFrame) -> pl
         return frame.with_columns(valueuom=pl.lit("mL"))
     if table not in ("chartevents", "labevents"):
         return frame
-    items = concepts.select(CLEAN)
+    items = concepts.select(CLEAN.reading)
     features = items.labs if table == "labevents" else items.vitals | items.chart_labs
     units = {item: next(iter(EXPECTED.get(name, ())), None) for item, name in features.items()}
     unit = pl.col("itemid").replace_strict(units, default=None, return_dtype=pl.String)

@@ -8,12 +8,13 @@ from typing import BinaryIO, Final
 import polars as pl
 import pyarrow.parquet as pq
 
-from etips.cohorts.mimic3.config import CLEAN
-from etips.cohorts.mimic3.engines import DuckDBSource
-from etips.cohorts.mimic3.passes import Progress, no_progress
-from etips.cohorts.mimic3.source import needed, open_tables
+from etips.cohorts.engines.duckdb_source import DuckDBSource
+from etips.cohorts.engines.layouts import Layouts
+from etips.cohorts.mimic3.switches import CLEAN
+from etips.cohorts.mimic3.tables import LAYOUT, needed, open_tables
 from etips.errors import FileError, SettingError
 from etips.files.writing import folder_made_whole, write_file
+from etips.progress import Progress, no_progress
 from etips.worlds.mimic3_hospital import BLOCK_STAYS, simulate_table
 
 _ID_STEP: Final = {
@@ -79,9 +80,9 @@ def write_copies(
     if copies < 1:
         raise SettingError("copies", "must be at least 1")
     _require_place(folder, overwrite=overwrite)
-    opened = DuckDBSource(source)
+    opened = DuckDBSource(source, Layouts((LAYOUT,)))
     try:
-        tables = open_tables(opened, CLEAN)
+        tables = open_tables(opened, CLEAN.reading)
 
         def blocks(table: str) -> Iterator[pl.DataFrame]:
             for rows in opened.batches(tables[table]):
@@ -111,7 +112,7 @@ def _write_tables(
     overwrite: bool,
     progress: Progress,
 ) -> None:
-    tables = list(needed(CLEAN))
+    tables = list(needed(CLEAN.reading))
     _require_place(folder, overwrite=overwrite)
     with folder_made_whole(folder) as temporary:
         for number, table in enumerate(tables):
@@ -129,7 +130,9 @@ def _require_place(folder: Path, *, overwrite: bool) -> None:
         return
     if not overwrite:
         raise FileError(str(folder), "exists already", fix="Choose another place or overwrite.")
-    ours = {f"{table.upper()}.{end}" for table in needed(CLEAN) for end in ("parquet", "csv.gz")}
+    ours = {
+        f"{table.upper()}.{end}" for table in needed(CLEAN.reading) for end in ("parquet", "csv.gz")
+    }
     if folder.is_symlink() or not folder.is_dir() or {p.name for p in folder.iterdir()} - ours:
         raise FileError(str(folder), "holds more than raw tables, so it stays")
 

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 from commands import refuse, run
 
-from etips.cohorts.validate import Check, Outcome
+from etips.cohorts.dataset.agreement import Check, Outcome
 from etips.data.trajectory_reader import load_trajectories
 from etips.files.lock import Lock
 from etips.worlds.mimic3_tables import write_simulated
@@ -240,10 +240,11 @@ def test_two_builds_do_not_share_an_output(raw, tmp_path):
 
 SCRIPT = """
 import os, signal, sys
-from dataclasses import replace
 from etips.cli import cohort as command
 from etips.cli.main import main
-from etips.cohorts.mimic3 import engines, passes
+from etips.cohorts.engines import duckdb_source
+from etips.cohorts.sepsis3 import blocks
+from etips.cohorts.mimic3.switches import PROFILES
 
 place, number = sys.argv[1], int(sys.argv[2])
 calls = {"store": 0, "rows": 0, "save": 0}
@@ -256,16 +257,16 @@ def counting(name, inner):
         return inner(*arguments, **options)
     return call
 
-connect = engines.ibis.duckdb.connect
+connect = duckdb_source.ibis.duckdb.connect
 def connected(*a, **k):
     backend = connect(*a, **k)
     backend.create_table = counting("store", backend.create_table)
     return backend
-engines.ibis.duckdb.connect = connected
-passes.four_hour_rows = counting("rows", passes.four_hour_rows)
+duckdb_source.ibis.duckdb.connect = connected
+blocks.four_hour_rows = counting("rows", blocks.four_hour_rows)
 command.save_trajectories = counting("save", command.save_trajectories)
-chosen = command.profile
-command.profile = lambda name: replace(chosen(name), stays_per_block=5)
+for name, profile in PROFILES.items():
+    PROFILES[name] = profile.changed(stays_per_block=5)
 sys.argv = ["etips", "cohort", sys.argv[3], "--out", sys.argv[4], "--json"]
 try:
     main()

@@ -10,15 +10,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from etips.cohorts.mimic3 import memory
-from etips.cohorts.mimic3.config import PAPER
-from etips.cohorts.mimic3.source import needed
-from etips.errors import ResourceError
+from etips.cohorts.mimic3.switches import PAPER
+from etips.cohorts.mimic3.tables import needed
 
 GIB = 2**30
 HOUR = 3600
 TYPES = {
-    "int64": pl.Int64, "float64": pl.Float64, "string": pl.String, "timestamp": pl.Datetime("us"),
+    "int64": pl.Int64, "float64": pl.Float64, "string": pl.String, "code": pl.String,
+    "timestamp": pl.Datetime("us"),
 }  # fmt: skip
 VITALS = {211: 90, 455: 110, 456: 75, 618: 20, 646: 97, 678: 99, 198: 13, 190: 0.4}
 LABS = {50912: 2.5, 50885: 1.5, 51265: 120, 50821: 90, 50818: 40, 51301: 10}
@@ -32,7 +31,7 @@ RARE = {
 
 def table(name, **columns):
     """A table with the given columns; the others are null."""
-    kinds = needed(PAPER)[name]
+    kinds = needed(PAPER.reading)[name]
     frame = pl.DataFrame(columns).with_columns(
         pl.from_epoch(column, time_unit="s") for column in columns if kinds[column] == "timestamp"
     )
@@ -114,33 +113,3 @@ def test_a_cohort_ten_times_the_paper_s_is_built_or_refused_within_4_gib(tmp_pat
         assert list((tmp_path / "out").iterdir()) == []
     else:
         assert [entry.name for entry in (tmp_path / "out").iterdir()] == ["cohort"]
-
-
-def test_what_would_not_fit_is_refused_before_it_is_begun(monkeypatch):
-    monkeypatch.setattr(memory, "free_bytes", lambda: GIB)
-    memory.require_memory(GIB // memory.BYTES_PER_ROW)
-    with pytest.raises(ResourceError, match=r"^cohort: needs about 2\.0 GiB .* 1\.0 GiB are free"):
-        memory.require_memory(2 * GIB // memory.BYTES_PER_ROW)
-
-
-def test_free_memory_is_the_least_of_machine_group_and_process(monkeypatch, tmp_path):
-    (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable: 7000 kB\n")
-    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(memory, "_GROUP", tmp_path)
-    assert memory.free_bytes() == 7000 * 1024
-    (tmp_path / "memory.max").write_text("5000\n")
-    (tmp_path / "memory.current").write_text("3000\n")
-    (tmp_path / "memory.stat").write_text("anon 1\ninactive_file 500\n")
-    assert memory.free_bytes() == 2500
-    (tmp_path / "memory.max").write_text("max\n")
-    monkeypatch.setattr(memory.resource, "getrlimit", lambda kind: (10, 10))
-    (tmp_path / "status").write_text("VmSize: 0 kB\n")
-    monkeypatch.setattr(memory, "_STATUS", tmp_path / "status")
-    assert memory.free_bytes() == 10
-
-
-def test_a_machine_that_tells_nothing_is_trusted(monkeypatch, tmp_path):
-    for name in ("_MEMINFO", "_STATUS", "_GROUP"):
-        monkeypatch.setattr(memory, name, tmp_path / "nothing")
-    assert memory.free_bytes() is None
-    memory.require_memory(10**12)

@@ -13,16 +13,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from etips.cohorts.mimic3.address import open_source
-from etips.cohorts.mimic3.build import build_cohort
-from etips.cohorts.mimic3.config import CLEAN, PAPER
-from etips.cohorts.mimic3.engines import DuckDBSource
-from etips.cohorts.mimic3.source import readable
-from etips.cohorts.mimic3.trajectories import to_trajectories
+from etips.cohorts.build import build_cohort
+from etips.cohorts.dataset.conversion import to_trajectories
+from etips.cohorts.engines.duckdb_source import DuckDBSource
+from etips.cohorts.mimic3.extraction import Mimic3Extraction
+from etips.cohorts.mimic3.switches import CLEAN, PAPER
+from etips.cohorts.mimic3.tables import readable
+from etips.cohorts.registry import LAYOUTS, open_source
 from etips.errors import EtipsError
 from etips.worlds.mimic3_tables import write_simulated
 
-TABLES = sorted(readable(CLEAN))
+TABLES = sorted(readable(CLEAN.reading))
 CANARY = b"S3CRET"
 CELLS = (
     b"", b"NaN", b"inf", b"-inf", b"1e308", b"-1", b"0", b"None", b'"', b'""', CANARY,
@@ -133,10 +134,12 @@ def attempt(action):
 
 def read_whole(folder):
     """Read every column of every table there, in its type."""
-    with contextlib.closing(DuckDBSource(folder)) as source:
+    with contextlib.closing(DuckDBSource(folder, LAYOUTS)) as source:
         found = source.tables()
         for name in set(found) & set(TABLES):
-            wanted = {c: kind for c, kind in readable(CLEAN)[name].items() if c in found[name]}
+            wanted = {
+                c: kind for c, kind in readable(CLEAN.reading)[name].items() if c in found[name]
+            }
             if wanted:
                 for rows in source.batches(source.table(name, wanted)):
                     assert rows.width == len(wanted)
@@ -191,9 +194,9 @@ def test_an_odd_parquet_table_is_read_or_refused(ward, tmp_path, table):
         attempt(lambda: read_whole(tmp_path))
 
 
-def build(folder, config):
+def build(folder, profile):
     with contextlib.closing(open_source(folder)) as source:
-        to_trajectories(build_cohort(source, config))
+        to_trajectories(build_cohort(Mimic3Extraction(source, profile)))
 
 
 def build_damaged(ward, folder, seed):
@@ -227,4 +230,4 @@ def test_a_hospital_without_vasopressors_is_accepted_in_clean(ward, tmp_path):
             text.split(b"\n")[0] + b"\n" if name.startswith("INPUTEVENTS") else text
         )
     with contextlib.closing(open_source(tmp_path)) as source:
-        assert (build_cohort(source, CLEAN).table["max_dose_vaso"] == 0).all()
+        assert (build_cohort(Mimic3Extraction(source, CLEAN)).table["max_dose_vaso"] == 0).all()

@@ -1,23 +1,19 @@
-"""The Sepsis-3 cohort from raw MIMIC-III v1.4 tables.
+"""MIMIC-III v1.4: its tables, its items, and how they are read as events."""
 
-with contextlib.closing(open_source("mimic-iii-clinical-database-1.4")) as source:
-cohort = build_cohort(source, profile("paper"))
-"""
+from typing import Final
 
-from etips.cohorts.mimic3.address import Engine, open_source, resumable_source
-from etips.cohorts.mimic3.build import build_cohort
-from etips.cohorts.mimic3.cohort import Cohort
-from etips.cohorts.mimic3.config import CLEAN, PAPER, PROFILES, CohortConfig, profile
+from etips.cohorts.database import Database
+from etips.cohorts.mimic3.extraction import Mimic3Extraction
+from etips.cohorts.mimic3.switches import PROFILES
+from etips.cohorts.mimic3.tables import LAYOUT, is_mimic3
+from etips.cohorts.mimic3.targets import PUBLISHED
 
-__all__ = [
-    "CLEAN",
-    "PAPER",
-    "PROFILES",
-    "Cohort",
-    "CohortConfig",
-    "Engine",
-    "build_cohort",
-    "open_source",
-    "profile",
-    "resumable_source",
-]
+MIMIC3: Final = Database(
+    name="mimic3",
+    label=LAYOUT.label,
+    layout=LAYOUT,
+    recognises=is_mimic3,
+    profiles=tuple(PROFILES),
+    extract=lambda source, profile: Mimic3Extraction(source, PROFILES[profile]),
+    published=PUBLISHED,
+)

@@ -1,4 +1,4 @@
-"""Item identifiers to features, drugs and limits: `concepts.csv`.
+"""Item identifiers to features and drugs: `concepts.csv`.
 
 The rules: docs/cohort/rules.md section 4.1.
 """
@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from etips.cohorts.mimic3.config import CohortConfig
+from etips.cohorts.mimic3.switches import Reading
 
 # Section 4.2: volume of a fluid as isotonic equivalent; 1 for every other item.
 TONICITY: Final = {
@@ -66,7 +66,7 @@ class Concept:
 
 @dataclass(frozen=True)
 class Items:
-    """What to look for in each table under one configuration."""
+    """What to look for in each table under one profile."""
 
     vitals: dict[int, str]
     chart_labs: dict[int, str]
@@ -109,40 +109,30 @@ def load() -> tuple[Concept, ...]:
     )
 
 
-@cache
-def limits() -> dict[str, tuple[float | None, float | None]]:
-    """Plausible range of each vital and lab feature; values strictly outside are removed."""
-    return {
-        row.concept.split(":")[1]: (row.low, row.high)
-        for row in load()
-        if row.concept.startswith(("vital:", "lab:"))
-    }
-
-
-def corrected(concept: str, config: CohortConfig) -> bool:
+def corrected(concept: str, reading: Reading) -> bool:
     """Whether the clean rows of a concept apply: each belongs to one oddity of section 20."""
     feature = concept.split(":")[-1]
     if concept.startswith("fluid"):
-        return config.complete_fluid_items  # 7
+        return reading.complete_fluid_items  # 7
     if concept == "culture":
-        return config.cultures_from_procedures  # 12
+        return reading.cultures_from_procedures  # 12
     if concept == "antibiotic_gsn":
-        return config.antibiotics_by_name  # 9
+        return reading.antibiotics_by_name  # 9
     if feature.startswith("GCS"):
-        return config.gcs_from_components  # 16
+        return reading.gcs_from_components  # 16
     if feature in ("SysBP", "MeanBP", "DiaBP"):
-        return config.usual_pressure_items  # 17
+        return reading.usual_pressure_items  # 17
     if feature == "Interface":
-        return config.metavision_devices  # 18
-    return config.corrected_items  # 20
+        return reading.metavision_devices  # 18
+    return reading.corrected_items  # 20
 
 
-def select(config: CohortConfig) -> Items:
-    """Choose the item lists of a configuration."""
+def select(reading: Reading) -> Items:
+    """Choose the item lists of a profile."""
     wanted = [
         row
         for row in load()
-        if row.profile in ("both", "clean" if corrected(row.concept, config) else "paper")
+        if row.profile in ("both", "clean" if corrected(row.concept, reading) else "paper")
     ]
 
     def features(prefix: str, table: str) -> dict[int, str]:

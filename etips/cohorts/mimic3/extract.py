@@ -12,10 +12,11 @@ import ibis  # type: ignore[import-untyped, unused-ignore]
 import ibis.expr.types as ir  # type: ignore[import-untyped, unused-ignore]
 import polars as pl
 
+from etips.cohorts.engines.raw_source import RawSource
+from etips.cohorts.engines.store import Store
 from etips.cohorts.mimic3 import concepts
 from etips.cohorts.mimic3.concepts import Items
-from etips.cohorts.mimic3.config import CohortConfig
-from etips.cohorts.mimic3.source import Source
+from etips.cohorts.mimic3.switches import Reading
 from etips.errors import DataError
 
 Tables = Mapping[str, ibis.Table]
@@ -30,7 +31,7 @@ _COLUMNS: Final = {
     "urine": ("icustay_id", "itemid", "t", "amount"),
     "procedures": ("icustay_id", "itemid", "start", '"end"'),
 }  # fmt: skip
-_TABLE_OF: Final = {
+TABLE_OF: Final = {
     "chart": "chartevents",
     "labs": "labevents",
     "infusions_mv": "inputevents_mv",
@@ -42,6 +43,7 @@ NO_PROCEDURES: Final = pl.DataFrame(
     schema=dict.fromkeys(("icustay_id", "start", "end", "itemid"), pl.Int64)
 )
 _FIRST_METAVISION_ITEM: Final = 220_000
+_DAY: Final = 24 * 3600
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,24 +67,24 @@ class Block:
     procedures: pl.DataFrame
 
 
-def read_stays(source: Source, tables: Tables) -> pl.DataFrame:
-    """One row per ICU stay: ids, gender, and the times that demographics need."""
+def read_stays(source: RawSource, tables: Tables) -> pl.DataFrame:
+    """One row per ICU stay, with the age in days; the other columns as in `Extraction.stays`."""
     icu, adm, pat = tables["icustays"], tables["admissions"], tables["patients"]
     _require_owners(source, icu, adm, pat)
     joined = icu.join(adm.select("hadm_id", "dischtime"), "hadm_id").join(pat, "subject_id")
     query = joined.select(
-        "icustay_id", "subject_id", "hadm_id", "gender", "dob", "dod", "intime", "outtime",
-        "dischtime",
+        "gender", "dob", stay="icustay_id", patient="subject_id", admission="hadm_id",
+        icu_in="intime", icu_out="outtime", discharge="dischtime", death="dod",
     )  # fmt: skip
-    stays = _seconds(source.fetch(query)).unique().sort("icustay_id")
-    if stays["icustay_id"].n_unique() != stays.height:
+    stays = _seconds(source.fetch(query)).unique().sort("stay")
+    if stays["stay"].n_unique() != stays.height:
         rule = "icustay_id, hadm_id and subject_id must each name one row"
         raise DataError("icustays, admissions, patients", rule, fix="Remove the repeated rows.")
-    return stays
+    return stays.with_columns(age=(pl.col("icu_in") - pl.col("dob")) / _DAY)
 
 
 def _require_owners(
-    source: Source, icu: ibis.Table, admissions: ibis.Table, patients: ibis.Table
+    source: RawSource, icu: ibis.Table, admissions: ibis.Table, patients: ibis.Table
 ) -> None:
     """Refuse stays whose admission or patient is missing: a join would lose them in silence."""
     for name, key, owners in (
@@ -95,15 +97,6 @@ def _require_owners(
             raise DataError(name, rule, fix="Give the tables of the same patients.")
 
 
-def require_kept_rows(source: Source) -> None:
-    """Refuse a large table of which nothing was kept, though stays with an antibiotic were.
-
-    Either input table may be empty, since a hospital may have charted in one system only.
-    """
-    for name in ("chart", "labs", "urine"):
-        require_some(_TABLE_OF[name], source.kept.height(name))
-
-
 def require_some(table: str, n_rows: int) -> None:
     """Refuse a table without a single row that could be used: an export that went wrong."""
     if not n_rows:
@@ -112,15 +105,15 @@ def require_some(table: str, n_rows: int) -> None:
 
 
 def read_antibiotics(
-    source: Source, tables: Tables, items: Items, config: CohortConfig
+    source: RawSource, tables: Tables, items: Items, reading: Reading
 ) -> pl.DataFrame:
-    """Antibiotic prescriptions: row_id, hadm_id, icustay_id or null, t (a date at midnight)."""
+    """Antibiotic prescriptions: entry, admission, stay or null, t (a date at midnight)."""
     rows = tables["prescriptions"]
-    chosen = named_antibiotic(rows) if config.antibiotics_by_name else _coded(rows, items)
+    chosen = named_antibiotic(rows) if reading.antibiotics_by_name else _coded(rows, items)
     query = rows.filter(chosen & rows.startdate.notnull()).select(
-        "row_id", "hadm_id", "icustay_id", t=rows.startdate
+        entry=rows.row_id, admission=rows.hadm_id, stay=rows.icustay_id, t=rows.startdate
     )
-    return _seconds(source.fetch(query)).sort("row_id", "hadm_id", "icustay_id", "t")
+    return _seconds(source.fetch(query)).sort("entry", "admission", "stay", "t")
 
 
 def _coded(rows: ibis.Table, items: Items) -> ir.BooleanValue:
@@ -148,16 +141,17 @@ def named_antibiotic(rows: ibis.Table) -> ir.BooleanValue:
     return name.re_search(_NAMES) & ~name.re_search(_FALSE_NAMES) & ~local & ~base
 
 
-def read_microbiology(source: Source, tables: Tables) -> pl.DataFrame:
-    """Every microbiology row: subject_id, hadm_id, t; the date stands in for a missing time."""
+def read_microbiology(source: RawSource, tables: Tables) -> pl.DataFrame:
+    """Every microbiology row: patient, admission, t; the date stands in for a missing time."""
     rows = tables["microbiologyevents"]
     time = rows.charttime.coalesce(rows.chartdate)
-    query = rows.filter(time.notnull()).select("subject_id", "hadm_id", t=time).distinct()
+    query = rows.filter(time.notnull())
+    query = query.select(patient=rows.subject_id, admission=rows.hadm_id, t=time).distinct()
     return _seconds(source.fetch(query))
 
 
 def store_large(
-    source: Source, tables: Tables, items: Items, config: CohortConfig, stays: list[int]
+    source: RawSource, tables: Tables, items: Items, reading: Reading, stays: list[int]
 ) -> None:
     """Keep the rows of candidate stays, reading each large table once.
 
@@ -165,21 +159,25 @@ def store_large(
         source: Where the queries run.
         tables: The raw tables.
         items: What to look for.
-        config: Which rows count.
+        reading: Which rows count.
         stays: Candidate stays; cultures are kept for all.
     """
     candidates = ibis.memtable(pl.DataFrame({"icustay_id": pl.Series(stays, dtype=pl.Int64)}))
-    source.store(chart_query(tables, items, config, candidates), "chart")
-    source.store(lab_query(tables, items, candidates), "labs")
-    source.store(_infusions_mv(tables, items, candidates), "infusions_mv")
-    source.store(_infusions_cv(tables, items, candidates), "infusions_cv")
-    source.store(_urine(tables, items, candidates), "urine")
-    if "procedureevents_mv" in tables:
-        source.store(_procedures(tables, items), "procedures")
+    queries = {
+        "chart": chart_query(tables, items, reading, candidates),
+        "labs": lab_query(tables, items, candidates),
+        "infusions_mv": _infusions_mv(tables, items, candidates),
+        "infusions_cv": _infusions_cv(tables, items, candidates),
+        "urine": _urine(tables, items, candidates),
+    }
+    if reading.reads_procedures:
+        queries["procedures"] = _procedures(tables, items)
+    for name, query in queries.items():
+        source.store(query, name, by="icustay_id")
 
 
 def chart_query(
-    tables: Tables, items: Items, config: CohortConfig, candidates: ibis.Table
+    tables: Tables, items: Items, reading: Reading, candidates: ibis.Table
 ) -> ibis.Table:
     """Charted rows of the needed items: vitals, chart labs, ventilation and cultures."""
     rows = tables["chartevents"]
@@ -191,14 +189,14 @@ def chart_query(
         & rows.charttime.notnull()
         & (cultured | (charted & rows.icustay_id.isin(candidates.icustay_id)))
     )
-    if config.drop_charted_errors:
+    if reading.drop_charted_errors:
         kept &= rows.error.fill_null(0) != 1
     return rows.filter(kept).select(
         "icustay_id",
         itemid=rows.itemid.cast("int32"),
         t=rows.charttime,
         number=_number(rows, items),
-        device=_device(rows, items, config).cast("float64"),
+        device=_device(rows, items, reading).cast("float64"),
         has_text=rows.value.notnull(),
         ventilated=_ventilated(rows),
         extubated=(rows.itemid == concepts.EXTUBATION_ITEM)
@@ -219,9 +217,9 @@ def _number(rows: ibis.Table, items: Items) -> ir.Value:
     return ibis.cases(*exceptions, else_=rows.valuenum)
 
 
-def _device(rows: ibis.Table, items: Items, config: CohortConfig) -> ir.Value:
+def _device(rows: ibis.Table, items: Items, reading: Reading) -> ir.Value:
     """Code of the oxygen device that the text names; looked for in every row in the scripts."""
-    if not config.metavision_devices:
+    if not reading.metavision_devices:
         return rows.value.cases(*concepts.DEVICE_TEXTS.items(), else_=None)
     code = rows.value.lower().cases(*concepts.DEVICE_TEXTS_CLEAN.items(), else_=None)
     devices = sorted(item for item, name in items.vitals.items() if name == "Interface")
@@ -316,10 +314,10 @@ def _procedures(tables: Tables, items: Items) -> ibis.Table:
     )
 
 
-def read_block(source: Source, first: int, last: int, *, procedures: bool) -> Block:
+def read_block(kept: Store, first: int, last: int, *, procedures: bool) -> Block:
     """Read the kept rows of the stays first..last."""
     frames = {
-        name: _seconds(source.kept.rows(name, columns=columns, stays=(first, last)))
+        name: _seconds(kept.rows(name, columns=columns, between=("icustay_id", first, last)))
         for name, columns in _COLUMNS.items()
         if procedures or name != "procedures"
     }
@@ -329,19 +327,17 @@ def read_block(source: Source, first: int, last: int, *, procedures: bool) -> Bl
     return Block(**frames)
 
 
-def read_cultures(
-    source: Source, items: Items, config: CohortConfig, *, procedures: bool
-) -> pl.DataFrame:
-    """Cultures of all stays: icustay_id, t. The charted value counts in the clean profile only."""
-    charted = _seconds(source.kept.rows("chart", items=sorted(items.chart_cultures)))
-    if config.cultures_from_procedures:
+def read_cultures(kept: Store, items: Items, reading: Reading) -> pl.DataFrame:
+    """Cultures of all stays: stay, t. The charted value counts in the clean profile only."""
+    charted = _seconds(kept.rows("chart", among=("itemid", sorted(items.chart_cultures))))
+    if reading.cultures_from_procedures:
         line_tip = pl.col("itemid") >= _FIRST_METAVISION_ITEM
         charted = charted.filter(~line_tip | (pl.col("number") == 1))
-    charted = charted.select("icustay_id", "t")
-    if not procedures:
+    charted = charted.select(stay="icustay_id", t="t")
+    if not reading.reads_procedures:
         return charted
-    done = _seconds(source.kept.rows("procedures", items=sorted(items.procedure_cultures)))
-    return pl.concat([charted, done.select("icustay_id", t="start")])
+    done = _seconds(kept.rows("procedures", among=("itemid", sorted(items.procedure_cultures))))
+    return pl.concat([charted, done.select(stay="icustay_id", t="start")])
 
 
 def _seconds(frame: pl.DataFrame) -> pl.DataFrame:
@@ -357,6 +353,6 @@ def _require_finite(name: str, frame: pl.DataFrame) -> None:
         return
     bad = frame.select(pl.any_horizontal(pl.col(numbers).is_finite().not_())).to_series()
     if bad.any():
-        table = _TABLE_OF[name]
+        table = TABLE_OF[name]
         rule = f"{' and '.join(numbers)} must be finite; {bad.sum()} rows fail"
         raise DataError(table, rule, fix="Leave the cell empty where there is no number.")

@@ -5,15 +5,16 @@ the scripts do. This audit changes nothing: it tells how many of the rows read c
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 import polars as pl
 
-from etips.cohorts.mimic3 import concepts, rates
+from etips.cohorts.engines.store import Store
+from etips.cohorts.mimic3 import concepts
 from etips.cohorts.mimic3.concepts import Items
-from etips.cohorts.mimic3.store import Store
+from etips.cohorts.mimic3.infusions import SPELLINGS
+from etips.cohorts.sepsis3.events import PER_KG, PER_MINUTE, ItemUnits
 
 _PRESSURE, _AIRWAY, _SHARE = ("mmhg",), ("cmh2o",), ("%",)
 _EQUIVALENTS = ("meq/l", "mmol/l")  # the same number for an ion of one charge
@@ -58,44 +59,21 @@ EXPECTED: Final = MappingProxyType(
     }
 )
 _OF_ITEM: Final = {concepts.POUND_WEIGHT_ITEM: ("lb", "lbs")}  # converted
-_CATECHOLAMINE: Final = (*rates.PER_KG, *rates.PER_MINUTE)
-_VASOPRESSIN: Final = (*rates.UNITS_PER_MINUTE, *rates.UNITS_PER_HOUR)
-
-
-@dataclass(frozen=True)
-class ItemUnits:
-    """What the rows of one item say about their unit.
-
-    Attributes:
-        table: Where the item is charted.
-        item: Its number.
-        feature: What it is read as.
-        n_rows: Rows with a number, of adult stays with an antibiotic.
-        n_silent: Rows of them that give no unit.
-        n_unexpected: Rows in a unit that is not expected.
-        unexpected: Those units as charted, with their rows, most frequent first.
-    """
-
-    table: str
-    item: int
-    feature: str
-    n_rows: int
-    n_silent: int
-    n_unexpected: int
-    unexpected: dict[str, int]
+_CATECHOLAMINE: Final = tuple(s for s, unit in SPELLINGS.items() if unit in (PER_KG, PER_MINUTE))
+_VASOPRESSIN: Final = tuple(s for s in SPELLINGS if s not in _CATECHOLAMINE)
 
 
 def audit(store: Store, items: Items) -> tuple[ItemUnits, ...]:
     """Look at the units of every stored row whose item should have one."""
-    found: list[ItemUnits] = []
+    items_read: list[ItemUnits] = []
     for table, stored, features in _readings(items):
         counts = store.counts(stored, "itemid", "unit", "measured")
         counts = counts.filter("measured").sort("itemid", "unit", nulls_last=True)
         for (item,), rows in counts.group_by("itemid", maintain_order=True):
             feature = features.get(int(str(item)))
             if feature is not None:
-                found.append(_of_item(table, int(str(item)), feature, rows))
-    return tuple(found)
+                items_read.append(_of_item(table, int(str(item)), feature, rows))
+    return tuple(items_read)
 
 
 def _readings(items: Items) -> Iterator[tuple[str, str, dict[int, str]]]:

@@ -3,15 +3,16 @@
 import polars as pl
 import pytest
 
+from etips.cohorts.engines.duckdb_source import DuckDBSource
 from etips.cohorts.mimic3 import concepts
-from etips.cohorts.mimic3.config import CLEAN, PAPER
-from etips.cohorts.mimic3.engines import DuckDBSource
-from etips.cohorts.mimic3.source import needed, open_tables
+from etips.cohorts.mimic3.switches import CLEAN, PAPER
+from etips.cohorts.mimic3.tables import needed, open_tables
+from etips.cohorts.registry import LAYOUTS
 from etips.errors import FileError, SettingError
 from etips.worlds.mimic3_hospital import simulate_table
 from etips.worlds.mimic3_tables import write_copies, write_simulated
 
-TABLES = sorted(needed(CLEAN))
+TABLES = sorted(needed(CLEAN.reading))
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +28,9 @@ def folder(tmp_path_factory):
 
 
 def test_every_table_has_the_columns_the_cohort_reads(folder):
-    source = DuckDBSource(folder)
+    source = DuckDBSource(folder, LAYOUTS)
     try:
-        assert set(open_tables(source, CLEAN)) == set(TABLES)
+        assert set(open_tables(source, CLEAN.reading)) == set(TABLES)
     finally:
         source.close()
 
@@ -80,7 +81,7 @@ def test_the_flaws_of_real_data_are_there(simulated):
 
 
 def test_both_charting_systems_and_most_features_are_charted(simulated):
-    items = concepts.select(PAPER)
+    items = concepts.select(PAPER.reading)
     seen = set(simulated["chartevents"]["itemid"])
     vitals = {items.vitals[item] for item in seen & set(items.vitals)}
     assert {"HR", "SysBP", "MeanBP", "RR", "SpO2", "Temp_F", "GCS", "RASS"} <= vitals

@@ -6,12 +6,12 @@ import polars as pl
 import pytest
 
 from etips.cohorts.mimic3 import concepts, extract
-from etips.cohorts.mimic3.address import open_source
-from etips.cohorts.mimic3.config import CLEAN, PAPER
-from etips.cohorts.mimic3.source import needed, open_tables
+from etips.cohorts.mimic3.switches import CLEAN, PAPER
+from etips.cohorts.mimic3.tables import needed, open_tables
+from etips.cohorts.registry import open_source
 
 STAY, T = 200001, "2150-01-02 00:00:00"
-EMPTY = {name: ",".join(columns) + "\n" for name, columns in needed(CLEAN).items()}
+EMPTY = {name: ",".join(columns) + "\n" for name, columns in needed(CLEAN.reading).items()}
 
 
 def source(folder, **rows):
@@ -21,14 +21,16 @@ def source(folder, **rows):
     return contextlib.closing(open_source(folder))
 
 
-def charted(folder, config, *lines):
+def charted(folder, profile, *lines):
     """The kept chart rows of (item, value, valuenum), by item."""
     rows = [f"{STAY},{T},{item},{value},{number},0" for item, value, number in lines]
     with source(folder, chartevents=rows) as opened:
-        tables = open_tables(opened, config)
-        items = concepts.select(config)
-        extract.store_large(opened, tables, items, config, [STAY])
-        block = extract.read_block(opened, 0, 10**9, procedures="procedureevents_mv" in tables)
+        tables = open_tables(opened, profile.reading)
+        items = concepts.select(profile.reading)
+        extract.store_large(opened, tables, items, profile.reading, [STAY])
+        block = extract.read_block(
+            opened.kept, 0, 10**9, procedures=profile.reading.reads_procedures
+        )
     return {row["itemid"]: row for row in block.chart.iter_rows(named=True)}
 
 
@@ -75,10 +77,12 @@ def test_pounds_and_untestable_answers_in_clean(tmp_path):
 
 def test_rows_marked_as_errors_are_dropped_in_clean_only(tmp_path):
     rows = [f"{STAY},{T},211,80,80,1"]
-    for config, kept in ((PAPER, 1), (CLEAN, 0)):
+    for profile, kept in ((PAPER, 1), (CLEAN, 0)):
         with source(tmp_path, chartevents=rows) as opened:
-            tables = open_tables(opened, config)
-            extract.store_large(opened, tables, concepts.select(config), config, [STAY])
+            tables = open_tables(opened, profile.reading)
+            extract.store_large(
+                opened, tables, concepts.select(profile.reading), profile.reading, [STAY]
+            )
             assert opened.kept.rows("chart").height == kept
 
 
@@ -98,15 +102,15 @@ def test_a_lab_result_attaches_to_every_stay_within_a_day(tmp_path, time, stays)
         "7,70,2,2150-01-03 00:00:00,2150-01-04 00:00:00",
     ]
     with source(tmp_path, icustays=icu, labevents=[f"70,{time},50971,4.0"]) as opened:
-        tables = open_tables(opened, PAPER)
-        extract.store_large(opened, tables, concepts.select(PAPER), PAPER, [1, 2])
+        tables = open_tables(opened, PAPER.reading)
+        extract.store_large(opened, tables, concepts.select(PAPER.reading), PAPER.reading, [1, 2])
         assert sorted(opened.kept.rows("labs")["icustay_id"]) == stays
 
 
 def test_microbiology_takes_its_date_where_the_time_is_missing(tmp_path):
     rows = ["7,70,,2150-01-01 00:00:00", "7,70,2150-01-01 05:00:00,2150-01-01 00:00:00", "7,70,,"]
     with source(tmp_path, microbiologyevents=rows) as opened:
-        found = extract.read_microbiology(opened, open_tables(opened, PAPER))
+        found = extract.read_microbiology(opened, open_tables(opened, PAPER.reading))
     assert (found["t"].max() - found["t"].min(), found.height) == (5 * 3600, 2)
 
 
@@ -128,52 +132,59 @@ def test_antibiotics_by_name(tmp_path):
         for i, (drug, route, kind, _) in enumerate(DRUGS)
     ]
     with source(tmp_path, prescriptions=rows) as opened:
-        tables = open_tables(opened, CLEAN)
-        found = extract.read_antibiotics(opened, tables, concepts.select(CLEAN), CLEAN)
-    assert found["row_id"].to_list() == [i for i, line in enumerate(DRUGS) if line[3]]
+        tables = open_tables(opened, CLEAN.reading)
+        found = extract.read_antibiotics(
+            opened, tables, concepts.select(CLEAN.reading), CLEAN.reading
+        )
+    assert found["entry"].to_list() == [i for i, line in enumerate(DRUGS) if line[3]]
 
 
 def test_antibiotics_by_code_keep_leading_zeros(tmp_path):
     rows = [f"{i},70,,{T},{code},x,IV,MAIN" for i, code in enumerate(["009326", "9326", "043952"])]
     with source(tmp_path, prescriptions=rows) as opened:
-        tables = open_tables(opened, PAPER)
-        found = extract.read_antibiotics(opened, tables, concepts.select(PAPER), PAPER)
-    assert found["row_id"].to_list() == [0]
-    assert found["icustay_id"].dtype == pl.Int64
+        tables = open_tables(opened, PAPER.reading)
+        found = extract.read_antibiotics(
+            opened, tables, concepts.select(PAPER.reading), PAPER.reading
+        )
+    assert found["entry"].to_list() == [0]
+    assert found["stay"].dtype == pl.Int64
 
 
 def test_line_tips_count_whatever_their_value_in_the_scripts_and_only_if_taken_in_clean(tmp_path):
     tips = [f"{STAY},{T},225732,{v},{v},0" for v in (0, 1)]
     done = [f"{STAY},{T},{T},225401"]
-    for config, expected in ((PAPER, 2), (CLEAN, 2)):
+    for profile, expected in ((PAPER, 2), (CLEAN, 2)):
         with source(tmp_path, chartevents=tips, procedureevents_mv=done) as opened:
-            tables, items = open_tables(opened, config), concepts.select(config)
-            extract.store_large(opened, tables, items, config, [])
-            has = "procedureevents_mv" in tables
-            found = extract.read_cultures(opened, items, config, procedures=has)
-            assert has is (config is CLEAN)
+            tables, items = open_tables(opened, profile.reading), concepts.select(profile.reading)
+            extract.store_large(opened, tables, items, profile.reading, [])
+            found = extract.read_cultures(opened.kept, items, profile.reading)
+            assert ("procedureevents_mv" in tables) is (profile is CLEAN)
         assert found.height == expected  # clean: one tip taken, one culture from procedures
-
-
-def test_there_are_729_concepts_and_every_feature_has_items():
-    assert len(concepts.load()) == 729
-    paper, clean = concepts.select(PAPER), concepts.select(CLEAN)
-    assert {"GCS_eye", "GCS_verbal", "GCS_motor"} <= set(clean.vitals.values())
-    assert len(set(paper.vitals.values())) == 28
-    assert len(set({**paper.chart_labs, **paper.labs}.values())) == 35
-    assert not paper.procedure_cultures
-    assert paper.chart_labs[4194] == "Sodium"
-    assert clean.chart_labs[4194] == "Potassium"
 
 
 def test_a_culture_counts_even_with_neither_a_text_nor_a_number(tmp_path):
     """Section 4.2: the charted value is not looked at; a vital sign without one is nothing."""
     rows = [f"{STAY},{T},938,,,0", f"{STAY},{T},211,,,0"]
     with source(tmp_path, chartevents=rows) as opened:
-        tables = open_tables(opened, PAPER)
-        items = concepts.select(PAPER)
-        extract.store_large(opened, tables, items, PAPER, [STAY])
-        cultures = extract.read_cultures(opened, items, PAPER, procedures=False)
-        block = extract.read_block(opened, 0, 10**9, procedures=False)
-    assert cultures["icustay_id"].to_list() == [STAY]
+        tables = open_tables(opened, PAPER.reading)
+        items = concepts.select(PAPER.reading)
+        extract.store_large(opened, tables, items, PAPER.reading, [STAY])
+        cultures = extract.read_cultures(opened.kept, items, PAPER.reading)
+        block = extract.read_block(opened.kept, 0, 10**9, procedures=False)
+    assert cultures["stay"].to_list() == [STAY]
     assert block.chart["itemid"].to_list() == [938]
+
+
+def test_a_stay_has_its_age_in_days_and_the_times_of_its_admission(tmp_path):
+    rows = {
+        "icustays": [f"7,70,{STAY},2150-01-01 00:00:00,2150-01-05 00:00:00"],
+        "admissions": ["7,70,2150-01-09 00:00:00"],
+        "patients": ["7,F,2100-01-01 00:00:00,"],
+    }
+    with source(tmp_path, **rows) as opened:
+        tables = open_tables(opened, PAPER.reading)
+        (stay,) = extract.read_stays(opened, tables).iter_rows(named=True)
+    assert (stay["stay"], stay["patient"], stay["admission"]) == (STAY, 7, 70)
+    assert (stay["age"], stay["death"]) == (18262, None)
+    assert stay["icu_out"] - stay["icu_in"] == 4 * 24 * 3600
+    assert stay["discharge"] - stay["icu_in"] == 8 * 24 * 3600

@@ -4,15 +4,15 @@ Nothing of the demo is in the repository: these tests skip where it is not at ha
 holds the stays with an even icustay_id.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 import pytest
 from cohort_building import built
 
-from etips.cohorts.mimic3.config import CLEAN, PAPER, AntibioticOrder
-from etips.cohorts.validate import Evidence, Outcome, validate
+from etips.cohorts.dataset.agreement import Evidence, Outcome
+from etips.cohorts.mimic3.switches import CLEAN, PAPER
+from etips.cohorts.registry import compare
+from etips.cohorts.sepsis3.rules import AntibioticOrder
 
 SKIPPED = frozenset({"elixhauser"})  # docs/cohort/rules.md: left out of the first release
 WHOLE = frozenset(
@@ -88,7 +88,7 @@ def test_without_the_scattered_deletion_one_highest_sirs_differs_and_nothing_els
     demo, cohort, reference
 ):
     """Section 15.5: the scripts apply a mask over stays to rows; one lost row holds a highest."""
-    whole = built(demo, replace(PAPER, no_scattered_deletion=True))
+    whole = built(demo, PAPER.changed(no_scattered_deletion=True))
     expected = read(reference, "sepsis_stays").select("icustayid", "max_sirs")
     found = whole.kept.filter(pl.col("icustayid") % 2 == 0)
     assert (found["max_sirs"].cast(pl.Int64) != expected["max_sirs"]).sum() == 1
@@ -108,7 +108,7 @@ def test_totals_and_funnel(cohort):
 
 
 def test_date_order_gives_the_figures_of_section_6(demo):
-    by_date = built(demo, replace(PAPER, antibiotic_order=AntibioticOrder.DATE))
+    by_date = built(demo, PAPER.changed(antibiotic_order=AntibioticOrder.DATE))
     stages = {stage.name: stage.n_stays for stage in by_date.funnel.stages}
     assert stages["with data in the pass 1 window"] == 57
     assert stages["after exclusion: maximum SOFA below 2"] == 55
@@ -125,7 +125,7 @@ def test_clean_runs_and_differs(demo, cohort):
 
 
 def test_the_demo_is_too_small_to_judge(cohort):
-    outcomes = {check.quantity: check.outcome for check in validate(Evidence.of(cohort))}
+    outcomes = {check.quantity: check.outcome for check in compare(Evidence.of(cohort))}
     assert outcomes["stays in the final table"] is Outcome.TOO_SMALL
     assert outcomes["features"] is Outcome.PASS
     assert Outcome.FAIL not in outcomes.values()

@@ -5,24 +5,24 @@ import contextlib
 import pytest
 
 from etips.cohorts.mimic3 import concepts, extract
-from etips.cohorts.mimic3.address import open_source
-from etips.cohorts.mimic3.columns import CHARTED
-from etips.cohorts.mimic3.config import CLEAN, PAPER
-from etips.cohorts.mimic3.source import needed, open_tables, readable
+from etips.cohorts.mimic3.switches import CLEAN, PAPER
+from etips.cohorts.mimic3.tables import needed, open_tables, readable
 from etips.cohorts.mimic3.units import EXPECTED, audit
+from etips.cohorts.registry import open_source
+from etips.cohorts.sepsis3.variables import CHARTED
 
 STAY, T = 200001, "2150-01-02 00:00:00"
 ICU = [f"1,70,{STAY},2150-01-01 00:00:00,2150-01-05 00:00:00"]
 
 
-def units(folder, *, config=PAPER, columns=readable, **rows):
+def units(folder, *, profile=PAPER, columns=readable, **rows):
     """The audit of tables with only the given lines, by item."""
-    for name, kinds in columns(CLEAN).items():
+    for name, kinds in columns(CLEAN.reading).items():
         lines = [",".join(kinds), *({"icustays": ICU, **rows}).get(name, ()), ""]
         (folder / f"{name}.csv").write_text("\n".join(lines))
     with contextlib.closing(open_source(folder)) as opened:
-        tables, items = open_tables(opened, config), concepts.select(config)
-        extract.store_large(opened, tables, items, config, [STAY])
+        tables, items = open_tables(opened, profile.reading), concepts.select(profile.reading)
+        extract.store_large(opened, tables, items, profile.reading, [STAY])
         return {item.item: item for item in audit(opened.kept, items)}
 
 
@@ -75,7 +75,7 @@ def test_of_a_vasopressor_the_unit_of_the_rate_counts_spelt_exactly(tmp_path):
 
 
 def test_pounds_are_expected_where_they_are_converted(tmp_path):
-    found = units(tmp_path, config=CLEAN, chartevents=[charted(226531, 180, "lbs")])
+    found = units(tmp_path, profile=CLEAN, chartevents=[charted(226531, 180, "lbs")])
     assert found[226531].n_unexpected == 0
 
 

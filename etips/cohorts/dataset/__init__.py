@@ -1,0 +1,1 @@
+"""What comes of a cohort: dose classes and actions, samples, funnel, files, Trajectories."""

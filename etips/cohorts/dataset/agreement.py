@@ -1,0 +1,229 @@
+"""A finished cohort against published figures (docs/cohort/rules.md section 1).
+
+Only a user with the full database can meet them. On a smaller source every figure that depends on
+its size is reported as too small to judge, never as passed.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, Self
+
+import numpy as np
+import polars as pl
+
+from etips.cohorts.dataset.actions import DoseClasses
+from etips.cohorts.dataset.funnel import Funnel
+from etips.cohorts.dataset.sepsis_cohort import Cohort
+from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES
+from etips.data.trajectory_writer import MANIFEST
+from etips.disclosure import are_few
+from etips.errors import FileError
+from etips.files.artifacts import read_artifact
+
+_TOLERANCE: Final = 0.02  # of the standard deviation of a feature, or of a dose
+
+
+class Outcome(StrEnum):
+    """What a comparison came to."""
+
+    PASS = "pass"  # noqa: S105
+    FAIL = "fail"
+    TOO_SMALL = "too small to judge"
+    NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A published figure and what is accepted for it, both ends included."""
+
+    value: float
+    low: float
+    high: float
+
+
+EXACT: Final = MappingProxyType({"features": Target(47, 47, 47), "actions": Target(25, 25, 25)})
+"""What every cohort must have, whatever its source."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """What has been published about the cohort from one database.
+
+    Attributes:
+        full_size: ICU stays of the whole database, about; a source with fewer is not judged.
+        figures: By quantity; see `measured_figures` for those that can be compared.
+        doses: Quartiles, and medians of the classes 2 to 5, of `input_4hourly` and `max_dose_vaso`.
+        means: Mean and standard deviation of features.
+        log_means: The same of ln(0.1 + feature), for skewed ones.
+    """
+
+    full_size: int
+    figures: Mapping[str, Target] = field(default_factory=dict)
+    doses: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = field(default_factory=dict)
+    means: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    log_means: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One published figure.
+
+    Attributes:
+        quantity: What it is.
+        target: The published value.
+        found: Ours; None if it is not measured here.
+        low: Smallest accepted value.
+        high: Largest accepted value.
+        outcome: Pass, fail, or why neither.
+        tells_few: Whether it would tell of 1 to 10 people, and so must not be shown.
+    """
+
+    quantity: str
+    target: float
+    found: float | None
+    low: float
+    high: float
+    outcome: Outcome
+    tells_few: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class Evidence:
+    """What a cohort says about itself: its database, its table and its figures."""
+
+    database: str
+    table: pl.DataFrame
+    funnel: Funnel
+    fluid: DoseClasses
+    vasopressor: DoseClasses
+
+    @classmethod
+    def of(cls, cohort: Cohort) -> Self:
+        """Take it from a cohort in memory."""
+        database = str(cohort.settings["database"])
+        return cls(database, cohort.table, cohort.funnel, cohort.fluid, cohort.vasopressor)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read it from a cohort folder; one that was changed since it was written is refused."""
+        read_artifact(folder, manifest_name=MANIFEST)
+        try:
+            doses = json.loads((folder / "doses.json").read_bytes())
+            return cls(
+                json.loads((folder / "config.json").read_bytes())["database"],
+                pl.read_parquet(folder / "table.parquet"),
+                Funnel.from_json(json.loads((folder / "funnel.json").read_bytes())),
+                DoseClasses.from_json(doses["input_4hourly"]),
+                DoseClasses.from_json(doses["max_dose_vaso"]),
+            )
+        except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
+            fix = "Give the folder that `etips cohort` wrote."
+            raise FileError(str(folder), "must be a whole cohort folder", fix=fix) from None
+
+
+def validate(evidence: Evidence, published: Published | None) -> list[Check]:
+    """Compare a cohort with every published figure; without any, with what is always so.
+
+    Args:
+        evidence: From a cohort in memory or a folder.
+        published: Of the database that it comes from.
+    """
+    if published is None:
+        published = Published(full_size=0, figures=EXACT)
+    is_full = evidence.funnel.stages[0].n_stays >= published.full_size
+
+    def check(quantity: str, target: Target, found: float | None, n_people: int = 0) -> Check:
+        outcome = _outcome(target, found, judged=is_full or quantity in EXACT)
+        shown = None if outcome is Outcome.NOT_MEASURED else found
+        few = are_few(n_people)
+        return Check(quantity, target.value, shown, target.low, target.high, outcome, few)
+
+    measured = measured_figures(evidence)
+    figures = published.figures.items()
+    return [
+        *(check(name, target, *measured.get(name, (None,))) for name, target in figures),
+        *_dose_checks(evidence, published, check),
+        *_mean_checks(evidence, published, check),
+    ]
+
+
+def _outcome(target: Target, found: float | None, *, judged: bool) -> Outcome:
+    if found is None or math.isnan(found):
+        return Outcome.NOT_MEASURED
+    if not judged:
+        return Outcome.TOO_SMALL
+    return Outcome.PASS if target.low <= found <= target.high else Outcome.FAIL
+
+
+def measured_figures(evidence: Evidence) -> dict[str, tuple[float, int] | tuple[float]]:
+    """Each quantity of a cohort, and how many people it tells of where it counts people."""
+    funnel, table = evidence.funnel, evidence.table
+    n_stays, n_samples = table["icustayid"].n_unique(), funnel.n_samples["A"]
+    first_pass = [s.n_stays for s in funnel.stages if s.name.endswith("SOFA below 2")]
+    deaths = table.group_by("icustayid").agg(pl.col("died_in_hosp").first())["died_in_hosp"]
+    shortest, mean, longest = funnel.history
+    return {
+        "stays in the final table": (n_stays, n_stays),
+        "stays after the first pass": (first_pass[0], first_pass[0]),
+        "rows of the final table": (table.height,),
+        "samples": (n_samples,),
+        "samples per stay": (n_samples / max(n_stays, 1),),
+        "shortest history": (shortest,),
+        "longest history": (longest,),
+        "mean history": (mean,),
+        "mean loss": (funnel.mean_loss,),
+        "features": (sum(name in table.columns for name in STATIC_FEATURES + SEQUENTIAL_FEATURES),),
+        "actions": (len(funnel.action_counts),),
+        "most frequent action (0: no dose)": (int(np.argmax(funnel.action_counts)),),
+        "hospital deaths, share of stays": (float(deaths.to_numpy().mean()), int(deaths.sum())),
+        "rows without vasopressor": (_share(table["max_dose_vaso"] == 0),),
+        "rows without fluid": (_share(table["input_4hourly"] == 0),),
+    }
+
+
+def _share(holds: pl.Series) -> float:
+    return float(holds.to_numpy().mean())
+
+
+_Judge = Callable[[str, Target, float | None], Check]
+
+
+def _dose_checks(evidence: Evidence, published: Published, check: _Judge) -> list[Check]:
+    """Edges and medians as printed; half a unit of the last printed digit, or 2 %, is allowed."""
+    drugs = {
+        "input_4hourly": ("IV fluid", evidence.fluid),
+        "max_dose_vaso": ("vasopressor", evidence.vasopressor),
+    }
+    checks = []
+    for column, (edges, medians) in published.doses.items():
+        drug, classes = drugs[column]
+        for number, pair in enumerate(zip(edges, classes.edges, strict=True)):
+            checks.append(check(f"{drug}, quartile {number + 1}", _around(pair[0]), pair[1]))
+        for number, pair in enumerate(zip(medians, classes.medians[1:], strict=True)):
+            checks.append(check(f"{drug}, median of class {number + 2}", _around(pair[0]), pair[1]))
+    return checks
+
+
+def _around(target: float) -> Target:
+    margin = max(1.0 if target >= 1 else 0.01, _TOLERANCE * target)
+    return Target(target, target - margin, target + margin)
+
+
+def _mean_checks(evidence: Evidence, published: Published, check: _Judge) -> list[Check]:
+    """A smoke test: the mean of each feature, of its logarithm for skewed ones."""
+    checks = []
+    for name, (mean, spread) in published.means.items():
+        margin = _TOLERANCE * spread
+        found = float(evidence.table[name].to_numpy().mean())
+        checks.append(check(f"mean of {name}", Target(mean, mean - margin, mean + margin), found))
+    for name, (mean, spread) in published.log_means.items():
+        margin = _TOLERANCE * spread
+        found = float(np.log(0.1 + evidence.table[name].to_numpy().clip(min=0)).mean())
+        label = f"mean of ln(0.1 + {name})"
+        checks.append(check(label, Target(mean, mean - margin, mean + margin), found))
+    return checks

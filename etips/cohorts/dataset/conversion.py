@@ -1,0 +1,86 @@
+"""A finished cohort as Trajectories: the paper's features, actions, losses and history rule."""
+
+import numpy as np
+import polars as pl
+
+from etips.cohorts.dataset.actions import N_ACTIONS
+from etips.cohorts.dataset.sepsis_cohort import Cohort
+from etips.cohorts.sepsis3.grid import Floats, Ints
+from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES
+from etips.data.coded import Floats32
+from etips.data.scale import SEPSIS_LOG
+from etips.data.schema import Roles, Schema
+from etips.data.trajectories import Trajectories
+from etips.errors import DataError
+
+ACTIONS = tuple(f"fluid {fluid}, vasopressor {vaso}" for fluid in range(5) for vaso in range(5))
+
+
+def to_trajectories(cohort: Cohort) -> Trajectories:
+    """Stays, four-hour steps, 44 + 3 features, 25 actions and the SOFA-change loss, `lag=1`.
+
+    A step whose next block is missing has no loss, so it is no decision; nor is a stay's first.
+    Stays of one patient share a `group`, a number of its own, so that splits are by patient.
+    """
+    table, decisions = cohort.table, cohort.decisions
+    stay = table["icustayid"].to_numpy()
+    starts = np.flatnonzero(np.concatenate([[True], stay[1:] != stay[:-1]]))
+    loss = decisions["loss"].cast(float).fill_null(float("nan")).to_numpy()
+    return Trajectories(
+        sequence=_features(table),
+        offsets=np.append(starts, len(stay)),
+        schema=Schema(
+            sequence=tuple(SEQUENTIAL_FEATURES),
+            n_actions=N_ACTIONS,
+            static=tuple(STATIC_FEATURES),
+            lag=1,
+            actions=ACTIONS,
+            roles=Roles(stay="icustayid", step="bloc", group="patient"),
+            logarithms=SEPSIS_LOG,
+            provenance={
+                "cohort": f"Sepsis-3 from {cohort.label}",
+                "profile": cohort.profile,
+            },
+        ),
+        action=decisions["action"].cast(int).to_numpy(),
+        loss=loss,
+        static=table.select(STATIC_FEATURES).to_numpy()[starts].astype(np.float32),
+        stay=stay[starts].astype(np.int64),
+        step=table["bloc"].cast(int).to_numpy(),
+        group=_patients(stay[starts], cohort.patients),
+    )
+
+
+def _patients(stays: Ints, patients: pl.DataFrame) -> Ints:
+    """Number of the patient of each stay: 0, 1, ... by the id, which itself is not told."""
+    owners = pl.DataFrame({"stay": stays}).join(
+        patients, on="stay", how="left", maintain_order="left"
+    )
+    numbers: Ints = owners["patient"].rank("dense").cast(pl.Int64).to_numpy() - 1
+    return numbers
+
+
+def _features(table: pl.DataFrame) -> Floats32:
+    """The sequential features, usable by every learner.
+
+    The table repeats the scripts, so in the paper profile it may hold a ratio over an FiO2 of 0 and
+    volumes below 0. A model gets the largest known ratio and 0 instead.
+    """
+    features = np.empty((table.height, len(SEQUENTIAL_FEATURES)), np.float32)
+    for position, name in enumerate(SEQUENTIAL_FEATURES):
+        column = table[name].to_numpy()
+        if np.isnan(column).all():
+            rule = "must be known at least once; no row of the source has it"
+            raise DataError(f"feature {name}", rule, fix="Give tables that hold its items.")
+        if name in SEPSIS_LOG:
+            column = column.clip(min=0)
+        if name == "PaO2_FiO2":
+            column = _bounded(column)
+        with np.errstate(over="ignore"):  # beyond single precision: refused as not finite
+            features[:, position] = column
+    return features
+
+
+def _bounded(ratio: Floats) -> Floats:
+    known = ratio[np.isfinite(ratio)]
+    return np.where(np.isfinite(ratio), ratio, known.max(initial=0.0))

@@ -1,0 +1,91 @@
+"""What happened to the stays on the way, in counts (docs/cohort/rules.md section 18.3)."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import polars as pl
+
+from etips.errors import DataError
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of the funnel: how many stays are left after it."""
+
+    name: str
+    n_stays: int
+
+
+@dataclass(frozen=True)
+class Funnel:
+    """From all stays to the samples.
+
+    Attributes:
+        profile: Name of the settings.
+        antibiotic_order: Order in which antibiotics were tried.
+        stages: Stays left after each step, in order.
+        n_rows: Rows of the final table.
+        n_single_row_stays: Stays with one row.
+        n_gaps: Missing stretches of blocks inside stays.
+        n_gaps_after_first_row: Those right after a stay's first row.
+        n_samples: By reading A, B and C of section 18.2.
+        history: Shortest, mean and longest history of samples A, in rows.
+        mean_loss: Over samples A.
+        action_counts: Rows per action, 25 of them.
+        missing_share: Of each charted column before imputation, pass 2.
+    """
+
+    profile: str
+    antibiotic_order: str
+    stages: tuple[Stage, ...]
+    n_rows: int
+    n_single_row_stays: int
+    n_gaps: int
+    n_gaps_after_first_row: int
+    n_samples: Mapping[str, int]
+    history: tuple[int, float, int]
+    mean_loss: float
+    action_counts: tuple[int, ...]
+    missing_share: Mapping[str, float]
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """Read `funnel.json`; null stands for no number."""
+        loss = content["mean_loss"]
+        shortest, mean, longest = content["history"]
+        return cls(
+            **{
+                **content,
+                "stages": tuple(Stage(**stage) for stage in content["stages"]),
+                "history": (shortest, mean, longest),
+                "mean_loss": math.nan if loss is None else loss,
+                "action_counts": tuple(content["action_counts"]),
+            }
+        )
+
+
+def require_stays(stages: list[Stage]) -> None:
+    """Refuse to go on when a step of the funnel leaves nobody."""
+    if stages[-1].n_stays == 0:
+        before = f" (before it: {stages[-2].n_stays})" if len(stages) > 1 else ""
+        raise DataError(
+            "cohort",
+            f"must keep at least one stay; none is left at: {stages[-1].name}{before}",
+            fix="See the funnel in the documentation of the cohort.",
+        )
+
+
+def count_gaps(table: pl.DataFrame) -> tuple[int, int]:
+    """Gaps between the blocks of a stay, and those right after its first row."""
+    gap = (pl.col("bloc").diff() > 1).over("icustayid").fill_null(False)
+    second = pl.int_range(pl.len()).over("icustayid") == 1
+    counts = table.select(gap.sum().alias("all"), (gap & second).sum().alias("first"))
+    return int(counts["all"][0]), int(counts["first"][0])
+
+
+def missing_shares(rows: pl.DataFrame, names: tuple[str, ...]) -> dict[str, float]:
+    """Share of rows in which each column is missing."""
+    shares = rows.select(pl.col(names).is_nan().mean())
+    return {name: float(shares[name][0]) for name in names}

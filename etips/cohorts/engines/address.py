@@ -1,0 +1,112 @@
+"""From what the user types to a source: a folder, a file, a PostgreSQL or a Spark address."""
+
+import contextlib
+import importlib
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from etips.cohorts.engines.duckdb_source import DuckDBSource
+from etips.cohorts.engines.layouts import Layouts
+from etips.cohorts.engines.raw_source import RawSource
+from etips.cohorts.engines.server_source import open_postgres
+from etips.errors import FileError, SettingError
+
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT])i?B", re.IGNORECASE)
+_BYTES: Final = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_LEAST_BYTES: Final = 64e6
+
+
+class Engine(StrEnum):
+    """Where queries run."""
+
+    DUCKDB = "duckdb"
+    POSTGRES = "postgres"
+    SPARK = "spark"
+
+
+def open_source(
+    address: str | Path,
+    layouts: Layouts,
+    *,
+    engine: Engine = Engine.DUCKDB,
+    work: Path | None = None,
+    keep: Path | None = None,
+    memory_limit: str = "2GB",
+) -> RawSource:
+    """Open the raw tables; close the result when done.
+
+    Args:
+        address: A folder of CSV, CSV.gz or Parquet tables, a DuckDB file,
+            `postgresql://.../database?schema=NAME`, or `spark:DATABASE` for a Spark catalogue.
+        layouts: Which tables to look for.
+        engine: DuckDB unless the address says otherwise; `Engine.SPARK` also reads a folder.
+        work: Folder for temporary files with patient data; the system's own if left out.
+        keep: Folder that a build from files, once killed, is taken up from; see `Store`.
+        memory_limit: What DuckDB may use before it spills to `work`, such as "2GB".
+    """
+    text = str(address)
+    _require_size(memory_limit)
+    if text.startswith(("postgresql://", "postgres://")):
+        return open_postgres(text, layouts, work=work, keep=keep, memory_limit=memory_limit)
+    if engine is Engine.POSTGRES:
+        raise SettingError("source", "must be postgresql://... for the engine postgres")
+    if engine is Engine.SPARK or text.startswith("spark:"):
+        return _spark(text, layouts, work=work, keep=keep, memory_limit=memory_limit)
+    path = Path(address)
+    if not path.exists():
+        raise SettingError("source", "must be an existing folder or file, or a database address")
+    return DuckDBSource(path, layouts, work=work, keep=keep, memory_limit=memory_limit)
+
+
+@contextlib.contextmanager
+def resumable_source(
+    address: str | Path,
+    layouts: Layouts,
+    *,
+    out: Path,
+    engine: Engine = Engine.DUCKDB,
+    memory_limit: str = "2GB",
+) -> Iterator[RawSource]:
+    """Open the raw tables for a build whose result goes to `out`.
+
+    What is read is kept in a hidden folder beside `out` until the `with` block ends. A killed or
+    interrupted process leaves it there; the same build of the same files takes it up. It goes when
+    the build succeeds, and when it is refused, since then the input has to change.
+    """
+    if not out.parent.is_dir():
+        raise FileError(str(out.parent), "must be a folder that exists")
+    keep = out.parent / f".{out.name}.work"
+    source = open_source(address, layouts, engine=engine, keep=keep, memory_limit=memory_limit)
+    try:
+        yield source
+    except KeyboardInterrupt:
+        source.close(keep=True)
+        raise
+    except BaseException:
+        source.close()
+        raise
+    source.close()
+
+
+def _spark(
+    address: str, layouts: Layouts, *, work: Path | None, keep: Path | None, memory_limit: str
+) -> RawSource:
+    try:
+        spark = importlib.import_module("etips.cohorts.engines.spark")
+    except ImportError:
+        fix = "Install it with: pip install 'etips[spark]'."
+        raise SettingError("engine", "spark needs pyspark", fix=fix) from None
+    source: RawSource = spark.open_spark(
+        address, layouts, work=work, keep=keep, memory_limit=memory_limit
+    )
+    return source
+
+
+def _require_size(memory_limit: str) -> None:
+    """Refuse what DuckDB would not understand, or could not work with."""
+    size = _SIZE.fullmatch(memory_limit.strip())
+    if size is None or float(size[1]) * _BYTES[size[2].upper()] < _LEAST_BYTES:
+        raise SettingError("memory limit", "must be a size such as 2GB, 64MB or more")

@@ -1,0 +1,78 @@
+"""Tables in a Spark catalogue, or files that Spark reads. Imported only when asked for."""
+
+from pathlib import Path
+from typing import Final
+
+import ibis  # type: ignore[import-untyped, unused-ignore]
+from pyspark.sql import SparkSession
+
+from etips.cohorts.engines import tablefiles
+from etips.cohorts.engines.layouts import Layouts
+from etips.cohorts.engines.refusals import refusals
+from etips.cohorts.engines.server_source import ServerSource
+from etips.errors import FileError
+
+_TYPES: Final = {
+    "int64": "BIGINT",
+    "string": "STRING",
+    "code": "STRING",
+    "float64": "DOUBLE",
+    "timestamp": "TIMESTAMP",
+}
+
+
+def open_spark(
+    address: str, layouts: Layouts, *, work: Path | None, keep: Path | None, memory_limit: str
+) -> ServerSource:
+    """Open `spark:DATABASE`, or a folder of tables read by Spark.
+
+    Times carry no zone; the session is set to UTC so that Spark adds none. The driver
+    holds the reduced rows of one table at a time.
+
+    Args:
+        address: The catalogue database after `spark:`, or a folder.
+        layouts: Which tables to look for.
+        work: Folder for temporary files.
+        keep: Folder for them instead, cleared of what a killed process left.
+        memory_limit: For the local store.
+    """
+    with refusals(address):
+        session = SparkSession.builder.getOrCreate()
+        session.conf.set("spark.sql.session.timeZone", "UTC")
+        # Arrow both ways: without it rows travel as pickles, slow and never safe to read.
+        session.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
+        session.conf.set("spark.sql.execution.arrow.pyspark.fallback.enabled", "false")
+        database = address.removeprefix("spark:") if address.startswith("spark:") else None
+        if database is None:
+            _register_files(session, Path(address), layouts)
+        return ServerSource(
+            ibis.pyspark.connect(session),
+            name=address,
+            tables=[(database, table.name) for table in session.catalog.listTables(database)],
+            temporary_tables=False,  # Ibis 12 forgets in-memory tables when it caches on Spark
+            work=work,
+            keep=keep,
+            memory_limit=memory_limit,
+        )
+
+
+def _register_files(session: SparkSession, folder: Path, layouts: Layouts) -> None:
+    """Make every needed file of a folder a temporary view."""
+    if not folder.is_dir():
+        raise FileError(str(folder), "must be a folder of tables, or spark:DATABASE")
+    for name, file in tablefiles.find(folder, layouts).items():
+        types = layouts.columns(name)
+        if not types:
+            continue
+        file.require_plain_times(types)
+        if file.parquet:
+            frame = session.read.parquet(file.path)
+        else:
+            schema = ", ".join(
+                f"`{column}` {_TYPES[types.get(column, 'string')]}" for column in file.columns
+            )
+            frame = session.read.csv(
+                file.path, schema=schema, header=True, quote='"', escape='"', mode="FAILFAST",
+                multiLine=True, timestampFormat="yyyy-MM-dd HH:mm:ss",
+            )  # fmt: skip
+        frame.createOrReplaceTempView(name)

@@ -1,0 +1,81 @@
+"""The databases that the cohort can be built from, and which of them a source holds.
+
+A further one is a folder beside `mimic3` and a line here.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from etips.cohorts.database import Database
+from etips.cohorts.dataset.agreement import Check, Evidence, validate
+from etips.cohorts.engines import address as engines
+from etips.cohorts.engines.address import Engine
+from etips.cohorts.engines.layouts import Layouts
+from etips.cohorts.engines.raw_source import RawSource
+from etips.cohorts.mimic3 import MIMIC3
+from etips.cohorts.sepsis3.events import Extraction
+from etips.errors import DataError, SettingError
+
+DATABASES: Final = {database.name: database for database in (MIMIC3,)}
+LAYOUTS: Final = Layouts(tuple(database.layout for database in DATABASES.values()))
+
+
+def open_source(
+    address: str | Path,
+    *,
+    engine: Engine = Engine.DUCKDB,
+    work: Path | None = None,
+    keep: Path | None = None,
+    memory_limit: str = "2GB",
+) -> RawSource:
+    """Open raw tables of any known database: `engines.address.open_source`. Close it when done."""
+    return engines.open_source(
+        address, LAYOUTS, engine=engine, work=work, keep=keep, memory_limit=memory_limit
+    )
+
+
+@contextlib.contextmanager
+def resumable_source(
+    address: str | Path, *, out: Path, engine: Engine = Engine.DUCKDB, memory_limit: str = "2GB"
+) -> Iterator[RawSource]:
+    """The same for a build whose result goes to `out`: `engines.address.resumable_source`."""
+    with engines.resumable_source(
+        address, LAYOUTS, out=out, engine=engine, memory_limit=memory_limit
+    ) as source:
+        yield source
+
+
+def recognise(source: RawSource) -> Database:
+    """Tell which database a source holds.
+
+    If none is recognised, it is the first: opening it will name what is missing.
+    """
+    tables = source.tables()
+    recognised = [database for database in DATABASES.values() if database.recognises(tables)]
+    if len(recognised) > 1:
+        labels = " and ".join(database.label for database in recognised)
+        rule = f"must hold one database; it looks like {labels}"
+        raise DataError(source.name, rule, fix="Give the folder or schema of one of them.")
+    return recognised[0] if recognised else next(iter(DATABASES.values()))
+
+
+def extract(source: RawSource, profile: str | None = None) -> Extraction:
+    """Open the database that a source holds under a profile.
+
+    Args:
+        source: From `open_source`.
+        profile: Its name; the database's own choice if left out.
+    """
+    database = recognise(source)
+    chosen = profile or database.profiles[0]
+    if chosen not in database.profiles:
+        raise SettingError("profile", f"must be one of {', '.join(database.profiles)}")
+    return database.extract(source, chosen)
+
+
+def compare(evidence: Evidence) -> list[Check]:
+    """Compare a cohort with what has been published about its database."""
+    database = DATABASES.get(evidence.database)
+    return validate(evidence, database.published if database else None)

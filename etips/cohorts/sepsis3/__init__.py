@@ -1,0 +1,1 @@
+"""The rules of the Sepsis-3 cohort, on events that say nothing about where they were charted."""

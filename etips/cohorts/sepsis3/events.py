@@ -1,0 +1,137 @@
+"""What the rules ask of a database, in words of the bedside: the seam between the two.
+
+A database says which rows of which tables are a heart rate, an antibiotic or a litre of saline; the
+rules say what follows from it. Times are whole seconds since 1970, ids whole numbers.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import polars as pl
+
+from etips.cohorts.engines.store import Store
+from etips.cohorts.sepsis3.rules import Rules
+from etips.cohorts.sepsis3.variables import GRID
+
+CONCEPT: Final = pl.Enum(GRID)
+"""Type of the column `concept`: what was measured."""
+
+PER_KG, PER_MINUTE = "mcg/kg/min", "mcg/min"
+UNITS_PER_MINUTE, UNITS_PER_HOUR = "units/min", "units/hour"
+RATE_UNITS: Final = (PER_KG, PER_MINUTE, UNITS_PER_MINUTE, UNITS_PER_HOUR)
+"""Units of a vasopressor's rate; null stands for any other."""
+
+DRUGS: Final = ("norepinephrine", "epinephrine", "phenylephrine", "dopamine", "vasopressin")
+
+
+@dataclass(frozen=True, repr=False)
+class Events:
+    """What happened to some stays; every frame has `stay`.
+
+    Attributes:
+        measurements: t, concept, value, priority. A null value says that something was charted
+            which is no number: it makes a row of the grid. Of several at one time the one of the
+            highest priority, then of the highest value, counts.
+        ventilation: start, end of invasive ventilation.
+        vasopressors: start, end, drug, rate, unit; a null end says that the rate was charted at a
+            moment, without telling for how long.
+        boluses: t, volume in isotonic mL.
+        infusions: start, end, rate in isotonic mL/h.
+        fluid_before: volume given before the stay, at most one row a stay.
+        urine: t, volume in mL; what was put in to rinse is negative.
+        urine_before: volume before the stay, at most one row a stay.
+    """
+
+    measurements: pl.DataFrame
+    ventilation: pl.DataFrame
+    vasopressors: pl.DataFrame
+    boluses: pl.DataFrame
+    infusions: pl.DataFrame
+    fluid_before: pl.DataFrame
+    urine: pl.DataFrame
+    urine_before: pl.DataFrame
+
+
+@dataclass(frozen=True)
+class ItemUnits:
+    """What the rows of one item say about their unit.
+
+    Attributes:
+        table: Where the item is charted.
+        item: Its number.
+        feature: What it is read as.
+        n_rows: Rows with a number, of adult stays with an antibiotic.
+        n_silent: Rows of them that give no unit.
+        n_unexpected: Rows in a unit that is not expected.
+        unexpected: Those units as charted, with their rows, most frequent first.
+    """
+
+    table: str
+    item: int
+    feature: str
+    n_rows: int
+    n_silent: int
+    n_unexpected: int
+    unexpected: dict[str, int]
+
+
+class Extraction(Protocol):
+    """A database opened under one profile."""
+
+    @property
+    def database(self) -> str:
+        """Name of the database in the registry."""
+
+    @property
+    def label(self) -> str:
+        """Name of the database for readers."""
+
+    @property
+    def stay_column(self) -> str:
+        """What the database itself calls the id of a stay; onsets are written under it."""
+
+    @property
+    def profile(self) -> str:
+        """Name of the settings."""
+
+    @property
+    def rules(self) -> Rules:
+        """Settings of the rules in this profile."""
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """Every setting by name, those of the rules and those of the database."""
+
+    @property
+    def kept(self) -> Store:
+        """Where large results lie."""
+
+    def begin(self) -> None:
+        """Check the tables, and take up what an earlier process stored under the same settings."""
+
+    def stays(self) -> pl.DataFrame:
+        """Every ICU stay, once.
+
+        stay, patient, admission, gender (M or F), age in days, icu_in, icu_out, discharge, death.
+        """
+
+    def antibiotics(self) -> pl.DataFrame:
+        """Antibiotics given: entry (order of equal ones), admission, stay or null, t."""
+
+    def samples(self) -> pl.DataFrame:
+        """Microbiological samples, attached to no stay yet: patient, admission, t."""
+
+    def keep(self, stays: list[int]) -> None:
+        """Store the rows of these stays, and the cultures of all."""
+
+    def cultures(self) -> pl.DataFrame:
+        """Cultures charted with a stay: stay, t."""
+
+    def events(self, first: int, last: int) -> Events:
+        """Events of the kept stays first..last."""
+
+    def require_rows(self, *kinds: str) -> None:
+        """Refuse a source without a usable row of a kind: samples, charted, laboratory, urine."""
+
+    def audit(self) -> tuple[ItemUnits, ...]:
+        """What the kept rows say about their units."""

@@ -1,0 +1,109 @@
+"""DuckDB, PostgreSQL and Spark give the identical cohort."""
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import shutil
+import subprocess
+
+import pytest
+from cohort_building import built, same
+from servers import load_postgres, postgres_programs, postgres_server
+
+from etips.cohorts.engines import server_source
+from etips.cohorts.engines.address import Engine
+from etips.cohorts.mimic3.switches import CLEAN, PAPER
+from etips.cohorts.mimic3.tables import needed
+from etips.cohorts.registry import open_source
+from etips.errors import DataError
+
+PROFILES = [PAPER, CLEAN]
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """Address of a server: ETIPS_TEST_POSTGRES, or one started for the tests."""
+    try:
+        importlib.import_module("psycopg")
+    except ImportError:
+        pytest.skip("psycopg is not installed: pip install 'etips[postgres]'")
+    if address := os.environ.get("ETIPS_TEST_POSTGRES"):
+        yield address
+        return
+    programs = postgres_programs()
+    if programs is None:
+        pytest.skip("no PostgreSQL server on this machine and none in ETIPS_TEST_POSTGRES")
+    with contextlib.ExitStack() as stack:
+        try:
+            address = stack.enter_context(postgres_server(programs))
+        except (OSError, LookupError, subprocess.SubprocessError) as error:
+            pytest.skip(f"PostgreSQL does not start on this machine ({type(error).__name__})")
+        yield address
+
+
+@pytest.fixture(scope="session")
+def simulated_in_postgres(postgres, hospital):
+    load_postgres(postgres, hospital, needed(CLEAN.reading), "simulated")
+    return f"{postgres}&schema=simulated"
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
+def test_postgres_gives_the_identical_cohort(simulated_in_postgres, hospital, profile):
+    same(built(hospital, profile), built(simulated_in_postgres, profile))
+
+
+def test_a_schema_without_the_tables_is_refused_without_the_password(postgres):
+    address = f"{postgres}&schema=nowhere".replace("@", ":s3cret@")
+    with pytest.raises(DataError, match="missing: patients") as caught:
+        built(address)
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_server_that_is_not_there_is_refused_in_one_line(postgres):
+    del postgres
+    with pytest.raises(DataError, match="the engine refused") as caught:
+        open_source("postgresql://nobody:s3cret@127.0.0.1:1/nothing")
+    assert "s3cret" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
+def test_postgres_gives_the_identical_cohort_on_the_demo(postgres, demo, profile):
+    schema = f"demo_{profile.name}"
+    load_postgres(postgres, demo, needed(CLEAN.reading), schema)
+    same(built(demo, profile), built(f"{postgres}&schema={schema}", profile))
+
+
+@pytest.fixture(scope="session")
+def spark():
+    if importlib.util.find_spec("pyspark") is None:
+        pytest.skip("pyspark is not installed: pip install 'etips[spark]'")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java, which is not on this machine")
+    from pyspark.sql import SparkSession
+
+    try:
+        SparkSession.builder.getOrCreate()
+    except Exception as error:  # noqa: BLE001 - whatever keeps it from starting is not ours
+        pytest.skip(f"Spark does not start on this machine ({type(error).__name__})")
+    return Engine.SPARK
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # sockets that Spark leaves to the collector
+@pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
+def test_spark_gives_the_identical_cohort(spark, hospital, profile):
+    same(built(hospital, profile), built(hospital, profile, engine=spark))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_spark_gives_the_identical_cohort_on_the_demo(spark, demo):
+    same(built(demo), built(demo, engine=spark))
+
+
+def test_a_result_fetched_in_pieces_is_the_same(simulated_in_postgres, paper_cohort, monkeypatch):
+    monkeypatch.setattr(server_source, "_BATCH_ROWS", 700)
+    same(paper_cohort, built(simulated_in_postgres))

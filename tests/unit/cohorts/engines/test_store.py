@@ -1,0 +1,118 @@
+"""Large results on disk: kept for a build of the same key, dropped for any other."""
+
+import contextlib
+import resource
+
+import duckdb
+import polars as pl
+import pytest
+
+from etips.cohorts.engines.store import Store
+from etips.errors import FileError, ResourceError
+
+
+def store(keep):
+    return Store(duckdb.connect(), work=None, keep=keep, memory_limit="500MB")
+
+
+def put(opened, name="rows", **columns):
+    opened.put(name, pl.DataFrame(columns or {"a": [1, 2]}).to_arrow(), append=False)
+    opened.mark(name)
+
+
+def test_what_was_stored_whole_is_there_for_the_same_key(tmp_path):
+    first = store(tmp_path / "work")
+    first.begin("key")
+    put(first, a=[3, 4])
+    first.close(keep=True)
+    second = store(tmp_path / "work")
+    second.begin("key")
+    assert second.has("rows")
+    assert sorted(second.rows("rows")["a"]) == [3, 4]
+    second.close(keep=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_key_begins_anew(tmp_path):
+    first = store(tmp_path / "work")
+    first.begin("key")
+    put(first)
+    first.close(keep=True)
+    second = store(tmp_path / "work")
+    second.begin("other")
+    assert not second.has("rows")
+    with pytest.raises(duckdb.Error):
+        second.rows("rows")
+    second.close(keep=False)
+
+
+def test_a_result_that_was_not_finished_does_not_count(tmp_path):
+    opened = store(tmp_path / "work")
+    opened.begin("key")
+    opened.put("rows", pl.DataFrame({"a": [1]}).to_arrow(), append=False)
+    assert not opened.has("rows")
+    opened.close(keep=False)
+
+
+def test_an_unreadable_file_is_begun_anew(tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "store.duckdb").write_bytes(b"not a database, by no means one")
+    opened = store(tmp_path / "work")
+    opened.begin("key")
+    put(opened)
+    opened.close(keep=False)
+
+
+def test_the_folder_is_private_and_no_link_is_followed(tmp_path):
+    opened = store(tmp_path / "work")
+    assert (tmp_path / "work").stat().st_mode & 0o077 == 0
+    opened.close(keep=False)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FileError, match="must not be a link"):
+        store(tmp_path / "link")
+
+
+def test_counts_rows_and_ranges(tmp_path):
+    opened = store(tmp_path / "work")
+    put(opened, owner=[1, 2, 3], kind=[7, 7, 8], unit=["a", "a", None])
+    assert opened.height("rows") == 3
+    assert sorted(opened.counts("rows", "kind", "unit")["n"]) == [1, 2]
+    assert opened.rows("rows", columns=["kind"], between=("owner", 2, 3)).columns == ["kind"]
+    assert opened.rows("rows", among=("kind", [])).height == 0
+    assert opened.rows("rows", among=("kind", [8]))["owner"].to_list() == [3]
+    opened.close(keep=False)
+
+
+@contextlib.contextmanager
+def full_disk(limit):
+    """No file of this process may grow beyond a size, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("limit", [0, 40_000])
+def test_a_full_disk_is_one_line_from_the_first_write_on_and_leaves_nothing(tmp_path, limit):
+    def work():
+        with contextlib.closing(store(tmp_path / "work")) as opened:
+            opened.begin("key")
+            put(opened, a=[str(i) * 50 for i in range(100_000)])
+
+    with full_disk(limit), pytest.raises(ResourceError, match="disk or memory is spent") as caught:
+        work()
+    assert caught.value.exit_code == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_spent_memory_is_one_line_and_exit_code_3(tmp_path):
+    opened = store(tmp_path / "work")
+    opened.connection.execute("SET memory_limit = '20MB'")
+    opened.connection.execute("SET temp_directory = ''")
+    with pytest.raises(ResourceError, match="disk or memory is spent") as caught:
+        put(opened, a=[str(i) * 50 for i in range(400_000)])
+    assert caught.value.exit_code == 3
+    opened.close(keep=False)

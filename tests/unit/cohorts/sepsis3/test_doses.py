@@ -1,0 +1,196 @@
+"""Section 12: fluids, urine and vasopressors of each step."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etips.cohorts.sepsis3.doses import (
+    fluid_columns,
+    infused_volume,
+    urine_columns,
+    vasopressor_columns,
+)
+from etips.cohorts.sepsis3.events import Events
+from etips.cohorts.sepsis3.rules import CLEAN, PAPER
+from etips.cohorts.sepsis3.steps import Steps
+from etips.cohorts.sepsis3.variables import HOUR, STEP_SECONDS
+
+T = 5_000_000_000
+HALF_OPEN = replace(PAPER, half_open_steps=True)
+
+
+def steps(numbers=(0, 1, 2), config=PAPER):
+    """Steps of stay 1, beginning at T."""
+    n = len(numbers)
+    return Steps(
+        stays=np.array([1]),
+        beg=np.array([T]),
+        last=np.array([T + 80 * HOUR]),
+        owner=np.zeros(n, int),
+        number=np.array(numbers),
+        means=np.full((65, n), np.nan),
+        n_steps=config.n_steps,
+        half_open=config.half_open_steps,
+    )
+
+
+def events(*, boluses=(), infusions=(), fluid=(), urine=(), urine_before=(), drugs=()):
+    """Events of stay 1; hours after T.
+
+    Args:
+        boluses: (hour, volume).
+        infusions: (start, end, rate).
+        fluid: Volume before the stay, if any.
+        urine: (hour, volume).
+        urine_before: Volume before the stay, if any.
+        drugs: (drug, start, end or None, rate), in mcg/kg/min.
+    """
+
+    def frame(rows, **kinds):
+        made = pl.DataFrame(list(rows), schema=kinds, orient="row")
+        times = [name for name in kinds if name in ("t", "start", "end")]
+        return made.with_columns(
+            (pl.col(times) * HOUR + T).cast(pl.Int64), stay=pl.lit(1, pl.Int64)
+        )
+
+    number, text = pl.Float64, pl.String
+    return Events(
+        measurements=pl.DataFrame(),
+        ventilation=pl.DataFrame(),
+        vasopressors=frame(
+            [(*row, "mcg/kg/min") for row in drugs],
+            drug=text, start=number, end=number, rate=number, unit=text,
+        ),
+        boluses=frame(boluses, t=number, volume=number),
+        infusions=frame(infusions, start=number, end=number, rate=number),
+        fluid_before=frame([(volume,) for volume in fluid], volume=number),
+        urine=frame(urine, t=number, volume=number),
+        urine_before=frame([(volume,) for volume in urine_before], volume=number),
+    )  # fmt: skip
+
+
+def fluids(happened, rules=PAPER, numbers=(0, 1, 2)):
+    return fluid_columns(happened, steps(numbers, rules))
+
+
+def per_step(start, end, rules=PAPER):
+    return fluids(events(infusions=[(start, end, 100.0)]), rules)["input_4hourly"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "paper", "half_open"),
+    [
+        (1, 3, [200, 0, 0], [200, 0, 0]),
+        (0, 3, [600, 0, 0], [300, 0, 0]),  # starts on t0: counted twice
+        (1, 4, [600, 0, 0], [300, 0, 0]),  # ends on t1: counted twice
+        (0, 4, [1600, 0, 0], [400, 0, 0]),  # both: four times
+        (1, 9, [300, 400, 100], [300, 400, 100]),  # spans three steps
+        (4, 6, [0, 400, 0], [0, 200, 0]),
+    ],
+)
+def test_infusion_volume_by_step(start, end, paper, half_open):
+    assert per_step(start, end) == paper
+    assert per_step(start, end, HALF_OPEN) == half_open
+
+
+hours = st.integers(0, 12 * 4).map(lambda quarter: quarter / 4)
+
+
+@given(hours, hours)
+def test_half_open_steps_share_an_infusion_without_loss(one, other):
+    start, end = min(one, other), max(one, other)
+    assert sum(per_step(start, end, HALF_OPEN)) == pytest.approx(100 * (end - start))
+
+
+seconds = st.integers(-3, 12).map(lambda quarter: quarter * STEP_SECONDS / 4)
+
+
+@given(seconds, seconds)
+def test_closed_steps_add_every_term_that_applies(start, end):
+    t0, t1 = 0.0, float(STEP_SECONDS)
+    expected = 0.0
+    if start >= t0 and end <= t1:
+        expected += end - start
+    if start <= t0 <= end <= t1:
+        expected += end - t0
+    if t0 <= start <= t1 <= end:
+        expected += t1 - start
+    if start <= t0 and end >= t1:
+        expected += t1 - t0
+    one = [np.array([x]) for x in (start, end, t0, t1, 3600.0)]
+    assert infused_volume(*one, half_open=False)[0] == expected
+
+
+def test_boluses_count_where_they_are_given_and_on_an_edge_twice():
+    both = events(boluses=[(1, 500.0), (4, 250.0)])
+    assert fluids(both)["input_4hourly"].tolist() == [750, 250, 0]
+    assert fluids(both, HALF_OPEN)["input_4hourly"].tolist() == [500, 250, 0]
+
+
+def test_what_is_given_as_the_first_step_begins_counts_before_it_and_in_it_if_closed():
+    happened = events(boluses=[(0, 100.0)], urine=[(0, 50.0)])
+    assert fluids(happened)["input_total"][0] == 200
+    assert fluids(happened, HALF_OPEN)["input_total"][0] == 100
+    assert urine(happened)["output_total"][0] == 100
+    assert urine(happened, HALF_OPEN)["output_total"][0] == 50
+
+
+def test_the_total_starts_from_everything_before_and_skips_missing_steps():
+    happened = events(boluses=[(-5, 100.0), (5, 70.0), (9, 30.0)], fluid=[1000.0])
+    given = fluids(happened, numbers=(0, 2))
+    assert given["input_4hourly"].tolist() == [0, 30]
+    assert given["input_total"].tolist() == [1100, 1130]
+
+
+def urine(happened, rules=PAPER):
+    return urine_columns(happened, steps(config=rules), rules)
+
+
+def test_urine_is_summed_and_zero_without_a_record():
+    passed = urine(events(urine=[(-1, 50.0), (1, 80.0), (4, 20.0)]))
+    assert passed["output_4hourly"].tolist() == [100, 20, 0]
+    assert passed["output_total"].tolist() == [150, 170, 170]
+    assert passed["n_urine_records"].tolist() == [2, 1, 0]
+
+
+def test_urine_before_the_stay_counts_in_clean_only():
+    happened = events(urine=[(1, 80.0)], urine_before=[300.0])
+    assert urine(happened)["output_total"][0] == 80
+    assert urine(happened, CLEAN)["output_total"][0] == 380
+
+
+def test_more_irrigant_than_urine_is_no_urine_in_clean():
+    """It would have no logarithm; the record still says that urine was measured."""
+    passed = urine(events(urine=[(-9, -40.0), (1, 80.0), (1, -300.0), (5, 60.0)]), CLEAN)
+    assert passed["output_4hourly"].tolist() == [0, 60, 0]
+    assert passed["output_total"].tolist() == [0, 60, 60]
+    assert passed["n_urine_records"].tolist() == [2, 1, 0]
+
+
+def pressors(*drugs, rules=PAPER):
+    columns = vasopressor_columns(events(drugs=drugs), steps(config=rules), rules)
+    return columns["max_dose_vaso"].tolist(), columns["median_dose_vaso"].tolist()
+
+
+def test_vasopressor_is_the_maximum_of_single_drugs_and_their_sum_in_clean():
+    drugs = ("norepinephrine", 1, 3, 0.1), ("epinephrine", 2, 5, 0.3)
+    highest, median = pressors(*drugs)
+    np.testing.assert_allclose(highest, [0.3, 0.3, np.nan])
+    np.testing.assert_allclose(median, [0.2, 0.3, np.nan])
+    np.testing.assert_allclose(pressors(*drugs, rules=CLEAN)[0], [0.4, 0.3, np.nan])
+
+
+def test_a_rate_that_only_touches_a_step_counts_there_if_steps_are_closed():
+    drug = ("norepinephrine", 4, 5, 0.1)
+    np.testing.assert_allclose(pressors(drug)[0], [0.1, 0.1, np.nan])
+    np.testing.assert_allclose(pressors(drug, rules=CLEAN)[0], [np.nan, 0.1, np.nan])
+
+
+def test_rates_without_an_end_count_at_their_time_only_and_are_held_in_clean():
+    drugs = ("norepinephrine", 3, None, 0.1), ("norepinephrine", 10, None, 0.2)
+    np.testing.assert_allclose(pressors(*drugs)[0], [0.1, np.nan, 0.2])
+    np.testing.assert_allclose(pressors(*drugs, rules=CLEAN)[0], [0.1, 0.1, 0.2])

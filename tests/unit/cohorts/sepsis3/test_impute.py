@@ -1,0 +1,168 @@
+"""Section 13: interpolation and the nearest neighbour."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from etips.cohorts.sepsis3 import impute
+from etips.cohorts.sepsis3.impute import (
+    dense_columns,
+    impute_nearest,
+    interpolate,
+    interpolate_rarely_missing,
+)
+
+NAN = np.nan
+
+
+def filled(*columns, **options):
+    values = np.array(columns, float)
+    impute_nearest(values, **options)
+    return values
+
+
+def test_a_cell_takes_the_value_of_the_nearest_row():
+    found = filled([0, 1, 10], [5, NAN, 7])
+    assert found[1].tolist() == [5, 5, 7]
+
+
+def test_if_the_nearest_row_misses_it_too_the_next_nearest_gives_it():
+    found = filled([0, 1, 2, 10], [5, NAN, NAN, 7])
+    assert found[1].tolist() == [5, 5, 5, 7]
+
+
+def test_rows_at_the_same_distance_are_averaged():
+    found = filled([0, 1, 2], [4, NAN, 8])
+    assert found[1, 1] == 6
+
+
+def test_of_tied_rows_only_those_with_the_value_count():
+    found = filled([0, 0, 0, 9], [4, NAN, NAN, 8], [1, 2, NAN, 3])
+    assert found[1].tolist() == [4, 4, 4, 8]
+    assert found[2, 2] == 1.5
+
+
+def test_distance_is_in_standard_deviations():
+    # the first column spreads a thousand times wider, so its 3 is nearer than the second's 1
+    found = filled([0, 3, 1000, 0], [0, 1, 0, 1], [NAN, 1, 2, 3])
+    assert found[2, 0] in (1, 3)
+    assert found[2, 0] == 3
+
+
+def test_a_constant_column_adds_nothing_to_the_distance():
+    np.testing.assert_array_equal(
+        filled([7, 7, 7], [0, 1, 10], [5, NAN, 7])[2], filled([0, 1, 10], [5, NAN, 7])[1]
+    )
+    assert filled([7, 7, 7], [2, NAN, 4])[1, 1] == 3
+
+
+def test_incomplete_columns_do_not_take_part_in_the_distance():
+    found = filled([0, 1, 3], [NAN, 100, 0], [5, NAN, 7])
+    assert found[2, 1] == 5
+
+
+def test_without_a_complete_column_medians_stand_in():
+    assert filled([1, NAN, 3], [NAN, 5, 6]).tolist() == [[1, 2, 3], [5.5, 5, 6]]
+
+
+def test_a_column_nobody_has_stays_missing():
+    assert np.isnan(filled([0, 1], [NAN, NAN])[1]).all()
+
+
+def test_a_chunk_does_not_look_over_its_border():
+    values = [0, 9, 1, 9], [5, 6, NAN, 7]
+    assert filled(*values)[1, 2] == 5
+    assert filled(*values, chunk=2)[1, 2] == 7
+
+
+def test_the_last_chunk_is_the_last_rows_and_sees_what_was_filled_before():
+    # chunks 0-1 and, overlapping, 1-2: row 2 takes what row 1 was given by row 0
+    found = filled([0, 1, 2], [5, NAN, NAN], chunk=2)
+    assert found[1].tolist() == [5, 5, 5]
+
+
+def test_only_donors_give():
+    donors = np.array([False, True, True])
+    assert filled([0, 0, 9], [5, NAN, 7], donors=donors)[1, 1] == 7
+
+
+def test_leading_and_trailing_gaps_are_not_interpolated():
+    column = np.array([NAN, 1, NAN, NAN, 4, NAN])
+    np.testing.assert_array_equal(interpolate(column), [NAN, 1, 2, 3, 4, NAN])
+
+
+def test_gaps_across_stays_are_interpolated_in_the_scripts_and_left_in_clean():
+    column, first = np.array([1, NAN, NAN, 4.0]), np.array([0, 0, 2, 2])
+    assert interpolate(column).tolist() == [1, 2, 3, 4]
+    np.testing.assert_array_equal(interpolate(column, first=first), column)
+    inside = np.array([1, NAN, 3.0])
+    assert interpolate(inside, first=np.zeros(3, int)).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(("n_missing", "changed"), [(4, True), (5, False)])
+def test_only_columns_with_less_than_five_percent_missing_are_interpolated(n_missing, changed):
+    values = np.arange(100.0)[None, :].copy()
+    values[0, 10 : 10 + n_missing] = NAN
+    interpolate_rarely_missing(values)
+    assert np.isnan(values).any() != changed
+
+
+def test_sparse_columns_are_dropped_except_those_the_scores_need():
+    values = np.ones((3, 10))
+    values[:, :7] = NAN
+    values[0, 0] = 1
+    assert dense_columns(("CVP", "CI", "GCS"), values) == ["CVP", "GCS"]
+
+
+def test_with_partial_distances_no_column_need_be_complete():
+    """Row 2 shares the first column with rows 0 and 1, and is nearer to row 1."""
+    values = [0, 5, 4, NAN], [1, 2, NAN, 9]
+    assert filled(*values, partial=True)[1, 2] == 2
+    assert filled(*values)[1, 2] == 2  # the median, by chance the same
+    assert filled([0, 5, 4, NAN], [1, 3, NAN, 2], partial=True)[1, 2] == 3
+
+
+def test_with_partial_distances_an_unknown_column_counts_as_that_of_strangers():
+    """A donor that agrees nearly is preferred to one that says nothing, and that to a far one."""
+    spread = [0.0, 10.0] * 10
+    place, given = [0.1, NAN, 10.0], [1.0, 2.0, 3.0]
+    for kept, expected in (((0, 1, 2), 1), ((1, 2), 2), ((2,), 3)):
+        first = np.array([0.0, *(place[i] for i in kept), *spread])
+        second = np.array([NAN, *(given[i] for i in kept), *[NAN] * 20])
+        assert filled(first, second, partial=True)[1, 0] == expected
+
+
+def by_hand(values, *, partial=False):
+    """A second, plain implementation: every cell on its own."""
+    result = values.copy()
+    complete = [c for c in values if partial or not np.isnan(c).any()]
+    scaled = np.array([c / (np.nanstd(c, ddof=1) or np.inf) for c in complete])
+    for column, row in zip(*np.nonzero(np.isnan(values)), strict=True):
+        squared = (scaled - scaled[:, [row]]) ** 2
+        distance = np.sqrt(np.where(np.isnan(squared), 2.0, squared).sum(axis=0))
+        distance[np.isnan(values[column])] = np.inf
+        nearest = distance.min()
+        if np.isfinite(nearest):
+            near = distance <= nearest + 1e-9 * (1 + nearest)
+            result[column, row] = values[column, near].mean()
+    return result
+
+
+@given(st.integers(0, 10**6), st.integers(2, 60), st.booleans(), st.booleans())
+def test_the_fast_search_agrees_with_a_plain_one(seed, n, ties, partial):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(5, n))
+    if ties:
+        values = np.round(values)
+    lost = slice(0, None) if partial else slice(2, None)
+    values[lost][rng.random(values[lost].shape) < 0.5] = NAN
+    values[:, :2] = [[1, 2]]  # two rows know everything: no column is unknown or without a spread
+    expected = by_hand(values, partial=partial)
+    original = impute._CANDIDATES
+    try:
+        impute._CANDIDATES = 4  # few, so that the second look at all donors is taken often
+        impute_nearest(values, partial=partial)
+    finally:
+        impute._CANDIDATES = original
+    np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)

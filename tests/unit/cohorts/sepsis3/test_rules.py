@@ -1,0 +1,34 @@
+"""Settings of the rules: limits, and what the profiles turn on."""
+
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+from etips.cohorts.sepsis3.rules import CLEAN, PAPER, SWITCHES, AntibioticOrder, Window
+from etips.errors import SettingError
+
+
+def test_clean_turns_every_switch_on_and_paper_none():
+    assert len(SWITCHES) >= 20
+    assert not any(getattr(PAPER, name) for name in SWITCHES)
+    assert all(getattr(CLEAN, name) for name in SWITCHES)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("n_steps", 2), ("stays_per_block", 0), ("test_share", 1.0), ("test_share", float("nan"))],
+)
+def test_settings_outside_their_limits_are_refused(setting, value):
+    with pytest.raises(SettingError, match=f"^{setting}: "):
+        replace(PAPER, **{setting: value})
+
+
+def test_an_empty_window_is_refused():
+    with pytest.raises(SettingError, match="window"):
+        Window(-5, 5)
+
+
+def test_settings_are_frozen_and_the_order_is_a_setting():
+    assert CLEAN.antibiotic_order is AntibioticOrder.DATE
+    with pytest.raises(FrozenInstanceError):
+        PAPER.n_steps = 4

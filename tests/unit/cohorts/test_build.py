@@ -1,0 +1,143 @@
+"""The whole pipeline on a simulated hospital: determinism, routes, blocks, switches."""
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from cohort_building import built, same
+
+from etips.cohorts.engines.tablefiles import find
+from etips.cohorts.mimic3.switches import CLEAN, PAPER, SWITCHES
+from etips.cohorts.mimic3.tables import readable
+from etips.cohorts.registry import LAYOUTS
+from etips.cohorts.sepsis3 import rules
+from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES, TABLE_COLUMNS
+
+
+def tables(folder):
+    return {
+        name: pl.read_csv(file.path, infer_schema=False)
+        for name, file in find(folder, LAYOUTS).items()
+    }
+
+
+@pytest.fixture(scope="module")
+def shuffled(hospital, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shuffled")
+    for seed, (name, rows) in enumerate(tables(hospital).items()):
+        rows.sample(fraction=1.0, shuffle=True, seed=seed).write_csv(folder / f"{name}.csv")
+    return folder
+
+
+@pytest.mark.parametrize("profile", [PAPER, CLEAN], ids=lambda profile: profile.name)
+def test_shuffled_rows_and_plain_csv_give_the_identical_cohort(hospital, shuffled, profile):
+    same(built(hospital, profile), built(shuffled, profile))
+
+
+def test_parquet_gives_the_identical_cohort(hospital, paper_cohort, tmp_path):
+    """D4: whatever route the tables take."""
+    types = {"int64": pl.Int64, "float64": pl.Float64, "string": pl.String, "code": pl.String}
+    for name, columns in readable(CLEAN.reading).items():
+        rows = tables(hospital)[name]
+        rows.with_columns(
+            pl.col(c).str.to_datetime() if kind == "timestamp" else pl.col(c).cast(types[kind])
+            for c, kind in columns.items()
+        ).rename(str.upper).write_parquet(tmp_path / f"{name}.parquet")
+    same(paper_cohort, built(tmp_path))
+
+
+@pytest.mark.parametrize("profile", [PAPER, CLEAN], ids=lambda profile: profile.name)
+def test_the_size_of_a_block_of_stays_changes_nothing(hospital, profile):
+    same(built(hospital, profile), built(hospital, profile.changed(stays_per_block=7)))
+
+
+def test_the_table_is_complete_and_in_order(paper_cohort):
+    table = paper_cohort.table
+    assert tuple(table.columns) == TABLE_COLUMNS
+    assert len(table.columns) == 59
+    assert table.select("icustayid", "bloc").is_duplicated().sum() == 0
+    assert table.sort("icustayid", "bloc").equals(table)
+    values = table.drop("elixhauser").to_numpy()
+    assert np.isfinite(values).all()
+
+
+def test_there_are_47_features():
+    assert len(STATIC_FEATURES) == 3
+    assert len(SEQUENTIAL_FEATURES) == 44
+    assert set(STATIC_FEATURES + SEQUENTIAL_FEATURES) <= set(TABLE_COLUMNS)
+
+
+def test_decisions_belong_to_the_rows_of_the_table(paper_cohort):
+    table, decisions = paper_cohort.table, paper_cohort.decisions
+    assert decisions.select("icustayid", "bloc").equals(table.select("icustayid", "bloc"))
+    chosen = decisions.filter("sample_A")
+    assert chosen["loss"].is_in([0.0, 1.0]).all()
+    assert chosen["rows_before"].min() >= 1
+    assert decisions["action"].is_between(0, 24).all()
+    zero = (table["input_4hourly"] == 0) & (table["max_dose_vaso"] == 0)
+    assert (zero == (decisions["action"] == 0)).all()
+
+
+def test_the_funnel_adds_up(paper_cohort):
+    funnel, table = paper_cohort.funnel, paper_cohort.table
+    left = [stage.n_stays for stage in funnel.stages]
+    assert left[0] == 60
+    assert all(later <= earlier for earlier, later in pairwise(left[6:]))
+    assert left[-1] == table["icustayid"].n_unique()
+    assert funnel.n_rows == table.height == sum(funnel.action_counts)
+    n_single = funnel.n_single_row_stays
+    assert funnel.n_samples["C"] == funnel.n_rows - 2 * left[-1] + n_single
+    assert funnel.n_samples["C"] - funnel.n_samples["A"] == (
+        funnel.n_gaps - funnel.n_gaps_after_first_row
+    )
+
+
+def test_an_unknown_unit_is_counted_in_the_audit(paper_cohort):
+    found = {item.item: item for item in paper_cohort.units if item.n_unexpected}
+    assert set(found) == {221289}
+    assert found[221289].unexpected == {"mg/hour": found[221289].n_rows}
+
+
+def test_training_rows_do_not_depend_on_test_rows_in_clean(hospital, tmp_path):
+    """D3: imputation, cap and dose edges are fitted on training stays only."""
+    before = built(hospital, CLEAN)
+    test_stays = before.decisions.filter(~pl.col("training"))["icustayid"].unique()
+    assert test_stays.len() > 0
+    for name, rows in tables(hospital).items():
+        if name == "outputevents":
+            of_test = pl.col("icustay_id").cast(pl.Int64).is_in(test_stays.implode())
+            changed = pl.col("value").cast(pl.Float64) + 40
+            rows = rows.with_columns(
+                value=pl.when(of_test).then(changed.cast(pl.String)).otherwise(pl.col("value"))
+            )
+        rows.write_csv(tmp_path / f"{name}.csv")
+    after = built(tmp_path, CLEAN)
+    assert before.fluid.edges == after.fluid.edges
+    keep = pl.col("icustayid").is_in(test_stays.implode()).not_()
+    assert before.table.filter(keep).equals(after.table.filter(keep))
+    assert not before.table.equals(after.table)
+
+
+def test_no_patient_is_both_trained_and_tested_on(hospital):
+    icu = tables(hospital)["icustays"].cast({"icustay_id": pl.Int64, "subject_id": pl.Int64})
+    decisions = built(hospital, CLEAN).decisions.join(
+        icu, left_on="icustayid", right_on="icustay_id"
+    )
+    sides = decisions.group_by("subject_id").agg(pl.col("training").n_unique())
+    assert (sides["training"] == 1).all()
+
+
+@pytest.mark.parametrize("switch", rules.SWITCHES + SWITCHES)
+def test_every_switch_works_alone(hospital, switch):
+    cohort = built(hospital, PAPER.changed(**{switch: True}))
+    assert cohort.table.height > 0
+
+
+def test_the_name_of_a_cohort_shows_sizes_and_no_patient(paper_cohort):
+    shown = repr(paper_cohort)
+    assert (
+        shown
+        == f"Cohort(profile='paper', n_stays={paper_cohort.funnel.stages[-1].n_stays}, "
+        + (f"n_rows={paper_cohort.table.height})")
+    )
