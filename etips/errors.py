@@ -8,6 +8,9 @@ from typing import SupportsIndex, cast
 import numpy as np
 from numpy.typing import NDArray
 
+MOST_SEEDS = 2**32
+"""Seeds are whole numbers below this."""
+
 
 class EtipsError(Exception):
     """Anything etips refuses. The command line turns it into one line and `exit_code`."""
@@ -102,6 +105,13 @@ def require_whole(name: str, value: object, *, least: int | None = None) -> None
         raise SettingError(name, "must be a whole number")
     if least is not None and found < least:
         raise SettingError(name, f"must be at least {least}")
+
+
+def require_seed(seed: object) -> None:
+    """Refuse a seed that is none."""
+    require_whole("seed", seed)
+    if not 0 <= cast(int, seed) < MOST_SEEDS:
+        raise SettingError("seed", f"must be in 0..{MOST_SEEDS - 1}")
 
 
 def require_number(name: str, value: object) -> None:

@@ -1,6 +1,6 @@
 """`etips fit`: learn a policy from logged decisions."""
 
-import tempfile
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,10 +16,8 @@ from etips.data.tables.columns import TableColumns, read_data, require_log
 from etips.files.fingerprint import fingerprint
 from etips.learn.learners.baselines import MostFrequent, RandomPolicy
 from etips.learn.learners.learner import Learner
+from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.epoch_report import EpochReport
-from etips.policies.policy import FittedPolicy
-from etips.policies.policy_files import load_policy
-from etips.results.translation_path import path_of
 from etips.runs.folder import CONFIG, RunFolder
 from etips.runs.run import Run
 from etips.runs.run_config import Device
@@ -68,8 +66,8 @@ def fit(
                 learner.fit(stays, report=lambda at: progress(*standing(at)), run=run)
                 progress("writing", 1.0)
                 folder.write(
-                    _policy_of(learner),
-                    path=path_of(learner),
+                    learner.policy_,
+                    path=learner.path_,
                     config=told,
                     data=content,
                     overwrite=overwrite,
@@ -92,18 +90,8 @@ def standing(at: EpochReport) -> tuple[str, float]:
     return ", ".join(words), at.epoch / at.epochs
 
 
-def _policy_of(learner: Learner) -> FittedPolicy:
-    policy = getattr(learner, "policy_", None)
-    if isinstance(policy, FittedPolicy):
-        return policy
-    with tempfile.TemporaryDirectory() as place:
-        learner.save(Path(place) / "policy")
-        return load_policy(Path(place) / "policy")
-
-
-def _rows(learner: object) -> list[Mapping[str, object]]:
-    path = getattr(learner, "path_", ())
-    if path:
+def _rows(learner: Learner) -> list[Mapping[str, object]]:
+    if learner.path_:
         return [
             {
                 "candidate": f"translation {c.translation:g}"
@@ -115,19 +103,19 @@ def _rows(learner: object) -> list[Mapping[str, object]]:
                 "effective size": round(c.effective_size),
                 "chosen": "<-" if c.chosen else "",
             }
-            for c in path
+            for c in learner.path_
             if c.action is None or c.chosen
         ]
     if isinstance(learner, RandomPolicy):
         return [{"policy": "every action alike"}]
     if isinstance(learner, MostFrequent):
-        return [{"action": learner.action_}]
-    quality = getattr(learner, "quality_", None)
+        return [{"action": learner.policy_.constant}]
+    quality = learner.quality_ or Quality(math.nan, math.nan, math.nan)
     return [
         {
-            "propensity accuracy": getattr(quality, "accuracy", float("nan")),
-            "log-loss": getattr(quality, "log_loss", float("nan")),
-            "calibration error": getattr(quality, "calibration_error", float("nan")),
-            "support": getattr(learner, "support_", 0.0),
+            "propensity accuracy": quality.accuracy,
+            "log-loss": quality.log_loss,
+            "calibration error": quality.calibration_error,
+            "support": learner.support_ or 0.0,
         }
     ]

@@ -1,28 +1,27 @@
-"""Learners and simple policies: `fit`, `predict_proba`, `predict` on Trajectories or arrays.
+"""Learners, and policies to compare them with: `fit`, `predict_proba`, `predict`.
 
-What needs torch is imported on first use, so that simple policies come without it.
+What needs torch is imported on first use: it takes a second.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from etips.learn.learners.baselines import BestPossible as BestPossible
-from etips.learn.learners.baselines import LoggingPolicy as LoggingPolicy
-from etips.learn.learners.baselines import MostFrequent as MostFrequent
-from etips.learn.learners.baselines import RandomPolicy as RandomPolicy
-
 if TYPE_CHECKING:
+    from etips.learn.fitting.stages import Training as Training
     from etips.learn.learners.catalogue import *  # noqa: F403  # the learners
-    from etips.learn.learners.foundation import Training as Training
-    from etips.learn.nuisance.propensity import KnownPropensity as KnownPropensity
-    from etips.learn.nuisance.propensity import SklearnModel as SklearnModel
+    from etips.learn.learners.oracles import BestPossible as BestPossible
+    from etips.learn.learners.oracles import LoggingPolicy as LoggingPolicy
+    from etips.learn.nuisance.propensity_models import KnownPropensity as KnownPropensity
+    from etips.learn.nuisance.propensity_models import SklearnModel as SklearnModel
     from etips.learn.training.settings import Settings as Settings
 
 _LATER = {
-    "KnownPropensity": "nuisance.propensity",
+    "BestPossible": "learners.oracles",
+    "KnownPropensity": "nuisance.propensity_models",
+    "LoggingPolicy": "learners.oracles",
     "Settings": "training.settings",
-    "SklearnModel": "nuisance.propensity",
-    "Training": "learners.foundation",
+    "SklearnModel": "nuisance.propensity_models",
+    "Training": "fitting.stages",
 }
 
 

@@ -89,9 +89,14 @@ class FittedPolicy:
 
     def answer(self, data: Trajectories) -> Answer:
         """Answer every decision of `data`, in decision order."""
-        data = self._as_fitted(data)
-        if self.propensity is None or self.scaler is None or not data.n_decisions:
+        if self.propensity is None or self.scaler is None:  # it reads no features: any will do
+            if data.logged and data.n_actions != self.schema.n_actions:
+                rule = f"must have the {self.schema.n_actions} actions the policy was fitted with"
+                raise DataError("data", rule)
             return self._answer_alike(data.n_decisions)
+        data = self._as_fitted(data)
+        if not data.n_decisions:
+            return self._answer_alike(0)
         steps = step_tensors(
             self.scaler.transform(data),
             earlier_actions=self.earlier_actions,
@@ -165,11 +170,3 @@ def _combine(kind: Kind, outputs: Tensor, allowed: Tensor) -> Tensor:
     losses = outputs.sigmoid() if kind == "least loss" else outputs
     best = losses.mean(0).masked_fill(~allowed, torch.inf).argmin(-1)
     return torch.nn.functional.one_hot(best, outputs.shape[-1]).to(outputs.dtype)
-
-
-def fitted(learner: object) -> FittedPolicy:
-    """The learner's policy, or a refusal if there is none yet."""
-    policy = getattr(learner, "policy_", None)
-    if not isinstance(policy, FittedPolicy):
-        raise SettingError(type(learner).__name__, "must be fitted first")
-    return policy

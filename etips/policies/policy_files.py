@@ -12,7 +12,7 @@ from torch import Tensor
 
 from etips.data.scale import Scaler
 from etips.data.schema import Schema
-from etips.errors import EtipsError, FileError, SettingError
+from etips.errors import MOST_SEEDS, EtipsError, FileError, SettingError
 from etips.files.artifacts import read_artifact, write_artifact
 from etips.models.bundle import Bundle
 from etips.models.encoders.encoder import Encoder
@@ -20,7 +20,6 @@ from etips.models.encoders.module import ModuleEncoder
 from etips.models.encoders.registry import AnyEncoder, as_encoder, encoder_from_json
 from etips.models.network import Network
 from etips.policies.policy import FittedPolicy, Kind
-from etips.policies.uniform import MOST_SEEDS
 
 MANIFEST = "policy.json"
 _WEIGHTS = "weights.safetensors"

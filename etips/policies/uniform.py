@@ -4,9 +4,6 @@ import numpy as np
 
 from etips.data.decisions import Ints
 
-MOST_SEEDS = 2**32
-"""Seeds are whole numbers below this."""
-
 
 def draw_actions(seed: int, n_actions: int, n_decisions: int) -> Ints:
     """Any action, the same for the same seed, shape (n_decisions,)."""

@@ -16,7 +16,7 @@ from etips.evaluation.log import Log, View, view
 from etips.evaluation.verdict import judge
 from etips.files.fingerprint import fingerprint
 from etips.files.json_documents import finite, plain
-from etips.learn.learners.selection import Candidate
+from etips.learn.fitting.candidates import Candidate
 from etips.results import overlap
 from etips.results.attrition import count_missing, trace_flow
 from etips.results.exhibits import Absent, AbstentionRow, Exhibits, Record

@@ -15,11 +15,14 @@ from etips.evaluation.improvement import safe_improvement
 from etips.evaluation.intervals import DEFAULT, Interval
 from etips.evaluation.log import PROPENSITY_FLOOR, Log, view
 from etips.evaluation.sensitivity import bound_risk
+from etips.learn.fitting.candidates import Candidate
+from etips.learn.fitting.driver import drive
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
+from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.learners.catalogue import find_method
-from etips.learn.learners.foundation import ENCODER, Training, fit_outcome
-from etips.learn.learners.selection import Candidate
-from etips.learn.nuisance.outcome import SklearnOutcome
+from etips.learn.learners.learner import Learner
+from etips.learn.nuisance.outcome import fit_outcome
+from etips.learn.nuisance.outcome_models import SklearnOutcome
 from etips.learn.nuisance.propensity import fit_propensity
 from etips.models.encoders.registry import AnyEncoder, as_encoder
 from etips.policies.policy import FittedPolicy
@@ -189,7 +192,7 @@ def _log(
                 models.training.with_seed(models.seed).propensity,
                 seed=models.seed,
             )
-            propensities = np.exp(networks.log_probabilities)
+            propensities = np.exp(drive(networks).log_probabilities)
             source = "cross-fitted on the evaluated stays"
     predicted = _predicted(data, models, prepared)
     log = Log.of(data, propensities=propensities, predicted=predicted, floor=models.clip)
@@ -209,9 +212,10 @@ def _predicted(data: Trajectories, models: Models, prepared: Prepared | None) ->
     if not models.outcome:
         return None
     settings = models.training.with_seed(models.seed).outcome
-    return fit_outcome(
+    networks = fit_outcome(
         prepared or _prepare(data, models), as_encoder(models.encoder), settings, seed=models.seed
-    )[1]
+    )
+    return drive(networks).expected
 
 
 def _prepare(data: Trajectories, models: Models) -> Prepared:
@@ -225,7 +229,8 @@ def _prepare(data: Trajectories, models: Models) -> Prepared:
 
 
 def _fitted(policy: Policy) -> FittedPolicy | None:
-    own = policy if isinstance(policy, FittedPolicy) else getattr(policy, "policy_", None)
+    """The policy as it was fitted, where propensities were fitted with it."""
+    own = policy.fitted_policy() if isinstance(policy, Learner) else policy
     return own if isinstance(own, FittedPolicy) and own.propensity is not None else None
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from etips.files.json_documents import finite
-from etips.learn.learners.selection import Candidate
+from etips.learn.fitting.candidates import Candidate
+from etips.learn.learners.learner import Learner
 from etips.results.exhibits import PathCandidate
 
 
 def path_of(learner: object) -> tuple[Candidate, ...]:
     """The candidates a learner looked at; none for one that looks at none."""
-    path = getattr(learner, "path_", ())
-    return tuple(candidate for candidate in path if isinstance(candidate, Candidate))
+    return learner.path_ if isinstance(learner, Learner) else ()
 
 
 def summarize_path(path: Sequence[Candidate]) -> tuple[PathCandidate, ...]:

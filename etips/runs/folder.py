@@ -9,13 +9,14 @@ from etips.errors import FileError
 from etips.files.lock import LOCK_NAME
 from etips.files.toml import read_toml
 from etips.files.writing import write_file
-from etips.learn.learners.selection import Candidate
+from etips.learn.fitting.candidates import Candidate
 from etips.models.encoders.registry import AnyEncoder
 from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import MANIFEST, load_policy, save_policy
 from etips.runs.path_file import read_path, write_path
-from etips.runs.run import CHECKPOINT, LOG
+from etips.runs.run import CHECKPOINT
 from etips.runs.run_config import RunConfig, read_config
+from etips.runs.run_log import LOG
 
 CONFIG = "config.toml"
 """The file that says how a run was fitted."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from etips.errors import FileError
 from etips.files.json_documents import canonical, finite, read_document
 from etips.files.writing import write_file
-from etips.learn.learners.selection import Candidate
+from etips.learn.fitting.candidates import Candidate
 
 _NUMBERS = ("translation", "risk", "std_error", "matching_factor", "effective_size")
 

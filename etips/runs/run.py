@@ -5,12 +5,7 @@ So a damaged checkpoint is reported and done without, and the run ends with the 
 belongs to other data or settings is refused, since going on or starting anew would both be guesses.
 """
 
-import json
 import logging
-import math
-import time
-from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -19,154 +14,22 @@ import torch
 from etips.errors import EtipsError, FileError, SettingError, require_number
 from etips.files.fingerprint import fingerprint
 from etips.files.lock import Lock
-from etips.files.writing import write_file
-from etips.learn.training.epoch_report import EpochReport, Report
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle
-from etips.runs.checkpoint import (
-    DamagedError,
-    Mark,
-    is_sound,
-    load_checkpoint,
-    read_mark,
-    require_mark,
-    save_networks,
-    save_state,
-)
+from etips.runs.checkpoint import DamagedError, Mark, load_checkpoint, read_mark, require_mark
+from etips.runs.run_log import LOG, RunLog
+from etips.runs.stage import EVERY, KeptStage
 
-CHECKPOINT, LOG = "checkpoint", "log.jsonl"
-EVERY = 10.0
-"""Seconds of work that a killed run may lose."""
+CHECKPOINT = "checkpoint"
 
 _SUFFIX = ".safetensors"
-_WORTH = 50  # an epoch's end is saved if saving costs at most this part of the time since the last
 _FOLDER_MODE = 0o700  # patient data: nobody else on the machine looks inside
 _logger = logging.getLogger(__name__)
 
 
-class RunLog:
-    """The run's `log.jsonl`: a line an epoch, and one for whatever else happened.
-
-    The file is replaced whole, so that it never holds half a line. A resumed run goes through some
-    epochs again; their lines are replaced too.
-
-    Args:
-        path: Where it is, or will be.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lines = read_log(path) if path.exists() else []
-
-    def add(self, standing: EpochReport) -> None:
-        """Log an epoch. Infinities and NaN, which JSON lacks, become null."""
-        stage, epoch = standing.stage, standing.epoch
-        self._lines = [line for line in self._lines if not _repeats(line, stage, epoch)]
-        self._lines.append({name: _plain(value) for name, value in standing.to_json().items()})
-        self._write()
-
-    def note(self, stage: str, event: str) -> None:
-        """Log something else, in words without a value from the data."""
-        self._lines.append({"stage": stage, "event": event})
-        self._write()
-
-    def _write(self) -> None:
-        text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in self._lines)
-        write_file(self._path, text.encode())
-
-
-def read_log(path: Path) -> list[dict[str, object]]:
-    """The lines of a `log.jsonl`; half a line at the end, of a copy say, is left out."""
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise FileError(str(path), f"cannot be read: {error.strerror}") from error
-    found: list[dict[str, object]] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            values = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            if number == len(lines):
-                break
-            raise FileError(str(path), f"line {number} is not JSON", fix="Remove it.") from error
-        if not isinstance(values, dict):
-            raise FileError(str(path), f"line {number} must be an object", fix="Remove it.")
-        found.append(values)
-    return found
-
-
-class Stage:
-    """One training of a run: where it stood, and a way to keep where it stands.
-
-    `Stage(name)` alone belongs to no run and keeps nothing.
-
-    Args:
-        name: What it is called in the run folder.
-        path: Its checkpoint.
-        mark: What that belongs to.
-        every: Seconds between two checkpoints.
-        log: Of the run.
-        found: What an earlier process left.
-    """
-
-    def __init__(
-        self,
-        name: str = "",
-        path: Path | None = None,
-        mark: Mark | None = None,
-        *,
-        every: float = EVERY,
-        log: RunLog | None = None,
-        found: State | Bundle | None = None,
-    ) -> None:
-        self.name = name
-        self.state = found if isinstance(found, State) else None
-        self.networks = found if isinstance(found, Bundle) else None
-        self._path, self._mark, self._every, self._log = path, mark, every, log
-        self._saved, self._cost = time.monotonic(), 0.0
-
-    def keep(self, state: State) -> None:
-        """Save the state if it is time, or if an epoch has ended and saving is cheap."""
-        if self._path is None or self._mark is None:
-            return
-        began = time.monotonic()
-        since = began - self._saved
-        if since >= self._every or (state.batch == 0 and since >= _WORTH * self._cost):
-            if is_sound(state):
-                save_state(self._path, state, self._mark)
-            self._saved = time.monotonic()
-            self._cost = self._saved - began
-
-    def finish(self, networks: Bundle) -> Bundle:
-        """Save the networks in place of the state, so that a resumed run skips the stage.
-
-        Returns them laid out in memory as a resumed run will find them, since what comes after may
-        round by that.
-        """
-        if self._path is None or self._mark is None:
-            return networks
-        save_networks(self._path, networks, self._mark)
-        return networks.select(range(networks.n_members))
-
-    def reporting(self, report: Report | None) -> Report | None:
-        """A report that also says which stage it is, and writes the log."""
-        log, name = self._log, self.name
-        if log is None and report is None:
-            return None
-
-        def both(standing: EpochReport) -> None:
-            named = replace(standing, stage=name)
-            if log is not None:
-                log.add(named)
-            if report is not None:
-                report(named)
-
-        return both
-
-
 class Run:
-    """A run folder in use; `with` takes its lock.
+    """A run folder in use; `with` takes its lock. It is the `Checkpoints` of one learner.
 
     Args:
         folder: Made if it is not there; its parent must be.
@@ -210,7 +73,7 @@ class Run:
         if take_back and not any(self.folder.iterdir()):
             self.folder.rmdir()
 
-    def stage(self, name: str, start: Bundle, settings: Settings) -> Stage:
+    def stage(self, name: str, start: Bundle, settings: Settings) -> KeptStage:
         """Begin a training, or take it up where an earlier process was stopped.
 
         Args:
@@ -226,8 +89,8 @@ class Run:
         )
         mark = Mark(self._identity, own)
         path = self._checkpoints / f"{name}{_SUFFIX}"
-        found = self._find(name, path, start, mark)
-        return Stage(name, path, mark, every=self._every, log=log, found=found)
+        earlier = self._find(name, path, start, mark)
+        return KeptStage(name, path, mark, log, every=self._every, earlier=earlier)
 
     def part_size(self, name: str) -> int | None:
         """Networks a part of a stage that was cut into parts; None if it was not, or is new."""
@@ -259,24 +122,24 @@ class Run:
         if not path.exists():
             return None
         try:
-            found = load_checkpoint(path, start, mark)
+            earlier = load_checkpoint(path, start, mark)
         except DamagedError as error:
             _logger.warning("%s Stage %s starts from its beginning.", error, name)
             self._log_in_use().note(name, "checkpoint damaged, started from the beginning")
             return None
-        if isinstance(found, State):
-            place = f"epoch {found.epoch + 1}, batch {found.batch + 1}"
+        if isinstance(earlier, State):
+            place = f"epoch {earlier.epoch + 1}, batch {earlier.batch + 1}"
             self._log_in_use().note(name, f"resumed in {place}")
-        return found
+        return earlier
 
     def _refuse_others(self) -> None:
         """Refuse another run's checkpoints now, not hours later at the stage they belong to."""
         for path in sorted(self._checkpoints.glob(f"*{_SUFFIX}")):
             try:
-                found = read_mark(path)
+                mark = read_mark(path)
             except DamagedError:
                 continue  # reported by the stage it belongs to
-            require_mark(path, found, Mark(self._identity, found.stage))
+            require_mark(path, mark, Mark(self._identity, mark.stage))
 
 
 def _make(folder: Path) -> None:
@@ -288,13 +151,3 @@ def _make(folder: Path) -> None:
         raise FileError(str(folder), "must be a folder") from error
     except OSError as error:
         raise FileError(str(folder), f"cannot be made: {error.strerror}") from error
-
-
-def _repeats(line: Mapping[str, object], stage: str, epoch: float) -> bool:
-    """Whether a line is of an epoch that the stage goes through again."""
-    logged = line.get("epoch")
-    return line.get("stage") == stage and isinstance(logged, int | float) and logged >= epoch
-
-
-def _plain(value: float | str) -> float | str | None:
-    return value if isinstance(value, str) or math.isfinite(value) else None

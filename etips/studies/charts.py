@@ -8,7 +8,7 @@ import numpy as np
 
 from etips.evaluation.estimators import BESIDE
 from etips.files.json_documents import finite
-from etips.learn.learners.selection import Candidate
+from etips.learn.fitting.candidates import Candidate
 from etips.results.study_result import Chart, Series
 from etips.studies.experiment import label_of
 from etips.studies.findings import Findings

@@ -11,8 +11,8 @@ from etips.data.decisions import Bools, Floats
 from etips.data.trajectories import Trajectories
 from etips.evaluation.log import Log
 from etips.files.json_documents import finite
+from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.catalogue import find_method
-from etips.learn.learners.selection import Candidate
 from etips.results.evaluate import assess_policies
 from etips.results.results import MethodResult
 from etips.runs.path_file import path_from_json

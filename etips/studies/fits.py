@@ -17,16 +17,17 @@ from etips.data.trajectories import Trajectories
 from etips.files.fingerprint import fingerprint
 from etips.files.json_documents import canonical, finite
 from etips.files.writing import write_file
+from etips.learn.fitting.driver import drive
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
-from etips.learn.learners.foundation import fit_outcome, is_share
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import make_learner
+from etips.learn.nuisance.outcome import fit_outcome, is_share
 from etips.learn.nuisance.propensity import fit_propensity
 from etips.models.answers import BATCH_SIZE, answer_decisions, outputs_at
 from etips.models.batches import Batch, step_tensors
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import as_encoder
-from etips.policies.policy import FittedPolicy, fitted
+from etips.policies.policy import FittedPolicy
 from etips.results.translation_path import path_of
 from etips.runs.path_file import path_to_json
 from etips.runs.run import CHECKPOINT, Run
@@ -91,16 +92,19 @@ def fit_evaluation(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]
             seed=seed if apart else dealt["seed"],
             device=choose_device(training.device),
             earlier_actions=training.earlier_actions,
-            run=run,
         )
-        networks, predicted = fit_outcome(prepared, encoder, training.outcome, seed=seed)
+        outcome = drive(
+            fit_outcome(prepared, encoder, training.outcome, seed=seed), checkpoints=run
+        )
+        predicted = outcome.expected
         quality = None
         if apart:
-            predicted = _predict(networks, prepared, log.subset(tested.held))
+            predicted = _predict(outcome.bundle, prepared, log.subset(tested.held))
         else:
-            likely = fit_propensity(
+            networks = fit_propensity(
                 prepared, encoder, training.propensity, seed=seed, calibrate=training.calibrate
             )
+            likely = drive(networks, checkpoints=run)
             save_array(folder / PROPENSITIES, np.exp(likely.log_probabilities))
             quality = vars(likely.quality)
         save_array(folder / PREDICTED, predicted)
@@ -126,7 +130,7 @@ def _learn(
         for stage, task in arguments["lent"].items():
             _borrow(folder.parent / task, folder, stage)
         learner.fit(stays, run=run)
-        policy = turn_round(fitted(learner)) if arguments["turned"] else learner
+        policy = turn_round(learner.policy_) if arguments["turned"] else learner
         probabilities = policy.predict_proba(held)
         if not arguments["lends"]:
             run.clear()
@@ -146,12 +150,12 @@ def turn_round(policy: FittedPolicy) -> FittedPolicy:
 
 def _findings(learner: Learner) -> dict[str, Any]:
     """What a learner says of itself, as JSON holds it."""
-    quality = getattr(learner, "quality_", None)
+    quality = learner.quality_
     return {
         "path": path_to_json(path_of(learner)),
         "quality": None if quality is None else {k: finite(v) for k, v in vars(quality).items()},
-        "support": getattr(learner, "support_", None),
-        "clipped_share": getattr(learner, "clipped_share_", None),
+        "support": learner.support_,
+        "clipped_share": learner.clipped_share_,
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from etips.learn.learners.selection import Candidate
+from etips.learn.fitting.candidates import Candidate
 from etips.results.study_result import Table
 from etips.studies.experiment import label_of
 from etips.studies.findings import Findings

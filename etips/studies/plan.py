@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from etips.evaluation.log import PROPENSITY_FLOOR
+from etips.learn.fitting.stages import Training
 from etips.learn.learners.catalogue import Stage, find_method, require_method
-from etips.learn.learners.foundation import Training
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import make_learner
 from etips.studies.experiment import EVALUATOR, SUPERVISED, Experiment, Settings, recipe_of

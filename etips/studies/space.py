@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 from etips.errors import SettingError
 from etips.learn.fitting.requests import FREE
+from etips.learn.fitting.stages import ENCODER, STAGES, Training
 from etips.learn.learners.catalogue import Method, require_method
 from etips.learn.learners.etips import TRANSLATIONS
-from etips.learn.learners.foundation import ENCODER, STAGES, Training
 from etips.learn.learners.ranges import Choice, Range, Space
 from etips.learn.learners.recipes import check_settings, kind_of, make_learner, setting_kinds
 from etips.models.encoders.registry import encoders_with

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,12 @@ from etips.data.trajectories import Trajectories
 from etips.data.trajectory_reader import load_trajectories
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.files.fingerprint import fingerprint
-from etips.learn.fitting.driver import run_together
+from etips.learn.fitting.candidates import Candidate, estimate_candidate
 from etips.learn.learners.catalogue import require_method
-from etips.learn.learners.learner import Learner
+from etips.learn.learners.learner import Learner, fit_together
 from etips.learn.learners.recipes import Recipe
-from etips.learn.learners.selection import Candidate, judge_candidate
 from etips.learn.nuisance.propensity import measure
-from etips.policies.policy import FittedPolicy, fitted
+from etips.policies.policy import FittedPolicy
 from etips.runs.run import Run
 
 DATA = "data"
@@ -40,27 +38,18 @@ def run_trials(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """
     data = load_trajectories(folder.parent / DATA)
     each = [{**arguments, "settings": settings} for settings in arguments["settings"]]
-    found: dict[int, dict[str, Any]] = {}
+    recipes = [Recipe(own["method"], own["settings"], own["seed"]) for own in each]
+    learners = [recipe.make(device=arguments["device"]) for recipe in recipes]
     with ExitStack() as stack:
         runs = [
             stack.enter_context(Run(folder / f"run-{number}", fingerprint(**own)))
             for number, own in enumerate(each)
         ]
-
-        def work(number: int) -> None:
-            found[number] = _try(each[number], data, runs[number])
-
-        run_together([partial(work, number) for number in range(len(each))])
+        fit_together(learners, data, runs=runs)
+        judged = [judge(*own, data) for own in zip(recipes, learners, strict=True)]
         for run in runs:
             run.clear()
-    return {"trials": [found[number] for number in range(len(each))]}
-
-
-def _try(arguments: Mapping[str, Any], data: Trajectories, run: Run) -> dict[str, Any]:
-    recipe = Recipe(arguments["method"], arguments["settings"], arguments["seed"])
-    learner = recipe.make(device=arguments["device"])
-    learner.fit(data, run=run)
-    return judge(recipe, learner, data)
+    return {"trials": judged}
 
 
 def judge(recipe: Recipe, learner: Learner, data: Trajectories) -> dict[str, Any]:
@@ -73,13 +62,12 @@ def judge(recipe: Recipe, learner: Learner, data: Trajectories) -> dict[str, Any
     that did not learn from it. An imitation has the same weights whatever it learnt; its risk is
     the log-loss itself.
     """
-    path = getattr(learner, "path_", ())
-    if path:
-        chosen = next(candidate for candidate in path if candidate.chosen)
+    chosen = next((candidate for candidate in learner.path_ if candidate.chosen), None)
+    if chosen is not None:
         known = require_method(recipe.method).known_propensities
-        quality = learner.quality_  # type: ignore[attr-defined]  # every learner with a path
-        return _found(chosen, None if known else quality.log_loss)
-    policies, propensities = _out_of_fold(fitted(learner), data, recipe.seed)
+        fitted = None if known else learner.quality_
+        return _found(chosen, None if fitted is None else fitted.log_loss)
+    policies, propensities = _out_of_fold(learner.fitted_policy(), data, recipe.seed)
     row, action = np.arange(data.n_decisions), data.logged_action
     log_loss = measure(propensities, action).log_loss
     if require_method(recipe.method).imitates:
@@ -87,7 +75,7 @@ def judge(recipe: Recipe, learner: Learner, data: Trajectories) -> dict[str, Any
     known = data.propensity is not None
     chance = data.logged_propensity if known else propensities[row, action]
     stay, loss = data.decisions().stay, data.logged_loss
-    candidate = judge_candidate(
+    candidate = estimate_candidate(
         policies[row, action], np.maximum(chance, PROPENSITY_FLOOR), loss, stay, np.nan, None
     )
     return _found(candidate, None if known else log_loss)

@@ -12,7 +12,7 @@ from small_worlds import one_thread
 
 import etips
 from etips.learn import EtIPS, Settings, Training
-from etips.learn.learners.foundation import ENCODER, OUTCOME, POLICY, PROPENSITY
+from etips.learn.fitting.stages import ENCODER, OUTCOME, POLICY, PROPENSITY
 
 __all__ = ["one_thread"]
 

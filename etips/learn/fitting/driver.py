@@ -1,197 +1,239 @@
-"""Learners of one shape that learn side by side, though each is written as if it were alone.
+"""The one place where learners' networks are trained: reports, checkpoints, parts, groups.
 
-A search tries learners that differ in rates and decays, and networks of one bundle may differ in
-those. So each learner runs in a thread of its own up to where it would train networks, and waits
-there. When nobody is left at work, those that wait for the same kind of training train as one
-bundle, and each goes on with its own networks. One thread works at a time, in the learners' order,
-so the result does not depend on chance.
+A learner only asks (`requests.py`). What it asks for is trained all at once if memory allows, else
+in parts one after another, with the same result; it is taken from the checkpoints if an earlier
+process trained it; and like requests of several learners are trained as one bundle.
 """
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextvars import ContextVar
-from dataclasses import replace
-from itertools import accumulate, pairwise
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
-import torch
 from torch import Tensor
 
-from etips.learn.fitting.requests import FREE, Order
-from etips.learn.training.epoch_report import EpochReport, Report
-from etips.learn.training.objectives import Objective, Sliced, Weighted, part_of
-from etips.learn.training.sharing import carried_over
+from etips.learn.fitting.checkpoints import Checkpoints, NoCheckpoints, Stage
+from etips.learn.fitting.groups import group_alike, join_reports, join_requests
+from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.training import memory
+from etips.learn.training.epoch_report import Report
+from etips.learn.training.loop import train
+from etips.learn.training.state import State
 from etips.models.bundle import Bundle
 
-_HERE: ContextVar["_Seat | None"] = ContextVar("together", default=None)
+T = TypeVar("T")
 
 
-Train = Callable[[Order, Tensor, Tensor], Bundle]
-"""Does an order with a learning rate and a weight decay a network, each of shape (J,)."""
-
-
-def run_together(works: Sequence[Callable[[], object]]) -> None:
-    """Do pieces of work that each fit a learner to the same stays, training side by side.
-
-    The first error, in the order of the works, is raised once all have ended.
+def drive(
+    requests: Requests[T],
+    *,
+    report: Report | None = None,
+    checkpoints: Checkpoints | None = None,
+) -> T:
+    """Train all that one learner asks for; return what it learned.
 
     Args:
-        works: Each fits one learner; a single one is done as if alone.
+        requests: The learner at work.
+        report: Told after every epoch.
+        checkpoints: Keep the work and take it up where it was stopped.
     """
-    if len(works) == 1:
-        works[0]()
-        return
-    meeting = _Meeting(len(works))
-    seats = [_Seat(meeting, number, work) for number, work in enumerate(works)]
-    # Daemons, so that an interrupt ends them with the process.
-    threads = [threading.Thread(target=carried_over(seat.run), daemon=True) for seat in seats]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for seat in seats:
-        if seat.error is not None:
-            raise seat.error
-
-
-def is_together() -> bool:
-    """Whether this thread's learner is fitted beside others."""
-    return _HERE.get() is not None
-
-
-def ask(order: Order, train: Train) -> Bundle:
-    """Have an order done together with the like ones of other learners."""
-    seat = _HERE.get()
-    assert seat is not None
-    return seat.meeting.ask(seat.number, order, train)
-
-
-class _Seat:
-    """One learner at the meeting."""
-
-    def __init__(self, meeting: "_Meeting", number: int, work: Callable[[], object]) -> None:
-        self.meeting, self.number, self._work = meeting, number, work
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        _HERE.set(self)
-        self.meeting.take_turn(self.number)
-        try:
-            self._work()
-        except BaseException as error:  # noqa: BLE001  # handed to whoever began the meeting
-            self.error = error
-        finally:
-            self.meeting.leave(self.number)
-
-
-class _Meeting:
-    """Passes the turn from learner to learner, and trains when all who are left have asked."""
-
-    def __init__(self, n_learners: int) -> None:
-        self._change = threading.Condition()
-        self._turn: int | None = 0
-        self._ready = set(range(n_learners))  # to work; the others have asked, or left
-        self._asked: dict[int, tuple[Order, Train]] = {}
-        self._found: dict[int, Bundle | BaseException] = {}
-
-    def take_turn(self, number: int) -> None:
-        with self._change:
-            self._change.wait_for(lambda: self._turn == number)
-
-    def leave(self, number: int) -> None:
-        with self._change:
-            self._ready.discard(number)
-            self._pass_on()
-
-    def ask(self, number: int, order: Order, train: Train) -> Bundle:
-        with self._change:
-            self._asked[number] = (order, train)
-            self._ready.discard(number)
-            self._pass_on()
-            self._change.wait_for(lambda: self._turn == number)
-            found = self._found.pop(number)
-        if isinstance(found, BaseException):
-            raise found
-        return found
-
-    def _pass_on(self) -> None:
-        """Give the turn to the next who can work; if none can, what was asked is done first."""
-        if not self._ready and self._asked:
-            self._train()
-        self._turn = min(self._ready, default=None)
-        self._change.notify_all()
-
-    def _train(self) -> None:
-        """Do all that was asked, like with like."""
-        waiting = sorted(self._asked)
-        while waiting:
-            first = self._asked[waiting[0]][0]
-            group = [number for number in waiting if first.is_like(self._asked[number][0])]
-            waiting = [number for number in waiting if number not in group]
+    kept = NoCheckpoints() if checkpoints is None else checkpoints
+    try:
+        request = next(requests)
+        while True:
             try:
-                self._found |= zip(
-                    group, _train_group([self._asked[n] for n in group]), strict=True
-                )
-            except BaseException as error:  # noqa: BLE001  # every one of them is told
-                self._found |= dict.fromkeys(group, error)
-        self._ready = set(self._asked)
-        self._asked = {}
+                bundle = _train_alone(request, report, kept)
+            except Exception as error:  # noqa: BLE001  # the learner is told where it asked
+                request = requests.throw(error)
+            else:
+                request = requests.send(bundle)
+    except StopIteration as end:
+        learned: T = end.value
+        return learned
 
 
-def _train_group(asked: Sequence[tuple[Order, Train]]) -> list[Bundle]:
-    """Train the networks of some like orders as one bundle, and give each order its own."""
-    orders, train = [order for order, _ in asked], asked[0][1]
-    edges = [0, *accumulate(order.bundle.n_members for order in orders)]
-    joined = replace(
-        orders[0],
-        bundle=Bundle.join([order.bundle for order in orders]),
-        objective=_join([order.objective for order in orders], edges),
-        report=_tell_all([order.report for order in orders]),
-    )
-    rates, decays = (
-        torch.cat([torch.full((o.bundle.n_members,), getattr(o.settings, name)) for o in orders])
-        for name in FREE
-    )
-    device = joined.prepared.steps.device
-    found = train(joined, rates.to(device), decays.to(device))
-    return [found.select(range(start, stop)) for start, stop in pairwise(edges)]
+def drive_together(
+    each: Sequence[Requests[T]],
+    *,
+    report: Report | None = None,
+    checkpoints: Sequence[Checkpoints] = (),
+) -> list[T]:
+    """Train what several learners ask for, like requests as one bundle; return what each learned.
+
+    The learners take turns in their order, so the result does not depend on chance. When all of
+    them wait for networks, those are trained. A stage that was finished before is taken from the
+    checkpoints; one that was not begins anew. The first error, in the order of the learners, is
+    raised once all have ended; of a training that fails, all who asked for it are told.
+
+    Args:
+        each: The learners at work, on the same stays; a single one is driven as if alone.
+        report: Told after every epoch of a bundle.
+        checkpoints: One a learner, or none.
+    """
+    kept = list(checkpoints) or [NoCheckpoints() for _ in each]
+    if len(each) == 1:
+        return [drive(each[0], report=report, checkpoints=kept[0])]
+    works = [_unfinished(own, place) for own, place in zip(each, kept, strict=True)]
+    learned: dict[int, T] = {}
+    errors: dict[int, Exception] = {}
+    answers: Mapping[int, Bundle | Exception | None] = dict.fromkeys(range(len(works)))
+    while answers:
+        waiting: dict[int, _Waiting] = {}
+        for number, answer in sorted(answers.items()):
+            try:
+                waiting[number] = _answer(works[number], answer)
+            except StopIteration as end:
+                learned[number] = end.value
+            except Exception as error:  # noqa: BLE001  # raised once all have ended
+                errors[number] = error
+        answers = _train_groups(waiting, report)
+    if errors:
+        raise errors[min(errors)]
+    return [learned[number] for number in range(len(works))]
 
 
-def _join(objectives: Sequence[Objective], edges: Sequence[int]) -> Objective:
-    """The objective of a bundle whose networks come from several."""
+@dataclass(frozen=True, eq=False)
+class _Waiting:
+    """A training that one of several learners waits for.
 
-    def shares(these: slice) -> Iterator[tuple[Objective, slice]]:
-        """Of some networks: whose objective is for which of the outputs."""
-        chosen = range(edges[-1])[these]
-        for objective, (start, stop) in zip(objectives, pairwise(edges), strict=True):
-            own = [place for place, member in enumerate(chosen) if start <= member < stop]
-            if own:
-                first = chosen[own[0]] - start
-                part = slice(first, chosen[own[-1]] - start + 1, chosen.step)
-                yield part_of(objective, part), slice(own[0], own[-1] + 1)
+    Args:
+        request: What it asked for.
+        stage: Where that is kept.
+    """
 
-    def value(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
-        return torch.cat([own(outputs[rows], seen) for own, rows in shares(these)])
+    request: TrainingRequest
+    stage: Stage
 
-    def weight(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
-        return torch.cat(
-            [
-                own.weigh(outputs[rows], seen)
-                for own, rows in shares(these)
-                if isinstance(own, Weighted)
-            ]
+
+def _unfinished(requests: Requests[T], checkpoints: Checkpoints) -> Generator[_Waiting, Bundle, T]:
+    """The requests that no earlier process finished; the others are answered from what it kept."""
+    try:
+        request = next(requests)
+        while True:
+            try:
+                stage = _begin(request, checkpoints)
+                bundle = stage.networks
+                if bundle is None:
+                    bundle = stage.finish((yield _Waiting(request, stage)))
+            except Exception as error:  # noqa: BLE001  # the learner is told where it asked
+                request = requests.throw(error)
+            else:
+                request = requests.send(bundle)
+    except StopIteration as end:
+        learned: T = end.value
+        return learned
+
+
+def _answer(work: Generator[_Waiting, Bundle, T], answer: Bundle | Exception | None) -> _Waiting:
+    """Send networks, or the error of their training; return what is asked for next."""
+    if answer is None:
+        return next(work)
+    return work.throw(answer) if isinstance(answer, Exception) else work.send(answer)
+
+
+def _train_groups(
+    waiting: Mapping[int, _Waiting], report: Report | None
+) -> dict[int, Bundle | Exception]:
+    """Train all that several learners wait for, like with like."""
+    answers: dict[int, Bundle | Exception] = {}
+    for numbers in group_alike({number: own.request for number, own in waiting.items()}):
+        try:
+            bundles = _train_group([waiting[number] for number in numbers], report)
+            answers |= zip(numbers, bundles, strict=True)
+        except Exception as error:  # noqa: BLE001  # every one of them is told
+            answers |= dict.fromkeys(numbers, error)
+    return answers
+
+
+def _train_group(group: Sequence[_Waiting], report: Report | None) -> list[Bundle]:
+    """Train like requests as one bundle, in parts if memory asks for it; to each its networks."""
+    joined = join_requests([own.request for own in group])
+    reports = [own.stage.reporting(None) for own in group[1:]]
+    told = join_reports([group[0].stage.reporting(report), *reports])
+    trained = [
+        _train(
+            joined.request.part(these),
+            these,
+            report=told,
+            learning_rates=joined.learning_rates[these],
+            weight_decays=joined.weight_decays[these],
         )
+        for these in _parts(joined.request)
+    ]
+    return joined.deal(Bundle.join(trained))
 
-    weighted = all(isinstance(objective, Weighted) for objective in objectives)
-    return Weighted(value, weight) if weighted else Sliced(value)
+
+def _train_alone(
+    request: TrainingRequest, report: Report | None, checkpoints: Checkpoints
+) -> Bundle:
+    """Do a request, in parts if memory asks for it."""
+    n_networks = request.bundle.n_members
+    parts = _parts(request)
+    if size := checkpoints.part_size(request.stage):
+        parts = memory.cut(n_networks, size)  # as the interrupted run had them
+    if len(parts) == 1:
+        return _train_part(request, parts[0], report, checkpoints)
+    checkpoints.note(request.stage, f"{n_networks} networks in {len(parts)} parts, for memory")
+    return Bundle.join(
+        [_train_part(request.part(these), these, report, checkpoints) for these in parts]
+    )
 
 
-def _tell_all(reports: Sequence[Report | None]) -> Report | None:
-    told = [report for report in reports if report is not None]
-    if not told:
-        return None
+def _train_part(
+    request: TrainingRequest, these: slice, report: Report | None, checkpoints: Checkpoints
+) -> Bundle:
+    """Train networks, or take them from where an earlier process left them.
 
-    def report(standing: EpochReport) -> None:
-        for each in told:
-            each(standing)
+    Args:
+        request: Of these networks alone.
+        these: Which of all that were asked for.
+        report: Told after every epoch.
+        checkpoints: Keep the work.
+    """
+    stage = _begin(request, checkpoints)
+    if stage.networks is not None:
+        return stage.networks
+    told = stage.reporting(report)
+    return stage.finish(_train(request, these, report=told, state=stage.state, keep=stage.keep))
 
-    return report
+
+def _begin(request: TrainingRequest, checkpoints: Checkpoints) -> Stage:
+    start = request.bundle.to(request.prepared.steps.device)
+    return checkpoints.stage(request.stage, start, request.settings)
+
+
+def _parts(request: TrainingRequest) -> list[slice]:
+    """Networks that train at once."""
+    steps = request.prepared.steps
+    each = memory.estimate(request.bundle.network, steps, request.settings)
+    return memory.parts_of(request.bundle.n_members, each, memory.room(steps.device))
+
+
+def _train(
+    request: TrainingRequest,
+    these: slice,
+    *,
+    report: Report | None,
+    state: State | None = None,
+    keep: Callable[[State], None] | None = None,
+    learning_rates: Tensor | None = None,
+    weight_decays: Tensor | None = None,
+) -> Bundle:
+    """Train networks that are these of all that were asked for; see `train`."""
+    prepared = request.prepared
+    n_sets = -(-these.stop // prepared.folds.n_networks)
+    weight, held_out = (values[these] for values in prepared.folds.tile(n_sets))
+    with memory.refusing_lack():
+        best, _ = train(
+            request.bundle.to(prepared.steps.device),
+            prepared.steps,
+            request.objective,
+            weight=weight,
+            held_out=held_out,
+            settings=request.settings,
+            learning_rates=learning_rates,
+            weight_decays=weight_decays,
+            report=report,
+            state=state,
+            keep=keep,
+        )
+    return best

@@ -15,7 +15,6 @@ from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError, require
 from etips.models.batches import StepTensors, as_tensor, step_tensors
-from etips.runs.run import Run
 
 HELD_OUT_ALONE = 10
 """Without cross-fitting one stay in this many is held out for early stopping."""
@@ -64,7 +63,6 @@ class Prepared:
         seen: Row of the last step each decision may see, shape (n_decisions,).
         action: Logged action by row, shape (n_steps,); 0 at rows that answer no decision.
         loss: Its loss by row.
-        run: Folder that keeps what is trained on them.
     """
 
     data: Trajectories
@@ -74,7 +72,6 @@ class Prepared:
     seen: Ints
     action: Tensor
     loss: Tensor
-    run: Run | None = None
 
     def by_row(self, values: NDArray[Any]) -> Tensor:
         """Values of the decisions, shape (n_decisions, ...), at the rows that answer them."""
@@ -88,7 +85,6 @@ def prepare(
     seed: int,
     device: torch.device,
     earlier_actions: bool = False,
-    run: Run | None = None,
 ) -> Prepared:
     """Scale the stays, put them on a device and deal them into folds.
 
@@ -98,7 +94,6 @@ def prepare(
         seed: Of the folds.
         device: Where to train.
         earlier_actions: Let the networks read the newest earlier action.
-        run: Folder that keeps what is trained on these stays.
     """
     if data.n_decisions == 0:
         raise DataError("data", "must hold at least one decision")
@@ -114,7 +109,6 @@ def prepare(
         seen=seen,
         action=_by_row(data.logged_action, seen, data.n_steps, device),
         loss=_by_row(data.logged_loss.astype(np.float32), seen, data.n_steps, device),
-        run=run,
     )
 
 
@@ -148,15 +142,15 @@ def choose_device(name: str) -> torch.device:
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise SettingError("device", "cuda was asked for, but torch finds no GPU")
     try:
-        found = torch.device(name)
+        device = torch.device(name)
     except RuntimeError as error:
         raise SettingError("device", "must be auto, cpu or cuda") from error
-    if found.type not in ("cpu", "cuda"):
+    if device.type not in ("cpu", "cuda"):
         raise SettingError("device", "must be auto, cpu or cuda")
-    return found
+    return device
 
 
 def seeds_from(seed: int, purpose: int, count: int) -> Sequence[int]:
     """Seeds of networks: no two purposes of one run share any."""
-    found = np.random.SeedSequence([seed, purpose]).generate_state(count)
-    return [int(value) for value in found]
+    words = np.random.SeedSequence([seed, purpose]).generate_state(count)
+    return [int(word) for word in words]

@@ -1,30 +1,36 @@
-"""A training as a learner asks for it, before it is known whether it will be done alone."""
+"""A training as a learner asks for it: who does it, alone or beside others, is the driver's matter.
 
+A learner is a generator. It yields a request, is sent the trained networks, and returns what it
+learnt: `bundle = yield TrainingRequest(...)`. Its parts are generators too: `yield from`.
+"""
+
+from collections.abc import Generator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import torch
 
 from etips.learn.fitting.prepare import Prepared
-from etips.learn.training.epoch_report import Report
-from etips.learn.training.objectives import Objective
+from etips.learn.training.objectives import Objective, part_of
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
 
 FREE = ("learning_rate", "weight_decay")
 """Settings in which networks of one bundle may differ."""
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, eq=False)
-class Order:
-    """A training that a learner asks for.
+class TrainingRequest:
+    """Networks to be trained, each at its held-out best when they come back.
 
     Args:
         prepared: The stays.
-        bundle: Where to start.
-        objective: What to minimise.
-        stage: What it is called.
+        bundle: Where to start: sets of one network a fold, set by set.
+        objective: What to minimise; its members come set by set.
+        stage: What it is called, in run folders and reports.
         settings: How.
-        report: Told after every epoch.
     """
 
     prepared: Prepared
@@ -32,16 +38,32 @@ class Order:
     objective: Objective
     stage: str
     settings: Settings
-    report: Report | None = None
 
-    def is_like(self, other: "Order") -> bool:
+    def is_like(self, other: "TrainingRequest") -> bool:
         """Whether both can be trained as one bundle."""
         mine, theirs = self.prepared, other.prepared
-        free = {name: getattr(self.settings, name) for name in FREE}
+        own = self.settings
+        freed = replace(
+            other.settings, learning_rate=own.learning_rate, weight_decay=own.weight_decay
+        )
         return (
             self.stage == other.stage
             and self.bundle.network == other.bundle.network
-            and self.settings == replace(other.settings, **free)
+            and own == freed
             and mine.steps.device == theirs.steps.device
             and torch.equal(mine.folds.weight, theirs.folds.weight)
         )
+
+    def part(self, these: slice) -> "TrainingRequest":
+        """The request of some of its networks, a stage of its own."""
+        return replace(
+            self,
+            bundle=self.bundle.select(range(these.start, these.stop)),
+            objective=part_of(self.objective, these),
+            stage=f"{self.stage}-{these.start}-{these.stop}",
+        )
+
+
+Requests = Generator[TrainingRequest, Bundle, T]
+"""What a learner, or a part of one, is: it asks for trainings one after the other, is sent the
+networks of each, and returns what it learnt."""

@@ -4,23 +4,18 @@ from dataclasses import dataclass, field
 
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
-from etips.evaluation.log import PROPENSITY_FLOOR
-from etips.learn.learners import inputs, learner, params
-from etips.learn.learners.foundation import (
-    ENCODER,
-    Training,
-    conclude,
-    fit_outcome,
-    is_share,
-    lay_foundation,
-)
-from etips.learn.training.epoch_report import Report
+from etips.learn.fitting.requests import Requests
+from etips.learn.fitting.stages import ENCODER, Training
+from etips.learn.learners.fit import Fit
+from etips.learn.learners.foundation import lay_foundation
+from etips.learn.learners.learner import Learner
+from etips.learn.nuisance.outcome import fit_outcome, is_share
 from etips.models.encoders.registry import AnyEncoder, as_encoder
-from etips.runs.run import Run
+from etips.policies.policy import Kind
 
 
 @dataclass(kw_only=True, eq=False)
-class DirectMethod:
+class DirectMethod(Learner):
     """Predict the loss of every action from the history, and recommend the least.
 
     Args:
@@ -39,44 +34,30 @@ class DirectMethod:
     training: Training = field(default_factory=Training)
     seed: int = 0
 
-    fit = inputs.fit
-    predict_proba = learner.predict_proba
-    predict = learner.predict
-    abstains = learner.abstains
-    save = learner.save
-    classes_ = property(params.classes)
-    n_features_in_ = property(params.n_features)
-    get_params = params.get_params
-    set_params = params.set_params
-
-    def _learn(self, stays: Trajectories, report: Report | None, run: Run | None) -> None:
+    def _learn(self, stays: Trajectories) -> Requests[Fit]:
         if not isinstance(self.interaction, bool):
             raise SettingError("interaction", "must be true or false")
-        base = lay_foundation(
+        base = yield from lay_foundation(
             stays,
             encoder=self.encoder,
-            model=None,
             training=self.training,
-            support=self.support,
-            clip=PROPENSITY_FLOOR,
             seed=self.seed,
-            report=report,
-            run=run,
+            support=self.support,
         )
-        networks = base.outcome
-        if not self.interaction:
-            networks, _ = fit_outcome(
-                base.prepared,
-                as_encoder(self.encoder),
-                self.training.with_seed(self.seed).outcome,
-                seed=self.seed,
-                additive=True,
-                report=report,
-            )
+        outcome = yield from fit_outcome(
+            base.prepared,
+            as_encoder(self.encoder),
+            self.training.with_seed(self.seed).outcome,
+            seed=self.seed,
+            additive=not self.interaction,
+        )
         # The additive network ranks alike in logits; a mean of chances would bend the ranking.
         chances = self.interaction and is_share(stays)
-        self.policy_ = conclude(
-            base, "least loss" if chances else "least amount", networks=networks
+        kind: Kind = "least loss" if chances else "least amount"
+        return Fit(
+            base.policy(kind, networks=outcome.bundle),
+            propensity=base.propensity,
+            outcome=outcome,
+            quality=base.propensity.quality,
+            support=base.support,
         )
-        self.quality_ = base.propensity.quality
-        self.support_ = base.support

@@ -3,7 +3,7 @@
 import logging
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,28 +14,23 @@ from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require_number
 from etips.evaluation.log import PROPENSITY_FLOOR
-from etips.learn.fitting.crossfit import fit_sets, out_of_fold
+from etips.learn.fitting.candidates import Candidate, estimate_candidate
+from etips.learn.fitting.crossfit import out_of_fold
 from etips.learn.fitting.prepare import seeds_from
-from etips.learn.learners import inputs, learner, params
-from etips.learn.learners.foundation import (
-    ENCODER,
-    Foundation,
-    Training,
-    check_pull,
-    conclude,
-    is_share,
-    lay_foundation,
-)
+from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.fitting.stages import ENCODER, Training
+from etips.learn.learners.fit import Fit
+from etips.learn.learners.foundation import Foundation, check_kl, lay_foundation
+from etips.learn.learners.learner import Learner
 from etips.learn.learners.policy_objective import Logged, policy_objective
-from etips.learn.learners.selection import Candidate, Selection, choose, judge_candidate
-from etips.learn.nuisance.propensity import KnownPropensity, PropensityModel
-from etips.learn.training.epoch_report import Report
-from etips.learn.training.objectives import chosen, translated_ips
+from etips.learn.learners.selection import Selection, choose
+from etips.learn.nuisance.outcome import is_share
+from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
+from etips.learn.training.objectives import Weighted, chosen, translated_ips
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import AnyEncoder
 from etips.models.masking import forbid
 from etips.policies.policy import FittedPolicy, Kind
-from etips.runs.run import Run
 
 _LOG = logging.getLogger(__name__)
 
@@ -54,7 +49,7 @@ Init = Literal["propensity", "random"]
 
 
 @dataclass(kw_only=True, eq=False)
-class EtIPS:
+class EtIPS(Learner):
     """Estimated translated inverse propensity score, Algorithm 1 of Wu et al. (2020).
 
     Fits the clinicians' policy, then for every translation a policy that minimises
@@ -88,42 +83,36 @@ class EtIPS:
     training: Training = field(default_factory=Training)
     seed: int = 0
 
-    fit = inputs.fit
-    predict_proba = learner.predict_proba
-    predict = learner.predict
-    abstains = learner.abstains
-    save = learner.save
-    classes_ = property(params.classes)
-    n_features_in_ = property(params.n_features)
-    get_params = params.get_params
-    set_params = params.set_params
-
-    def _learn(self, stays: Trajectories, report: Report | None, run: Run | None) -> None:
+    def _learn(self, stays: Trajectories) -> Requests[Fit]:
         self._check()
         if tuple(self.translations) == TRANSLATIONS and not is_share(stays):
             _LOG.warning(BEYOND)
-        base = lay_foundation(  # lines 1 and 2
+        base = yield from lay_foundation(  # lines 1 and 2
             stays,
             encoder=self.encoder,
-            model=self.propensity,
             training=self.training,
-            support=self.support,
-            clip=self.clip,
             seed=self.seed,
-            outcome=False,
-            report=report,
-            run=run,
+            support=self.support,
+            model=self.propensity,
+            clip=self.clip,
         )
-        bundle = self._train(base, report)  # lines 3 to 6, all at once
+        bundle = yield TrainingRequest(  # lines 3 to 6, all at once
+            base.prepared,
+            self._start(base),
+            self._objective(base),
+            stage="policy",
+            settings=self.training.with_seed(self.seed + 1).policy,
+        )
         candidates = [*self._trained(base, bundle), *_constants(base)]
         best = choose(candidates, self.selection)  # line 7
-        self.path_ = tuple(
-            Candidate(**{**vars(c), "chosen": i == best}) for i, c in enumerate(candidates)
+        return Fit(
+            _policy(base, bundle, candidates[best], best),
+            propensity=base.propensity,
+            path=tuple(replace(c, chosen=i == best) for i, c in enumerate(candidates)),
+            quality=base.propensity.quality,
+            support=base.support,
+            clipped_share=base.clipped_share,
         )
-        self.policy_ = _policy(base, bundle, candidates[best], best)
-        self.quality_ = base.propensity.quality
-        self.clipped_share_ = base.clipped_share
-        self.support_ = base.support
 
     def _check(self) -> None:
         rule, some = "must hold at least one, all of them finite", self.translations
@@ -136,32 +125,25 @@ class EtIPS:
         for name, known in (("init", get_args(Init)), ("selection", get_args(Selection))):
             if getattr(self, name) not in known:
                 raise SettingError(name, f"must be {' or '.join(known)}")
-        check_pull(self.kl)
+        check_kl(self.kl)
 
-    def _train(self, base: Foundation, report: Report | None) -> Bundle:
-        prepared, n_folds = base.prepared, base.prepared.folds.n_networks
-        network = base.propensity.bundle.network
-        n_sets = len(self.translations)
+    def _start(self, base: Foundation) -> Bundle:
+        """Policy networks before they are trained: a set a translation."""
+        n_folds, n_sets = base.prepared.folds.n_networks, len(self.translations)
         if self.init == "propensity":
-            start = base.propensity.bundle.select(list(range(n_folds)) * n_sets)
-        else:
-            seeds = list(seeds_from(self.seed, PURPOSE, n_folds)) * n_sets
-            start = Bundle.start(network, seeds)
+            return base.propensity.bundle.select(list(range(n_folds)) * n_sets)
+        seeds = list(seeds_from(self.seed, PURPOSE, n_folds)) * n_sets
+        return Bundle.start(base.propensity.bundle.network, seeds)
+
+    def _objective(self, base: Foundation) -> Weighted:
+        n_folds = base.prepared.folds.n_networks
         shift = torch.tensor(np.repeat(np.asarray(self.translations, np.float32), n_folds))
-        shift = shift.to(prepared.steps.device)[:, None]
+        shift = shift.to(base.prepared.steps.device)[:, None]
 
         def risk(logits: Tensor, logged: Logged, _: Tensor, these: slice) -> Tensor:
             return translated_ips(logits, *logged, shift[these])
 
-        return fit_sets(
-            prepared,
-            network,
-            policy_objective(base, risk, kl=self.kl),
-            stage="policy",
-            settings=self.training.with_seed(self.seed + 1).policy,
-            start=start,
-            report=report,
-        )
+        return policy_objective(base, risk, kl=self.kl)
 
     def _trained(self, base: Foundation, bundle: Bundle) -> list[Candidate]:
         allowed, action = base.allowed_rows(), base.prepared.action
@@ -169,10 +151,10 @@ class EtIPS:
         def readout(outputs: Tensor, seen: Tensor) -> Tensor:
             return chosen(forbid(outputs, allowed[seen]), action[seen])
 
-        found = out_of_fold(bundle, base.prepared, readout).cpu().numpy()
+        probabilities = out_of_fold(bundle, base.prepared, readout).cpu().numpy()
         return [
-            _judge(base, found[number], translation, None)
-            for number, translation in enumerate(self.translations)
+            _candidate(base, own, translation, None)
+            for own, translation in zip(probabilities, self.translations, strict=True)
         ]
 
 
@@ -196,10 +178,12 @@ def IPS(**settings: Any) -> EtIPS:  # noqa: ANN401, N802
     return EIPS(**{"propensity": KnownPropensity(), **settings})
 
 
-def _judge(base: Foundation, chosen: Floats, translation: float, action: int | None) -> Candidate:
+def _candidate(
+    base: Foundation, chosen: Floats, translation: float, action: int | None
+) -> Candidate:
     data = base.prepared.data
     stay, loss = data.decisions().stay, data.logged_loss
-    return judge_candidate(chosen, base.chance, loss, stay, translation, action)
+    return estimate_candidate(chosen, base.chance, loss, stay, translation, action)
 
 
 def _constants(base: Foundation) -> list[Candidate]:
@@ -210,7 +194,12 @@ def _constants(base: Foundation) -> list[Candidate]:
     logged = base.prepared.data.logged_action
     usual = np.exp(base.propensity.log_probabilities[np.arange(len(logged)), logged])
     return [
-        _judge(base, np.where(base.allowed[:, action], logged == action, usual), math.nan, action)
+        _candidate(
+            base,
+            np.where(base.allowed[:, action], logged == action, usual),
+            translation=math.nan,
+            action=action,
+        )
         for action in range(base.prepared.data.n_actions)
         if base.allowed[:, action].any()
     ]
@@ -222,4 +211,4 @@ def _policy(base: Foundation, bundle: Bundle, winner: Candidate, place: int) -> 
     if winner.action is None:
         networks = bundle.select(range(place * n_folds, (place + 1) * n_folds))
     kind: Kind = "softmax" if winner.action is None else "constant"
-    return conclude(base, kind, networks=networks, constant=winner.action)
+    return base.policy(kind, networks=networks, constant=winner.action)

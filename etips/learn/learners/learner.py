@@ -1,23 +1,47 @@
-"""What a learner can do once it has a policy, as functions that the classes take over.
+"""What every learner can do; a learner of its own adds how it learns."""
 
-A class says `predict = learner.predict`: nothing is inherited, and its reader sees all it can do.
-"""
-
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from etips.data.decisions import Bools, Floats, Ints
+from etips.data.schema import Schema
+from etips.data.tables.arrays import as_trajectories
 from etips.data.trajectories import Trajectories
+from etips.errors import SettingError
+from etips.learn.fitting.candidates import Candidate
+from etips.learn.fitting.checkpoints import Checkpoints
+from etips.learn.fitting.driver import drive, drive_together
+from etips.learn.fitting.requests import Requests
+from etips.learn.learners.fit import Fit
+from etips.learn.learners.params import get_params, set_params
+from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.epoch_report import Report
-from etips.policies.policy import fitted
+from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import save_policy
-from etips.runs.run import Run
 
 
-class Learner(Protocol):
-    """What every learner can do."""
+class Learner(ABC):
+    """Learns a policy from logged decisions.
+
+    A learner is a dataclass whose keyword-only fields are its settings, with a generator `_learn`
+    that asks for trainings and returns a `Fit`; see `etips.learn.fitting.requests`.
+    """
+
+    fit_: Fit
+    policy_: FittedPolicy
+    path_: tuple[Candidate, ...]
+    quality_: Quality | None
+    support_: float | None
+    clipped_share_: float | None
+
+    @abstractmethod
+    def _learn(self, stays: Trajectories) -> Requests[Fit]:
+        """Learn from logged stays."""
 
     def fit(
         self,
@@ -26,42 +50,107 @@ class Learner(Protocol):
         loss: ArrayLike | None = None,
         *,
         report: Report | None = None,
-        run: Run | None = None,
-        **arrays: Any,  # noqa: ANN401  # static, lengths, propensity, groups: see from_arrays
+        run: Checkpoints | None = None,
+        **arrays: Any,  # noqa: ANN401
     ) -> Self:
-        """Learn; return self."""
+        """Learn from logged stays, or from arrays as `from_arrays` takes them; return self.
+
+        Args:
+            data: Logged stays, or features.
+            action: Logged actions, where `data` are features.
+            loss: Their losses.
+            report: Told after every epoch.
+            run: Keeps the work in its folder and takes it up where it was stopped.
+            **arrays: static, lengths, propensity, groups; see `from_arrays`.
+        """
+        stays = as_trajectories(data, action, loss, **arrays)
+        _check_run(run)
+        drive(self._fitting(stays), report=report, checkpoints=run)
+        return self
+
+    def fitted_policy(self) -> FittedPolicy:
+        """The policy, or a refusal if there is none yet."""
+        if "fit_" not in vars(self):
+            raise SettingError(type(self).__name__, "must be fitted first")
+        return self.fit_.policy
 
     def predict_proba(self, data: Trajectories | ArrayLike, **arrays: Any) -> Floats:  # noqa: ANN401
         """Probability of every action, shape (n_decisions, n_actions), in decision order."""
+        return self.fitted_policy().predict_proba(data, **arrays)
 
     def predict(self, data: Trajectories | ArrayLike, **arrays: Any) -> Ints:  # noqa: ANN401
         """The recommended action of each decision, shape (n_decisions,)."""
+        return self.fitted_policy().predict(data, **arrays)
 
     def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
         """Where no action has enough support, shape (n_decisions,)."""
-
-    def get_params(self, deep: bool = True) -> dict[str, object]:
-        """Settings by name."""
+        return self.fitted_policy().abstains(data, **arrays)
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the fitted policy; `etips.load` reads it back."""
+        save_policy(self.fitted_policy(), folder, overwrite=overwrite)
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        """Settings by name.
+
+        Args:
+            deep: Also those within settings.
+        """
+        return get_params(self, deep=deep)
+
+    def set_params(self, **params: object) -> Self:
+        """Change settings by name, those within settings too; return self."""
+        return set_params(self, **params)
+
+    @property
+    def classes_(self) -> Ints:
+        """The actions, shape (n_actions,)."""
+        return np.arange(self._schema().n_actions)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Sequential features a step; with 2-D arrays their columns."""
+        return len(self._schema().sequence)
+
+    def _fitting(self, stays: Trajectories) -> Requests[None]:
+        """Learn, and keep what was learned."""
+        self.fit_ = fit = yield from self._learn(stays)
+        self.policy_ = fit.policy
+        self.path_ = fit.path
+        self.quality_ = fit.quality
+        self.support_ = fit.support
+        self.clipped_share_ = fit.clipped_share
+
+    def _schema(self) -> Schema:
+        """Of the data fitted on; what is not there yet must say so as attributes do."""
+        if "fit_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} is not fitted")  # hasattr asks
+        return self.fit_.policy.schema
 
 
-def predict_proba(learner: object, data: Trajectories | ArrayLike, **arrays: Any) -> Floats:  # noqa: ANN401
-    """Probability of every action, shape (n_decisions, n_actions), in decision order."""
-    return fitted(learner).predict_proba(data, **arrays)
+def fit_together(
+    learners: Sequence[Learner],
+    stays: Trajectories,
+    *,
+    report: Report | None = None,
+    runs: Sequence[Checkpoints] = (),
+) -> None:
+    """Fit several learners to the same stays; like networks of theirs train as one bundle.
+
+    The first error, in the order of the learners, is raised once all have ended.
+
+    Args:
+        learners: A single one is fitted as if alone.
+        stays: Logged.
+        report: Told after every epoch of a bundle.
+        runs: One a learner, or none.
+    """
+    for run in runs:
+        _check_run(run)
+    works = [learner._fitting(stays) for learner in learners]
+    drive_together(works, report=report, checkpoints=runs)
 
 
-def predict(learner: object, data: Trajectories | ArrayLike, **arrays: Any) -> Ints:  # noqa: ANN401
-    """The recommended action of each decision, shape (n_decisions,)."""
-    return fitted(learner).predict(data, **arrays)
-
-
-def abstains(learner: object, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
-    """Where no action has enough support, shape (n_decisions,)."""
-    return fitted(learner).abstains(data, **arrays)
-
-
-def save(learner: object, folder: str | Path, *, overwrite: bool = False) -> None:
-    """Write the fitted policy; `etips.load` reads it back."""
-    save_policy(fitted(learner), folder, overwrite=overwrite)
+def _check_run(run: object) -> None:
+    if run is not None and not isinstance(run, Checkpoints):
+        raise SettingError("run", "must be a run in use", fix="Use with Run(...) as run.")

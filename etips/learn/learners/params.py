@@ -1,4 +1,4 @@
-"""What scikit-learn's `clone` and searches ask of a learner: its settings by name, its classes.
+"""What scikit-learn's `clone` and searches ask of a learner: its settings by name.
 
 Learners are dataclasses, so that their fields are their settings. Settings within settings have
 two underscores in between: `training__policy__epochs`.
@@ -8,12 +8,7 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
-import numpy as np
-
-from etips.data.decisions import Ints
-from etips.data.schema import Schema
-from etips.errors import SettingError, require_whole
-from etips.policies.uniform import MOST_SEEDS
+from etips.errors import SettingError
 
 L = TypeVar("L")
 
@@ -25,8 +20,8 @@ def get_params(learner: Any, deep: bool = True) -> dict[str, object]:  # noqa: A
         learner: The learner itself.
         deep: Also those within settings.
     """
-    found = {own.name: getattr(learner, own.name) for own in fields(learner)}
-    return dict(_inside(found)) if deep else found
+    params = {own.name: getattr(learner, own.name) for own in fields(learner)}
+    return dict(_inside(params)) if deep else params
 
 
 def set_params(learner: L, **params: object) -> L:
@@ -41,19 +36,12 @@ def set_params(learner: L, **params: object) -> L:
     return learner
 
 
-def check_seed(seed: int) -> None:
-    """Refuse a seed that is none."""
-    require_whole("seed", seed)
-    if not 0 <= seed < MOST_SEEDS:
-        raise SettingError("seed", f"must be in 0..{MOST_SEEDS - 1}")
-
-
 def _inside(params: dict[str, object]) -> Iterator[tuple[str, object]]:
     for name, value in params.items():
         yield name, value
         if is_dataclass(value) and not isinstance(value, type):
             within = {own.name: getattr(value, own.name) for own in fields(value)}
-            yield from ((f"{name}__{inner}", found) for inner, found in _inside(within))
+            yield from ((f"{name}__{inner}", held) for inner, held in _inside(within))
 
 
 def _changed(holder: Any, path: list[str], value: object) -> object:  # noqa: ANN401
@@ -61,22 +49,3 @@ def _changed(holder: Any, path: list[str], value: object) -> object:  # noqa: AN
     if not path:
         return value
     return replace(holder, **{path[0]: _changed(getattr(holder, path[0]), path[1:], value)})
-
-
-def classes(learner: object) -> Ints:
-    """The actions, shape (n_actions,)."""
-    return np.arange(_schema(learner).n_actions)
-
-
-def n_features(learner: object) -> int:
-    """Sequential features a step; with 2-D arrays their columns."""
-    return len(_schema(learner).sequence)
-
-
-def _schema(learner: object) -> Schema:
-    """Of the data fitted on; an attribute that is not there yet must say so as attributes do."""
-    found = getattr(getattr(learner, "policy_", learner), "schema", None)
-    found = getattr(learner, "schema_", found)
-    if not isinstance(found, Schema):
-        raise AttributeError(f"{type(learner).__name__} is not fitted")  # noqa: TRY004  # hasattr asks
-    return found

@@ -37,8 +37,8 @@ def policy_objective(base: Foundation, risk: Risk, *, kl: float) -> Weighted:
     def value(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
         logits = forbid(outputs, allowed[seen])
         logged = Logged(action[seen], loss[seen], log_chance[seen])
-        found = risk(logits, logged, seen, these)
-        return found if likely is None else found + kl * kl_divergence(logits, likely[seen])
+        values = risk(logits, logged, seen, these)
+        return values if likely is None else values + kl * kl_divergence(logits, likely[seen])
 
     def weight(outputs: Tensor, seen: Tensor, _: slice) -> Tensor:
         return weigh(forbid(outputs, allowed[seen]), action[seen], log_chance[seen])

@@ -13,8 +13,8 @@ from typing import Any, Self
 
 from etips.errors import SettingError
 from etips.files.toml import parse_toml
+from etips.learn.fitting.stages import ENCODER, STAGES, Training
 from etips.learn.learners.catalogue import Method, require_method
-from etips.learn.learners.foundation import ENCODER, STAGES, Training
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.setting_kinds import SettingKind, flatten_tables, kinds_of
 from etips.learn.training.settings import Settings

@@ -5,29 +5,27 @@ from dataclasses import dataclass, field
 import numpy as np
 from torch import Tensor
 
+from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.evaluation.log import PROPENSITY_FLOOR
-from etips.learn.fitting.crossfit import fit_sets
-from etips.learn.learners import inputs, learner, params
+from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.fitting.stages import ENCODER, Training
+from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import (
-    ENCODER,
     Foundation,
-    Training,
-    check_pull,
-    conclude,
+    check_kl,
     lay_foundation,
 )
+from etips.learn.learners.learner import Learner
 from etips.learn.learners.policy_objective import Logged, policy_objective
-from etips.learn.nuisance.propensity import PropensityModel
-from etips.learn.training.epoch_report import Report
-from etips.learn.training.objectives import doubly_robust
-from etips.models.bundle import Bundle
-from etips.models.encoders.registry import AnyEncoder
-from etips.runs.run import Run
+from etips.learn.nuisance.outcome import fit_outcome
+from etips.learn.nuisance.propensity_models import PropensityModel
+from etips.learn.training.objectives import Weighted, doubly_robust
+from etips.models.encoders.registry import AnyEncoder, as_encoder
 
 
 @dataclass(kw_only=True, eq=False)
-class DoublyRobust:
+class DoublyRobust(Learner):
     """Minimise the doubly robust risk: predicted losses, corrected by weighted residuals.
 
     Both the propensities and the predicted losses are cross-fitted. No translation is needed: the
@@ -51,48 +49,43 @@ class DoublyRobust:
     training: Training = field(default_factory=Training)
     seed: int = 0
 
-    fit = inputs.fit
-    predict_proba = learner.predict_proba
-    predict = learner.predict
-    abstains = learner.abstains
-    save = learner.save
-    classes_ = property(params.classes)
-    n_features_in_ = property(params.n_features)
-    get_params = params.get_params
-    set_params = params.set_params
-
-    def _learn(self, stays: Trajectories, report: Report | None, run: Run | None) -> None:
-        check_pull(self.kl)
-        base = lay_foundation(
+    def _learn(self, stays: Trajectories) -> Requests[Fit]:
+        check_kl(self.kl)
+        base = yield from lay_foundation(
             stays,
             encoder=self.encoder,
-            model=self.propensity,
             training=self.training,
-            support=self.support,
-            clip=self.clip,
             seed=self.seed,
-            report=report,
-            run=run,
+            support=self.support,
+            model=self.propensity,
+            clip=self.clip,
         )
-        self.policy_ = conclude(base, "softmax", networks=self._train(base, report))
-        self.quality_ = base.propensity.quality
-        self.clipped_share_ = base.clipped_share
-        self.support_ = base.support
+        outcome = yield from fit_outcome(
+            base.prepared,
+            as_encoder(self.encoder),
+            self.training.with_seed(self.seed).outcome,
+            seed=self.seed,
+        )
+        networks = yield TrainingRequest(
+            base.prepared,
+            base.propensity.bundle,
+            self._objective(base, outcome.expected),
+            stage="policy",
+            settings=self.training.with_seed(self.seed + 1).policy,
+        )
+        return Fit(
+            base.policy("softmax", networks=networks),
+            propensity=base.propensity,
+            outcome=outcome,
+            quality=base.propensity.quality,
+            support=base.support,
+            clipped_share=base.clipped_share,
+        )
 
-    def _train(self, base: Foundation, report: Report | None) -> Bundle:
-        prepared, networks = base.prepared, base.propensity.bundle
-        assert base.expected is not None
-        expected = prepared.by_row(base.expected.astype(np.float32))
+    def _objective(self, base: Foundation, losses: Floats) -> Weighted:
+        expected = base.prepared.by_row(losses.astype(np.float32))
 
         def risk(logits: Tensor, logged: Logged, seen: Tensor, _: slice) -> Tensor:
             return doubly_robust(logits, *logged, expected[seen])
 
-        return fit_sets(
-            prepared,
-            networks.network,
-            policy_objective(base, risk, kl=self.kl),
-            stage="policy",
-            settings=self.training.with_seed(self.seed + 1).policy,
-            start=networks,
-            report=report,
-        )
+        return policy_objective(base, risk, kl=self.kl)

@@ -1,67 +1,79 @@
-"""Predicted losses from any scikit-learn classifier, cross-fitted by stay."""
+"""Networks that predict the loss of every action."""
 
-import copy
-from collections.abc import Callable
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from etips.data.decisions import Floats, Ints
+from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
-from etips.errors import DataError
-from etips.learn.nuisance.propensity import Classifier, last_and_mean
+from etips.learn.fitting.crossfit import out_of_fold
+from etips.learn.fitting.prepare import Prepared, seeds_from
+from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.training.objectives import bernoulli, squared
+from etips.learn.training.settings import Settings
+from etips.models.bundle import Bundle
+from etips.models.encoders.encoder import Encoder
+from etips.models.network import Network
+
+PURPOSE = 2  # of the random numbers drawn here
 
 
-class SklearnOutcome:
-    """A classifier of the loss from a fixed-size summary of the history and the action taken.
-
-    The loss must be 0 or 1. The action enters as 0/1 columns, so that a linear classifier gives it
-    the same effect in everybody; trees and products of columns let it differ.
+@dataclass(frozen=True, eq=False)
+class FittedOutcome:
+    """Networks that predict losses, and what they said of stays they had not seen.
 
     Args:
-        classifier: Not fitted yet; it is copied, never changed.
-        summary: Turns stays into one row a decision; `last_and_mean` if left out.
+        bundle: One network a fold.
+        expected: Predicted loss of every action, out of fold, shape (n_decisions, n_actions).
     """
 
-    def __init__(
-        self,
-        classifier: Classifier,
-        *,
-        summary: Callable[[Trajectories], NDArray[np.float32]] | None = None,
-    ) -> None:
-        self.classifier = classifier
-        self.summary = summary
-
-    def cross_fit(self, data: Trajectories, fold: Ints) -> Floats:
-        """Predicted loss of every action, by a classifier that did not learn from the stay.
-
-        Args:
-            data: Logged stays.
-            fold: Fold of each stay, shape (n_stays,).
-        """
-        loss = data.logged_loss
-        if not np.isin(loss, (0.0, 1.0)).all():
-            raise DataError("loss", "must be 0 or 1 for a classifier of the loss")
-        rows = (self.summary or last_and_mean)(data)
-        fold_of_decision = fold[data.decisions().stay]
-        found = np.zeros((data.n_decisions, data.n_actions))
-        for number in np.unique(fold):
-            inside = fold_of_decision == number
-            own = copy.deepcopy(self.classifier)
-            taken = _beside(rows[~inside], data.logged_action[~inside], data.n_actions)
-            own.fit(taken, loss[~inside].astype(np.int64))
-            for action in range(data.n_actions):
-                asked = np.full(int(inside.sum()), action)
-                said = own.predict_proba(_beside(rows[inside], asked, data.n_actions))
-                found[inside, action] = _chance_of_one(own, said)
-        return found
+    bundle: Bundle
+    expected: Floats
 
 
-def _beside(rows: NDArray[np.float32], action: Ints, n_actions: int) -> NDArray[np.float32]:
-    return np.concatenate([rows, np.eye(n_actions, dtype=np.float32)[action]], axis=1)
+def fit_outcome(
+    prepared: Prepared,
+    encoder: Encoder,
+    settings: Settings,
+    *,
+    seed: int,
+    additive: bool = False,
+) -> Requests[FittedOutcome]:
+    """Fit networks that predict the loss of every action, one a fold, all of them at once.
+
+    A loss within [0, 1] is predicted as a probability, any other as an amount: networks learn it in
+    standard deviations from its mean, so that they need not walk far.
+
+    Args:
+        prepared: The stays.
+        encoder: Of the networks.
+        settings: Of the training.
+        seed: Of the networks.
+        additive: Add a history term to an action term, without interaction.
+    """
+    steps, data, share = prepared.steps, prepared.data, is_share(prepared.data)
+    centre, unit = (0.0, 1.0) if share else _spread(data)
+    network = Network(
+        encoder, steps.n_features, data.static.shape[1], data.n_actions, additive=additive
+    )
+    formula = bernoulli if share else squared
+    loss = (prepared.loss - centre) / unit
+    bundle = yield TrainingRequest(
+        prepared,
+        Bundle.start(network, seeds_from(seed, PURPOSE, prepared.folds.n_networks)),
+        lambda outputs, seen: formula(outputs, prepared.action[seen], loss[seen]),
+        stage="additive" if additive else "outcome",
+        settings=settings,
+    )
+    answers = out_of_fold(bundle, prepared, lambda o, _: o.sigmoid() if share else o)[0]
+    return FittedOutcome(bundle, centre + unit * answers.double().cpu().numpy())
 
 
-def _chance_of_one(classifier: object, said: Floats) -> Floats:
-    """Probability of loss 1; a fold that saw only one kind of loss knows only that one."""
-    classes = list(classifier.classes_)  # type: ignore[attr-defined]
-    return said[:, classes.index(1)] if 1 in classes else np.zeros(len(said))
+def is_share(data: Trajectories) -> bool:
+    """Whether every logged loss lies in [0, 1]."""
+    loss = data.logged_loss
+    return bool(((loss >= 0) & (loss <= 1)).all())
+
+
+def _spread(data: Trajectories) -> tuple[float, float]:
+    """Mean and standard deviation of the logged losses; 1 for the latter where they are equal."""
+    loss = data.logged_loss
+    return float(loss.mean()), float(loss.std()) or 1.0

@@ -6,14 +6,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from etips.data.decisions import Floats
+from etips.data.decisions import Bools, Floats
 from etips.evaluation.contrast import difference
 from etips.evaluation.risk import snips
-from etips.learn.fitting.crossfit import fit_sets, out_of_fold
+from etips.learn.fitting.candidates import estimate_candidate
+from etips.learn.fitting.crossfit import out_of_fold
 from etips.learn.fitting.prepare import Prepared
-from etips.learn.learners.selection import judge_candidate
+from etips.learn.fitting.requests import Requests, TrainingRequest
 from etips.learn.nuisance.propensity import FittedPropensity
-from etips.learn.training.epoch_report import Report
 from etips.learn.training.objectives import Weighted, chosen, translated_ips, weigh
 from etips.learn.training.settings import Settings
 from etips.models.masking import forbid
@@ -41,9 +41,7 @@ def choose_support(
     propensity: FittedPropensity,
     chance: Floats,
     settings: Settings,
-    *,
-    report: Report | None = None,
-) -> float:
+) -> Requests[float]:
     """The usual floor, unless the log itself shows that it costs more than it protects.
 
     Two pilot policies are trained, with and without the floor, at one translation (the mean loss)
@@ -55,16 +53,16 @@ def choose_support(
         propensity: Fitted on them.
         chance: Clipped propensity of the logged actions, shape (n_decisions,).
         settings: Of the pilots.
-        report: Told after every epoch.
     """
     data = prepared.data
     likely = np.exp(propensity.log_probabilities)
     usual = bearable(SUPPORT[data.lag], likely)
     if not (likely < usual).any():
         return usual
-    held, free = _pilots(prepared, propensity, chance, settings, likely >= usual, report)
+    above = likely >= usual
+    held, free = yield from _pilots(prepared, propensity, chance, settings, above)
     stay, loss = data.decisions().stay, data.logged_loss
-    candidate = judge_candidate(free, chance, loss, stay, np.nan, None)
+    candidate = estimate_candidate(free, chance, loss, stay, np.nan, None)
     if not candidate.sound or candidate.effective_size < LEAST_SHARE * len(loss) or not held.any():
         return usual
     gap = difference(snips(loss, free / chance, stay), snips(loss, held / chance, stay))
@@ -92,9 +90,8 @@ def _pilots(
     propensity: FittedPropensity,
     chance: Floats,
     settings: Settings,
-    above: np.ndarray[tuple[int, int], np.dtype[np.bool_]],
-    report: Report | None,
-) -> tuple[Floats, Floats]:
+    above: Bools,
+) -> Requests[tuple[Floats, Floats]]:
     """Probability of the logged action by the pilot with the floor and the one without."""
     n_folds = prepared.folds.n_networks
     start = propensity.bundle.select(list(range(n_folds)) * 2)
@@ -119,14 +116,12 @@ def _pilots(
     def readout(outputs: Tensor, seen: Tensor) -> Tensor:
         return chosen(floored(outputs, seen, holds), prepared.action[seen])
 
-    bundle = fit_sets(
+    bundle = yield TrainingRequest(
         prepared,
-        start.network,
+        start,
         Weighted(value, weight),
         stage="pilot",
         settings=replace(settings, epochs=min(settings.epochs, PILOT_EPOCHS)),
-        start=start,
-        report=report,
     )
-    found = out_of_fold(bundle, prepared, readout).cpu().numpy()
-    return found[0], found[1]
+    with_floor, without = out_of_fold(bundle, prepared, readout).cpu().numpy()
+    return with_floor, without

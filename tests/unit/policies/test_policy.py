@@ -9,7 +9,7 @@ from small_worlds import CLINIC, small, training, ward
 
 from etips.errors import DataError, SettingError
 from etips.learn import DirectMethod, DoublyRobust, EtIPS
-from etips.policies.policy import Answer, FittedPolicy, _combine, fitted
+from etips.policies.policy import Answer, FittedPolicy, _combine
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,7 @@ def test_a_policy_that_reads_earlier_actions_takes_arrays_with_fewer(reader):
 
 def test_a_learner_without_a_policy_is_refused_by_name():
     with pytest.raises(SettingError, match=r"^DirectMethod: must be fitted first\.$"):
-        fitted(DirectMethod())
+        DirectMethod().fitted_policy()
 
 
 def test_nothing_of_a_patient_is_in_the_policy(learner):

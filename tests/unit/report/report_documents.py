@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import numpy as np
 
 from etips.evaluation.log import Log
-from etips.learn.learners.selection import Candidate
+from etips.learn.fitting.candidates import Candidate
 from etips.report import page
 from etips.results.assembly import make_exhibits
 from etips.results.evaluate import assess_policies

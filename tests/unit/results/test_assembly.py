@@ -15,7 +15,7 @@ from etips.evaluation.diagnostics import RARE, diagnose
 from etips.evaluation.log import Log, view
 from etips.files.fingerprint import fingerprint
 from etips.files.json_documents import canonical
-from etips.learn.learners.selection import Candidate
+from etips.learn.fitting.candidates import Candidate
 from etips.results import assembly
 from etips.results.evaluate import assess_policies
 from etips.results.overlap import grid_of

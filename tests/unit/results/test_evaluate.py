@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from sklearn.tree import DecisionTreeClassifier
 
 import etips
 from etips.evaluation.log import Log
 from etips.files.json_documents import canonical
 from etips.learn import BestPossible, LoggingPolicy, MostFrequent, PredictiveModel, RandomPolicy
-from etips.learn.learners.foundation import Training
-from etips.learn.nuisance.outcome import SklearnOutcome
+from etips.learn.fitting.stages import Training
+from etips.learn.nuisance.outcome_models import SklearnOutcome
 from etips.learn.training.settings import Settings
 from etips.models.encoders.gru import GRU
 from etips.results.evaluate import Models, assess_policies, evaluate
@@ -74,43 +75,14 @@ def test_predicted_losses_can_be_left_out(world):
     assert "dr" not in names
 
 
-class MeanByAction:
-    """A classifier of scikit-learn's kind: the share of losses among those treated alike."""
-
-    def fit(self, X, y):  # noqa: N803
-        self.classes_ = np.unique(y)
-        taken = X[:, -5:].argmax(axis=1)
-        self.share_ = np.array(
-            [y[taken == a].mean() if (taken == a).any() else 0.5 for a in range(5)]
-        )
-        return self
-
-    def predict_proba(self, X):  # noqa: N803
-        one = self.share_[X[:, -5:].argmax(axis=1)]
-        return np.stack([1 - one, one], axis=1)
-
-
-def test_a_classifier_of_the_loss_is_cross_fitted_by_stay(world):
+def test_losses_may_be_predicted_by_a_classifier(world):
     log = world.log(200, seed=5)
-    fold = np.arange(log.n_stays) % 2
-    found = SklearnOutcome(MeanByAction()).cross_fit(log, fold)
-    inside = fold[log.decisions().stay] == 0
-    taken, loss = log.logged_action[~inside], log.logged_loss[~inside]
-    expected = [loss[taken == a].mean() for a in range(5)]
-    assert found[inside][0] == pytest.approx(expected)
     results = evaluate(
         RandomPolicy().fit(log),
         log,
-        models=replace(SMALL, outcome=SklearnOutcome(MeanByAction())),
+        models=replace(SMALL, outcome=SklearnOutcome(DecisionTreeClassifier(max_depth=2))),
     )
     assert "dr" in {e.estimator for e in results.methods[0].estimates}
-
-
-def test_a_classifier_of_the_loss_needs_losses_of_zero_and_one(world):
-    log = world.log(50, seed=6)
-    half = replace(log, loss=log.loss / 2)
-    with pytest.raises(etips.DataError, match=r"^loss: must be 0 or 1 for a classifier"):
-        SklearnOutcome(MeanByAction()).cross_fit(half, np.arange(log.n_stays) % 2)
 
 
 def test_results_are_json_of_the_contract_and_the_printed_form_names_the_verdict(world):

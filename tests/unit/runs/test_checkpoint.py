@@ -30,14 +30,6 @@ MARK = Mark("r" * 64, "s" * 64)
 GROUPS = ("parameters", "first", "second", "best")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def start():
     return Bundle.start(Network(GRU(2), n_features=2, n_static=1, n_outputs=2), [0, 1])

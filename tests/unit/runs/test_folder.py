@@ -6,8 +6,8 @@ from small_worlds import small, ward
 from etips.errors import FileError
 from etips.files.lock import LOCK_NAME
 from etips.learn import DoublyRobust
+from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.recipes import Recipe
-from etips.learn.learners.selection import Candidate
 from etips.policies.recommendations import Recommendations
 from etips.runs.folder import RunFolder
 from etips.runs.run_config import RunConfig

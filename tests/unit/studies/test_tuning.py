@@ -16,11 +16,11 @@ from etips.data.splitting import assign_folds
 from etips.errors import EtipsError, FileError, SettingError
 from etips.files.lock import Lock
 from etips.files.toml import parse_toml
+from etips.learn.fitting.candidates import estimate_candidate
+from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.learners.etips import TRANSLATIONS
-from etips.learn.learners.foundation import ENCODER, Training
 from etips.learn.learners.ranges import Choice, Range
 from etips.learn.learners.recipes import Recipe, make_learner
-from etips.learn.learners.selection import judge_candidate
 from etips.studies.proposals import importance, open_proposals
 from etips.studies.space import (
     check_space,
@@ -224,7 +224,7 @@ def test_any_other_is_judged_by_networks_that_did_not_learn_from_the_stay(log):
         chosen[inside] = own.predict_proba(part)[row, part.logged_action]
         chance[inside] = own.propensities(part)[row, part.logged_action]
     stay = data.decisions().stay
-    expected = judge_candidate(
+    expected = estimate_candidate(
         chosen, np.maximum(chance, 0.01), data.logged_loss, stay, math.nan, None
     )
     assert found["risk"] == pytest.approx(expected.risk)

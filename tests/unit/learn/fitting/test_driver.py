@@ -1,23 +1,23 @@
-"""Learners side by side: each becomes what it becomes alone, and nobody waits for ever."""
-
-from dataclasses import replace
-from functools import partial
+"""Requests that are trained: alone, beside others, and taken up again; nobody waits for ever."""
 
 import numpy as np
 import pytest
 import torch
-from small_worlds import CLINIC, one_thread
+from small_worlds import CLINIC, ward
 
 from etips.errors import SettingError
-from etips.learn.fitting import crossfit
-from etips.learn.fitting import driver as together
-from etips.learn.fitting.driver import run_together
+from etips.learn.fitting import driver
+from etips.learn.fitting.driver import drive, drive_together
+from etips.learn.fitting.prepare import prepare
+from etips.learn.fitting.requests import TrainingRequest
+from etips.learn.learners.learner import fit_together
 from etips.learn.learners.recipes import make_learner
-from etips.learn.training.objectives import Sliced, Weighted
-from etips.learn.training.sharing import Sharing, sharers
+from etips.learn.training.objectives import cross_entropy
+from etips.learn.training.settings import Settings
+from etips.models.bundle import Bundle
+from etips.models.encoders.gru import GRU
+from etips.models.network import Network
 from etips.runs.run import Run
-
-__all__ = ["one_thread"]
 
 SHAPE = {"hidden": 4, "epochs": 2, "n_folds": 2, "batch_size": 16}
 FREE = [
@@ -33,26 +33,112 @@ def log():
     return CLINIC.log(60, seed=0)
 
 
+@pytest.fixture(scope="module")
+def prepared():
+    return prepare(ward(), n_folds=2, seed=0, device=torch.device("cpu"))
+
+
+def request(prepared, stage="propensity", **settings):
+    network = Network(GRU(3), prepared.steps.n_features, 2, 3)
+    usual = {"epochs": 1, "batch_size": 16}
+    return TrainingRequest(
+        prepared,
+        Bundle.start(network, [1, 2]),
+        lambda outputs, seen: cross_entropy(outputs, prepared.action[seen]),
+        stage=stage,
+        settings=Settings(**{**usual, **settings}),
+    )
+
+
+def asking(*requests):
+    """A learner that asks for these trainings and returns their networks."""
+    bundles = []
+    for each in requests:
+        bundles.append((yield each))
+    return bundles
+
+
 def learners(method, **more):
     return [make_learner(method, {**SHAPE, **own, **more}, device="cpu") for own in FREE]
-
-
-def fit_all(log, chosen, runs=(None, None, None)):
-    run_together([partial(own.fit, log, run=run) for own, run in zip(chosen, runs, strict=True)])
 
 
 @pytest.fixture
 def trained(monkeypatch):
     """How many networks every training had."""
-    found = []
+    sizes = []
 
     def noted(bundle, *arguments, **more):
-        found.append(bundle.n_members)
+        sizes.append(bundle.n_members)
         return train(bundle, *arguments, **more)
 
-    train = crossfit.train
-    monkeypatch.setattr(crossfit, "train", noted)
-    return found
+    train = driver.train
+    monkeypatch.setattr(driver, "train", noted)
+    return sizes
+
+
+def fail(*_, **__):
+    raise SettingError("training", "must end")
+
+
+# ---- alone -------------------------------------------------------------------------------------
+
+
+def test_a_learner_is_sent_the_networks_of_each_request_in_turn(prepared, trained):
+    first, second = drive(asking(request(prepared, "one"), request(prepared, "two")))
+    assert trained == [2, 2]
+    for name, value in request(prepared).bundle.parameters.items():
+        assert (first.parameters[name] != value).any()
+        assert torch.equal(first.parameters[name], second.parameters[name])
+
+
+def test_a_learner_that_asks_for_nothing_ends_at_once():
+    assert drive(asking()) == []
+
+
+def test_a_report_says_which_stage_it_is(prepared):
+    told = []
+    drive(asking(request(prepared, "one"), request(prepared, "two", epochs=2)), report=told.append)
+    assert [(at.stage, at.epoch) for at in told] == [("one", 1), ("two", 1), ("two", 2)]
+
+
+def test_the_error_of_a_training_is_raised_where_the_learner_asked(prepared, monkeypatch):
+    monkeypatch.setattr(driver, "train", fail)
+    ended = []
+
+    def careful():
+        try:
+            yield request(prepared)
+        finally:
+            ended.append(True)
+
+    with pytest.raises(SettingError, match=r"^training: must end"):
+        drive(careful())
+    assert ended == [True]
+
+
+def test_a_learner_may_do_without_a_training_that_failed(prepared, monkeypatch):
+    monkeypatch.setattr(driver, "train", fail)
+
+    def modest():
+        try:
+            yield request(prepared)
+        except SettingError:
+            return "nothing"
+
+    assert drive(modest()) == "nothing"
+
+
+def test_a_finished_stage_is_taken_from_the_checkpoints(prepared, trained, tmp_path):
+    with Run(tmp_path / "run", "id") as run:
+        (first,) = drive(asking(request(prepared)), checkpoints=run)
+    with Run(tmp_path / "run", "id") as run:
+        (second,) = drive(asking(request(prepared)), checkpoints=run)
+    assert trained == [2]
+    for name, value in first.parameters.items():
+        assert torch.equal(value, second.parameters[name])
+
+
+# ---- beside others -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -61,7 +147,7 @@ def test_a_learner_beside_others_becomes_what_it_becomes_alone(method, log, trai
     each = trained[:]
     trained.clear()
     beside = learners(method)
-    fit_all(log, beside)
+    fit_together(beside, log)
     assert len(trained) == len(each) // 3  # each training once for all
     assert sum(trained) == sum(each)
     for own, wanted in zip(beside, alone, strict=True):
@@ -71,30 +157,78 @@ def test_a_learner_beside_others_becomes_what_it_becomes_alone(method, log, trai
 
 def test_learners_of_two_shapes_train_apart(log, trained):
     small, large = learners("predictive"), learners("predictive", hidden=6)
-    fit_all(log, [small[0], large[0], small[1]])
+    fit_together([small[0], large[0], small[1]], log)
     assert sorted(trained) == [2, 4]
 
 
-def test_one_that_fails_is_told_and_the_others_end(log):
+def test_learners_that_ask_for_different_numbers_of_trainings_all_end(prepared, trained):
+    one, two = request(prepared, "one"), request(prepared, "two")
+    learned = drive_together([asking(one, two), asking(), asking(one), asking(two, one)])
+    assert [len(bundles) for bundles in learned] == [2, 0, 1, 2]
+    # First those who ask for "one", then "two" of the last; then what is left, apart.
+    assert trained == [4, 2, 2, 2]
+
+
+def test_one_that_fails_is_told_and_the_others_end(prepared):
+    ended = []
+
     class UnfitError(Exception):
         pass
 
-    def fail():
+    def unfit():
         raise UnfitError
+        yield
 
-    good = learners("predictive")[0]
+    def good():
+        ended.append((yield request(prepared)))
+
     with pytest.raises(UnfitError):
-        run_together([fail, lambda: good.fit(log)])
-    assert good.predict_proba(log).shape == (log.n_decisions, log.n_actions)
+        drive_together([good(), unfit(), good()])
+    assert len(ended) == 2
 
 
-def test_a_training_that_fails_is_everybodys_failure(log, monkeypatch):
-    def fail(*_, **__):
-        raise SettingError("training", "must end")
+def test_the_first_error_in_the_order_of_the_learners_is_raised(prepared):
+    def late():
+        yield request(prepared)
+        raise SettingError("late", "must come first")
 
-    monkeypatch.setattr(crossfit, "train", fail)
+    def early():
+        raise SettingError("early", "must come second")
+        yield
+
+    with pytest.raises(SettingError, match=r"^late: "):
+        drive_together([late(), early()])
+
+
+def test_a_training_that_fails_is_everybodys_failure(prepared, monkeypatch):
+    monkeypatch.setattr(driver, "train", fail)
+    told = []
+
+    def learner(number):
+        try:
+            yield request(prepared)
+        except SettingError:
+            told.append(number)
+            raise
+
     with pytest.raises(SettingError, match="training: must end"):
-        fit_all(log, learners("predictive"))
+        drive_together([learner(number) for number in range(3)])
+    assert told == [0, 1, 2]
+
+
+def test_an_interrupt_ends_all_at_once(prepared, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(driver, "train", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        drive_together([asking(request(prepared)), asking(request(prepared))])
+
+
+def test_one_report_is_told_once_of_a_bundle(prepared):
+    told = []
+    drive_together([asking(request(prepared)), asking(request(prepared))], report=told.append)
+    assert [(at.stage, at.epoch) for at in told] == [("propensity", 1)]
 
 
 def test_finished_stages_of_a_run_are_taken_up(log, tmp_path, trained):
@@ -103,7 +237,7 @@ def test_finished_stages_of_a_run_are_taken_up(log, tmp_path, trained):
 
     def fit(chosen):
         with runs()[0] as one, runs()[1] as two, runs()[2] as three:
-            fit_all(log, chosen, [one, two, three])
+            fit_together(chosen, log, runs=[one, two, three])
         return [own.predict_proba(log) for own in chosen]
 
     first = fit(learners("etips"))
@@ -113,31 +247,3 @@ def test_finished_stages_of_a_run_are_taken_up(log, tmp_path, trained):
     assert len(trained) == 1  # the policies of one learner
     for one, other in zip(first, second, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
-
-
-@pytest.mark.parametrize("these", [slice(0, 9), slice(1, 9, 3), slice(4, 7), slice(0, 2)])
-def test_every_network_keeps_its_own_objective(these):
-    offsets = [
-        torch.tensor([10.0, 11, 12]),
-        torch.tensor([20.0, 21]),
-        torch.tensor([30.0, 31, 32, 33]),
-    ]
-    objectives = [Sliced(lambda o, _, t, own=own: o + own[t, None]) for own in offsets]
-    joined = together._join(objectives, [0, 3, 5, 9])
-    outputs = torch.zeros(9, 2)[these]
-    found = replace(joined, these=these)(outputs, None)
-    assert found[:, 0].tolist() == torch.cat(offsets)[these].tolist()
-
-
-def test_weights_are_told_where_every_objective_has_some():
-    weighted = Weighted(lambda o, *_: o, lambda o, *_: o + 1)
-    joined = together._join([weighted, weighted], [0, 1, 2])
-    assert joined.weigh(torch.zeros(2, 1), None).tolist() == [[1.0], [1.0]]
-    assert not isinstance(together._join([weighted, lambda o, _: o], [0, 1, 2]), Weighted)
-
-
-def test_learners_side_by_side_share_a_device_as_the_thread_does_that_began_them():
-    found = []
-    with Sharing(5).take_part():
-        run_together([lambda: found.append(sharers())] * 3)
-    assert found == [5, 5, 5]

@@ -8,8 +8,8 @@ import etips
 from etips.errors import SettingError
 from etips.files.toml_writer import format_toml
 from etips.learn import DirectMethod, DoublyRobust, EtIPS, KnownPropensity, PredictiveModel
+from etips.learn.fitting.stages import POLICY, PROPENSITY, Training
 from etips.learn.learners.catalogue import METHODS
-from etips.learn.learners.foundation import POLICY, PROPENSITY, Training
 from etips.learn.learners.recipes import Recipe, make_learner
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.lstm import LSTM

@@ -1,11 +1,11 @@
 """Which candidate becomes the policy: hand-made ones, and a world with nothing to find."""
 
 import numpy as np
-import pytest
 from small_worlds import training
 
 from etips.learn import TIPS
-from etips.learn.learners.selection import LEAST_SIZE, Candidate, choose, judge_candidate
+from etips.learn.fitting.candidates import LEAST_SIZE, Candidate
+from etips.learn.learners.selection import choose
 from etips.models.encoders.gru import GRU
 from etips.worlds.clinic import Clinic
 
@@ -66,30 +66,6 @@ def test_the_luckiest_of_many_small_equals_does_not_win():
 def test_the_first_of_equals_wins():
     assert choose([rule(0.5), rule(0.5)], "held-out") == 0
     assert choose([rule(0.5), rule(0.5)], "paper") == 0
-
-
-def test_a_candidate_is_judged_as_by_hand():
-    chosen, propensity = np.array([0.5, 0.0, 1.0, 0.5]), np.array([0.5, 0.5, 0.5, 0.25])
-    loss, stay = np.array([1.0, 1.0, 0.0, 1.0]), np.array([0, 0, 1, 2])
-    found = judge_candidate(chosen, propensity, loss, stay, 0.3, None)  # weights 1, 0, 2, 2
-    assert found.risk == pytest.approx(3 / 5)
-    assert found.matching_factor == pytest.approx(5 / 4)
-    assert found.effective_size == pytest.approx(25 / 9)
-    assert (found.translation, found.action, found.chosen) == (0.3, None, False)
-
-
-def test_a_candidate_that_matches_no_decision_is_worst_of_all():
-    found = judge_candidate(np.zeros(3), np.full(3, 0.5), np.ones(3), np.arange(3), 0.0, None)
-    assert found.risk == np.inf
-    assert found.effective_size == 0
-    assert not found.sound
-
-
-def test_vanishing_weights_keep_their_effective_size():
-    loss, stay = np.array([0.0, 1.0, 1.0]), np.arange(3)
-    found = judge_candidate(np.full(3, 1e-200), np.full(3, 0.5), loss, stay, 0.0, None)
-    assert found.effective_size == pytest.approx(3)
-    assert found.risk == pytest.approx(2 / 3)
 
 
 def test_in_a_null_world_no_rule_is_believed_to_beat_every_constant():

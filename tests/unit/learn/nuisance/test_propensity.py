@@ -5,19 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeClassifier
 from small_worlds import CLINIC, training, ward
 
-from etips.data.tables.arrays import from_arrays
-from etips.errors import DataError, SettingError
-from etips.learn import KnownPropensity, SklearnModel
-from etips.learn.fitting.prepare import choose_device, prepare, seeds_from
+from etips.errors import DataError
+from etips.learn import KnownPropensity
+from etips.learn.fitting.driver import drive
+from etips.learn.fitting.prepare import prepare
 from etips.learn.nuisance.propensity import (
-    PropensityModel,
     fit_propensity,
     fit_temperature,
-    last_and_mean,
     logged_log_propensity,
     measure,
 )
@@ -32,7 +28,7 @@ def prepared(data, n_folds=3, seed=0):
 
 def fit_networks(data, n_folds=2, **more):
     settings = training(epochs=3).propensity
-    return fit_propensity(prepared(data, n_folds), GRU(6), settings, seed=0, **more)
+    return drive(fit_propensity(prepared(data, n_folds), GRU(6), settings, seed=0, **more))
 
 
 class Remembers:
@@ -140,69 +136,6 @@ def test_known_propensities_are_taken_as_they_are():
         KnownPropensity().predict_proba(data)
 
 
-def test_any_object_with_the_two_methods_is_a_propensity_model():
-    for model in (SklearnModel(LogisticRegression()), KnownPropensity(), Says(None)):
-        assert isinstance(model, PropensityModel)
-
-
-def test_a_classifier_is_copied_and_its_answer_spread_over_all_actions():
-    data = replace(
-        ward(), action=np.where(ward().action == 1, 0, ward().action)
-    )  # nobody took action 1
-    classifier = DecisionTreeClassifier(max_depth=2, random_state=0)
-    model = SklearnModel(classifier).fit(data)
-    found = model.predict_proba(data)
-    assert found.shape == (data.n_decisions, 3)
-    assert (found[:, 1] == 0).all()
-    assert found.sum(axis=1) == pytest.approx(1)
-    assert not hasattr(classifier, "tree_")
-    theirs = model.classifier_.predict_proba(last_and_mean(data))
-    assert (found[:, [0, 2]] == theirs).all()
-
-
-def test_a_classifier_that_saw_one_action_is_sure_of_it():
-    data = ward()
-    only = replace(data, action=np.where(data.action >= 0, 2, -1))
-    found = SklearnModel(LogisticRegression()).fit(only).predict_proba(only)
-    assert (found == np.eye(3)[np.full(data.n_decisions, 2)]).all()
-
-
-def test_a_classifier_not_fitted_is_refused():
-    with pytest.raises(SettingError, match=r"^SklearnModel: must be fitted first"):
-        SklearnModel(LogisticRegression()).predict_proba(ward())
-
-
-def test_a_summary_of_ones_own_is_what_the_classifier_reads():
-    data, asked = ward(), []
-
-    def age_only(stays):
-        asked.append(stays.n_decisions)
-        return stays.static[stays.decisions().stay][:, :1]
-
-    model = SklearnModel(LogisticRegression(), summary=age_only).fit(data)
-    model.predict_proba(data)
-    assert model.classifier_.n_features_in_ == 1
-    assert asked == [data.n_decisions, data.n_decisions]
-
-
-@pytest.mark.parametrize("lag", [0, 1])
-def test_the_summary_is_last_step_mean_count_and_static(lag):
-    data = ward(lag=lag)
-    windows = data.histories()
-    found = last_and_mean(data)
-    for row, (window, length) in enumerate(zip(windows.sequence, windows.lengths, strict=True)):
-        seen = window[:length].astype(np.float64)
-        expected = np.concatenate([seen[-1], seen.mean(axis=0), [length], windows.static[row]])
-        assert found[row] == pytest.approx(expected, abs=1e-5)
-
-
-def test_the_summary_answers_questions_past_the_end():
-    asked = ward(lag=1).without_log()
-    found = last_and_mean(asked)
-    assert found.shape == (asked.n_steps, 2 * 4 + 1 + 2)
-    assert (found[:, :4] == asked.sequence[:]).all()
-
-
 def test_networks_are_asked_out_of_fold():
     """A stay's own action cannot move what is said of it: its network never saw it."""
     data = CLINIC.log(40, seed=0)
@@ -214,7 +147,9 @@ def test_networks_are_asked_out_of_fold():
     # an epoch count without early stopping's say: held-out stays decide when to stop
     settings = replace(training(epochs=1).propensity, patience=1)
     found = [
-        fit_propensity(prepared(log), GRU(6), settings, seed=0, calibrate=False).log_probabilities
+        drive(
+            fit_propensity(prepared(log), GRU(6), settings, seed=0, calibrate=False)
+        ).log_probabilities
         for log in (data, replace(data, action=altered, truth=None))
     ]
     assert (found[0][rows] == found[1][rows]).all()
@@ -225,7 +160,7 @@ def test_networks_are_asked_out_of_fold():
 def test_networks_learn_the_clinicians():
     data = CLINIC.log(400, seed=0)
     settings = training(epochs=8).propensity
-    fitted = fit_propensity(prepared(data, 2), GRU(8), settings, seed=0)
+    fitted = drive(fit_propensity(prepared(data, 2), GRU(8), settings, seed=0))
     uniform = np.log(3)
     assert fitted.quality.log_loss < uniform - 0.1
     assert fitted.bundle.n_members == 2
@@ -263,44 +198,3 @@ def test_quality_is_measured_as_by_hand():
 
 def test_quality_of_an_impossible_action_is_finite():
     assert np.isfinite(measure(np.array([[1.0, 0.0]]), np.array([1])).log_loss)
-
-
-def test_no_two_purposes_share_a_seed():
-    drawn = [tuple(seeds_from(seed, purpose, 5)) for seed in range(4) for purpose in (1, 2, 3)]
-    assert len({value for each in drawn for value in each}) == len(drawn) * 5
-    assert seeds_from(7, 1, 3) == seeds_from(7, 1, 5)[:3]
-
-
-def test_folds_never_exceed_the_patients():
-    data = ward(n_stays=4)
-    assert prepared(data, n_folds=10).folds.n_networks == 4
-    assert prepared(replace(data, group=np.array([0, 0, 1, 1])), n_folds=10).folds.n_networks == 2
-
-
-def test_a_single_stay_or_no_decision_is_refused():
-    with pytest.raises(SettingError, match=r"^split: needs at least 2 stays or patients"):
-        prepared(ward().subset([1]))
-    with pytest.raises(DataError, match=r"^data: must hold at least one decision"):
-        prepared(replace(ward(), loss=np.full(ward().n_steps, np.nan), propensity=None))
-
-
-def test_in_sample_one_stay_in_ten_decides_when_to_stop():
-    folds = prepared(ward(n_stays=40), n_folds=1).folds
-    assert folds.n_networks == 1
-    assert folds.held_out.sum() == 4
-    assert (folds.weight + folds.held_out == 1).all()
-    assert (folds.fold == 0).all()
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
-def test_a_gpu_that_is_not_there_is_refused():
-    assert choose_device("auto") == CPU
-    with pytest.raises(SettingError, match=r"^device: cuda was asked for, but torch finds no GPU"):
-        choose_device("cuda")
-
-
-def test_the_scaler_is_fitted_on_the_stays_at_hand():
-    data = from_arrays(np.arange(20.0).reshape(10, 2) * 100, [0, 1] * 5, [0.0, 1.0] * 5)
-    scaled = prepared(data, 2).steps.plain.numpy()
-    assert scaled.mean(axis=0) == pytest.approx([0, 0], abs=1e-6)
-    assert scaled.std(axis=0) == pytest.approx([1, 1], abs=1e-6)

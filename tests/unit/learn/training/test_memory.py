@@ -10,7 +10,8 @@ from small_worlds import small, training, ward
 from etips.errors import ResourceError
 from etips.files.fingerprint import fingerprint
 from etips.learn import EtIPS
-from etips.learn.fitting import crossfit
+from etips.learn.fitting import driver
+from etips.learn.fitting.driver import drive
 from etips.learn.fitting.prepare import prepare
 from etips.learn.nuisance import support
 from etips.learn.nuisance.propensity import fit_propensity
@@ -22,7 +23,8 @@ from etips.models.encoders.gru import GRU
 from etips.models.encoders.lstm import LSTM
 from etips.models.encoders.transformer import CausalTransformer
 from etips.models.network import Network
-from etips.runs.run import Run, read_log
+from etips.runs.run import Run
+from etips.runs.run_log import read_log
 
 CPU = torch.device("cpu")
 SETTINGS = Settings(batch_size=16)
@@ -129,13 +131,13 @@ def little(monkeypatch, networks):
 
 def watched(monkeypatch):
     """How many networks were trained together, each time."""
-    sizes, train = [], crossfit.train
+    sizes, train = [], driver.train
 
     def watch(bundle, *rest, **more):
         sizes.append(bundle.n_members)
         return train(bundle, *rest, **more)
 
-    monkeypatch.setattr(crossfit, "train", watch)
+    monkeypatch.setattr(driver, "train", watch)
     return sizes
 
 
@@ -171,18 +173,18 @@ def test_pilots_keep_to_their_own_floor_in_parts_too(worth, monkeypatch):
     monkeypatch.setattr(teams, "WORTH", worth)
     prepared = prepare(ward(), n_folds=2, seed=0, device=CPU)
     settings = training().policy
-    propensity = fit_propensity(prepared, GRU(6), settings, seed=0)
+    propensity = drive(fit_propensity(prepared, GRU(6), settings, seed=0))
     n = prepared.data.n_decisions
     above = np.random.default_rng(0).random((n, 3)) < 0.6
     above[:, 1] |= ~above.any(axis=1)
-    asked = (prepared, propensity, np.full(n, 1 / 3), settings, above, None)
-    whole = support._pilots(*asked)
+    asked = (prepared, propensity, np.full(n, 1 / 3), settings, above)
+    whole = drive(support._pilots(*asked))
     logged = above[np.arange(n), prepared.data.logged_action]
     assert (whole[0][~logged] == 0).all()
     assert (whole[1] > 0).all()
     little(monkeypatch, 3)
     sizes = watched(monkeypatch)
-    parts = support._pilots(*asked)
+    parts = drive(support._pilots(*asked))
     assert sizes == [2, 2]
     for mine, theirs in zip(parts, whole, strict=True):
         assert mine == pytest.approx(theirs, abs=1e-5)

@@ -1,0 +1,55 @@
+"""How the networks of a learner are trained: folds, device, and settings of each stage."""
+
+from dataclasses import dataclass, replace
+
+from etips.errors import SettingError, require_whole
+from etips.learn.training.settings import Settings
+from etips.models.encoders.gru import GRU
+
+PROPENSITY = Settings(epochs=25, patience=5, dropout=0.1)
+OUTCOME = Settings(epochs=20, learning_rate=1e-3, patience=4, dropout=0.1)
+POLICY = Settings(epochs=20, learning_rate=2e-3, patience=4, dropout=0.1)
+ENCODER = GRU(64, embed=64)
+"""What reads the steps if nobody says otherwise: chosen on ICU-Sepsis, see docs/method/learning."""
+
+STAGES = ("propensity", "outcome", "policy")
+"""Kinds of networks, each trained by settings of its own."""
+
+
+@dataclass(frozen=True)
+class Training:
+    """How the networks of a learner are trained.
+
+    Args:
+        n_folds: Folds of the cross-fitting; 1 fits and asks the same stays, as the paper does.
+        device: "auto" takes the GPU where there is one.
+        propensity: Settings of the propensity networks.
+        outcome: Of the networks that predict the loss.
+        policy: Of the policy networks.
+        earlier_actions: Let all of them read the newest earlier action; then a table to recommend
+            for must hold the actions taken so far.
+        calibrate: Fit a temperature to the propensities.
+    """
+
+    n_folds: int = 5
+    device: str = "auto"
+    propensity: Settings = PROPENSITY
+    outcome: Settings = OUTCOME
+    policy: Settings = POLICY
+    earlier_actions: bool = False
+    calibrate: bool = True
+
+    def check(self) -> None:
+        """Refuse what no network could be trained with."""
+        require_whole("n_folds", self.n_folds, least=1)
+        for name in ("earlier_actions", "calibrate"):
+            if not isinstance(getattr(self, name), bool):
+                raise SettingError(name, "must be true or false")
+        for name in STAGES:
+            if not isinstance(getattr(self, name), Settings):
+                raise SettingError(name, "must be Settings(...)")
+
+    def with_seed(self, seed: int) -> "Training":
+        """The same with the batches of every stage drawn from `seed`."""
+        stages = {name: replace(getattr(self, name), seed=seed) for name in STAGES}
+        return replace(self, **stages)

@@ -1,0 +1,63 @@
+"""Predicted losses from any scikit-learn classifier, cross-fitted by stay."""
+
+import copy
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etips.data.decisions import Floats, Ints
+from etips.data.trajectories import Trajectories
+from etips.errors import DataError
+from etips.learn.nuisance.summaries import Classifier, Summary, last_and_mean
+
+
+@dataclass(eq=False)
+class SklearnOutcome:
+    """A classifier of the loss from a fixed-size summary of the history and the action taken.
+
+    The loss must be 0 or 1. The action enters as 0/1 columns, so that a linear classifier gives it
+    the same effect in everybody; trees and products of columns let it differ.
+
+    Args:
+        classifier: Not fitted yet; it is copied, never changed.
+        summary: Turns stays into one row a decision; `last_and_mean` if left out.
+    """
+
+    classifier: Classifier
+    _: KW_ONLY
+    summary: Summary | None = None
+
+    def cross_fit(self, data: Trajectories, fold: Ints) -> Floats:
+        """Predicted loss of every action, by a classifier that did not learn from the stay.
+
+        Args:
+            data: Logged stays.
+            fold: Fold of each stay, shape (n_stays,).
+        """
+        loss = data.logged_loss
+        if not np.isin(loss, (0.0, 1.0)).all():
+            raise DataError("loss", "must be 0 or 1 for a classifier of the loss")
+        rows = (self.summary or last_and_mean)(data)
+        fold_of_decision = fold[data.decisions().stay]
+        expected = np.zeros((data.n_decisions, data.n_actions))
+        for number in np.unique(fold):
+            inside = fold_of_decision == number
+            own = copy.deepcopy(self.classifier)
+            taken = _beside(rows[~inside], data.logged_action[~inside], data.n_actions)
+            own.fit(taken, loss[~inside].astype(np.int64))
+            for action in range(data.n_actions):
+                asked = np.full(int(inside.sum()), action)
+                said = own.predict_proba(_beside(rows[inside], asked, data.n_actions))
+                expected[inside, action] = _chance_of_one(own, said)
+        return expected
+
+
+def _beside(rows: NDArray[np.float32], action: Ints, n_actions: int) -> NDArray[np.float32]:
+    return np.concatenate([rows, np.eye(n_actions, dtype=np.float32)[action]], axis=1)
+
+
+def _chance_of_one(classifier: object, said: Floats) -> Floats:
+    """Probability of loss 1; a fold that saw only one kind of loss knows only that one."""
+    classes = list(classifier.classes_)  # type: ignore[attr-defined]
+    return said[:, classes.index(1)] if 1 in classes else np.zeros(len(said))

@@ -1,0 +1,24 @@
+"""What learners say of themselves once they are fitted."""
+
+import pytest
+from small_worlds import LEARNERS, NETWORKS, ward
+
+FLOORED = [name for name in NETWORKS if name != "PredictiveModel"]
+WEIGHING = ("EtIPS", "TIPS", "EIPS", "IPS", "DoublyRobust")
+PREDICTING = ("DirectMethod", "additive DirectMethod", "DoublyRobust")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_fit_holds_what_the_learner_has_and_none_where_it_has_nothing(name):
+    data = ward()
+    fit = LEARNERS[name]().fit(data).fit_
+    assert (fit.propensity is None) == (fit.quality is None) == (name not in NETWORKS)
+    assert (fit.support is None) == (name not in FLOORED)
+    assert (fit.clipped_share is None) == (name not in WEIGHING)
+    assert (len(fit.path) > 0) == (name in WEIGHING[:4])
+    assert (fit.outcome is None) == (name not in PREDICTING)
+    if fit.outcome is not None:
+        assert fit.outcome.expected.shape == (data.n_decisions, data.n_actions)
+    if fit.propensity is not None:
+        assert fit.quality is fit.propensity.quality
+        assert fit.policy.propensity is fit.propensity.bundle
