@@ -19,7 +19,7 @@ from etips.report.sections import (
     checklist,
     cohort_flow,
     confounding,
-    estimates,
+    estimator_comparison,
     policy_table,
     propensity_overlap,
     recommended_actions,
@@ -32,7 +32,7 @@ from etips.results.study_result import StudyResult
 
 SECTIONS = (
     policy_table.SECTION,
-    estimates.SECTION,
+    estimator_comparison.SECTION,
     candidate_path.SECTION,
     recommended_actions.SECTION,
     propensity_overlap.SECTION,

@@ -83,9 +83,30 @@ class PropensityQuality:
     calibration_error: float | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class FitRecord:
+    """What the task that fitted a fold's policy said of it.
+
+    Args:
+        n_learnt_from: Stays it might learn from.
+        n_held_out: Stays it was judged on.
+        quality: Of its propensities.
+        support: Least propensity of an action it may recommend.
+        clipped_share: Of the propensities it learnt with.
+        path: Its candidates.
+    """
+
+    n_learnt_from: int
+    n_held_out: int
+    quality: PropensityQuality | None = None
+    support: float | None = None
+    clipped_share: float | None = None
+    path: tuple[PathCandidate, ...] = ()
+
+
 @dataclass(frozen=True)
-class FoldResult:
-    """What the policy of one fold scored where it was held out, and what its task said.
+class Measures:
+    """One policy on one fold; None where a figure does not exist, or must not be shown.
 
     Args:
         accuracy: Share of right answers, where labels are known.
@@ -98,12 +119,6 @@ class FoldResult:
         n_unmatched: The others.
         risk: True risk of the policy, in a world that knows it.
         greedy_risk: True risk of taking its likeliest action.
-        n_learnt_from: Stays it might learn from.
-        n_held_out: Stays it was judged on.
-        quality: Of its propensities.
-        support: Least propensity of an action it may recommend.
-        clipped_share: Of the propensities it learnt with.
-        path: Its candidates.
     """
 
     accuracy: float | None
@@ -116,12 +131,11 @@ class FoldResult:
     n_unmatched: int | None
     risk: float | None
     greedy_risk: float | None
-    n_learnt_from: int
-    n_held_out: int
-    quality: PropensityQuality | None = None
-    support: float | None = None
-    clipped_share: float | None = None
-    path: tuple[PathCandidate, ...] = ()
+
+
+@dataclass(frozen=True)
+class FoldResult(Measures, FitRecord):
+    """What the policy of one fold scored where it was held out, and how it was fitted."""
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import numpy as np
 from etips.evaluation.estimators import BESIDE
 from etips.files.json_documents import finite
 from etips.learn.fitting.candidates import Candidate
-from etips.results.study_result import Chart, Series
+from etips.results.study_result import Chart, Measures, Series
 from etips.studies.experiment import label_of
 from etips.studies.findings import Findings
-from etips.studies.measures import Measures, deviation_of, mean_of, over_folds
+from etips.studies.measures import deviation_of, mean_of, over_folds
 
 
 def make_charts(found: Findings) -> list[Chart]:
@@ -49,7 +49,9 @@ def label_distribution(found: Findings) -> Chart:
     )
 
 
-def _against(found: Findings, name: str, title: str, figure: Callable[[Measures], float]) -> Chart:
+def _against(
+    found: Findings, name: str, title: str, figure: Callable[[Measures], float | None]
+) -> Chart:
     """Accuracy of every method and fold against what the log alone says."""
     return Chart(
         name=name,
@@ -69,7 +71,7 @@ def _against(found: Findings, name: str, title: str, figure: Callable[[Measures]
 
 def atenp_bars(found: Findings) -> Chart:
     """ATENP of every policy as the table has it, over folds."""
-    spreads = {m: over_folds(own, "atenp") for m, own in found.measures.items()}
+    spreads = {m: over_folds(own, lambda fold: fold.atenp) for m, own in found.measures.items()}
     bars = _series(
         "ATENP",
         [label_of(method) for method in spreads],
@@ -105,7 +107,7 @@ def truth(found: Findings) -> Chart:
 
 def _truth_series(found: Findings, estimator: str) -> Series:
     points = [
-        (method.truth, _number(estimate.risk), _number(estimate.std_error))
+        (method.truth, estimate.risk, estimate.std_error)
         for method in found.assessed
         for estimate in method.estimates
         if estimate.estimator == estimator and method.truth is not None
@@ -167,21 +169,17 @@ def _by_translation(paths: Sequence[Sequence[Candidate]]) -> dict[float, list[Ca
 
 def _series(
     name: str,
-    x: Sequence[str] | Sequence[float],
-    y: Iterable[float],
-    error: Iterable[float] | None = None,
+    x: Sequence[str] | Sequence[float | None],
+    y: Iterable[float | None],
+    error: Iterable[float | None] | None = None,
 ) -> Series:
     """Points that have both coordinates; an error may be missing."""
     places = [value if isinstance(value, str) else finite(value) for value in x]
-    points = zip(places, y, repeat(math.nan) if error is None else error, strict=False)
-    known = [p for p in points if p[0] is not None and math.isfinite(p[1])]
+    points = zip(places, y, repeat(None) if error is None else error, strict=False)
+    known = [p for p in points if p[0] is not None and finite(p[1]) is not None]
     return Series(
         name,
         x=tuple(p[0] for p in known),
-        y=tuple(float(p[1]) for p in known),
+        y=tuple(finite(p[1]) for p in known),
         error=None if error is None else tuple(finite(p[2]) for p in known),
     )
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value

@@ -15,11 +15,12 @@ from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.catalogue import find_method
 from etips.results.evaluate import assess_policies
 from etips.results.results import MethodResult
+from etips.results.study_result import Measures
 from etips.runs.path_file import path_from_json
 from etips.studies.experiment import Experiment
 from etips.studies.fits import POLICY, PREDICTED, PROPENSITIES
 from etips.studies.folds import find_part
-from etips.studies.measures import Measures, mean_of, measure_policy
+from etips.studies.measures import mean_of, measure_policy
 from etips.studies.plan import EVALUATION, task_name
 from etips.studies.study_data import StudyData, load_array, open_log
 

@@ -1,6 +1,7 @@
 """The paper's two tables and what belongs to them, as data: columns and rows of text."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from etips.learn.fitting.candidates import Candidate
 from etips.results.study_result import Table
 from etips.studies.experiment import label_of
 from etips.studies.findings import Findings
-from etips.studies.measures import over_folds, show_groups
+from etips.studies.measures import mean_of, over_folds, read_fit, show_groups
 from etips.studies.plan import task_name
 from etips.studies.published import TABLE1, TABLE1_ABOUT, TABLE2
 from etips.worlds.digits import labelled_rows, labelled_zeros
@@ -50,9 +51,9 @@ def table1(found: Findings) -> Table:
     rows = [
         [
             label_of(method),
-            over_folds(own, "accuracy").show(),
+            over_folds(own, attrgetter("accuracy")).show(),
             str(published.get(method, TABLE1_ABOUT.get(method, "-"))),
-            *(over_folds(own, name).show() for name in _ESTIMATES),
+            *(over_folds(own, attrgetter(name)).show() for name in _ESTIMATES),
             show_groups(own),
         ]
         for method, own in found.measures.items()
@@ -71,11 +72,11 @@ def table2(found: Findings) -> Table:
         figures = TABLE2.get(method, {}) if beside else {}
         row = [label_of(method)]
         for name in _COLUMNS2:
-            row.append(over_folds(own, name).show())
+            row.append(over_folds(own, attrgetter(name)).show())
             row += [str(figures.get(name, "-"))] if beside and name != "snips" else []
         row += [show_groups(own), verdicts[method]]
         if known:
-            row += [over_folds(own, name).show(4) for name in ("risk", "greedy_risk")]
+            row += [over_folds(own, attrgetter(name)).show(4) for name in ("risk", "greedy_risk")]
         rows.append(row)
     columns = ["policy"]
     for name, title in _COLUMNS2.items():
@@ -130,16 +131,17 @@ def learnt_from(found: Findings) -> Table:
     unit = "samples" if found.experiment.table == "table1" else "stays"
     rows = []
     for method in found.measures:
-        told = [found.told[task_name(method, k)] for k in range(found.experiment.folds)]
-        quality = [t["quality"]["log_loss"] for t in told if t.get("quality")]
+        names = [task_name(method, fold) for fold in range(found.experiment.folds)]
+        fits = [read_fit(found.told[name]) for name in names]
+        log_loss = [fit.quality.log_loss for fit in fits if fit.quality]
         factors = [c.matching_factor for path in found.path(method) for c in path if c.chosen]
         rows.append(
             (
                 label_of(method),
-                f"{np.mean([t['n_learnt_from'] for t in told]):,.0f}",
-                f"{np.mean([t['n_held_out'] for t in told]):,.0f}",
-                f"{np.mean(quality):.4f}" if quality else "-",
-                f"{np.mean(factors):.3f}" if factors else "-",
+                f"{mean_of(fit.n_learnt_from for fit in fits):,.0f}",
+                f"{mean_of(fit.n_held_out for fit in fits):,.0f}",
+                f"{mean_of(log_loss):.4f}" if log_loss else "-",
+                f"{mean_of(factors):.3f}" if factors else "-",
             )
         )
     learnt = ("may learn from", "judged on", "log-loss of propensities", "matching factor there")

@@ -13,7 +13,7 @@ from etips.results.summaries import summarize_data
 from etips.studies.charts import make_charts
 from etips.studies.experiment import Experiment
 from etips.studies.findings import Findings, gather
-from etips.studies.measures import summarize_fold
+from etips.studies.measures import read_fit
 from etips.studies.paper_tables import make_tables
 from etips.studies.plan import costs, make_plan, task_name
 from etips.studies.study_data import DATA, data_of
@@ -111,7 +111,7 @@ def _folds(found: Findings) -> dict[str, tuple[FoldResult, ...]]:
     """Of each method what every fold scored, and what its task said."""
     return {
         method: tuple(
-            summarize_fold(measures, found.told[task_name(method, fold)])
+            FoldResult(**vars(measures), **vars(read_fit(found.told[task_name(method, fold)])))
             for fold, measures in enumerate(own)
         )
         for method, own in found.measures.items()

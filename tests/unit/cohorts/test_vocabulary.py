@@ -10,7 +10,9 @@ from etips.cohorts.registry import DATABASES
 
 FOLDER = Path(etips.cohorts.__file__).parent
 NEUTRAL = [
-    *sorted(path for part in ("engines", "sepsis3", "dataset") for path in FOLDER.glob(f"{part}/*")),
+    *sorted(
+        path for part in ("engines", "sepsis3", "dataset") for path in FOLDER.glob(f"{part}/*")
+    ),
     FOLDER / "build.py",
     FOLDER / "database.py",
 ]

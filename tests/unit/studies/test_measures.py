@@ -1,6 +1,5 @@
 """Figures of a fold, their mean over folds, and groups too small to show."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,19 +7,16 @@ import pytest
 from small_worlds import CLINIC
 
 from etips.evaluation.log import Log
+from etips.results.study_result import Measures
 from etips.studies.measures import (
-    Measures,
     Spread,
     measure_policy,
     over_folds,
+    read_fit,
     show_groups,
-    summarize_fold,
 )
 
-PLAIN = Measures(0.5, 1.0, 0.4, 0.4, 0.4, -0.1, 30, 70, math.nan, math.nan)
-
-
-SIZES = {"n_learnt_from": 50, "n_held_out": 50}  # what a task tells at least
+PLAIN = Measures(0.5, 1.0, 0.4, 0.4, 0.4, -0.1, 30, 70, None, None)
 
 
 @pytest.fixture(scope="module")
@@ -66,38 +62,44 @@ def test_a_policy_that_draws_is_measured_by_what_it_drew(clinic):
 def test_without_truth_there_is_no_accuracy(clinic):
     log, stays = clinic
     found = measure_policy(log, replace(stays, truth=None), np.full((stays.n_decisions, 3), 1 / 3))
-    assert math.isnan(found.accuracy)
-    assert summarize_fold(found, SIZES).accuracy is None
+    assert (found.accuracy, found.risk, found.greedy_risk) == (None, None, None)
 
 
 def test_the_spread_over_folds_is_the_sample_standard_deviation():
     folds = [replace(PLAIN, accuracy=value) for value in (0.2, 0.4, 0.6)]
-    found = over_folds(folds, "accuracy")
+    found = over_folds(folds, lambda fold: fold.accuracy)
     assert (found.mean, found.deviation) == pytest.approx((0.4, 0.2))
     assert found.show() == "0.400 ± 0.200"
-    assert over_folds(folds[:1], "accuracy").show() == "0.200"
-    assert over_folds(folds, "risk").show() == "-"
+    assert over_folds(folds[:1], lambda fold: fold.accuracy).show() == "0.200"
+    assert over_folds(folds, lambda fold: fold.risk).show() == "-"
 
 
 def test_a_fold_without_the_figure_does_not_count():
-    folds = [replace(PLAIN, atenp=math.nan), replace(PLAIN, atenp=-0.2)]
-    assert over_folds(folds, "atenp").mean == -0.2
+    folds = [replace(PLAIN, atenp=None), replace(PLAIN, atenp=-0.2)]
+    assert over_folds(folds, lambda fold: fold.atenp).mean == -0.2
 
 
 def test_a_mean_that_rounds_to_nothing_has_no_sign():
     assert Spread(-0.0001, 0.01).show() == "0.000 ± 0.010"
 
 
-@pytest.mark.parametrize("counts", [(10, 90), (90, 10), (1, 99)])
-def test_a_group_under_eleven_hides_both_sizes(counts):
-    small = replace(PLAIN, n_matched=counts[0], n_unmatched=counts[1])
-    assert show_groups([PLAIN, small]) == "one under 11"
-    shown = summarize_fold(small, SIZES)
-    assert (shown.n_matched, shown.n_unmatched) == (None, None)
+def test_a_group_under_eleven_hides_both_sizes(clinic):
+    log, stays = clinic
+    few = np.where(np.arange(stays.n_decisions) < 5, log.action, (log.action + 1) % 3)
+    found = measure_policy(log, stays, np.eye(3)[few])
+    assert (found.n_matched, found.n_unmatched) == (None, None)
+    assert show_groups([PLAIN, found]) == "one under 11"
+    none = measure_policy(log, stays, np.eye(3)[(log.action + 1) % 3])
+    assert (none.n_matched, none.n_unmatched) == (0, stays.n_decisions)
+    assert show_groups([none]) == f"0 / {stays.n_decisions}"
 
 
-@pytest.mark.parametrize("counts", [(11, 89), (0, 100)])
-def test_eleven_and_none_are_shown(counts):
-    found = replace(PLAIN, n_matched=counts[0], n_unmatched=counts[1])
-    assert show_groups([found]) == f"{counts[0]} / {counts[1]}"
-    assert summarize_fold(found, SIZES).n_matched == counts[0]
+def test_what_a_task_left_is_read_with_its_path():
+    candidate = {"translation": 0.3, "action": None, "risk": 0.4, "chosen": True}
+    quality = {"log_loss": 0.5, "accuracy": 0.6, "calibration_error": None}
+    told = {"n_learnt_from": 50, "n_held_out": 25, "quality": quality, "path": [candidate]}
+    fit = read_fit(told)
+    assert (fit.n_learnt_from, fit.n_held_out, fit.support) == (50, 25, None)
+    assert (fit.quality.log_loss, fit.quality.calibration_error) == (0.5, None)
+    assert (fit.path[0].risk, fit.path[0].std_error, fit.path[0].chosen) == (0.4, None, True)
+    assert read_fit({"n_learnt_from": 50, "n_held_out": 25}).quality is None

@@ -18,7 +18,7 @@ def _make(results: Results) -> dict[str, object]:
     }
 
 
-SECTION = Section("evidence", "How the evidence holds", "estimates.html", _make)
+SECTION = Section("evidence", "How the evidence holds", "estimator_comparison.html", _make)
 
 
 def _formula_words(results: Results) -> list[tuple[str, str]]:
