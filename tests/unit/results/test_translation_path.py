@@ -25,4 +25,4 @@ def test_results_show_each_candidate_and_whether_its_risk_could_be_believed():
 
 def test_a_policy_without_candidates_has_an_empty_path():
     assert path_of(object()) == ()
-    assert path_of(Chooser()) == Learner.path_
+    assert path_of(Chooser()) == Chooser.path_
