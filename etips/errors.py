@@ -98,12 +98,12 @@ def require(
 def require_whole(name: str, value: object, *, least: int | None = None) -> None:
     """Refuse a setting that is not a whole number, or below `least`; NumPy's are welcome."""
     try:
-        found = operator.index(cast(SupportsIndex, value))
+        whole = operator.index(cast(SupportsIndex, value))
     except TypeError:
         raise SettingError(name, "must be a whole number") from None
     if isinstance(value, bool):
         raise SettingError(name, "must be a whole number")
-    if least is not None and found < least:
+    if least is not None and whole < least:
         raise SettingError(name, f"must be at least {least}")
 
 

@@ -63,10 +63,10 @@ class Coded:
         return self.shape[0]
 
     def __getitem__(self, rows: Rows) -> Floats32:
-        found = self.table[self.code[rows]].astype(np.float32)
+        expanded = self.table[self.code[rows]].astype(np.float32)
         if self.unit != 1.0:
-            found *= np.float32(self.unit)
-        return found
+            expanded *= np.float32(self.unit)
+        return expanded
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:

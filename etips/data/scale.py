@@ -155,14 +155,14 @@ class Scaler:
         mean = np.array([self.mean_[name] for name in names])
         scale = np.array([self.scale_[name] for name in names])
         left = np.array([name in self.left_ for name in names], bool)
-        found = np.empty(rows.shape, np.float32)
+        applied = np.empty(rows.shape, np.float32)
         for start in range(0, len(rows), _CHUNK):
             part = rows[start : start + _CHUNK]
             scaled = np.clip((self._logs(part, names) - mean) / scale, -LIMIT, LIMIT)
             scaled = np.where(np.isnan(scaled), 0.0, scaled)
             kept = np.where(np.isnan(part), mean, part)
-            found[start : start + _CHUNK] = np.where(left, kept, scaled)
-        return found
+            applied[start : start + _CHUNK] = np.where(left, kept, scaled)
+        return applied
 
 
 def _distinct_rows(features: Features) -> tuple[Features, Floats | None]:
@@ -196,7 +196,7 @@ def _texts(value: object) -> list[str]:
 def _numbers(value: object) -> dict[str, float]:
     if not isinstance(value, dict):
         raise TypeError
-    found = {str(key): float(item) for key, item in value.items()}
-    if not np.isfinite(list(found.values())).all():
+    numbers = {str(key): float(item) for key, item in value.items()}
+    if not np.isfinite(list(numbers.values())).all():
         raise ValueError
-    return found
+    return numbers

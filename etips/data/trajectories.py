@@ -119,8 +119,8 @@ class Trajectories:
 
     @cached_property
     def _decisions(self) -> Decisions:
-        found = find_decisions(self.offsets, self.lag, self._known)
-        return Decisions(read_only(found.stay), read_only(found.step))
+        decisions = find_decisions(self.offsets, self.lag, self._known)
+        return Decisions(read_only(decisions.stay), read_only(decisions.step))
 
     @property
     def _known(self) -> Bools | None:
@@ -203,9 +203,9 @@ class Trajectories:
         window = np.arange(lengths.max(initial=0))
         inside = window < lengths[:, None]
         rows = np.where(inside, self.offsets[stay][:, None] + window, 0)
-        found = self.sequence[rows.ravel()].reshape(*rows.shape, self.sequence.shape[1])
-        found[~inside] = 0
-        return Histories(found, lengths, self.static[stay])
+        windows = self.sequence[rows.ravel()].reshape(*rows.shape, self.sequence.shape[1])
+        windows[~inside] = 0
+        return Histories(windows, lengths, self.static[stay])
 
     def subset(self, stays: Stays) -> Self:
         """The chosen stays, in the order given. Neighbours share memory, others copy their rows.
@@ -264,11 +264,11 @@ class Trajectories:
         A simulated world knows the truth of its own loss only, so that does not come along.
         """
         names, steps = self.schema.sequence, np.split(self.step, self.offsets[1:-1])
-        found = [
+        losses = [
             loss(Stay(step, self.sequence[start:stop], names))
             for step, start, stop in zip(steps, self.offsets, self.offsets[1:], strict=False)
         ]
-        values = np.concatenate(found)
+        values = np.concatenate(losses)
         if np.isnan(values).all():
             raise DataError("loss", "is known at no step", fix="Do the step labels rise by one?")
         return replace(self, loss=values, truth=None)

@@ -95,21 +95,21 @@ def _from_cells(role: str, column: pa.ChunkedArray) -> NDArray[Any]:
 
 
 def _read_matrix(file: pq.ParquetFile, names: tuple[str, ...]) -> Floats32:
-    found = np.empty((file.metadata.num_rows, len(names)), np.float32)
+    matrix = np.empty((file.metadata.num_rows, len(names)), np.float32)
     if not names:
-        return found
+        return matrix
     start = 0
     for group in range(file.num_row_groups):
         part = file.read_row_group(group, columns=list(names))
-        fill_rows(found[start : start + part.num_rows], [part.column(name) for name in names])
+        fill_rows(matrix[start : start + part.num_rows], [part.column(name) for name in names])
         start += part.num_rows
-    return found
+    return matrix
 
 
 def _read_matrix_of(table: pa.Table, names: tuple[str, ...]) -> Floats32:
-    found = np.empty((table.num_rows, len(names)), np.float32)
-    fill_rows(found, [table.column(name) for name in names])
-    return found
+    matrix = np.empty((table.num_rows, len(names)), np.float32)
+    fill_rows(matrix, [table.column(name) for name in names])
+    return matrix
 
 
 def _read_coded(folder: Path, schema: Schema, cells: pa.Table, unit: object) -> Coded:

@@ -146,11 +146,11 @@ def _chunks(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
 
 def _columns(matrix: NDArray[Any], names: tuple[str, ...]) -> dict[str, pa.Array]:
     """Columns of a matrix by name; NaN is a missing value, so it is written as null."""
-    found = {}
+    columns = {}
     for position, name in enumerate(names):
         values = np.ascontiguousarray(matrix[:, position])
-        found[name] = pa.array(values, from_pandas=True)
-    return found
+        columns[name] = pa.array(values, from_pandas=True)
+    return columns
 
 
 def _matrix(matrix: NDArray[Any], names: tuple[str, ...]) -> pa.Table:

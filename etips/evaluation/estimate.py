@@ -1,6 +1,7 @@
 """The result of an estimator: a risk, its error and the evidence behind it."""
 
 from dataclasses import dataclass, field
+from typing import Self
 
 from etips.evaluation.checks import Floats
 from etips.evaluation.evidence import Evidence
@@ -37,23 +38,29 @@ class Estimate:
     tuning: float | None = None
     evidence: Evidence = field(repr=False, compare=False, kw_only=True)
 
-
-def conclude(
-    estimator: str, evidence: Evidence, *, weight: Floats, count: Floats | None, interval: Interval
-) -> Estimate:
-    """Put an interval around `evidence`."""
-    low, high = interval(evidence)
-    return Estimate(
-        estimator=estimator,
-        risk=evidence.value,
-        std_error=evidence.std_error,
-        low=low,
-        high=high,
-        n_decisions=weight.size,
-        n_clusters=evidence.n_clusters,
-        effective_n=effective_size(weight, count=count),
-        evidence=evidence,
-    )
+    @classmethod
+    def of(
+        cls,
+        estimator: str,
+        evidence: Evidence,
+        *,
+        weight: Floats,
+        count: Floats | None,
+        interval: Interval,
+    ) -> Self:
+        """The value of `evidence` with an interval around it."""
+        low, high = interval(evidence)
+        return cls(
+            estimator=estimator,
+            risk=evidence.value,
+            std_error=evidence.std_error,
+            low=low,
+            high=high,
+            n_decisions=weight.size,
+            n_clusters=evidence.n_clusters,
+            effective_n=effective_size(weight, count=count),
+            evidence=evidence,
+        )
 
 
 def effective_size(weight: Floats, *, count: Floats | None = None) -> float:

@@ -70,15 +70,28 @@ class Logit:
 
 
 @dataclass(frozen=True)
-class Percentile:
-    """Quantiles of the cluster bootstrap."""
+class Bootstrap:
+    """Settings of an interval that resamples clusters.
+
+    Args:
+        level: Share of such intervals that hold the truth.
+        replicates: How often the clusters are drawn again, at least 100 times.
+        seed: Of the draws.
+    """
 
     level: float = 0.95
     replicates: int = 1000
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _check_bootstrap(self.level, self.replicates)
+        check_share("level", self.level)
+        if self.replicates < 100:
+            raise SettingError("replicates", "must be at least 100")
+
+
+@dataclass(frozen=True)
+class Percentile(Bootstrap):
+    """Quantiles of the cluster bootstrap."""
 
     def __call__(self, evidence: Evidence) -> Range:
         """Limits from the replicates in which the quantity is defined."""
@@ -87,15 +100,8 @@ class Percentile:
 
 
 @dataclass(frozen=True)
-class Studentised:
+class Studentised(Bootstrap):
     """Cluster bootstrap of the t statistic: each replicate carries its own standard error."""
-
-    level: float = 0.95
-    replicates: int = 1000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        _check_bootstrap(self.level, self.replicates)
 
     def __call__(self, evidence: Evidence) -> Range:
         """Limits from the replicates with a positive standard error."""
@@ -127,9 +133,3 @@ def _tails(values: Floats, level: float) -> Range:
 
 def _expit(value: float) -> float:
     return 1 / (1 + math.exp(-value)) if value > -700 else 0.0
-
-
-def _check_bootstrap(level: float, replicates: int) -> None:
-    check_share("level", level)
-    if replicates < 100:
-        raise SettingError("replicates", "must be at least 100")

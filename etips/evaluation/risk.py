@@ -34,7 +34,7 @@ from etips.evaluation.checks import (
     code_clusters,
     weigh_logged,
 )
-from etips.evaluation.estimate import Estimate, conclude, effective_size
+from etips.evaluation.estimate import Estimate, effective_size
 from etips.evaluation.evidence import Bounds, Evidence, ratio_of
 from etips.evaluation.intervals import DEFAULT, Interval
 
@@ -87,7 +87,7 @@ def logged_risk(
 ) -> Estimate:
     """Mean logged loss: the risk of what the clinicians did."""
     case = _case(loss, None, cluster, count)
-    return case.conclude("logged", case.mean(case.loss, case.bounds), interval)
+    return case.estimate("logged", case.mean(case.loss, case.bounds), interval)
 
 
 def matching_factor(
@@ -99,7 +99,7 @@ def matching_factor(
 ) -> Estimate:
     """Mean weight (the paper's TMF): 1 in expectation when the propensities are right."""
     case = _case(np.zeros(np.shape(weight)), weight, cluster, count)
-    return case.conclude("matching_factor", case.mean(case.weight), interval)
+    return case.estimate("matching_factor", case.mean(case.weight), interval)
 
 
 def ips(
@@ -112,7 +112,7 @@ def ips(
 ) -> Estimate:
     """Inverse propensity risk, paper eq. (3): unbiased, and not translation-equivariant."""
     case = _case(loss, weight, cluster, count)
-    return case.conclude("ips", case.mean(case.loss * case.weight), interval)
+    return case.estimate("ips", case.mean(case.loss * case.weight), interval)
 
 
 def snips(
@@ -129,7 +129,7 @@ def snips(
     """
     case = _case(loss, weight, cluster, count)
     evidence = case.ratio([(case.loss * case.weight, case.weight)], case.bounds)
-    return case.conclude("snips", evidence, interval)
+    return case.estimate("snips", evidence, interval)
 
 
 def clipped_ips(
@@ -154,7 +154,7 @@ def clipped_ips(
 
     tuned = _tune("clip", clip, _limits(case.weight), build)
     kept = np.minimum(case.weight, tuned.setting)
-    return case.conclude_tuned("clipped_ips", tuned, interval, weight=kept)
+    return case.tuned_estimate("clipped_ips", tuned, interval, weight=kept)
 
 
 def dm(
@@ -170,7 +170,7 @@ def dm(
     """
     model = check_numbers("predicted_policy", predicted_policy)
     case = _case(model, None, cluster, count)
-    return case.conclude("dm", case.mean(model, case.bounds), interval)
+    return case.estimate("dm", case.mean(model, case.bounds), interval)
 
 
 def dr(
@@ -187,7 +187,7 @@ def dr(
     case = _case(loss, weight, cluster, count)
     model, model_policy = _model(predicted, predicted_policy, case.loss.size)
     corrected = model_policy + case.weight * (case.loss - model)
-    return case.conclude("dr", case.mean(corrected, case.bounds), interval)
+    return case.estimate("dr", case.mean(corrected, case.bounds), interval)
 
 
 def sndr(
@@ -205,7 +205,7 @@ def sndr(
     model, model_policy = _model(predicted, predicted_policy, case.loss.size)
     correction = (case.weight * (case.loss - model), case.weight)
     evidence = case.ratio([(model_policy, np.ones(model.size)), correction], case.bounds)
-    return case.conclude("sndr", evidence, interval)
+    return case.estimate("sndr", evidence, interval)
 
 
 def switch_dr(
@@ -233,7 +233,7 @@ def switch_dr(
         return case.mean(model_policy + keep(limit) * (case.loss - model), case.bounds)
 
     tuned = _tune("switch", switch, _limits(case.weight), build)
-    return case.conclude_tuned("switch_dr", tuned, interval, weight=keep(tuned.setting))
+    return case.tuned_estimate("switch_dr", tuned, interval, weight=keep(tuned.setting))
 
 
 def dr_shrinkage(
@@ -265,7 +265,7 @@ def dr_shrinkage(
 
     amounts = [limit**2 for limit in _limits(case.weight)]
     tuned = _tune("shrinkage", shrinkage, amounts, build)
-    return case.conclude_tuned("dr_shrinkage", tuned, interval, weight=shrink(tuned.setting))
+    return case.tuned_estimate("dr_shrinkage", tuned, interval, weight=shrink(tuned.setting))
 
 
 @dataclass(frozen=True)
@@ -295,15 +295,15 @@ class _Case:
         sign = (1.0,) * len(terms)
         return ratio_of(self.clusters, terms, count=self.count, sign=sign, bounds=bounds)
 
-    def conclude(self, estimator: str, evidence: Evidence, interval: Interval) -> Estimate:
-        return conclude(
+    def estimate(self, estimator: str, evidence: Evidence, interval: Interval) -> Estimate:
+        return Estimate.of(
             estimator, evidence, weight=self.weight, count=self.count, interval=interval
         )
 
-    def conclude_tuned(
+    def tuned_estimate(
         self, estimator: str, tuned: "_Tuned", interval: Interval, *, weight: Floats
     ) -> Estimate:
-        plain = self.conclude(estimator, tuned.plain, interval)
+        plain = self.estimate(estimator, tuned.plain, interval)
         return replace(
             plain,
             risk=tuned.value,
@@ -350,9 +350,9 @@ def _tune(
     plain = build(np.inf)
 
     def at(setting: float) -> _Tuned:
-        found = plain if np.isinf(setting) else build(setting)
-        bias = found.value - plain.value
-        return _Tuned(found.value, float(np.hypot(found.std_error, bias)), setting, plain)
+        evidence = plain if np.isinf(setting) else build(setting)
+        bias = evidence.value - plain.value
+        return _Tuned(evidence.value, float(np.hypot(evidence.std_error, bias)), setting, plain)
 
     settings = [np.inf, *limits] if given is None else [float(given)]
     return min((at(setting) for setting in settings), key=lambda tuned: tuned.error)

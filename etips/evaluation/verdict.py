@@ -37,7 +37,7 @@ class Rule:
     because: str
     few: str = ""
 
-    def judge(self, value: float) -> Label:
+    def label(self, value: float) -> Label:
         """The label that `value` alone would give; NaN is unusable."""
         sign = 1 if self.bad == "high" else -1
         if not sign * value < sign * self.unusable:
@@ -127,11 +127,11 @@ def judge(diagnostics: Diagnostics, *, rules: tuple[Rule, ...] = RULES) -> Verdi
         value = numbers[rule.measure]
         if value is None:
             continue
-        found = rule.judge(value)
-        if found == "reliable":
+        own = rule.label(value)
+        if own == "reliable":
             continue
         reasons.append(rule.tell(value))
-        label = "unusable" if "unusable" in (found, label) else "doubtful"
+        label = "unusable" if "unusable" in (own, label) else "doubtful"
     return Verdict(label, tuple(reasons))
 
 

@@ -121,17 +121,17 @@ def _open_sealed(path: Path) -> dict[str, object]:
         document = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise FileError(str(path), "is not valid JSON") from error
-    if not isinstance(document, dict) or not isinstance(found := document.pop("seal", None), str):
+    if not isinstance(document, dict) or not isinstance(stated := document.pop("seal", None), str):
         raise FileError(str(path), "is not a sealed manifest")
     changed = FileError(str(path), "was changed after it was written", fix="Make it anew.")
     try:
-        spelling = canonical({**document, "seal": found})
+        spelling = canonical({**document, "seal": stated})
     except (ValueError, RecursionError) as error:  # the reader takes NaN, and goes deeper
         raise changed from error
     expected = _seal_of(canonical(document))
-    if found.partition(":")[0] != expected.partition(":")[0]:
+    if stated.partition(":")[0] != expected.partition(":")[0]:
         raise FileError(str(path), f"was sealed with another kind of key; see {KEY_VARIABLE}")
-    if spelling != raw or not hmac.compare_digest(found.encode(), expected.encode()):
+    if spelling != raw or not hmac.compare_digest(stated.encode(), expected.encode()):
         raise changed
     return document
 

@@ -150,45 +150,45 @@ def to_obp(data: Trajectories) -> dict[str, Any]:
 
 def _padded(features: ArrayLike) -> Floats32:
     """Features as (n, steps, d) float32."""
-    found = _float32("features", features)
-    if found.ndim == 2:
-        found = found[:, None]
-    if found.ndim != 3 or 0 in found.shape[:2]:
+    padded = _float32("features", features)
+    if padded.ndim == 2:
+        padded = padded[:, None]
+    if padded.ndim != 3 or 0 in padded.shape[:2]:
         rule = "must have shape (n, d) or (n, steps, d) and a row"
         raise DataError("features", rule, fix="Reshape your data.")
-    return found
+    return padded
 
 
 def _lengths(lengths: ArrayLike | None, n: int, longest: int) -> Ints:
     if lengths is None:
         return np.full(n, longest)
-    found = np.asarray(lengths)
-    if found.shape != (n,) or not np.issubdtype(found.dtype, np.integer):
+    counts = np.asarray(lengths)
+    if counts.shape != (n,) or not np.issubdtype(counts.dtype, np.integer):
         raise DataError("lengths", "must be one whole number a row of the features")
-    require("lengths", f"must be in 1..{longest}", (found >= 1) & (found <= longest))
-    return found.astype(np.int64)
+    require("lengths", f"must be in 1..{longest}", (counts >= 1) & (counts <= longest))
+    return counts.astype(np.int64)
 
 
 def _per_step(name: str, values: ArrayLike, counts: Ints, inside: Bools) -> Floats:
     """One value a real step: given so, or one a stay, which then belongs to its last step."""
-    found = _numeric(name, values)
-    if found.shape == counts.shape:
+    numbers = _numeric(name, values)
+    if numbers.shape == counts.shape:
         spread = np.full(inside.shape, np.nan)
-        spread[np.arange(len(counts)), counts - 1] = found
-        found = spread
-    if found.shape != inside.shape:
-        rule = f"must have shape {counts.shape} or {inside.shape}, has {found.shape}"
+        spread[np.arange(len(counts)), counts - 1] = numbers
+        numbers = spread
+    if numbers.shape != inside.shape:
+        rule = f"must have shape {counts.shape} or {inside.shape}, has {numbers.shape}"
         raise DataError(name, rule)
-    return found[inside]
+    return numbers[inside]
 
 
 def _static(static: ArrayLike | None, n: int) -> Floats32:
     if static is None:
         return np.zeros((n, 0), np.float32)
-    found = _float32("static", static)
-    if found.ndim != 2 or len(found) != n:
+    table = _float32("static", static)
+    if table.ndim != 2 or len(table) != n:
         raise DataError("static", f"must have shape ({n}, s)")
-    return found
+    return table
 
 
 def _float32(name: str, values: ArrayLike) -> Floats32:
@@ -200,9 +200,9 @@ def _numeric(name: str, values: ArrayLike) -> Floats:
     if hasattr(values, "toarray"):  # as SciPy's sparse arrays and matrices have
         raise DataError(name, "must be dense", fix="Sparse input is not supported: use toarray().")
     try:
-        found = np.asarray(values)
-        if not np.iscomplexobj(found):
-            return np.asarray(found, dtype=np.float64)
+        array = np.asarray(values)
+        if not np.iscomplexobj(array):
+            return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(name, "must be an array of numbers") from None
     raise DataError(name, "must be real", fix="Complex data not supported.")

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import types
 
 from etips.data.coded import Floats32
 from etips.data.decisions import Bools, Floats, Ints
@@ -14,33 +15,24 @@ from etips.errors import DataError, require
 _ROWS = 4096  # rows turned from columns to rows together: about one level-2 cache
 _LONGEST = 255  # characters of an identifier; NumPy gives every one the room of the longest
 
+_TEXT = (types.is_string, types.is_large_string, types.is_string_view)
+_BYTES = (types.is_binary, types.is_large_binary, types.is_binary_view)
+_NUMBERS = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether a column holds text (or bytes, which is text that is not UTF-8)."""
-    return bool(
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_string_view(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_binary_view(kind)
-    )
+    return any(holds(kind) for holds in (*_TEXT, *_BYTES))
 
 
 def is_categorical(kind: pa.DataType) -> bool:
     """Whether a column is dictionary-encoded: a pandas category, a polars categorical or enum."""
-    return bool(pa.types.is_dictionary(kind))
+    return bool(types.is_dictionary(kind))
 
 
 def is_number(kind: pa.DataType) -> bool:
     """Whether a column can become float32 as it stands; an all-null column counts."""
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_null(kind)
-    )
+    return any(holds(kind) for holds in (*_NUMBERS, types.is_null))
 
 
 def require_number(where: str, column: pa.ChunkedArray, *, fix: str = "") -> None:
@@ -58,20 +50,20 @@ def numbers(where: str, column: pa.ChunkedArray) -> Floats:
     """A numeric or boolean column as float64, NaN where it is null."""
     require_number(where, column)
     column = _plain(column)
-    if pa.types.is_boolean(column.type):
+    if types.is_boolean(column.type):
         column = pc.cast(column, pa.int8())
-    elif pa.types.is_decimal(column.type) or pa.types.is_null(column.type):
+    elif types.is_decimal(column.type) or types.is_null(column.type):
         column = pc.cast(column, pa.float64())
-    found: Floats = column.to_numpy().astype(np.float64, copy=False)
-    return found
+    values: Floats = column.to_numpy().astype(np.float64, copy=False)
+    return values
 
 
 def _no_number(column: pa.ChunkedArray) -> Bools:
     """Where a column of text or bytes holds something that is not a number, shape (n,)."""
     pattern = r"^\s*([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:true|false))\s*$"
     number = pc.match_substring_regex(pc.cast(_plain(column), pa.binary()), pattern)
-    found: Bools = ~pc.fill_null(number, True).to_numpy()
-    return found
+    odd: Bools = ~pc.fill_null(number, True).to_numpy()
+    return odd
 
 
 def fill_rows(out: Floats32, columns: list[pa.ChunkedArray]) -> None:
@@ -80,16 +72,16 @@ def fill_rows(out: Floats32, columns: list[pa.ChunkedArray]) -> None:
     A few thousand rows at once: column after column over all rows would touch every cache line of
     `out` once a column.
     """
-    found = [column.to_numpy() if _is_plain(column) else numbers("", column) for column in columns]
+    arrays = [column.to_numpy() if _is_plain(column) else numbers("", column) for column in columns]
     with np.errstate(over="ignore"):  # too large for float32 becomes inf, which is refused later
         for start in range(0, len(out), _ROWS):
             block = out[start : start + _ROWS]
-            for position, values in enumerate(found):
+            for position, values in enumerate(arrays):
                 block[:, position] = values[start : start + _ROWS]
 
 
 def _is_plain(column: pa.ChunkedArray) -> bool:
-    return bool(pa.types.is_floating(column.type)) and not pa.types.is_float16(column.type)
+    return bool(types.is_floating(column.type)) and not types.is_float16(column.type)
 
 
 def labels(where: str, column: pa.ChunkedArray) -> tuple[NDArray[Any], Ints]:
@@ -105,13 +97,13 @@ def labels(where: str, column: pa.ChunkedArray) -> tuple[NDArray[Any], Ints]:
         rule = f"must be text of at most {_LONGEST} characters, none of them NUL"
         require(where, rule, sound[codes])
         return np.array(names, dtype=np.str_), codes
-    if pa.types.is_integer(kind):
+    if types.is_integer(kind):
         values = _to_int64(where, column)
-    elif pa.types.is_floating(kind):
-        found = column.to_numpy().astype(np.float64, copy=False)  # 2**53 is no float16
-        exact = (np.abs(found) < 2**53) & (found == np.round(found))
+    elif types.is_floating(kind):
+        floats = column.to_numpy().astype(np.float64, copy=False)  # 2**53 is no float16
+        exact = (np.abs(floats) < 2**53) & (floats == np.round(floats))
         require(where, "must be a whole number within 2**53, or text", exact)
-        values = found.astype(np.int64)
+        values = floats.astype(np.int64)
     else:
         raise DataError(where, "must be a whole number or text")
     if (values[1:] >= values[:-1]).all():  # already in order, the usual case: no sorting
@@ -133,16 +125,16 @@ def moments(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
     """Step labels, which must order: numbers or times; null and text are refused."""
     kind = column.type
     fix = "Steps are numbers or times."
-    if is_text(kind) or is_categorical(kind) or not (is_number(kind) or pa.types.is_temporal(kind)):
+    if is_text(kind) or is_categorical(kind) or not (is_number(kind) or types.is_temporal(kind)):
         raise DataError(
             where, "must order in time", rows=range(len(column)), total=len(column), fix=fix
         )
     require(where, "must not be missing", ~column.is_null(nan_is_null=True).to_numpy())
-    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
+    if types.is_temporal(kind) and not types.is_duration(kind):
         return _times(where, column)
-    if pa.types.is_duration(kind):
+    if types.is_duration(kind):
         column = pc.cast(column, pa.int64())
-    if pa.types.is_integer(column.type):
+    if types.is_integer(column.type):
         return _to_int64(where, column)
     values = numbers(where, column)
     require(where, "must be finite", np.isfinite(values))
@@ -157,8 +149,8 @@ def _times(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
     except pa.ArrowException:
         rule = "must be a date, with or without a time of day"
         raise DataError(where, rule) from None
-    found: NDArray[Any] = stamps.to_numpy().astype("datetime64[us]")
-    return found
+    times: NDArray[Any] = stamps.to_numpy().astype("datetime64[us]")
+    return times
 
 
 def levels_of(
@@ -174,11 +166,11 @@ def levels_of(
     encoded = pc.dictionary_encode(_as_text(where, column).combine_chunks())
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
-    found: list[str] = encoded.dictionary.to_pylist()
-    levels = tuple(sorted(found)) if known is None else known
+    names: list[str] = encoded.dictionary.to_pylist()
+    levels = tuple(sorted(names)) if known is None else known
     position = {level: number for number, level in enumerate(levels)}
-    to_level = np.array([position.get(level, -2) for level in found] + [-1])
-    codes = to_level[pc.fill_null(encoded.indices, len(found)).to_numpy(zero_copy_only=False)]
+    to_level = np.array([position.get(level, -2) for level in names] + [-1])
+    codes = to_level[pc.fill_null(encoded.indices, len(names)).to_numpy(zero_copy_only=False)]
     require(where, "must be one of the levels known so far", codes != -2)
     return levels, codes
 

@@ -36,9 +36,9 @@ class FeatureBlock:
 
 def one_hot(levels: tuple[str, ...], codes: Ints) -> Floats32:
     """One column a level, 1 where it holds; a missing level is NaN in all of them."""
-    found: Floats32 = (codes[:, None] == np.arange(len(levels))).astype(np.float32)
-    found[codes < 0] = np.nan
-    return found
+    one_hot: Floats32 = (codes[:, None] == np.arange(len(levels))).astype(np.float32)
+    one_hot[codes < 0] = np.nan
+    return one_hot
 
 
 def join(
@@ -55,7 +55,7 @@ def join(
         matrix: The numeric columns, shape (n, len(numeric)).
         categories: Levels and the level of each row, for each categorical column.
     """
-    levels = {name: found for name, (found, _) in categories.items()}
+    levels = {name: own for name, (own, _) in categories.items()}
     if not categories:  # nothing to move: the matrix is the block
         return FeatureBlock(tuple(sources), matrix)
     names: list[str] = []

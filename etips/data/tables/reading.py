@@ -18,9 +18,9 @@ from etips.data.tables.features import (
     per_stay,
     require_finite,
 )
-from etips.data.tables.layout import lay_out
 from etips.data.tables.sorting import Kind, SortedTable, read_sorted
 from etips.data.tables.sources import Source, TableLike, open_source
+from etips.data.tables.table_layout import lay_out
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError, require
 
@@ -209,16 +209,16 @@ def _features(table: SortedTable, kind: Kind, wanted: _Wanted) -> FeatureBlock:
 
 
 def _actions(table: SortedTable, n_actions: int | None) -> tuple[Ints, int]:
-    place, found = table.place("action"), table.number("action")
-    known = ~np.isnan(found)
+    place, values = table.place("action"), table.number("action")
+    known = ~np.isnan(values)
     if not known.any():
         raise DataError(place, "must hold at least one action")
-    whole = np.isfinite(found) & (found == np.round(found))
+    whole = np.isfinite(values) & (values == np.round(values))
     require(place, "must be a whole number", whole | ~known, rows=table.rows)
     top = (n_actions or MOST_ACTIONS) - 1
-    inside = (found >= 0) & (found <= top)
+    inside = (values >= 0) & (values <= top)
     require(place, f"must be in 0..{top}", inside | ~known, rows=table.rows)
-    action = np.where(known, found, NO_ACTION).astype(np.int64)
+    action = np.where(known, values, NO_ACTION).astype(np.int64)
     return action, n_actions or int(action.max()) + 1
 
 
@@ -239,25 +239,25 @@ def _propensities(table: SortedTable, action: Ints, loss: Floats, lag: int) -> F
     """Known propensities; what stands where no decision can be is not looked at."""
     if "propensity" not in table.layout.present:
         return None
-    found, eligible = table.number("propensity"), _eligible(table)
+    chance, eligible = table.number("propensity"), _eligible(table)
     idle = (action == NO_ACTION) | (np.arange(action.size) - table.starts < lag)
     if "loss" in table.layout.present:
         idle |= np.isnan(loss)
     if eligible is not None:
         idle |= ~eligible
-    valid = (found > 0) & (found <= 1)
+    valid = (chance > 0) & (chance <= 1)
     place, rule = table.place("propensity"), "must be in (0, 1] at every decision"
     require(place, rule, valid | idle, rows=table.rows)
-    return np.where(valid, found, np.nan)
+    return np.where(valid, chance, np.nan)
 
 
 def _eligible(table: SortedTable) -> Bools | None:
     if "eligible" not in table.layout.present:
         return None
-    found = table.number("eligible")
+    flags = table.number("eligible")
     rule = "must be true or false"
-    require(table.place("eligible"), rule, (found == 0) | (found == 1), rows=table.rows)
-    return np.asarray(found == 1)
+    require(table.place("eligible"), rule, (flags == 0) | (flags == 1), rows=table.rows)
+    return np.asarray(flags == 1)
 
 
 def _groups(table: SortedTable) -> NDArray[Any] | None:

@@ -13,8 +13,8 @@ from etips.data.coded import Floats32
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.tables.arrow_columns import fill_rows, labels, levels_of, moments, numbers
 from etips.data.tables.features import FeatureBlock, join
-from etips.data.tables.layout import Layout
 from etips.data.tables.sources import Source
+from etips.data.tables.table_layout import Layout
 from etips.errors import DataError, require
 
 Kind = Literal["sequence", "static"]

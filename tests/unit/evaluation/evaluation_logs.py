@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from etips.evaluation import Log
+from etips.evaluation import Log, difference, logged_risk, snips
 
 
 @dataclass(frozen=True)
@@ -64,3 +64,21 @@ def make_log(n_stays=60, *, per_stay=3, n_actions=4, seed=0, full=True, predicte
 def softmax(scores):
     weight = np.exp(scores - scores.max(axis=1, keepdims=True))
     return weight / weight.sum(axis=1, keepdims=True)
+
+
+def gain_of(shift, *, seed=0, n=200):
+    """The gain of a policy whose matched decisions have a loss lower by `shift`."""
+    generator = np.random.default_rng(seed)
+    matched = generator.random(n) < 0.5
+    loss = generator.random(n) - shift * matched
+    cluster = np.arange(n)
+    return difference(snips(loss, 2.0 * matched, cluster), logged_risk(loss, cluster))
+
+
+def sample(k=80, per=3, seed=0):
+    """Losses, weights and clusters without any structure."""
+    generator = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(k), per)
+    loss = (generator.random(k * per) < 0.3).astype(float)
+    weight = generator.exponential(size=k * per)
+    return loss, weight, cluster

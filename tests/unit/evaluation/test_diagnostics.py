@@ -8,7 +8,6 @@ from etips.evaluation import (
     balance,
     calibration,
     diagnose,
-    effective_size,
     overlap_by_action,
     view,
 )
@@ -190,9 +189,3 @@ def test_weighting_balances_a_feature_that_the_clinicians_followed():
     assert abs(before[0]) > 0.3
     assert np.abs(after[:2]).max() < 0.05
     assert before[2] == after[2] == 0
-
-
-def test_effective_size_with_counts_is_that_of_repetition():
-    weight, count = np.array([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 3.0])
-    repeated = np.repeat(weight, count.astype(int))
-    assert effective_size(weight, count=count) == pytest.approx(effective_size(repeated))

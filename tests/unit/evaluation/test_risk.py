@@ -14,7 +14,6 @@ from etips.evaluation import (
     dm,
     dr,
     dr_shrinkage,
-    effective_size,
     ips,
     logged_risk,
     matching_factor,
@@ -87,25 +86,6 @@ def test_hand_worked_standard_error_of_snips():
     assert estimate.std_error == pytest.approx(expected)
     assert (estimate.n_decisions, estimate.n_clusters) == (4, 2)
     assert estimate.effective_n == pytest.approx(16 / 6)
-
-
-@given(cases())
-@settings(max_examples=200, deadline=None)
-def test_standard_error_is_the_jackknife_over_clusters(case):
-    def left_out(estimator, cluster):
-        rows = np.flatnonzero(case.cluster != cluster)
-        loss, weight, model = case.loss[rows], case.weight[rows], case.take(rows)
-        if estimator is snips:
-            return weight @ loss / weight.sum()
-        correction = weight @ (loss - model.predicted) / weight.sum()
-        return model.predicted_policy.mean() + correction
-
-    for estimator, options in ((snips, {}), (sndr, case.model)):
-        found = estimator(case.loss, case.weight, case.cluster, **options).std_error
-        risks = np.array([left_out(estimator, c) for c in np.unique(case.cluster)])
-        k = risks.size
-        expected = math.sqrt((k - 1) / k * ((risks - risks.mean()) ** 2).sum())
-        assert found == pytest.approx(expected, rel=1e-6, abs=1e-7)
 
 
 @given(cases(), st.floats(-5, 5))
@@ -237,12 +217,6 @@ def test_all_the_weight_in_one_cluster_gives_no_false_certainty():
 def test_weigh_divides_the_logged_action():
     probabilities = np.array([[0.2, 0.8], [1.0, 0.0]])
     assert weigh(probabilities, [1, 1], [0.4, 0.5]).tolist() == [2.0, 0.0]
-
-
-def test_effective_size_of_equal_weights_is_their_number():
-    assert effective_size(np.full(7, 0.3)) == pytest.approx(7)
-    assert effective_size(np.array([1.0, 0.0, 0.0])) == 1
-    assert effective_size(np.zeros(3)) == 0
 
 
 @pytest.mark.parametrize("clip", [-1.0, math.nan])

@@ -38,9 +38,9 @@ def test_every_rule_names_a_measure_and_its_source(good):
 def test_each_rule_alone_makes_a_good_log_doubtful_then_unusable(good, rule):
     step = 1e-9 if rule.bad == "high" else -1e-9
     for label, value in (("doubtful", rule.doubtful), ("unusable", rule.unusable)):
-        assert rule.judge(value - step) != label
-        assert rule.judge(value + step) == label
-        assert rule.judge(float("nan")) == "unusable"
+        assert rule.label(value - step) != label
+        assert rule.label(value + step) == label
+        assert rule.label(float("nan")) == "unusable"
     if rule.measure in vars(good):
         found = judge(replace(good, **{rule.measure: rule.doubtful + 10 * step}))
         assert found.label == "doubtful"

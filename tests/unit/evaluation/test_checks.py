@@ -1,3 +1,5 @@
+"""What the arrays of an evaluation must satisfy: refused by place, rule and row, never a value."""
+
 import math
 
 import numpy as np
@@ -21,6 +23,7 @@ from etips.evaluation import (
     view,
     weigh,
 )
+from etips.evaluation.checks import code_clusters, totals
 
 N = 20
 CLUSTER = np.arange(N) // 2
@@ -212,3 +215,13 @@ def test_settings_of_a_log_are_checked():
         Log(**fields, n_actions=1)
     with pytest.raises(SettingError, match="propensity_floor"):
         Log(**fields, n_actions=4, propensity_floor=1.0)
+
+
+def test_clusters_are_coded_in_the_order_of_their_ids_and_summed():
+    for ids in ([30, 10, 30, 20], [3e9, 1e9, 3e9, 2e9], ["c", "a", "c", "b"]):
+        clusters = code_clusters(ids, n=4)
+        assert clusters.code.tolist() == [2, 0, 2, 1]
+        assert clusters.size == 3
+        assert clusters.sums(np.array([1.0, 2.0, 4.0, 8.0])).tolist() == [2, 8, 5]
+        assert code_clusters(clusters, n=4) is clusters
+    assert totals(np.array([1, 1]), np.array([2.0, 3.0]), 3).tolist() == [0, 5, 0]

@@ -79,15 +79,15 @@ def lay_out(
 
 def _roles(named: dict[str, str], features: set[str], usual: Roles) -> Roles:
     """The roles that were named, and for those the table lacks a name that is not taken."""
-    found, taken = dict(named), features | set(named.values())
+    roles, taken = dict(named), features | set(named.values())
     for field in fields(Roles):
         if field.name not in named:
             name = getattr(usual, field.name)
             while name in taken:
                 name += "_"
-            found[field.name] = name
+            roles[field.name] = name
             taken.add(name)
-    return Roles(**found)
+    return Roles(**roles)
 
 
 def _require_columns(source: Source, names: Sequence[str]) -> None:
@@ -98,14 +98,14 @@ def _require_columns(source: Source, names: Sequence[str]) -> None:
 
 def _wanted(source: Source, like: Schema, features: Sequence[str]) -> tuple[str, ...]:
     """Columns of the table that `features` are made of: themselves, or what they derive from."""
-    found: dict[str, None] = {}
+    columns: dict[str, None] = {}
     for feature in features:
         if feature in source.columns:
-            found[feature] = None
+            columns[feature] = None
             continue
         category = next((c for c in like.categories if feature.startswith(f"{c}=")), None)
         origin = feature.removesuffix(MISSING_SUFFIX)
         column = origin if category is None else category
         _require_columns(source, [column])
-        found[column] = None
-    return tuple(found)
+        columns[column] = None
+    return tuple(columns)
