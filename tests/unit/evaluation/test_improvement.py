@@ -1,4 +1,4 @@
-"""Better than the clinicians: one-sided, with Holm's correction, on stays that nobody learned from."""
+"""Better than the clinicians: one-sided, with Holm's correction, on unseen stays."""
 
 import pytest
 from evaluation_logs import gain_of
