@@ -17,7 +17,8 @@ from pathlib import Path
 from etips.data import split
 from etips.learn import DoublyRobust, EtIPS, MostFrequent, PredictiveModel, Settings, Training
 from etips.models.encoders.gru import GRU
-from etips.results.evaluate import Models, evaluate
+from etips.results.evaluate import evaluate
+from etips.results.evaluation_log import Models
 from etips.worlds import icu_sepsis
 
 GOAL = 0.07  # of the estimates called reliable

@@ -13,8 +13,8 @@ from etips.evaluation.estimators import BESIDE, ESTIMATORS
 from etips.files.json_documents import canonical, read_document
 from etips.files.writing import write_file
 from etips.report.finding import hidden_confounding
-from etips.results.evaluate import Models
 from etips.results.evaluate import evaluate as evaluate_policies
+from etips.results.evaluation_log import Models
 from etips.results.results import MethodResult, Results
 from etips.runs.folder import RunFolder
 

@@ -1,63 +1,27 @@
-"""Evaluate policies on logged decisions: propensities and predicted losses found on the way."""
+"""Evaluate policies on logged decisions that none of them learned from."""
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from types import FunctionType
 
 import numpy as np
 
 from etips.data.decisions import Floats
-from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
 from etips.evaluation.assessment import assess
 from etips.evaluation.improvement import safe_improvement
 from etips.evaluation.intervals import DEFAULT, Interval
-from etips.evaluation.log import PROPENSITY_FLOOR, Log, view
+from etips.evaluation.log import Log, view
 from etips.evaluation.sensitivity import bound_risk
 from etips.learn.fitting.candidates import Candidate
-from etips.learn.fitting.driver import drive
-from etips.learn.fitting.prepare import Prepared, choose_device, prepare
-from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.learners.catalogue import find_method
-from etips.learn.learners.learner import Learner
-from etips.learn.nuisance.outcome import fit_outcome
-from etips.learn.nuisance.outcome_models import SklearnOutcome
-from etips.learn.nuisance.propensity import fit_propensity
-from etips.models.encoders.registry import AnyEncoder, as_encoder
-from etips.policies.policy import FittedPolicy
 from etips.results.assembly import make_exhibits
+from etips.results.evaluation_log import Models, Policy, make_log
 from etips.results.exhibits import Record
 from etips.results.results import MethodResult, Results
 from etips.results.summaries import summarize_data, summarize_method
 from etips.results.translation_path import path_of
-
-
-class Policy(Protocol):
-    """Anything that gives the probability of every action at every decision."""
-
-    def predict_proba(self, data: Trajectories) -> Floats:
-        """Shape (n_decisions, n_actions), in decision order."""
-
-
-@dataclass(frozen=True)
-class Models:
-    """How propensities and predicted losses are found for an evaluation.
-
-    Args:
-        encoder: Of the networks fitted here.
-        training: Of them; the folds are stays of the evaluated data.
-        outcome: Predict losses, for the estimators that use them: True by our networks, or by a
-            `SklearnOutcome`; False leaves those estimators out.
-        clip: Propensities below this are raised to it.
-        seed: Of the networks.
-    """
-
-    encoder: AnyEncoder = ENCODER
-    training: Training = field(default_factory=Training)
-    outcome: bool | SklearnOutcome = True
-    clip: float = PROPENSITY_FLOOR
-    seed: int = 0
 
 
 def evaluate(
@@ -89,29 +53,23 @@ def evaluate(
     """
     started = time.perf_counter()
     models = models or Models()
-    named = policies if isinstance(policies, Mapping) else {_name(policies): policies}
-    log, notes = _log(list(named.values()), data, models)
+    named = policies if isinstance(policies, Mapping) else {type(policies).__name__: policies}
+    made = make_log(list(named.values()), data, models)
     chances = {
         name: np.asarray(policy.predict_proba(data), np.float64) for name, policy in named.items()
     }
-    methods = assess_policies(
-        chances,
-        log,
-        data,
-        notes=notes,
-        learned_by=_methods_on_record(settings),
-        estimators=estimators,
-        interval=interval,
-    )
+    learned_by = _methods_on_record(settings)
+    assess_all = partial(assess_policies, estimators=estimators, interval=interval)
+    methods = assess_all(chances, made.log, data, notes=made.notes, learned_by=learned_by)
     exhibits = make_exhibits(
         data,
-        log,
+        made.log,
         chances,
         headline=next(iter(named)),
         paths={n: path_of(p) for n, p in named.items()} if paths is None else paths,
         settings={**_record(models, estimators, interval), **settings},
         cohort=cohort,
-        propensities=_stated(list(named.values()), data),
+        propensities=made.fitted,
     )
     return Results(summarize_data(data), methods, time.perf_counter() - started, exhibits)
 
@@ -168,86 +126,12 @@ def _methods_on_record(settings: Mapping[str, object]) -> dict[str, str]:
     }
 
 
-def _name(policy: Policy) -> str:
-    return type(policy).__name__
-
-
-def _log(
-    policies: Sequence[Policy], data: Trajectories, models: Models
-) -> tuple[Log, Mapping[str, str]]:
-    propensities = None
-    prepared = None
-    if data.propensity is not None:
-        source = "known, from the data"
-    else:
-        fitted = next((own for p in policies if (own := _fitted(p)) is not None), None)
-        if fitted is not None:
-            propensities = fitted.propensities(data)
-            source = "fitted with the policy, on its training stays"
-        else:
-            prepared = _prepare(data, models)
-            networks = fit_propensity(
-                prepared,
-                as_encoder(models.encoder),
-                models.training.with_seed(models.seed).propensity,
-                seed=models.seed,
-            )
-            propensities = np.exp(drive(networks).log_probabilities)
-            source = "cross-fitted on the evaluated stays"
-    predicted = _predicted(data, models, prepared)
-    log = Log.of(data, propensities=propensities, predicted=predicted, floor=models.clip)
-    model = "cross-fitted on the evaluated stays" if models.outcome else "none"
-    return log, {
-        "propensities": source,
-        "predicted losses": model,
-        "clip": f"{log.propensity_floor:g}",
-    }
-
-
-def _predicted(data: Trajectories, models: Models, prepared: Prepared | None) -> Floats | None:
-    """Cross-fitted loss of every action at every decision, or None if nobody wants it."""
-    if isinstance(models.outcome, SklearnOutcome):
-        fold = assign_folds(data, n_folds=max(models.training.n_folds, 2), seed=models.seed)
-        return models.outcome.cross_fit(data, fold)
-    if not models.outcome:
-        return None
-    settings = models.training.with_seed(models.seed).outcome
-    networks = fit_outcome(
-        prepared or _prepare(data, models), as_encoder(models.encoder), settings, seed=models.seed
-    )
-    return drive(networks).expected
-
-
-def _prepare(data: Trajectories, models: Models) -> Prepared:
-    training = models.training
-    return prepare(
-        data,
-        n_folds=max(training.n_folds, 2),
-        seed=models.seed,
-        device=choose_device(training.device),
-    )
-
-
-def _fitted(policy: Policy) -> FittedPolicy | None:
-    """The policy as it was fitted, where propensities were fitted with it."""
-    own = policy.fitted_policy() if isinstance(policy, Learner) else policy
-    return own if isinstance(own, FittedPolicy) and own.propensity is not None else None
-
-
-def _stated(policies: Sequence[Policy], data: Trajectories) -> Floats | None:
-    """Fitted propensities of all actions, to be looked at where the estimates use known ones."""
-    if data.propensity is None:
-        return None
-    fitted = next((own for p in policies if (own := _fitted(p)) is not None), None)
-    return None if fitted is None else fitted.propensities(data)
-
-
 def _record(models: Models, estimators: Sequence[str], interval: Interval) -> dict[str, object]:
-    name = getattr(interval, "__name__", type(interval).__name__)
+    kind = interval if isinstance(interval, FunctionType) else type(interval)
     return {
         "evaluation seed": models.seed,
         "evaluation folds": models.training.n_folds,
         "propensities raised to at least": models.clip,
         "estimators": list(estimators) or "all",
-        "interval": name,
+        "interval": kind.__name__,
     }

@@ -15,23 +15,26 @@ from etips.studies.findings import Findings
 from etips.studies.measures import deviation_of, mean_of, over_folds
 
 
-def make_charts(found: Findings) -> list[Chart]:
+def make_charts(findings: Findings) -> list[Chart]:
     """All figures of a study."""
-    if found.experiment.table == "table1":
+    if findings.experiment.table == "table1":
         own = [
-            label_distribution(found),
-            _against(found, "accuracy-atenp", "ATENP", lambda fold: fold.atenp),
-            _against(found, "accuracy-ips", "IPS risk", lambda fold: fold.ips),
-            _against(found, "accuracy-dr", "DR risk", lambda fold: fold.dr),
+            label_distribution(findings),
+            _against(findings, "accuracy-atenp", "ATENP", lambda fold: fold.atenp),
+            _against(findings, "accuracy-ips", "IPS risk", lambda fold: fold.ips),
+            _against(findings, "accuracy-dr", "DR risk", lambda fold: fold.dr),
         ]
     else:
-        own = [atenp_bars(found), *([truth(found)] if found.data.truth is not None else [])]
-    return [*own, *translation_paths(found)]
+        own = [
+            atenp_bars(findings),
+            *([truth(findings)] if findings.data.truth is not None else []),
+        ]
+    return [*own, *translation_paths(findings)]
 
 
-def label_distribution(found: Findings) -> Chart:
+def label_distribution(findings: Findings) -> Chart:
     """How often the logging policy takes each action, beside how often it is the right one."""
-    k, data = found.data.n_actions, found.data
+    k, data = findings.data.n_actions, findings.data
     names = [str(action) for action in range(k)]
     right = data.true_expected_loss().argmin(axis=1)
     return Chart(
@@ -50,7 +53,7 @@ def label_distribution(found: Findings) -> Chart:
 
 
 def _against(
-    found: Findings, name: str, title: str, figure: Callable[[Measures], float | None]
+    findings: Findings, name: str, title: str, figure: Callable[[Measures], float | None]
 ) -> Chart:
     """Accuracy of every method and fold against what the log alone says."""
     return Chart(
@@ -64,14 +67,14 @@ def _against(
         y="accuracy",
         series=tuple(
             _series(label_of(method), [figure(f) for f in folds], [f.accuracy for f in folds])
-            for method, folds in found.measures.items()
+            for method, folds in findings.measures.items()
         ),
     )
 
 
-def atenp_bars(found: Findings) -> Chart:
+def atenp_bars(findings: Findings) -> Chart:
     """ATENP of every policy as the table has it, over folds."""
-    spreads = {m: over_folds(own, lambda fold: fold.atenp) for m, own in found.measures.items()}
+    spreads = {m: over_folds(own, lambda fold: fold.atenp) for m, own in findings.measures.items()}
     bars = _series(
         "ATENP",
         [label_of(method) for method in spreads],
@@ -91,7 +94,7 @@ def atenp_bars(found: Findings) -> Chart:
     )
 
 
-def truth(found: Findings) -> Chart:
+def truth(findings: Findings) -> Chart:
     """Each estimator's word against the true risk of the same policy."""
     return Chart(
         name="truth",
@@ -101,37 +104,42 @@ def truth(found: Findings) -> Chart:
         "tells the truth lies where both axes agree.",
         x="true risk",
         y="estimated risk",
-        series=tuple(_truth_series(found, name) for name in BESIDE),
+        series=tuple(_truth_series(findings, name) for name in BESIDE),
     )
 
 
-def _truth_series(found: Findings, estimator: str) -> Series:
+def _truth_series(findings: Findings, estimator: str) -> Series:
     points = [
         (method.truth, estimate.risk, estimate.std_error)
-        for method in found.assessed
+        for method in findings.assessed
         for estimate in method.estimates
         if estimate.estimator == estimator and method.truth is not None
     ]
     return _series(estimator.upper(), *([point[axis] for point in points] for axis in range(3)))
 
 
-def translation_paths(found: Findings) -> list[Chart]:
+def translation_paths(findings: Findings) -> list[Chart]:
     """SNIPS and matching factor along the translations, mean and standard deviation over folds."""
-    paths = {method: _by_translation(found.path(method)) for method in found.measures}
+    paths = {method: _by_translation(findings.path(method)) for method in findings.measures}
     paths = {method: path for method, path in paths.items() if len(path) > 1}
     if not paths:
         return []
     factor = "Matching factor"
     return [
-        _path_chart(found, paths, "path-snips", "SNIPS", "Lower is better.", lambda c: c.risk),
+        _path_chart(findings, paths, "path-snips", "SNIPS", "Lower is better.", lambda c: c.risk),
         _path_chart(
-            found, paths, "path-factor", factor, found.expected_factor, lambda c: c.matching_factor
+            findings,
+            paths,
+            "path-factor",
+            factor,
+            findings.expected_factor,
+            lambda c: c.matching_factor,
         ),
     ]
 
 
 def _path_chart(
-    found: Findings,
+    findings: Findings,
     paths: Mapping[str, Mapping[float, Sequence[Candidate]]],
     name: str,
     title: str,
@@ -143,7 +151,7 @@ def _path_chart(
         kind="lines",
         title=f"{title} along the translation path",
         caption=f"{title} of the candidate trained with each translation. Candidates were "
-        f"compared {found.judged_on}. {meaning} Bars: standard deviation over folds.",
+        f"compared {findings.judged_on}. {meaning} Bars: standard deviation over folds.",
         x="translation",
         y=title,
         series=tuple(

@@ -34,20 +34,20 @@ _COLUMNS2 = {
 }
 
 
-def make_tables(found: Findings) -> list[Table]:
+def make_tables(findings: Findings) -> list[Table]:
     """All tables of a study, the paper's first."""
-    if found.experiment.table == "table2":
-        first = [table2(found)]
-    elif found.experiment.preset == "authors":
-        first = [table1(found), regression_facts()]
+    if findings.experiment.table == "table2":
+        first = [table2(findings)]
+    elif findings.experiment.preset == "authors":
+        first = [table1(findings), regression_facts()]
     else:
-        first = [table1(found)]
-    return [*first, *chosen_translations(found), learnt_from(found)]
+        first = [table1(findings)]
+    return [*first, *chosen_translations(findings), learnt_from(findings)]
 
 
-def table1(found: Findings) -> Table:
+def table1(findings: Findings) -> Table:
     """Accuracy on the test part with the published figure beside it, then what a log can tell."""
-    published = TABLE1[found.experiment.world]
+    published = TABLE1[findings.experiment.world]
     rows = [
         [
             label_of(method),
@@ -56,19 +56,19 @@ def table1(found: Findings) -> Table:
             *(over_folds(own, attrgetter(name)).show() for name in _ESTIMATES),
             show_groups(own),
         ]
-        for method, own in found.measures.items()
+        for method, own in findings.measures.items()
     ]
     columns = ["method", "accuracy", "paper", *_ESTIMATES.values(), "matched / others"]
-    return _table(found, found.experiment.title, columns, rows, _note1(found))
+    return _table(findings, findings.experiment.title, columns, rows, _note1(findings))
 
 
-def table2(found: Findings) -> Table:
+def table2(findings: Findings) -> Table:
     """ATENP and estimated risks on held-out stays; the true risks last, where they are known."""
-    beside = is_mimic(found)
-    known = found.data.truth is not None
-    verdicts = {m.name: str(m.verdict) for m in found.assessed}
+    beside = is_mimic(findings)
+    known = findings.data.truth is not None
+    verdicts = {m.name: str(m.verdict) for m in findings.assessed}
     rows = []
-    for method, own in found.measures.items():
+    for method, own in findings.measures.items():
         figures = TABLE2.get(method, {}) if beside else {}
         row = [label_of(method)]
         for name in _COLUMNS2:
@@ -83,7 +83,7 @@ def table2(found: Findings) -> Table:
         columns += [title, "paper"] if beside and name != "snips" else [title]
     columns += ["matched / others", "verdict"]
     columns += ["true risk", "true risk, greedy"] if known else []
-    return _table(found, found.experiment.title, columns, rows, _note2(found))
+    return _table(findings, findings.experiment.title, columns, rows, _note2(findings))
 
 
 def regression_facts() -> Table:
@@ -107,34 +107,34 @@ def regression_facts() -> Table:
     )
 
 
-def chosen_translations(found: Findings) -> list[Table]:
+def chosen_translations(findings: Findings) -> list[Table]:
     """Which translation each fold chose, for the methods that choose one."""
     rows = []
-    for method in found.measures:
-        paths = found.path(method)
+    for method in findings.measures:
+        paths = findings.path(method)
         if max(len([c for c in path if c.action is None]) for path in paths) < 2:
             continue
         rows.append((label_of(method), *(_chosen(path) for path in paths)))
     if not rows:
         return []
-    columns = ("method", *(f"fold {fold + 1}" for fold in range(found.experiment.folds)))
-    note = f"Candidates were compared {found.judged_on}."
+    columns = ("method", *(f"fold {fold + 1}" for fold in range(findings.experiment.folds)))
+    note = f"Candidates were compared {findings.judged_on}."
     return [Table("Translation chosen in each fold", note, columns, tuple(rows))]
 
 
-def learnt_from(found: Findings) -> Table:
+def learnt_from(findings: Findings) -> Table:
     """How many stays each method learnt from and was judged on, and how it did on the former.
 
     A policy that flees the log gives itself away there: on what it learnt from it knows which
     action was logged, elsewhere it can only guess.
     """
-    unit = "samples" if found.experiment.table == "table1" else "stays"
+    unit = "samples" if findings.experiment.table == "table1" else "stays"
     rows = []
-    for method in found.measures:
-        names = [task_name(method, fold) for fold in range(found.experiment.folds)]
-        fits = [read_fit(found.told[name]) for name in names]
+    for method in findings.measures:
+        names = [task_name(method, fold) for fold in range(findings.experiment.folds)]
+        fits = [read_fit(findings.told[name]) for name in names]
         log_loss = [fit.quality.log_loss for fit in fits if fit.quality]
-        factors = [c.matching_factor for path in found.path(method) for c in path if c.chosen]
+        factors = [c.matching_factor for path in findings.path(method) for c in path if c.chosen]
         rows.append(
             (
                 label_of(method),
@@ -149,42 +149,44 @@ def learnt_from(found: Findings) -> Table:
         title=f"What each fold learns from, in {unit}",
         note="Means over folds. Log-loss: of the fitted propensities, on what was held out "
         "within the part learnt from (of the true labels, for full supervision). Matching factor "
-        f"there: of the chosen candidates, compared {found.judged_on}.",
+        f"there: of the chosen candidates, compared {findings.judged_on}.",
         columns=("method", *learnt),
         rows=tuple(rows),
     )
 
 
-def is_mimic(found: Findings) -> bool:
+def is_mimic(findings: Findings) -> bool:
     """Whether the data are a cohort whose figures the paper prints."""
-    return found.data.schema.provenance.get("cohort") == MIMIC
+    return findings.data.schema.provenance.get("cohort") == MIMIC
 
 
 def _table(
-    found: Findings, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], note: str
+    findings: Findings, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], note: str
 ) -> Table:
-    quick = ", quick" if found.experiment.quick else ""
-    title = f"{title} (preset {found.experiment.preset}{quick})"
+    quick = ", quick" if findings.experiment.quick else ""
+    title = f"{title} (preset {findings.experiment.preset}{quick})"
     return Table(title, note, tuple(columns), tuple(tuple(row) for row in rows))
 
 
-def _note1(found: Findings) -> str:
-    n, folds = found.data.n_stays, found.experiment.folds
-    drawn = {"sampled": "drawn from", "argmax": "the likeliest ones of"}[found.experiment.logging]
+def _note1(findings: Findings) -> str:
+    n, folds = findings.data.n_stays, findings.experiment.folds
+    drawn = {"sampled": "drawn from", "argmax": "the likeliest ones of"}[
+        findings.experiment.logging
+    ]
     return (
         f"Mean ± standard deviation over {folds} folds, all judged on the same {n:,} test samples. "
-        f"Logged actions are {drawn} the logging policy. {found.expected_factor} A lower risk is "
-        f"better. Paper: accuracy as published.{_other_names(found)}"
+        f"Logged actions are {drawn} the logging policy. {findings.expected_factor} A lower risk "
+        f"is better. Paper: accuracy as published.{_other_names(findings)}"
     )
 
 
-def _note2(found: Findings) -> str:
-    folds, data = found.experiment.folds, found.data
+def _note2(findings: Findings) -> str:
+    folds, data = findings.experiment.folds, findings.data
     text = (
         f"Mean ± standard deviation over {folds} folds of {data.n_stays:,} stays, each held out "
         f"once. Mean logged loss {data.logged_loss.mean():.4f}. The verdict is of all folds taken "
-        f"together. Propensities {found.notes['propensities']}, raised to at least "
-        f"{found.notes['clip']}.{_other_names(found)}"
+        f"together. Propensities {findings.notes['propensities']}, raised to at least "
+        f"{findings.notes['clip']}.{_other_names(findings)}"
     )
     if data.truth is None:
         return text
@@ -196,9 +198,9 @@ def _note2(found: Findings) -> str:
     )
 
 
-def _other_names(found: Findings) -> str:
+def _other_names(findings: Findings) -> str:
     """Which policies have other names here than everywhere else."""
-    other = [m for m in found.measures if not _letters(label_of(m)).startswith(_letters(m))]
+    other = [m for m in findings.measures if not _letters(label_of(m)).startswith(_letters(m))]
     return "".join(f" {label_of(method)} is the policy {method}." for method in other)
 
 

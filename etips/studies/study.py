@@ -68,36 +68,36 @@ def run_study(
         )
     if report is not None:
         report("evaluating", 1.0)
-    found = gather(experiment, source, tasks, told)
+    findings = gather(experiment, source, tasks, told)
     seconds = sum(_seconds(task, tasks) for wave in waves for task in wave)
-    return summarize_study(found, seconds=seconds, cohort=_cohort(data))
+    return summarize_study(findings, seconds=seconds, cohort=_cohort(data))
 
 
 def summarize_study(
-    found: Findings, *, seconds: float, cohort: Record | None = None
+    findings: Findings, *, seconds: float, cohort: Record | None = None
 ) -> StudyResult:
     """The result of a finished study: an evaluation, with tables and charts beside."""
-    experiment = found.experiment
-    headline = HEADLINE if HEADLINE in found.pooled else next(iter(found.pooled))
+    experiment = findings.experiment
+    headline = HEADLINE if HEADLINE in findings.pooled else next(iter(findings.pooled))
     exhibits = make_exhibits(
-        found.data,
-        found.log,
-        found.pooled,
+        findings.data,
+        findings.log,
+        findings.pooled,
         headline=headline,
-        paths={method: found.mean_path(method) for method in found.pooled},
+        paths={method: findings.mean_path(method) for method in findings.pooled},
         settings=experiment.to_json(),
         cohort=cohort,
     )
     return StudyResult(
-        data=summarize_data(found.data),
-        methods=tuple(found.assessed),
+        data=summarize_data(findings.data),
+        methods=tuple(findings.assessed),
         seconds=seconds,
         exhibits=exhibits,
         title=experiment.title,
         lead=lead(experiment),
-        tables=tuple(make_tables(found)),
-        charts=tuple(make_charts(found)),
-        study=StudyRecord(experiment.to_json(), _folds(found)),
+        tables=tuple(make_tables(findings)),
+        charts=tuple(make_charts(findings)),
+        study=StudyRecord(experiment.to_json(), _folds(findings)),
     )
 
 
@@ -107,14 +107,14 @@ def lead(experiment: Experiment) -> str:
     return f"{short if experiment.quick else ''}Preset {experiment.preset}: {experiment.lead}"
 
 
-def _folds(found: Findings) -> dict[str, tuple[FoldResult, ...]]:
+def _folds(findings: Findings) -> dict[str, tuple[FoldResult, ...]]:
     """Of each method what every fold scored, and what its task said."""
     return {
         method: tuple(
-            FoldResult(**vars(measures), **vars(read_fit(found.told[task_name(method, fold)])))
+            FoldResult(**vars(measures), **vars(read_fit(findings.told[task_name(method, fold)])))
             for fold, measures in enumerate(own)
         )
-        for method, own in found.measures.items()
+        for method, own in findings.measures.items()
     }
 
 

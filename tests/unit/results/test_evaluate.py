@@ -16,7 +16,8 @@ from etips.learn.fitting.stages import Training
 from etips.learn.nuisance.outcome_models import SklearnOutcome
 from etips.learn.training.settings import Settings
 from etips.models.encoders.gru import GRU
-from etips.results.evaluate import Models, assess_policies, evaluate
+from etips.results.evaluate import assess_policies, evaluate
+from etips.results.evaluation_log import Models
 from etips.results.parsing import parse_results
 from etips.worlds.clinic import Clinic
 
