@@ -23,6 +23,7 @@ from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import make_learner
 from etips.learn.nuisance.outcome import fit_outcome, is_share
 from etips.learn.nuisance.propensity import fit_propensity
+from etips.learn.training.sharing import Sharing
 from etips.models.answers import BATCH_SIZE, answer_decisions, outputs_at
 from etips.models.batches import Batch, step_tensors
 from etips.models.bundle import Bundle
@@ -49,7 +50,9 @@ POLICY, PREDICTED, PROPENSITIES = "policy.npy", "predicted.npy", "propensities.n
 _WORK = "work.json"
 
 
-def fit_fold(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def fit_fold(
+    arguments: Mapping[str, Any], folder: Path, sharing: Sharing | None = None
+) -> dict[str, Any]:
     """Work: learn from a fold's stays, answer those it holds out, and say how it went.
 
     Arguments: source, part (of `find_part`), method, settings, turned, device, seed, `lent`
@@ -66,13 +69,15 @@ def fit_fold(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         probabilities = open_answers(study)[part.held]
     else:
         shown = _labelled(data) if method == SUPERVISED else log
-        probabilities, learnt = _learn(shown.subset(part.learn), held, arguments, folder)
+        probabilities, learnt = _learn(shown.subset(part.learn), held, arguments, folder, sharing)
         found |= learnt
     save_array(folder / POLICY, probabilities)
     return found
 
 
-def fit_evaluation(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def fit_evaluation(
+    arguments: Mapping[str, Any], folder: Path, sharing: Sharing | None = None
+) -> dict[str, Any]:
     """Work: networks that policies are evaluated with, none asked about a stay it learnt from.
 
     Table I: predicted losses of the test part, from all that is not the test part; its propensities
@@ -93,9 +98,8 @@ def fit_evaluation(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]
             device=choose_device(training.device),
             earlier_actions=training.earlier_actions,
         )
-        outcome = drive(
-            fit_outcome(prepared, encoder, training.outcome, seed=seed), checkpoints=run
-        )
+        losses = fit_outcome(prepared, encoder, training.outcome, seed=seed)
+        outcome = drive(losses, checkpoints=run, sharing=sharing)
         predicted = outcome.expected
         quality = None
         if apart:
@@ -104,7 +108,7 @@ def fit_evaluation(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]
             networks = fit_propensity(
                 prepared, encoder, training.propensity, seed=seed, calibrate=training.calibrate
             )
-            likely = drive(networks, checkpoints=run)
+            likely = drive(networks, checkpoints=run, sharing=sharing)
             save_array(folder / PROPENSITIES, np.exp(likely.log_probabilities))
             quality = vars(likely.quality)
         save_array(folder / PREDICTED, predicted)
@@ -118,7 +122,11 @@ def _labelled(data: StudyData) -> Trajectories:
 
 
 def _learn(
-    stays: Trajectories, held: Trajectories, arguments: Mapping[str, Any], folder: Path
+    stays: Trajectories,
+    held: Trajectories,
+    arguments: Mapping[str, Any],
+    folder: Path,
+    sharing: Sharing | None,
 ) -> tuple[Floats, dict[str, Any]]:
     learner = make_learner(
         recipe_of(arguments["method"]),
@@ -129,7 +137,7 @@ def _learn(
     with Run(folder, _identity(arguments)) as run:
         for stage, task in arguments["lent"].items():
             _borrow(folder.parent / task, folder, stage)
-        learner.fit(stays, run=run)
+        learner.fit(stays, run=run, sharing=sharing)
         policy = turn_round(learner.policy_) if arguments["turned"] else learner
         probabilities = policy.predict_proba(held)
         if not arguments["lends"]:

@@ -21,6 +21,7 @@ from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
 from etips.files.json_documents import canonical
 from etips.files.writing import write_file
+from etips.learn.training.sharing import Sharing
 from etips.progress import no_progress
 from etips.studies.experiment import DATA_FOLDER, Experiment
 from etips.worlds.bandit import Answers, Logging, to_bandit
@@ -147,7 +148,9 @@ def data_from_json(document: object) -> StudyData:
     return FolderData(**values) if "folder" in values else SimulatedData(**values)
 
 
-def make_data(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def make_data(
+    arguments: Mapping[str, Any], folder: Path, _: Sharing | None = None
+) -> dict[str, Any]:
     """Work: train the logging policy of labelled samples; of other data, look whether they open."""
     data = data_from_json(arguments["source"])
     notes: dict[str, str] = {}

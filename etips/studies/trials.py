@@ -19,6 +19,7 @@ from etips.learn.learners.catalogue import require_method
 from etips.learn.learners.learner import Learner, fit_together
 from etips.learn.learners.recipes import Recipe
 from etips.learn.nuisance.propensity import measure
+from etips.learn.training.sharing import Sharing
 from etips.policies.policy import FittedPolicy
 from etips.runs.run import Run
 
@@ -26,7 +27,9 @@ DATA = "data"
 """The folder beside the trials' own that holds the stays."""
 
 
-def run_trials(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+def run_trials(
+    arguments: Mapping[str, Any], folder: Path, sharing: Sharing | None = None
+) -> dict[str, Any]:
     """The work of a task: fit, judge, and keep the judgements alone.
 
     Several trials are of one shape, and their networks train as one bundle.
@@ -35,6 +38,7 @@ def run_trials(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         arguments: `method`, a list of `settings`, one a trial, `seed`, `device`, and the
             fingerprint of the search.
         folder: Of the task; the stays lie beside it.
+        sharing: Tasks that share the device with this one.
     """
     data = load_trajectories(folder.parent / DATA)
     each = [{**arguments, "settings": settings} for settings in arguments["settings"]]
@@ -45,7 +49,7 @@ def run_trials(arguments: Mapping[str, Any], folder: Path) -> dict[str, Any]:
             stack.enter_context(Run(folder / f"run-{number}", fingerprint(**own)))
             for number, own in enumerate(each)
         ]
-        fit_together(learners, data, runs=runs)
+        fit_together(learners, data, runs=runs, sharing=sharing)
         judged = [judge(*own, data) for own in zip(recipes, learners, strict=True)]
         for run in runs:
             run.clear()

@@ -7,8 +7,8 @@ from queue import Empty, SimpleQueue
 from etips.learn.training.sharing import Sharing, UnwantedError
 from etips.tasks.workers import Event, Events
 
-Do = Callable[[str], object]
-"""Does the task of this name."""
+Do = Callable[[str, Sharing], object]
+"""Does the task of this name as one of those that share a device."""
 
 
 def have_done_here(names: Sequence[str], do: Do, *, n_threads: int) -> Events:
@@ -50,7 +50,7 @@ def _work(
     waiting: "SimpleQueue[str]", told: "SimpleQueue[_Told]", do: Do, sharing: Sharing
 ) -> None:
     """Do tasks until there are no more, or nobody wants them."""
-    with sharing.take_part():
+    with sharing.on_own_stream():
         while not sharing.halt.is_set():
             try:
                 name = waiting.get_nowait()
@@ -58,7 +58,7 @@ def _work(
                 return
             told.put(Event(name))
             try:
-                do(name)
+                do(name, sharing)
             except UnwantedError:
                 return
             except BaseException as error:  # noqa: BLE001  # raised where the tasks are waited for

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
@@ -20,6 +21,7 @@ from etips.files.json_documents import canonical
 from etips.files.lock import Lock
 from etips.files.writing import write_file
 from etips.learn.fitting.prepare import choose_device
+from etips.learn.training.sharing import Sharing
 from etips.progress import Progress
 from etips.runs.checkpoint import ForeignError
 from etips.tasks.streams import have_done_here
@@ -31,8 +33,9 @@ DONE = "done.json"
 
 _ON_CPU, _ON_GPU = 4, 6  # tasks at a time: each holds the data, and more hardly help a GPU
 
-Work = Callable[[Mapping[str, Any], Path], Mapping[str, Any]]
-"""Arguments and the task's own folder in, findings that JSON can hold out. Arrays go into files in
+Work = Callable[[Mapping[str, Any], Path, Sharing | None], Mapping[str, Any]]
+"""Arguments, the task's own folder and what shares the device with it in, findings that JSON can
+hold out. Arrays go into files in
 the folder; long work keeps its checkpoints there and takes them up when it is called again. What
 several tasks read lies in a folder beside their own: see `run_tasks`, `inputs`."""
 
@@ -176,8 +179,14 @@ def other_work(folder: Path) -> FileError:
     return FileError(str(folder), rule, fix=fix)
 
 
-def do(task: Task, folder: Path) -> Mapping[str, Any]:
-    """Do the task here and now, and leave its findings in its folder."""
+def do(task: Task, folder: Path, sharing: Sharing | None = None) -> Mapping[str, Any]:
+    """Do the task here and now, and leave its findings in its folder.
+
+    Args:
+        task: What to do.
+        folder: Its own.
+        sharing: Tasks that share the device with it.
+    """
     if task.work not in WORK:
         raise SettingError("task", f"must be one of {', '.join(WORK)}")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -185,7 +194,7 @@ def do(task: Task, folder: Path) -> Mapping[str, Any]:
     module, _, function = WORK[task.work].partition(":")
     work: Work = getattr(import_module(module), function)
     try:
-        found = dict(work(task.arguments, folder))
+        found = dict(work(task.arguments, folder, sharing))
     except ForeignError as error:
         raise _outdated(task, folder) from error
     took = time.perf_counter() - started
@@ -231,10 +240,14 @@ def _events(
         hands = min(jobs, len(waiting))
         if all(_is_for_gpu(task) for task in waiting.values()):
             return hands, have_done_here(
-                list(waiting), lambda name: do(waiting[name], folder / name), n_threads=hands
+                list(waiting), partial(_do_named, waiting, folder), n_threads=hands
             )
         return hands, have_done(_orders(waiting), folder, n_workers=hands)
     return 1, _one_by_one(waiting.values(), folder)
+
+
+def _do_named(tasks: Mapping[str, Task], folder: Path, name: str, sharing: Sharing) -> None:
+    do(tasks[name], folder / name, sharing)
 
 
 def _is_for_gpu(task: Task) -> bool:

@@ -17,6 +17,7 @@ from etips.learn.fitting.requests import Requests, TrainingRequest
 from etips.learn.training import memory
 from etips.learn.training.epoch_report import Report
 from etips.learn.training.loop import train
+from etips.learn.training.sharing import Sharing
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle
 
@@ -28,6 +29,7 @@ def drive(
     *,
     report: Report | None = None,
     checkpoints: Checkpoints | None = None,
+    sharing: Sharing | None = None,
 ) -> T:
     """Train all that one learner asks for; return what it learned.
 
@@ -35,13 +37,15 @@ def drive(
         requests: The learner at work.
         report: Told after every epoch.
         checkpoints: Keep the work and take it up where it was stopped.
+        sharing: Trainings that share the device with these.
     """
     kept = NoCheckpoints() if checkpoints is None else checkpoints
+    shared = sharing or Sharing()
     try:
         request = next(requests)
         while True:
             try:
-                bundle = _train_alone(request, report, kept)
+                bundle = _train_alone(request, report, kept, shared)
             except Exception as error:  # noqa: BLE001  # the learner is told where it asked
                 request = requests.throw(error)
             else:
@@ -56,6 +60,7 @@ def drive_together(
     *,
     report: Report | None = None,
     checkpoints: Sequence[Checkpoints] = (),
+    sharing: Sharing | None = None,
 ) -> list[T]:
     """Train what several learners ask for, like requests as one bundle; return what each learned.
 
@@ -68,10 +73,11 @@ def drive_together(
         each: The learners at work, on the same stays; a single one is driven as if alone.
         report: Told after every epoch of a bundle.
         checkpoints: One a learner, or none.
+        sharing: Trainings that share the device with these.
     """
     kept = list(checkpoints) or [NoCheckpoints() for _ in each]
     if len(each) == 1:
-        return [drive(each[0], report=report, checkpoints=kept[0])]
+        return [drive(each[0], report=report, checkpoints=kept[0], sharing=sharing)]
     works = [_unfinished(own, place) for own, place in zip(each, kept, strict=True)]
     learned: dict[int, T] = {}
     errors: dict[int, Exception] = {}
@@ -85,7 +91,7 @@ def drive_together(
                 learned[number] = end.value
             except Exception as error:  # noqa: BLE001  # raised once all have ended
                 errors[number] = error
-        answers = _train_groups(waiting, report)
+        answers = _train_groups(waiting, report, sharing or Sharing())
     if errors:
         raise errors[min(errors)]
     return [learned[number] for number in range(len(works))]
@@ -131,20 +137,22 @@ def _answer(work: Generator[_Waiting, Bundle, T], answer: Bundle | Exception | N
 
 
 def _train_groups(
-    waiting: Mapping[int, _Waiting], report: Report | None
+    waiting: Mapping[int, _Waiting], report: Report | None, sharing: Sharing
 ) -> dict[int, Bundle | Exception]:
     """Train all that several learners wait for, like with like."""
     answers: dict[int, Bundle | Exception] = {}
     for numbers in group_alike({number: own.request for number, own in waiting.items()}):
         try:
-            bundles = _train_group([waiting[number] for number in numbers], report)
+            bundles = _train_group([waiting[number] for number in numbers], report, sharing)
             answers |= zip(numbers, bundles, strict=True)
         except Exception as error:  # noqa: BLE001  # every one of them is told
             answers |= dict.fromkeys(numbers, error)
     return answers
 
 
-def _train_group(group: Sequence[_Waiting], report: Report | None) -> list[Bundle]:
+def _train_group(
+    group: Sequence[_Waiting], report: Report | None, sharing: Sharing
+) -> list[Bundle]:
     """Train like requests as one bundle, in parts if memory asks for it; to each its networks."""
     joined = join_requests([own.request for own in group])
     reports = [own.stage.reporting(None) for own in group[1:]]
@@ -153,47 +161,40 @@ def _train_group(group: Sequence[_Waiting], report: Report | None) -> list[Bundl
         _train(
             joined.request.part(these),
             these,
+            sharing,
             report=told,
             learning_rates=joined.learning_rates[these],
             weight_decays=joined.weight_decays[these],
         )
-        for these in _parts(joined.request)
+        for these in _parts(joined.request, sharing)
     ]
     return joined.deal(Bundle.join(trained))
 
 
 def _train_alone(
-    request: TrainingRequest, report: Report | None, checkpoints: Checkpoints
+    request: TrainingRequest, report: Report | None, checkpoints: Checkpoints, sharing: Sharing
 ) -> Bundle:
     """Do a request, in parts if memory asks for it."""
     n_networks = request.bundle.n_members
-    parts = _parts(request)
+    parts = _parts(request, sharing)
     if size := checkpoints.part_size(request.stage):
         parts = memory.cut(n_networks, size)  # as the interrupted run had them
-    if len(parts) == 1:
-        return _train_part(request, parts[0], report, checkpoints)
-    checkpoints.note(request.stage, f"{n_networks} networks in {len(parts)} parts, for memory")
-    return Bundle.join(
-        [_train_part(request.part(these), these, report, checkpoints) for these in parts]
-    )
+    if len(parts) > 1:
+        checkpoints.note(request.stage, f"{n_networks} networks in {len(parts)} parts, for memory")
 
+    def train_part(these: slice) -> Bundle:
+        """Some of the networks, or what an earlier process made of them."""
+        part = request if len(parts) == 1 else request.part(these)
+        stage = _begin(part, checkpoints)
+        if stage.networks is not None:
+            return stage.networks
+        told = stage.reporting(report)
+        return stage.finish(
+            _train(part, these, sharing, report=told, state=stage.state, keep=stage.keep)
+        )
 
-def _train_part(
-    request: TrainingRequest, these: slice, report: Report | None, checkpoints: Checkpoints
-) -> Bundle:
-    """Train networks, or take them from where an earlier process left them.
-
-    Args:
-        request: Of these networks alone.
-        these: Which of all that were asked for.
-        report: Told after every epoch.
-        checkpoints: Keep the work.
-    """
-    stage = _begin(request, checkpoints)
-    if stage.networks is not None:
-        return stage.networks
-    told = stage.reporting(report)
-    return stage.finish(_train(request, these, report=told, state=stage.state, keep=stage.keep))
+    trained = [train_part(these) for these in parts]
+    return trained[0] if len(parts) == 1 else Bundle.join(trained)
 
 
 def _begin(request: TrainingRequest, checkpoints: Checkpoints) -> Stage:
@@ -201,16 +202,18 @@ def _begin(request: TrainingRequest, checkpoints: Checkpoints) -> Stage:
     return checkpoints.stage(request.stage, start, request.settings)
 
 
-def _parts(request: TrainingRequest) -> list[slice]:
+def _parts(request: TrainingRequest, sharing: Sharing) -> list[slice]:
     """Networks that train at once."""
     steps = request.prepared.steps
     each = memory.estimate(request.bundle.network, steps, request.settings)
-    return memory.parts_of(request.bundle.n_members, each, memory.room(steps.device))
+    room = memory.room(steps.device, sharers=sharing.n_trainings)
+    return memory.parts_of(request.bundle.n_members, each, room)
 
 
 def _train(
     request: TrainingRequest,
     these: slice,
+    sharing: Sharing,
     *,
     report: Report | None,
     state: State | None = None,
@@ -235,5 +238,6 @@ def _train(
             report=report,
             state=state,
             keep=keep,
+            halt=sharing.halt,
         )
     return best

@@ -21,6 +21,7 @@ from etips.learn.learners.fit import Fit
 from etips.learn.learners.params import get_params, set_params
 from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.epoch_report import Report
+from etips.learn.training.sharing import Sharing
 from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import save_policy
 
@@ -51,6 +52,7 @@ class Learner(ABC):
         *,
         report: Report | None = None,
         run: Checkpoints | None = None,
+        sharing: Sharing | None = None,
         **arrays: Any,  # noqa: ANN401
     ) -> Self:
         """Learn from logged stays, or from arrays as `from_arrays` takes them; return self.
@@ -61,11 +63,12 @@ class Learner(ABC):
             loss: Their losses.
             report: Told after every epoch.
             run: Keeps the work in its folder and takes it up where it was stopped.
+            sharing: Trainings that share the device with this one.
             **arrays: static, lengths, propensity, groups; see `from_arrays`.
         """
         stays = as_trajectories(data, action, loss, **arrays)
         _check_run(run)
-        drive(self._fitting(stays), report=report, checkpoints=run)
+        drive(self._fitting(stays), report=report, checkpoints=run, sharing=sharing)
         return self
 
     def fitted_policy(self) -> FittedPolicy:
@@ -134,6 +137,7 @@ def fit_together(
     *,
     report: Report | None = None,
     runs: Sequence[Checkpoints] = (),
+    sharing: Sharing | None = None,
 ) -> None:
     """Fit several learners to the same stays; like networks of theirs train as one bundle.
 
@@ -144,11 +148,12 @@ def fit_together(
         stays: Logged.
         report: Told after every epoch of a bundle.
         runs: One a learner, or none.
+        sharing: Trainings that share the device with these.
     """
     for run in runs:
         _check_run(run)
     works = [learner._fitting(stays) for learner in learners]
-    drive_together(works, report=report, checkpoints=runs)
+    drive_together(works, report=report, checkpoints=runs, sharing=sharing)
 
 
 def _check_run(run: object) -> None:

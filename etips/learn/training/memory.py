@@ -9,7 +9,6 @@ from torch import Tensor
 
 from etips.errors import ResourceError
 from etips.learn.training.settings import Settings
-from etips.learn.training.sharing import sharers as sharers_here
 from etips.machine import free_memory
 from etips.models.answers import batch_size_on
 from etips.models.batches import StepTensors
@@ -22,6 +21,7 @@ _NUMBER = 4  # bytes of a float32
 _COPIES = 8  # of the parameters: two moments, the best, gradients, what the optimiser makes of them
 _OUTPUTS = 8  # arrays as large as the outputs that objectives make
 _STATES = 3  # arrays as large as the states that looking at held-out stays takes
+_ASKERS = {"cpu": 1, "cuda": 8}  # may ask at once: asking takes little, and is not told who shares
 _BACKWARD = {"cpu": 2.0, "cuda": 4.0}  # memory at its highest over what a CPU's pass keeps
 _LACKS = ("can't allocate memory", "not enough memory")  # what torch says where it has no type
 
@@ -40,30 +40,27 @@ def estimate(network: Network, steps: StepTensors, settings: Settings) -> int:
     return int(_COPIES * parameters + max(learning, asking))
 
 
-def stays_at_once(
-    network: Network, steps: StepTensors, n_networks: int, *, sharers: int | None = None
-) -> int:
+def stays_at_once(network: Network, steps: StepTensors, n_networks: int) -> int:
     """How many stays may be asked at once of so many networks that do not learn.
 
     Args:
         network: Their shape.
         steps: The stays.
         n_networks: How many are asked together.
-        sharers: As in `room`.
     """
     each = n_networks * _asking(network, steps)
-    fit = int(room(steps.device, sharers=sharers) // each)
+    fit = int(room(steps.device, sharers=_ASKERS[steps.device.type]) // each)
     return max(min(fit, batch_size_on(steps.device)), 1)
 
 
-def room(device: torch.device, *, sharers: int | None = None) -> float:
+def room(device: torch.device, *, sharers: int = 1) -> float:
     """Bytes that one training may take.
 
     Args:
         device: Where it trains.
         sharers: Trainings that share the device, itself included.
     """
-    return SHARE * free(device) / (sharers or sharers_here())
+    return SHARE * free(device) / sharers
 
 
 def free(device: torch.device) -> int:

@@ -5,11 +5,9 @@ streams of one process work at the same time, so several learners train in threa
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
-from functools import partial
 
 import torch
 
@@ -20,7 +18,7 @@ class UnwantedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Sharing:
-    """Trainings that share a device.
+    """Trainings that share a device; handed to whatever trains as one of them.
 
     Args:
         n_trainings: How many, at most, at a time.
@@ -31,47 +29,22 @@ class Sharing:
     halt: threading.Event = field(default_factory=threading.Event)
 
     @contextmanager
-    def take_part(self) -> Iterator[None]:
+    def on_own_stream(self) -> Iterator[None]:
         """What this thread trains is one of them, on a stream of its own where there is a GPU."""
-        token = _HERE.set(self)
-        try:
-            with torch.cuda.stream(_own_stream()) if torch.cuda.is_available() else nullcontext():
-                yield
-        finally:
-            _HERE.reset(token)
+        with torch.cuda.stream(_own_stream()) if torch.cuda.is_available() else nullcontext():
+            yield
 
 
-_HERE: ContextVar[Sharing] = ContextVar("sharing", default=Sharing())  # noqa: B039  # never halted
+def require_wanted(halt: threading.Event | None) -> None:
+    """Stop here if nobody waits for what is trained.
+
+    Args:
+        halt: Set when it is to stop; None never stops.
+    """
+    if halt is not None and halt.is_set():
+        raise UnwantedError
 
 
 def _own_stream() -> torch.cuda.Stream:
     """A stream that nothing is captured on (`captured.py`): of a higher priority than usual."""
     return torch.cuda.Stream(priority=-1)  # type: ignore[no-untyped-call]
-
-
-def carried_over(work: Callable[[], None]) -> Callable[[], None]:
-    """The work for another thread: it takes part in what this one does, on the same stream."""
-    context = copy_context()
-    awake = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    stream = torch.cuda.current_stream() if awake else None
-
-    def run() -> None:
-        with nullcontext() if stream is None else torch.cuda.stream(stream):
-            work()
-
-    return partial(context.run, run)
-
-
-def sharers() -> int:
-    """How many trainings share the device with this thread's, itself included."""
-    return _HERE.get().n_trainings
-
-
-def require_wanted(halt: threading.Event | None = None) -> None:
-    """Stop here if nobody waits for what is trained.
-
-    Args:
-        halt: Set when it is to stop; that of this thread if left out.
-    """
-    if (halt or _HERE.get().halt).is_set():
-        raise UnwantedError

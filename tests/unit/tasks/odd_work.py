@@ -16,12 +16,12 @@ from etips.files.writing import write_file
 from etips.tasks import task as tasks
 from etips.tasks import worker, workers
 
-NAMES = ("add", "refuse", "broken", "die", "die_outside", "nap", "noisy")
+NAMES = ("add", "refuse", "broken", "die", "die_outside", "nap", "noisy", "share")
 KINDS = {name: f"odd_work:{name}" for name in NAMES}
 SECRET = "Jane Doe"
 
 
-def add(arguments, folder):
+def add(arguments, folder, sharing=None):
     (folder / "more").mkdir(exist_ok=True)
     write_file(folder / "more" / "numbers.txt", str(arguments["numbers"]).encode())
     return {
@@ -31,20 +31,24 @@ def add(arguments, folder):
     }
 
 
-def refuse(arguments, folder):
+def share(arguments, folder, sharing=None):
+    return {"sharers": None if sharing is None else sharing.n_trainings}
+
+
+def refuse(arguments, folder, sharing=None):
     raise DataError("dose", "must not be negative", rows=[3], total=9, fix="Mend it.")
 
 
-def broken(arguments, folder):
+def broken(arguments, folder, sharing=None):
     return {SECRET: 1}[f"no {SECRET}"]
 
 
-def die(arguments, folder):
+def die(arguments, folder, sharing=None):
     """Killed so many times; what it counts by is a file, as a checkpoint would be."""
     return _die(arguments, folder / "deaths.txt")
 
 
-def die_outside(arguments, folder):
+def die_outside(arguments, folder, sharing=None):
     """The same, counted outside its folder, which is lost with the worker on a cluster."""
     return _die(arguments, Path(arguments["place"]))
 
@@ -57,13 +61,13 @@ def _die(arguments, path):
     return {"deaths": deaths}
 
 
-def nap(arguments, folder):
+def nap(arguments, folder, sharing=None):
     write_file(folder / "asleep.txt", str(os.getpid()).encode())
     time.sleep(arguments["seconds"])
     return {}
 
 
-def noisy(arguments, folder):
+def noisy(arguments, folder, sharing=None):
     print("to standard output")
     os.write(1, b"and below it\n")
     return {"said": True}

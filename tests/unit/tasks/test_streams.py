@@ -9,7 +9,7 @@ from small_worlds import CLINIC
 
 from etips.errors import DataError
 from etips.learn.learners.recipes import make_learner
-from etips.learn.training.sharing import Sharing, require_wanted, sharers
+from etips.learn.training.sharing import require_wanted
 from etips.tasks import task as tasks
 from etips.tasks.streams import have_done_here
 from etips.tasks.task import Task, run_tasks
@@ -19,7 +19,7 @@ from etips.tasks.workers import Event
 @pytest.mark.parametrize("n_threads", [1, 3, 8])
 def test_every_task_is_begun_and_done_once(n_threads):
     names, seen = [f"task-{i}" for i in range(7)], []
-    events = list(have_done_here(names, seen.append, n_threads=n_threads))
+    events = list(have_done_here(names, lambda name, _: seen.append(name), n_threads=n_threads))
     assert sorted(seen) == names
     for name in names:
         own = [event for event in events if event.name == name]
@@ -29,18 +29,18 @@ def test_every_task_is_begun_and_done_once(n_threads):
 def test_so_many_are_at_work_at_a_time():
     """Each waits for the other two, so one alone would never end."""
     meeting = threading.Barrier(3, timeout=20)
-    list(have_done_here(["a", "b", "c"], lambda _: meeting.wait(), n_threads=3))
+    list(have_done_here(["a", "b", "c"], lambda *_: meeting.wait(), n_threads=3))
 
 
 def test_an_error_is_raised_here_and_stops_the_others_at_their_next_step():
     stopped = threading.Event()
 
-    def do(name):
+    def do(name, sharing):
         if name == "bad":
             raise DataError("dose", "must not be negative")
         try:
             while True:
-                require_wanted()
+                require_wanted(sharing.halt)
                 time.sleep(0.001)
         finally:
             stopped.set()
@@ -53,10 +53,10 @@ def test_an_error_is_raised_here_and_stops_the_others_at_their_next_step():
 def test_closing_stops_whoever_is_at_work_and_hands_out_nothing_more():
     begun = []
 
-    def do(name):
+    def do(name, sharing):
         begun.append(name)
         while True:
-            require_wanted()
+            require_wanted(sharing.halt)
             time.sleep(0.001)
 
     events = have_done_here(["a", "b", "c"], do, n_threads=2)
@@ -66,19 +66,21 @@ def test_closing_stops_whoever_is_at_work_and_hands_out_nothing_more():
     assert threading.active_count() < 10
 
 
-def test_a_thread_knows_how_many_share_and_others_do_not():
-    found = []
-    list(have_done_here(["a"], lambda _: found.append(sharers()), n_threads=4))
-    assert (found, sharers()) == ([4], 1)
+def test_a_task_is_told_how_many_share():
+    told = []
+    list(have_done_here(["a"], lambda _, own: told.append(own.n_trainings), n_threads=4))
+    assert told == [4]
 
 
-def test_taking_part_ends_with_its_block():
-    sharing = Sharing(3)
-    sharing.halt.set()
-    with sharing.take_part():
-        assert sharers() == 3
-    assert sharers() == 1
-    require_wanted()
+def test_work_is_handed_what_shares_its_device(tmp_path, monkeypatch):
+    monkeypatch.setattr(tasks, "WORK", {**tasks.WORK, **odd_work.KINDS})
+    monkeypatch.setattr(tasks, "_is_for_gpu", lambda task: True)
+    some = [Task(f"share-{i}", "share", {"number": i}) for i in range(3)]
+    assert [found["sharers"] for found in run_tasks(some, tmp_path / "a", jobs=3).values()] == [
+        3
+    ] * 3
+    (alone,) = run_tasks(some[:1], tmp_path / "b", jobs=1).values()
+    assert alone["sharers"] is None
 
 
 def test_tasks_for_a_gpu_are_done_in_this_process_and_found_by_name(tmp_path, monkeypatch):
@@ -100,10 +102,10 @@ def test_learners_that_share_a_gpu_learn_what_each_learns_alone():
     """More captures than torch has streams, so that those handed out again would be noticed."""
     log, found = CLINIC.log(80, seed=0), {}
 
-    def fit(name):
+    def fit(name, sharing=None):
         settings = {"hidden": 8, "epochs": 3, "n_folds": 2, "batch_size": 16, "support": 0.0}
         learner = make_learner("etips", settings, device="cuda", seed=int(name))
-        found[name] = learner.fit(log).predict_proba(log)
+        found[name] = learner.fit(log, sharing=sharing).predict_proba(log)
 
     names = [str(number) for number in range(24)]
     list(have_done_here(names, fit, n_threads=6))

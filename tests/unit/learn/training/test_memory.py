@@ -17,7 +17,6 @@ from etips.learn.nuisance import support
 from etips.learn.nuisance.propensity import fit_propensity
 from etips.learn.training import memory, teams
 from etips.learn.training.settings import Settings
-from etips.learn.training.sharing import Sharing
 from etips.models.answers import BATCH_SIZE
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.lstm import LSTM
@@ -249,5 +248,3 @@ def test_those_that_share_a_device_share_its_memory(monkeypatch):
     monkeypatch.setattr(memory, "free", lambda _: 1200)
     assert memory.room(CPU) == pytest.approx(1200 * memory.SHARE)
     assert memory.room(CPU, sharers=3) == pytest.approx(400 * memory.SHARE)
-    with Sharing(4).take_part():
-        assert memory.room(CPU) == pytest.approx(300 * memory.SHARE)
