@@ -34,9 +34,9 @@ def show_switches(folder: Path) -> None:
     """Stays, rows, samples and mean loss with each switch of the clean profile alone."""
 
     from etips.cohorts.build import build_cohort
+    from etips.cohorts.databases import open_source
     from etips.cohorts.mimic3.extraction import Mimic3Extraction
     from etips.cohorts.mimic3.switches import CLEAN, PAPER
-    from etips.cohorts.registry import open_source
 
     def corrected(name):
         return getattr(CLEAN.rules if hasattr(CLEAN.rules, name) else CLEAN.reading, name)

@@ -8,11 +8,11 @@ import typer
 
 from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, show
 from etips.cohorts.build import build_cohort
+from etips.cohorts.databases import compare, extract, resumable_source
 from etips.cohorts.dataset.agreement import Check, Evidence
 from etips.cohorts.dataset.conversion import to_trajectories
 from etips.cohorts.dataset.sepsis_cohort import Cohort
 from etips.cohorts.engines.address import Engine
-from etips.cohorts.registry import compare, extract, resumable_source
 from etips.data.trajectory_writer import MANIFEST, save_trajectories
 from etips.disclosure import FEW, are_few, shown_flow
 from etips.files.artifacts import require_place

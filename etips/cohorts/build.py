@@ -46,7 +46,8 @@ def build_cohort(extraction: Extraction, *, progress: Progress = no_progress) ->
     """Build the Sepsis-3 cohort from raw tables.
 
     Args:
-        extraction: A database opened under a profile: `registry.extract`. Its source is not closed.
+        extraction: A database opened under a profile, as by `databases.extract`; its source is
+            not closed.
         progress: Told what is being done, and which share of the whole is behind.
     """
     rules = extraction.rules

@@ -1,4 +1,4 @@
-"""What the rest of the package knows of a database: one value each, listed in the registry."""
+"""What the rest of the package knows of a database: one value each, listed in `databases`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace

@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 
 from etips.cohorts.build import build_cohort
+from etips.cohorts.databases import LAYOUTS, open_source
 from etips.cohorts.dataset.conversion import to_trajectories
 from etips.cohorts.engines.duckdb_source import DuckDBSource
 from etips.cohorts.mimic3.extraction import Mimic3Extraction
 from etips.cohorts.mimic3.switches import CLEAN, PAPER
 from etips.cohorts.mimic3.tables import readable
-from etips.cohorts.registry import LAYOUTS, open_source
 from etips.errors import EtipsError
 from etips.worlds.mimic3_tables import write_simulated
 

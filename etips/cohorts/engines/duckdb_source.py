@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from etips.cohorts.engines import tablefiles
 from etips.cohorts.engines.casting import typed
+from etips.cohorts.engines.complaints import refusal_of, refusals
 from etips.cohorts.engines.layouts import Layouts
-from etips.cohorts.engines.refusals import refusal_of, refusals
 from etips.cohorts.engines.store import Store, as_frame
 from etips.errors import DataError, FileError
 

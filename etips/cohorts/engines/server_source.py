@@ -12,8 +12,8 @@ import polars as pl
 import pyarrow as pa
 
 from etips.cohorts.engines.casting import typed
+from etips.cohorts.engines.complaints import refusals
 from etips.cohorts.engines.layouts import Layouts
-from etips.cohorts.engines.refusals import refusals
 from etips.cohorts.engines.store import Store, as_frame
 from etips.errors import SettingError
 

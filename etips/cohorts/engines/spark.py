@@ -7,8 +7,8 @@ import ibis  # type: ignore[import-untyped, unused-ignore]
 from pyspark.sql import SparkSession
 
 from etips.cohorts.engines import tablefiles
+from etips.cohorts.engines.complaints import refusals
 from etips.cohorts.engines.layouts import Layouts
-from etips.cohorts.engines.refusals import refusals
 from etips.cohorts.engines.server_source import ServerSource
 from etips.errors import FileError
 

@@ -80,7 +80,7 @@ class Extraction(Protocol):
 
     @property
     def database(self) -> str:
-        """Name of the database in the registry."""
+        """Name of the database in the list of them."""
 
     @property
     def label(self) -> str:

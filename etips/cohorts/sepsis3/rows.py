@@ -6,8 +6,8 @@ The rules: docs/cohort/rules.md sections 7 to 12.
 import numpy as np
 import polars as pl
 
+from etips.cohorts.sepsis3.cross_estimates import cross_estimate, hold_all
 from etips.cohorts.sepsis3.doses import fluid_columns, urine_columns, vasopressor_columns
-from etips.cohorts.sepsis3.estimates import cross_estimate, hold_all
 from etips.cohorts.sepsis3.events import Events
 from etips.cohorts.sepsis3.grid import INDEX, Bools, Floats, Grid, Ints, drop_outliers, make_grid
 from etips.cohorts.sepsis3.rules import Rules, Window

@@ -3,9 +3,9 @@
 import contextlib
 
 from etips.cohorts.build import build_cohort
+from etips.cohorts.databases import open_source
 from etips.cohorts.mimic3.extraction import Mimic3Extraction
 from etips.cohorts.mimic3.switches import PAPER
-from etips.cohorts.registry import open_source
 
 
 def built(address, profile=PAPER, **options):

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from cohort_building import built, same
 
+from etips.cohorts.databases import LAYOUTS
 from etips.cohorts.engines.tablefiles import find
 from etips.cohorts.mimic3.switches import CLEAN, PAPER, SWITCHES
 from etips.cohorts.mimic3.tables import readable
-from etips.cohorts.registry import LAYOUTS
 from etips.cohorts.sepsis3 import rules
 from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES, TABLE_COLUMNS
 

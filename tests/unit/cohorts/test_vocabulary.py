@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import etips.cohorts
-from etips.cohorts.registry import DATABASES
+from etips.cohorts.databases import DATABASES
 
 FOLDER = Path(etips.cohorts.__file__).parent
 NEUTRAL = [

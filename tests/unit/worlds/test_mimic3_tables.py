@@ -3,11 +3,11 @@
 import polars as pl
 import pytest
 
+from etips.cohorts.databases import LAYOUTS
 from etips.cohorts.engines.duckdb_source import DuckDBSource
 from etips.cohorts.mimic3 import concepts
 from etips.cohorts.mimic3.switches import CLEAN, PAPER
 from etips.cohorts.mimic3.tables import needed, open_tables
-from etips.cohorts.registry import LAYOUTS
 from etips.errors import FileError, SettingError
 from etips.worlds.mimic3_hospital import simulate_table
 from etips.worlds.mimic3_tables import write_copies, write_simulated

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from etips.cohorts.databases import LAYOUTS
 from etips.cohorts.engines.tablefiles import TableFile, find
-from etips.cohorts.registry import LAYOUTS
 
 _SQL = {
     "int64": "bigint", "string": "text", "code": "text", "float64": "double precision",

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from cohort_building import built
 
+from etips.cohorts.databases import LAYOUTS, open_source
 from etips.cohorts.engines.address import Engine
 from etips.cohorts.engines.tablefiles import find
 from etips.cohorts.mimic3.switches import CLEAN
-from etips.cohorts.registry import LAYOUTS, open_source
 from etips.errors import DataError, EtipsError, FileError, SettingError
 
 SECRET = "S3CRET"

@@ -11,11 +11,11 @@ import pytest
 from cohort_building import built, same
 from servers import load_postgres, postgres_programs, postgres_server
 
+from etips.cohorts.databases import open_source
 from etips.cohorts.engines import server_source
 from etips.cohorts.engines.address import Engine
 from etips.cohorts.mimic3.switches import CLEAN, PAPER
 from etips.cohorts.mimic3.tables import needed
-from etips.cohorts.registry import open_source
 from etips.errors import DataError
 
 PROFILES = [PAPER, CLEAN]

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from cohort_building import built
 
+from etips.cohorts.databases import LAYOUTS, open_source
 from etips.cohorts.engines.tablefiles import find
 from etips.cohorts.mimic3.switches import CLEAN, PAPER
 from etips.cohorts.mimic3.tables import needed
-from etips.cohorts.registry import LAYOUTS, open_source
 from etips.errors import DataError, EtipsError, FileError, SettingError
 
 STAYS = needed(PAPER.reading)["icustays"]

@@ -5,10 +5,10 @@ import contextlib
 import polars as pl
 import pytest
 
+from etips.cohorts.databases import open_source
 from etips.cohorts.mimic3 import concepts, extract
 from etips.cohorts.mimic3.switches import CLEAN, PAPER
 from etips.cohorts.mimic3.tables import needed, open_tables
-from etips.cohorts.registry import open_source
 
 STAY, T = 200001, "2150-01-02 00:00:00"
 EMPTY = {name: ",".join(columns) + "\n" for name, columns in needed(CLEAN.reading).items()}

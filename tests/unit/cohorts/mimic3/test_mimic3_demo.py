@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from cohort_building import built
 
+from etips.cohorts.databases import compare
 from etips.cohorts.dataset.agreement import Evidence, Outcome
 from etips.cohorts.mimic3.switches import CLEAN, PAPER
-from etips.cohorts.registry import compare
 from etips.cohorts.sepsis3.rules import AntibioticOrder
 
 SKIPPED = frozenset({"elixhauser"})  # docs/cohort/rules.md: left out of the first release

@@ -4,11 +4,11 @@ import contextlib
 
 import pytest
 
+from etips.cohorts.databases import open_source
 from etips.cohorts.mimic3 import concepts, extract
 from etips.cohorts.mimic3.switches import CLEAN, PAPER
 from etips.cohorts.mimic3.tables import needed, open_tables, readable
 from etips.cohorts.mimic3.units import EXPECTED, audit
-from etips.cohorts.registry import open_source
 from etips.cohorts.sepsis3.variables import CHARTED
 
 STAY, T = 200001, "2150-01-02 00:00:00"

@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 
-from etips.cohorts.engines.refusals import refusal_of, refusals
+from etips.cohorts.engines.complaints import refusal_of, refusals
 from etips.errors import DataError, FileError, ResourceError
 
 

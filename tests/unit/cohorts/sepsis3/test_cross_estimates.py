@@ -5,7 +5,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from etips.cohorts.sepsis3.estimates import cross_estimate, fio2_from_flow, gcs_from_rass, hold
+from etips.cohorts.sepsis3.cross_estimates import (
+    cross_estimate,
+    fio2_from_flow,
+    gcs_from_rass,
+    hold,
+)
 from etips.cohorts.sepsis3.grid import Grid, drop_outliers, first_of_run
 from etips.cohorts.sepsis3.rules import CLEAN, PAPER
 from etips.cohorts.sepsis3.variables import GRID, HOUR
