@@ -111,7 +111,7 @@ def _steps(data: StayArrays, *, plain: bool = False) -> Iterator[pa.Table]:
     truth_code = None if data.truth is None or plain else _used(data.truth)[1]
     for start in range(0, data.n_steps, _ROWS):
         rows = slice(start, min(start + _ROWS, data.n_steps))
-        columns: dict[str, Any] = {
+        columns: dict[str, NDArray[Any] | pa.Array] = {
             roles.stay: pa.array(data.stay[stay[rows]]),
             roles.step: pa.array(data.step[rows]),
         }

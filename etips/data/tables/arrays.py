@@ -1,7 +1,7 @@
 """Arrays as scikit-learn users hold them, and the feedback dictionary of obp, in and out."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -109,7 +109,7 @@ def _log(
     return log
 
 
-def from_obp(feedback: Mapping[str, Any]) -> Trajectories:
+def from_obp(feedback: Mapping[str, ArrayLike | None]) -> Trajectories:
     """Trajectories from an obp feedback dictionary; its reward becomes loss = 1 - reward.
 
     Reads `context`, `action`, `reward`, and if there `pscore` and `n_actions`. Lists of several
@@ -121,15 +121,15 @@ def from_obp(feedback: Mapping[str, Any]) -> Trajectories:
     if feedback.get("position") is not None:
         raise DataError("feedback, position", "must be empty: one action a round")
     return from_arrays(
-        feedback["context"],
+        cast(ArrayLike, feedback["context"]),
         feedback["action"],
-        1.0 - _numeric("feedback, reward", feedback["reward"]),
+        1.0 - _numeric("feedback, reward", cast(ArrayLike, feedback["reward"])),
         propensity=feedback.get("pscore"),
-        n_actions=feedback.get("n_actions"),
+        n_actions=cast("int | None", feedback.get("n_actions")),
     )
 
 
-def to_obp(data: Trajectories) -> dict[str, Any]:
+def to_obp(data: Trajectories) -> dict[str, ArrayLike | None]:
     """An obp feedback dictionary, one round a decision; reward = 1 - loss.
 
     The context is what a decision's last visible step and its stay's static features say; what came

@@ -7,21 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from etips.errors import SettingError
-from etips.evaluation import (
-    Wald,
-    clipped_ips,
-    difference,
-    dm,
-    dr,
-    dr_shrinkage,
-    ips,
-    logged_risk,
-    matching_factor,
-    sndr,
-    snips,
-    switch_dr,
-    weigh,
-)
+from etips.evaluation import Wald, difference, logged_risk, matching_factor, weigh
+from etips.evaluation.risk import clipped_ips, dm, dr, dr_shrinkage, ips, sndr, snips, switch_dr
 
 LOSS = np.array([1.0, 0.0, 1.0, 0.0])
 WEIGHT = np.array([2.0, 1.0, 0.0, 1.0])
