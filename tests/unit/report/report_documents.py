@@ -112,3 +112,9 @@ class Page(HTMLParser):
 
     def all(self, *tags):
         return list(self.root.all(*tags))
+
+
+def section_of(page, anchor):
+    """The section of a page that has this anchor."""
+    (section,) = [s for s in page.all("section") if s.attributes["id"] == anchor]
+    return section

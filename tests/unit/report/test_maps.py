@@ -1,0 +1,41 @@
+"""Dose maps, balance and small intervals."""
+
+from report_documents import Page
+
+from etips.report.maps import balance_plot, dose_map, small_interval
+from etips.report.svg import Scale
+from etips.results.exhibits import DoseGrid, FeatureBalance
+
+GRID = DoseGrid(2, 2, "fluid", "vasopressor")
+
+
+def test_a_dose_map_has_a_cell_for_every_pair_the_highest_row_on_top():
+    page = Page(str(dose_map([0.1, 0.2, None, 0.0001], GRID, "shares", thin=[0, 0, 0, 1])))
+    cells = [e for e in page.all("rect") if e.attributes.get("class") == "cell"]
+    assert len(cells) == 4
+    assert float(cells[0].attributes["y"]) > float(cells[2].attributes["y"])
+    figures = [e.text for e in page.all("text") if "cell-text" in e.attributes["class"]]
+    assert figures == ["10", "20", "hid.", "~0"]
+    assert [e for e in page.all("rect") if e.attributes.get("fill") == "url(#thin)"]
+
+
+def test_a_signed_map_tells_more_from_less():
+    page = Page(str(dose_map([0.1, -0.2, 0.0, 0.05], GRID, "difference", signed=True)))
+    figures = [e.text for e in page.all("text") if "cell-text" in e.attributes["class"]]
+    assert figures == ["+10", "\u221220", "0", "+5.0"]
+
+
+def test_balance_shows_each_feature_before_and_after():
+    features = [FeatureBalance("age", 0.3, 0.05), FeatureBalance("hr", None, -0.1)]
+    page = Page(str(balance_plot(features, 0.1)))
+    looks = [e.attributes["class"] for e in page.all("circle")]
+    assert looks.count("hollow c1") == 1 + 1  # one of them in the legend
+    assert looks.count("mark c0") == 2 + 1
+    assert "age" in page.root.text
+
+
+def test_a_small_interval_without_limits_is_a_point():
+    scale = Scale(-1.0, 1.0, 0, 130)
+    whole = Page(str(small_interval(0.1, -0.2, 0.4, scale, "gain")))
+    point = Page(str(small_interval(0.1, None, None, scale, "gain")))
+    assert len(whole.all("line")) == len(point.all("line")) + 1

@@ -1,0 +1,70 @@
+"""Where log and policy meet: shares, calibration, weights, balance."""
+
+import numpy as np
+import pytest
+from hospital_stays import logged, make_exhibits
+
+from etips.evaluation.diagnostics import RARE
+from etips.evaluation.log import view
+from etips.results.overlap import grid_of
+
+
+def test_shares_of_actions_are_counted_and_few_are_hidden_with_one_more(made, exhibits):
+    data, log, _ = made
+    found = exhibits["actions"]
+    counts = np.bincount(log.action, minlength=4)
+    assert counts[3] == 4
+    assert found["n_logged"][3] is None
+    assert found["n_logged"].count(None) == 2  # and the smallest other
+    for place in range(4):
+        if found["n_logged"][place] is not None:
+            assert found["n_logged"][place] == counts[place]
+            assert found["logged_share"][place] == pytest.approx(counts[place] / data.n_decisions)
+        else:
+            assert found["logged_share"][place] is None
+            assert found["effective_n"][place] is None
+    assert found["recommended_share"] == [1.0, 0.0, 0.0, 0.0]
+    assert found["supported_share"] == [1.0] * 4
+    assert RARE < 1 / 4
+    assert found["grid"] == {"n_rows": 2, "n_columns": 2, "row": "fluid", "column": "vasopressor"}
+
+
+def test_a_grid_is_seen_in_names_only_if_they_run_in_order():
+    names = tuple(f"fluid {a // 5}, vasopressor {a % 5}" for a in range(25))
+    assert grid_of(names).n_rows == 5
+    for other in (names[::-1], names[:24], (), ("low", "high"), (*names[:-1], "other 4, x 4")):
+        assert grid_of(other) is None
+
+
+def test_calibration_and_weights_hold_what_they_say(made, exhibits):
+    _, log, table = made
+    (bin_,) = [b for b in exhibits["calibration"]["bins"] if b["n_pairs"]]
+    assert bin_["stated"] == pytest.approx(0.25)
+    assert bin_["observed"] == pytest.approx(0.25)
+    assert bin_["n_pairs"] == log.n_decisions * 4
+    assert exhibits["calibration"]["log_loss"] == pytest.approx(np.log(4))
+    weights = exhibits["weights"]
+    assert sum(weights["decisions"]) == pytest.approx(1)
+    assert sum(weights["weight"]) == pytest.approx(1)
+    heavy = view(log, table).weight >= 2
+    assert weights["decisions"][weights["edges"].index(2.0)] == pytest.approx(heavy.mean())
+
+
+def test_without_propensities_of_all_actions_the_report_says_why_parts_are_absent(made):
+    data, _, table = made
+    found = make_exhibits(data, logged(data, full=False), {"p": table}, headline="p")
+    assert "not known" in found["calibration"]["absent"]
+    assert "not known" in found["abstention"]["absent"]
+    assert found["actions"]["supported_share"] is None
+    fitted = np.full(table.shape, 1 / 4)
+    beside = make_exhibits(
+        data, logged(data, full=False), {"p": table}, headline="p", propensities=fitted
+    )
+    assert beside["calibration"]["used"] is False
+    assert beside["actions"]["supported_share"] == [1.0] * 4
+
+
+def test_balance_leaves_out_a_feature_that_names_a_few(exhibits):
+    names = {feature["name"] for feature in exhibits["balance"]["features"]}
+    assert "ward=SECRET" not in names
+    assert {"hr", "age", "ward=icu"} <= names

@@ -1,0 +1,55 @@
+"""Subgroups: bands, levels, time; none of a few people."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hospital_stays import hospital, leaning, logged, make_exhibits, rows_of
+
+from etips.results.subgrouping import WITHHELD, round_edges
+
+
+def test_subgroups_are_categories_bands_and_time_and_none_of_a_few(exhibits):
+    tables = {table["feature"]: table["rows"] for table in exhibits["subgroups"]}
+    assert set(tables) == {"ward", "age", "step of the stay"}
+    hidden = [row for row in tables["ward"] if row["n_people"] is None]
+    assert [row["level"] for row in hidden] == [WITHHELD, WITHHELD]
+    assert all(value is None for row in hidden for key, value in row.items() if key != "level")
+    assert sum(row["n_people"] for row in tables["age"]) == 240
+    assert all(row["verdict"] for row in tables["age"])
+    for row in tables["age"]:
+        assert row["gain"] == pytest.approx(row["risk"] - row["logged_risk"])
+    assert "SECRET" not in json.dumps(exhibits)
+
+
+def test_an_age_in_days_is_shown_in_years():
+    data = hospital(120, rare=0)
+    static = np.array(data.static)
+    static[:, 0] *= 365.25
+    days = replace(data, static=static)
+    found = make_exhibits(days, logged(days), {"p": leaning(days)}, headline="p")
+    levels = [row["level"] for row in rows_of(found, "age in years")]
+    assert levels == [r["level"] for r in rows_of(make_exhibits(
+        data, logged(data), {"p": leaning(data)}, headline="p"), "age")]  # fmt: skip
+
+
+def test_stays_that_end_early_are_not_counted_by_subtraction():
+    data = hospital(60, rare=0)
+    keep = np.ones(data.n_steps, bool)
+    keep[[5, 8]] = False  # the last steps of two stays are no decisions
+    few = replace(data, eligible=keep)
+    found = make_exhibits(few, logged(few), {"p": leaning(few)}, headline="p")
+    shown = [row["n_people"] for row in rows_of(found, "step of the stay")]
+    assert [row for row in shown if row is not None] in ([], [60])
+    one = replace(data, eligible=np.arange(data.n_steps) >= 3)  # a stay without any decision
+    stages = make_exhibits(one, logged(one), {"p": leaning(one)}, headline="p")["flow"]["stages"]
+    assert [stage["count"] for stage in stages] == [60, None]  # 60 stands elsewhere too
+
+
+def test_edges_of_bands_are_round_and_no_ones_own_value():
+    values = np.random.default_rng(0).normal(61.234567, 15, 500)
+    edges = round_edges(values)
+    assert edges == [50.0, 60.0, 70.0]
+    assert not np.isin(edges, values).any()
+    assert round_edges(np.full(50, 3.0)) == []
