@@ -70,18 +70,19 @@ def _add(axes: Axes, chart: Chart, series: Series, number: int, places: list[str
     if not points:
         return
     x, y, error = (list(column) for column in zip(*points, strict=True))
-    look: dict[str, Any] = {
-        "color": COLOURS[number % len(COLOURS)],
-        "label": clean(series.name, 40),
-    }
+    colour, label = COLOURS[number % len(COLOURS)], clean(series.name, 40)
     spread = error if any(error) else None
     if chart.kind == "bars":
         n = len(chart.series)
-        axes.bar([p + 0.8 * (number - (n - 1) / 2) / n for p in x], y, 0.8 / n, yerr=spread, **look)
+        left = [p + 0.8 * (number - (n - 1) / 2) / n for p in x]
+        axes.bar(left, y, 0.8 / n, yerr=spread, color=colour, label=label)
     else:
         joined = "-" if chart.kind == "lines" else ""
         mark = MARKS[number // len(COLOURS) % len(MARKS)]
-        axes.errorbar(x, y, yerr=spread, fmt=f"{mark}{joined}", markersize=4, capsize=2, **look)
+        form = f"{mark}{joined}"
+        axes.errorbar(
+            x, y, yerr=spread, fmt=form, markersize=4, capsize=2, color=colour, label=label
+        )
 
 
 def _label(axes: Axes, chart: Chart, places: list[str]) -> None:
@@ -100,7 +101,9 @@ def _explain(axes: Axes, n_series: int) -> None:
     """Name the series; many of them beside the axes, lest the names hide points."""
     if n_series < 2:
         return
-    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
-    legend = axes.legend(frameon=False, **(beside if n_series > _ROOM else {}))
+    if n_series > _ROOM:
+        legend = axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    else:
+        legend = axes.legend(frameon=False)
     for label in legend.get_texts():
         label.set_parse_math(False)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from etips.files.json_documents import read_document
 from etips.progress import Progress
@@ -56,7 +55,7 @@ def run_study(
     waves = make_plan(experiment, source, device=device)
     tasks, shares = folder / TASKS, costs(waves)
     tell = None if report is None else StudyProgress(report)
-    told: dict[str, Mapping[str, Any]] = {}
+    told: dict[str, Mapping[str, object]] = {}
     for number, wave in enumerate(waves):
         told |= run_tasks(
             wave,
