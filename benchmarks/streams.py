@@ -14,6 +14,7 @@ from benchmarks.folds import TASKS, Task, make
 from etips.data.trajectories import Trajectories
 from etips.learn import TIPS, Training
 from etips.learn.training.settings import Settings
+from etips.learn.training.sharing import Sharing
 from etips.models.encoders.gru import GRU
 from etips.tasks.streams import have_done_here
 
@@ -27,7 +28,7 @@ def seconds(data: Trajectories, task: Task, *, n_learners: int, n_threads: int) 
         n_folds=task.n_folds, device="cuda", propensity=settings, policy=settings, calibrate=False
     )
 
-    def fit(name: str) -> None:
+    def fit(name: str, sharing: Sharing) -> None:
         learner = TIPS(
             encoder=GRU(task.hidden, embed=64),
             training=training,
@@ -35,7 +36,7 @@ def seconds(data: Trajectories, task: Task, *, n_learners: int, n_threads: int) 
             support=0.0,
             seed=int(name),
         )
-        learner.fit(data)
+        learner.fit(data, sharing=sharing)
 
     began = time.perf_counter()
     for _ in have_done_here([str(n) for n in range(n_learners)], fit, n_threads=n_threads):

@@ -87,23 +87,23 @@ class StepTensors:
         """First row, reach and first answering row of each stay; which rows answer."""
         rows = np.append(np.flatnonzero(self.answers), 0)
         first = rows[np.searchsorted(rows[:-1], self.offsets[:-1])]
-        found = (self.offsets[:-1], self.reach, first, self.answers)
-        return tuple(as_tensor(array, self.device) for array in found)
+        arrays = (self.offsets[:-1], self.reach, first, self.answers)
+        return tuple(as_tensor(array, self.device) for array in arrays)
 
     def inputs(self, rows: Tensor) -> Tensor:
         """What the networks read at these rows, shape (*rows.shape, n_features)."""
         if self.plain is not None:
-            found = self.plain[rows]
+            features = self.plain[rows]
         else:
             assert self.table is not None
             assert self.code is not None
-            found = self.table[self.code[rows]].to(torch.float32)
-            found = found * self.unit if self.unit != 1.0 else found
+            features = self.table[self.code[rows]].to(torch.float32)
+            features = features * self.unit if self.unit != 1.0 else features
         if self.previous is None:
-            return found.to(self.static.dtype)
+            return features.to(self.static.dtype)
         actions = torch.arange(self.n_actions, device=rows.device)
-        earlier = (self.previous[rows][..., None] == actions).to(found.dtype)
-        return torch.cat([found, earlier], dim=-1).to(self.static.dtype)
+        earlier = (self.previous[rows][..., None] == actions).to(features.dtype)
+        return torch.cat([features, earlier], dim=-1).to(self.static.dtype)
 
     def batch(self, stays: Ints) -> Batch:
         """These stays as a batch; what comes after a stay's last decision is left out."""
@@ -111,8 +111,8 @@ class StepTensors:
         step = np.arange(lengths.max())[:, None]
         rows = starts + np.minimum(step, lengths - 1)
         place = np.flatnonzero((self.answers[rows] & (step < lengths)).ravel())
-        found = (rows, stays, place, rows.ravel()[place], stays[place % len(stays)])
-        return Batch(*(torch.from_numpy(array).to(self.device) for array in found))
+        arrays = (rows, stays, place, rows.ravel()[place], stays[place % len(stays)])
+        return Batch(*(torch.from_numpy(array).to(self.device) for array in arrays))
 
     def padded_batch(self, stays: Tensor, count: Tensor, n_steps: int) -> Batch:
         """The first `count` of these stays as a batch whose shape depends on nothing else.
@@ -160,12 +160,12 @@ class StepTensors:
             ordered = stays[np.argsort(lengths[stays], kind="stable")]
             return [ordered[start : start + size] for start in range(0, len(ordered), size)]
         mixed = generator.permutation(stays)
-        found: list[Ints] = []
+        parts: list[Ints] = []
         for start in range(0, len(mixed), size * _SORT_TOGETHER):
             chunk = mixed[start : start + size * _SORT_TOGETHER]
             chunk = chunk[np.argsort(lengths[chunk], kind="stable")]
-            found += [chunk[begin : begin + size] for begin in range(0, len(chunk), size)]
-        return [found[position] for position in generator.permutation(len(found))]
+            parts += [chunk[begin : begin + size] for begin in range(0, len(chunk), size)]
+        return [parts[position] for position in generator.permutation(len(parts))]
 
 
 def step_tensors(

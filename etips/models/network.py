@@ -84,14 +84,14 @@ class Network:
             states = states * keep.to(states.dtype)
         if self.n_static:
             beside = beside + static @ weight[:, width:]
-        found = states @ weight[:, :width] + beside
-        return found.transpose(0, 1).flatten(1, 2) if slots is None else found
+        outputs = states @ weight[:, :width] + beside
+        return outputs.transpose(0, 1).flatten(1, 2) if slots is None else outputs
 
 
 def _pick(values: Tensor, slots: Tensor) -> Tensor:
     """Values (T, J, B, H) at places t * B + b, each named once, shape (J, n, H)."""
-    found: Tensor = _Pick.apply(values, slots)  # type: ignore[no-untyped-call]
-    return found
+    picked: Tensor = _Pick.apply(values, slots)  # type: ignore[no-untyped-call]
+    return picked
 
 
 class _Pick(torch.autograd.Function):
@@ -109,6 +109,6 @@ class _Pick(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
         (rows,) = ctx.saved_tensors
-        found = grad.new_zeros(ctx.shape).flatten(0, 2)
-        found.index_copy_(0, rows.flatten(), grad.flatten(0, 1))
-        return found.view(ctx.shape), None
+        spread = grad.new_zeros(ctx.shape).flatten(0, 2)
+        spread.index_copy_(0, rows.flatten(), grad.flatten(0, 1))
+        return spread.view(ctx.shape), None

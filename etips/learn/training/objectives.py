@@ -78,8 +78,8 @@ def part_of(objective: Objective, these: slice) -> Objective:
     """The objective of some networks of a bundle, or of some of those it is already confined to."""
     if not isinstance(objective, Sliced | Weighted):
         return objective
-    found = range(*objective.these.indices(sys.maxsize))[these]
-    return replace(objective, these=slice(found.start, found.stop, found.step))
+    chosen = range(*objective.these.indices(sys.maxsize))[these]
+    return replace(objective, these=slice(chosen.start, chosen.stop, chosen.step))
 
 
 def cross_entropy(logits: Tensor, action: Tensor) -> Tensor:

@@ -45,11 +45,11 @@ def teams_of(weight: Tensor, *, size: int, width: int) -> list[Team]:
     members: dict[bytes, list[int]] = {}
     for number, row in enumerate(counts):
         members.setdefault(np.packbits(row).tobytes(), []).append(number)
-    all_as_one, found = whole(weight), list(members.values())
+    all_as_one, alike = whole(weight), list(members.values())
     saved = len(weight) * all_as_one.counts.mean() - counts.mean(1).sum()  # in networks
-    if not all(map(_is_even, found)) or saved * size * width < WORTH * (len(found) - 1):
+    if not all(map(_is_even, alike)) or saved * size * width < WORTH * (len(alike) - 1):
         return [all_as_one]
-    return [Team(_slice(team), counts[team[0]]) for team in found]
+    return [Team(_slice(team), counts[team[0]]) for team in alike]
 
 
 def learning(team: Team, running: NDArray[np.bool_], *, size: int, width: int) -> list[Team]:
@@ -66,11 +66,11 @@ def learning(team: Team, running: NDArray[np.bool_], *, size: int, width: int) -
     members = np.arange(len(running))[team.these]
     inside = np.concatenate([[False], running[members], [False]])
     edges = np.flatnonzero(inside[1:] != inside[:-1])
-    found = [members[start:stop].tolist() for start, stop in edges.reshape(-1, 2)]
+    parts = [members[start:stop].tolist() for start, stop in edges.reshape(-1, 2)]
     saved = (len(members) - running[members].sum()) * team.counts.mean()  # in networks
-    if found and saved * size * width < WORTH * (len(found) - 1):
+    if parts and saved * size * width < WORTH * (len(parts) - 1):
         return [team]
-    return [Team(_slice(part), team.counts) for part in found]
+    return [Team(_slice(part), team.counts) for part in parts]
 
 
 def whole(weight: Tensor) -> Team:

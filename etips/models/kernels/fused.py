@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from etips.models.kernels.recurrent import add_product, sums
+
 _cell = torch.ops.aten._thnn_fused_gru_cell
 _cell_backward = torch.ops.aten._thnn_fused_gru_cell_backward
 
@@ -101,33 +103,19 @@ def fused_gru_backward(
     )
 
 
-def sums(like: Tensor, shape: Sequence[int]) -> Tensor:
-    """Zeros to add gradients up in: in float32 at least, however little precision they have."""
-    kind = torch.promote_types(like.dtype, torch.float32)
-    return torch.zeros(tuple(shape), dtype=kind, device=like.device)
-
-
-def add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
-    """Add the matrix product to the total, which may have more precision."""
-    if total.dtype == left.dtype:
-        total.baddbmm_(left, right)
-    else:
-        total.add_(torch.bmm(left, right))
-
-
 def with_ones(values: Tensor) -> Tensor:
     """The same with a column of ones, and zeros up to a multiple of eight columns."""
     width = values.shape[-1]
-    found = functional.pad(values, (0, 8 - width % 8))
-    found[..., width] = 1.0
-    return found
+    padded = functional.pad(values, (0, 8 - width % 8))
+    padded[..., width] = 1.0
+    return padded
 
 
 def _with_bias(weight: Tensor, bias: Tensor) -> Tensor:
     """Weights with the bias as the row that meets the ones."""
-    found = functional.pad(weight, (0, 0, 0, 8 - weight.shape[1] % 8))
-    found[:, weight.shape[1]] = bias
-    return found
+    padded = functional.pad(weight, (0, 0, 0, 8 - weight.shape[1] % 8))
+    padded[:, weight.shape[1]] = bias
+    return padded
 
 
 def _spans(n_steps: int) -> list[slice]:
