@@ -12,7 +12,7 @@ from etips.cli.reproduce import make_folder, write_study
 from etips.results.results import MethodResult
 from etips.studies.experiment import read_experiment, shipped
 from etips.studies.study import run_study
-from etips.tasks.task import jobs_for
+from etips.tasks.runner import jobs_for
 
 _WORK = "work"
 """Folder of unfinished work beside the results; an interrupted demo goes on from it."""

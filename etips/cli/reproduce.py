@@ -24,7 +24,7 @@ from etips.runs.run_config import Device
 from etips.studies.experiment import Experiment, read_experiment, shipped
 from etips.studies.study import run_study
 from etips.studies.study_data import data_of
-from etips.tasks.task import jobs_for
+from etips.tasks.runner import jobs_for
 from etips.worlds.world_registry import WORLDS
 
 _PAGE = 100

@@ -118,8 +118,8 @@ def _print(tuned: "Tuned", best: Path) -> None:
 
 def _row(trial: "Trial", keys: list[str]) -> dict[str, object]:
     """A line narrow enough for a terminal of eighty columns; the JSON has the rest."""
-    risk, error = trial.found["risk"], trial.found["std_error"]
-    factor = trial.found.get("matching_factor")
+    risk, error = trial.record.risk, trial.record.std_error
+    factor = trial.record.matching_factor
     return {
         "trial": trial.number,
         "held-out risk": "-" if risk is None else f"{risk:.3f} +/- {error:.3f}",

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,13 +15,15 @@ from etips.learn.learners.catalogue import find_method
 from etips.results.evaluate import assess_policies
 from etips.results.results import MethodResult
 from etips.results.study_result import Measures
-from etips.runs.path_file import path_from_json
 from etips.studies.experiment import Experiment
-from etips.studies.fits import POLICY, PREDICTED, PROPENSITIES
-from etips.studies.folds import find_part
+from etips.studies.fits import POLICY
+from etips.studies.fold_fit import FoldFit
+from etips.studies.folds import Dealing
 from etips.studies.measures import mean_of, measure_policy
+from etips.studies.outcome_fits import PREDICTED, PROPENSITIES
 from etips.studies.plan import EVALUATION, task_name
 from etips.studies.study_data import StudyData, load_array, open_log
+from etips.tasks.task import Json
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +38,7 @@ class Findings:
         pooled: Of each method one policy on all of `data`.
         measures: Of each method the figures, fold by fold.
         assessed: Estimates, intervals and verdicts of `pooled`, in the same order.
-        told: What each task found, by its name.
+        fits: Of each method what its fits left on record, fold by fold.
         notes: Where propensities and predicted losses came from.
     """
 
@@ -48,13 +49,12 @@ class Findings:
     pooled: Mapping[str, Floats]
     measures: Mapping[str, Sequence[Measures]]
     assessed: Sequence[MethodResult]
-    told: Mapping[str, Mapping[str, Any]]
+    fits: Mapping[str, Sequence[FoldFit]]
     notes: Mapping[str, str]
 
     def path(self, method: str) -> list[tuple[Candidate, ...]]:
         """The candidates of a method, fold by fold; none where it has none."""
-        names = [task_name(method, fold) for fold in range(self.experiment.folds)]
-        return [path_from_json(self.told[name].get("path", ())) for name in names]
+        return [fit.path for fit in self.fits[method]]
 
     @property
     def judged_on(self) -> str:
@@ -98,7 +98,7 @@ class Findings:
 
 
 def gather(
-    experiment: Experiment, source: StudyData, tasks: Path, told: Mapping[str, Any]
+    experiment: Experiment, source: StudyData, tasks: Path, findings: Mapping[str, Json]
 ) -> Findings:
     """Read what the tasks left.
 
@@ -106,11 +106,12 @@ def gather(
         experiment: What was studied.
         source: Its data.
         tasks: Folder with one folder a task.
-        told: What each task found, by its name.
+        findings: What each task found, by its name.
     """
     whole = open_log(source, tasks)
-    apart = experiment.table == "table1"
-    held = [_held(experiment, whole, fold) for fold in range(experiment.folds)]
+    dealing = Dealing(experiment.table, experiment.folds, experiment.seed)
+    apart = dealing.has_test_part
+    held = [dealing.part(whole, fold).held for fold in range(experiment.folds)]
     data = whole.subset(held[0]) if apart else whole
     log, notes = _log(experiment, data, tasks / EVALUATION)
     folds = [np.ones(data.n_decisions, bool)] * experiment.folds
@@ -132,15 +133,15 @@ def gather(
         pooled=pooled,
         measures=_measure(data, log, policies, folds if not apart else None),
         assessed=assess_policies(pooled, log, data, notes=notes),
-        told=told,
+        fits={
+            method: [
+                FoldFit.from_json(findings[task_name(method, fold)])
+                for fold in range(experiment.folds)
+            ]
+            for method in experiment.methods
+        },
         notes=notes,
     )
-
-
-def _held(experiment: Experiment, data: Trajectories, fold: int) -> Bools:
-    return find_part(
-        data, table=experiment.table, folds=experiment.folds, fold=fold, seed=experiment.seed
-    ).held
 
 
 def _log(experiment: Experiment, data: Trajectories, folder: Path) -> tuple[Log, dict[str, str]]:

@@ -25,11 +25,30 @@ class Part:
     spare: Bools
 
 
-def find_part(data: Trajectories, *, table: str, folds: int, fold: int, seed: int) -> Part:
-    """The part of a study: `table` says which of the two ways of dealing stays it uses."""
-    if table == "table1":
-        return leading_part(data.n_stays, folds=folds, fold=fold)
-    return dealt_part(data, folds=folds, fold=fold, seed=seed)
+@dataclass(frozen=True)
+class Dealing:
+    """How the stays of a study are dealt into its folds.
+
+    Args:
+        table: Which of the paper's two ways: "table1" or "table2".
+        folds: How many folds.
+        seed: Of the dealing.
+    """
+
+    table: str
+    folds: int
+    seed: int
+
+    @property
+    def has_test_part(self) -> bool:
+        """Whether all folds are judged on one test part, which none learns from."""
+        return self.table == "table1"
+
+    def part(self, data: Trajectories, fold: int) -> Part:
+        """One fold of the study, from 0."""
+        if self.has_test_part:
+            return leading_part(data.n_stays, folds=self.folds, fold=fold)
+        return dealt_part(data, folds=self.folds, fold=fold, seed=self.seed)
 
 
 def leading_part(n: int, *, folds: int, fold: int) -> Part:

@@ -1,7 +1,7 @@
 """What a fold's policy scores on the decisions it was kept from, and the mean over folds."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,9 +13,7 @@ from etips.evaluation.assessment import assess
 from etips.evaluation.contrast import atenp
 from etips.evaluation.log import Log
 from etips.files.json_documents import finite
-from etips.results.study_result import FitRecord, Measures, PropensityQuality
-from etips.results.translation_path import summarize_path
-from etips.runs.path_file import path_from_json
+from etips.results.study_result import Measures
 
 
 @dataclass(frozen=True)
@@ -100,24 +98,3 @@ def show_groups(measures: Sequence[Measures]) -> str:
     matched = over_folds(measures, lambda fold: fold.n_matched)
     unmatched = over_folds(measures, lambda fold: fold.n_unmatched)
     return f"{matched.mean:,.0f} / {unmatched.mean:,.0f}"
-
-
-def read_fit(told: Mapping[str, object]) -> FitRecord:
-    """How a fold's policy was fitted, from what its task left as JSON."""
-    quality, path = told.get("quality"), told.get("path")
-    n_learnt_from, n_held_out = told["n_learnt_from"], told["n_held_out"]
-    assert isinstance(n_learnt_from, int)
-    assert isinstance(n_held_out, int)
-    return FitRecord(
-        n_learnt_from=n_learnt_from,
-        n_held_out=n_held_out,
-        quality=_quality(quality) if isinstance(quality, Mapping) else None,
-        support=finite(told.get("support")),
-        clipped_share=finite(told.get("clipped_share")),
-        path=summarize_path(path_from_json(path)) if isinstance(path, list) else (),
-    )
-
-
-def _quality(quality: Mapping[str, object]) -> PropensityQuality:
-    names = ("log_loss", "accuracy", "calibration_error")
-    return PropensityQuality(*(finite(quality.get(name)) for name in names))

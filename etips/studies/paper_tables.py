@@ -9,8 +9,7 @@ from etips.learn.fitting.candidates import Candidate
 from etips.results.study_result import Table
 from etips.studies.experiment import label_of
 from etips.studies.findings import Findings
-from etips.studies.measures import mean_of, over_folds, read_fit, show_groups
-from etips.studies.plan import task_name
+from etips.studies.measures import mean_of, over_folds, show_groups
 from etips.studies.published import TABLE1, TABLE1_ABOUT, TABLE2
 from etips.worlds.digits import labelled_rows, labelled_zeros
 
@@ -131,8 +130,7 @@ def learnt_from(findings: Findings) -> Table:
     unit = "samples" if findings.experiment.table == "table1" else "stays"
     rows = []
     for method in findings.measures:
-        names = [task_name(method, fold) for fold in range(findings.experiment.folds)]
-        fits = [read_fit(findings.told[name]) for name in names]
+        fits = findings.fits[method]
         log_loss = [fit.quality.log_loss for fit in fits if fit.quality]
         factors = [c.matching_factor for path in findings.path(method) for c in path if c.chosen]
         rows.append(

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.stages import Training
@@ -10,7 +10,10 @@ from etips.learn.learners.catalogue import Stage, find_method, require_method
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import make_learner
 from etips.studies.experiment import EVALUATOR, SUPERVISED, Experiment, Settings, recipe_of
-from etips.studies.study_data import DATA, StudyData
+from etips.studies.fits import FitTask, FoldOfStudy
+from etips.studies.folds import Dealing
+from etips.studies.outcome_fits import EvaluationTask
+from etips.studies.study_data import DATA, DataTask, StudyData
 from etips.tasks.task import Task
 
 EVALUATION = "evaluation"
@@ -27,22 +30,22 @@ def make_plan(experiment: Experiment, data: StudyData, *, device: str) -> list[l
         data: Its own.
         device: Where to train.
     """
-    source = data.to_json()
-    common = {"source": source, "device": device, "seed": experiment.seed}
-    dealt = {"table": experiment.table, "folds": experiment.folds, "seed": experiment.seed}
-    evaluation = {**common, "part": dealt, "settings": dict(experiment.evaluation)}
-    known = ("propensity", "pilot") if experiment.table == "table1" else ("pilot",)
+    dealing = Dealing(experiment.table, experiment.folds, experiment.seed)
+    evaluation = EvaluationTask(
+        data, dealing, settings=experiment.evaluation, device=device, seed=experiment.seed
+    )
+    known = ("propensity", "pilot") if dealing.has_test_part else ("pilot",)
     judging = fit_cost(EVALUATOR, experiment.evaluation, known)
     fits = {
         method: [
-            _fit(experiment, method, {**common, "part": {**dealt, "fold": fold}})
+            _fit(experiment, method, FoldOfStudy(data, dealing, fold), device)
             for fold in range(experiment.folds)
         ]
         for method in experiment.methods
     }
     waves = [
-        [Task(DATA, "make-data", {"source": source}, _THE_DATA)],
-        [*_of_wave(fits, 0), Task(EVALUATION, "fit-evaluation", evaluation, judging)],
+        [Task(DATA, DataTask(data), _THE_DATA)],
+        [*_of_wave(fits, 0), Task(EVALUATION, evaluation, judging)],
         _of_wave(fits, 1),
         _of_wave(fits, 2),
     ]
@@ -50,19 +53,21 @@ def make_plan(experiment: Experiment, data: StudyData, *, device: str) -> list[l
     return [sorted(wave, key=lambda task: -task.cost) for wave in waves if wave]
 
 
-def _fit(experiment: Experiment, method: str, common: Mapping[str, Any]) -> Task:
-    """The task of a method on one fold; `common` is what it shares with other methods there."""
-    settings, fold = experiment.methods[method], common["part"]["fold"]
+def _fit(experiment: Experiment, method: str, fold: FoldOfStudy, device: str) -> Task:
+    """The task of a method on one fold."""
+    settings = experiment.methods[method]
     lent = lent_stages(experiment.methods, method)
-    arguments = {
-        **common,
-        "method": method,
-        "settings": dict(settings),
-        "turned": method in experiment.turned,
-        "lends": method in _lenders(experiment.methods),
-        "lent": {stage: task_name(lender, fold) for stage, lender in lent.items()},
-    }
-    return Task(task_name(method, fold), "fit-fold", arguments, fit_cost(method, settings, lent))
+    work = FitTask(
+        fold,
+        method,
+        settings,
+        device=device,
+        seed=experiment.seed,
+        turned=method in experiment.turned,
+        lends=method in _lenders(experiment.methods),
+        lent={stage: task_name(lender, fold.number) for stage, lender in lent.items()},
+    )
+    return Task(task_name(method, fold.number), work, fit_cost(method, settings, lent))
 
 
 def fit_cost(method: str, settings: Settings, lent: Container[str]) -> float:

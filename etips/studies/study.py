@@ -1,6 +1,6 @@
 """A study from its experiment to its results: tasks done once, then tables, charts and exhibits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from etips.files.json_documents import read_document
@@ -12,11 +12,11 @@ from etips.results.summaries import summarize_data
 from etips.studies.charts import make_charts
 from etips.studies.experiment import Experiment
 from etips.studies.findings import Findings, gather
-from etips.studies.measures import read_fit
 from etips.studies.paper_tables import make_tables
-from etips.studies.plan import costs, make_plan, task_name
+from etips.studies.plan import costs, make_plan
 from etips.studies.study_data import DATA, data_of
-from etips.tasks.task import Task, recorded, run_tasks
+from etips.tasks.runner import run_tasks
+from etips.tasks.task import Json, Task, recorded
 from etips.tasks.time_left import StudyProgress
 
 TASKS = "tasks"
@@ -55,9 +55,9 @@ def run_study(
     waves = make_plan(experiment, source, device=device)
     tasks, shares = folder / TASKS, costs(waves)
     tell = None if report is None else StudyProgress(report)
-    told: dict[str, Mapping[str, object]] = {}
+    left: dict[str, Json] = {}
     for number, wave in enumerate(waves):
-        told |= run_tasks(
+        left |= run_tasks(
             wave,
             tasks,
             jobs=jobs,
@@ -67,7 +67,7 @@ def run_study(
         )
     if report is not None:
         report("evaluating", 1.0)
-    findings = gather(experiment, source, tasks, told)
+    findings = gather(experiment, source, tasks, left)
     seconds = sum(_seconds(task, tasks) for wave in waves for task in wave)
     return summarize_study(findings, seconds=seconds, cohort=_cohort(data))
 
@@ -110,8 +110,8 @@ def _folds(findings: Findings) -> dict[str, tuple[FoldResult, ...]]:
     """Of each method what every fold scored, and what its task said."""
     return {
         method: tuple(
-            FoldResult(**vars(measures), **vars(read_fit(findings.told[task_name(method, fold)])))
-            for fold, measures in enumerate(own)
+            FoldResult(**vars(measures), **vars(fit.summarize()))
+            for measures, fit in zip(own, findings.fits[method], strict=True)
         )
         for method, own in findings.measures.items()
     }
@@ -119,7 +119,7 @@ def _folds(findings: Findings) -> dict[str, tuple[FoldResult, ...]]:
 
 def _inputs(wave: Sequence[Task]) -> list[str]:
     """Folders of earlier tasks that those of a wave read."""
-    lent = {name for task in wave for name in task.arguments.get("lent", {}).values()}
+    lent = {name for task in wave for name in task.work.lenders}
     return [] if wave[0].name == DATA else [DATA, *sorted(lent)]
 
 

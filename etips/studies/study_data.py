@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from etips.files.writing import write_file
 from etips.learn.training.sharing import Sharing
 from etips.progress import no_progress
 from etips.studies.experiment import DATA_FOLDER, Experiment
+from etips.tasks.task import Json, Work
 from etips.worlds.bandit import Answers, Logging, to_bandit
 from etips.worlds.classifier import StoppedLstm
 from etips.worlds.simulation import Simulation
@@ -68,7 +69,8 @@ class SimulatedData:
     @property
     def trainer(self) -> StoppedLstm:
         """What trains the logging policy of labelled samples."""
-        return StoppedLstm(**cast(dict[str, Any], self.policy))
+        settings: Any = self.policy  # checked by `data_of`, and by the trainer itself
+        return StoppedLstm(**settings)
 
     def open_labelled(self) -> Trajectories:
         """The samples with their true labels as actions."""
@@ -144,23 +146,41 @@ def data_of(experiment: Experiment, folder: Path | None = None) -> StudyData:
 
 def data_from_json(document: object) -> StudyData:
     """What `to_json` wrote."""
-    values = cast(dict[str, Any], document)
+    values: Any = document
     return FolderData(**values) if "folder" in values else SimulatedData(**values)
 
 
-def make_data(
-    arguments: Mapping[str, Any], folder: Path, _: Sharing | None = None
-) -> dict[str, Any]:
-    """Work: train the logging policy of labelled samples; of other data, look whether they open."""
-    data = data_from_json(arguments["source"])
-    notes: dict[str, str] = {}
-    if isinstance(data, SimulatedData) and data.has_labels:
+@dataclass(frozen=True)
+class DataTask(Work):
+    """Train the logging policy of labelled samples; of other data, look whether they open.
+
+    Args:
+        data: Of the study.
+    """
+
+    kind: ClassVar[str] = "make-data"
+
+    data: StudyData
+
+    def to_json(self) -> dict[str, object]:
+        """As an object that JSON can hold."""
+        return {"data": self.data.to_json()}
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """What `to_json` wrote."""
+        return cls(data_from_json(document["data"]))
+
+    def run(self, folder: Path, _: Sharing | None = None) -> Json:
+        """Do it."""
+        data = self.data
+        if not isinstance(data, SimulatedData) or not data.has_labels:
+            open_log(data, folder.parent)
+            return {"notes": {}}
         answers = data.trainer(data.open_labelled(), seed=data.seed, progress=no_progress)
         save_array(folder / ANSWERS, answers.probabilities)
-        write_file(folder / NOTES, canonical(notes := dict(answers.notes)))
-    else:
-        open_log(data, folder.parent)
-    return {"notes": notes}
+        write_file(folder / NOTES, canonical(dict(answers.notes)))
+        return {"notes": dict(answers.notes)}
 
 
 def open_log(data: StudyData, study: Path) -> Trajectories:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,46 +22,112 @@ from etips.learn.nuisance.propensity import measure
 from etips.learn.training.sharing import Sharing
 from etips.policies.policy import FittedPolicy
 from etips.runs.run import Run
+from etips.tasks.task import Json, Work
 
 DATA = "data"
 """The folder beside the trials' own that holds the stays."""
 
 
-def run_trials(
-    arguments: Mapping[str, Any], folder: Path, sharing: Sharing | None = None
-) -> dict[str, Any]:
-    """The work of a task: fit, judge, and keep the judgements alone.
-
-    Several trials are of one shape, and their networks train as one bundle.
+@dataclass(frozen=True)
+class TrialRecord:
+    """What held-out stays say of one trial.
 
     Args:
-        arguments: `method`, a list of `settings`, one a trial, `seed`, `device`, and the
-            fingerprint of the search.
-        folder: Of the task; the stays lie beside it.
-        sharing: Tasks that share the device with this one.
+        risk: Of the policy that the learner kept; None without any weight.
+        std_error: Of the risk.
+        sound: Whether its weights pass the guard of the default selection.
+        log_loss: Of the propensities that the weights rest on; None where those are known.
+        matching_factor: Mean weight; None of an imitation, like the rest.
+        effective_size: Effective number of decisions.
+        translation: Of the candidate that was kept, if it has one.
+        action: Of a constant policy.
     """
-    data = load_trajectories(folder.parent / DATA)
-    each = [{**arguments, "settings": settings} for settings in arguments["settings"]]
-    recipes = [Recipe(own["method"], own["settings"], own["seed"]) for own in each]
-    learners = [recipe.make(device=arguments["device"]) for recipe in recipes]
-    with ExitStack() as stack:
-        runs = [
-            stack.enter_context(Run(folder / f"run-{number}", fingerprint(**own)))
-            for number, own in enumerate(each)
-        ]
-        fit_together(learners, data, runs=runs, sharing=sharing)
-        judged = [judge(*own, data) for own in zip(recipes, learners, strict=True)]
-        for run in runs:
-            run.clear()
-    return {"trials": judged}
+
+    risk: float | None
+    std_error: float | None
+    sound: bool
+    log_loss: float | None
+    matching_factor: float | None = None
+    effective_size: float | None = None
+    translation: float | None = None
+    action: int | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """As an object that JSON can hold."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """What `to_json` wrote."""
+        values: Any = document
+        return cls(**values)
 
 
-def judge(recipe: Recipe, learner: Learner, data: Trajectories) -> dict[str, Any]:
-    """What held-out stays say of a learner fitted to `data`, as JSON can hold it.
+@dataclass(frozen=True)
+class TrialsTask(Work):
+    """Fit learners of one shape side by side, score them, and keep the scores alone.
 
-    `risk` and `std_error` of the policy that the learner kept; `sound` if its weights pass the
-    guard of the default selection; `log_loss` of the propensities that the weights rest on, where
-    those were fitted. A learner that compares candidates has them judged already, each by networks
+    Args:
+        search: Fingerprint of the search.
+        method: Of the learners.
+        settings: Of each trial.
+        seed: Of all of them.
+        device: auto, cpu or cuda.
+    """
+
+    kind: ClassVar[str] = "trials"
+
+    search: str
+    method: str
+    settings: tuple[Mapping[str, object], ...]
+    seed: int
+    device: str
+
+    @property
+    def trains_on(self) -> str:
+        """The device."""
+        return self.device
+
+    def to_json(self) -> dict[str, object]:
+        """As an object that JSON can hold."""
+        return {**vars(self), "settings": [dict(settings) for settings in self.settings]}
+
+    @classmethod
+    def from_json(cls, document: Json) -> Self:
+        """What `to_json` wrote."""
+        values: Any = dict(document)
+        return cls(settings=tuple(values.pop("settings")), **values)
+
+    def run(self, folder: Path, sharing: Sharing | None = None) -> Json:
+        """Do it; the stays lie beside the task's folder. Finds a `TrialRecord` a trial."""
+        data = load_trajectories(folder.parent / DATA)
+        recipes = [Recipe(self.method, settings, self.seed) for settings in self.settings]
+        learners = [recipe.make(device=self.device) for recipe in recipes]
+        with ExitStack() as stack:
+            runs = [
+                stack.enter_context(Run(folder / f"run-{number}", self._identity(recipe)))
+                for number, recipe in enumerate(recipes)
+            ]
+            fit_together(learners, data, runs=runs, sharing=sharing)
+            records = [score_trial(*own, data) for own in zip(recipes, learners, strict=True)]
+            for run in runs:
+                run.clear()
+        return {"trials": [record.to_json() for record in records]}
+
+    def _identity(self, recipe: Recipe) -> str:
+        return fingerprint(search=self.search, recipe=recipe, device=self.device)
+
+
+def read_trials(document: Json) -> list[TrialRecord]:
+    """What a `TrialsTask` found."""
+    records: Any = document["trials"]
+    return [TrialRecord.from_json(record) for record in records]
+
+
+def score_trial(recipe: Recipe, learner: Learner, data: Trajectories) -> TrialRecord:
+    """What held-out stays say of a learner fitted to `data`.
+
+    A learner that compares candidates has them judged already, each by networks
     that did not learn from the stays in question. Of any other, every fold is put to the networks
     that did not learn from it. An imitation has the same weights whatever it learnt; its risk is
     the log-loss itself.
@@ -70,19 +136,19 @@ def judge(recipe: Recipe, learner: Learner, data: Trajectories) -> dict[str, Any
     if chosen is not None:
         known = require_method(recipe.method).known_propensities
         fitted = None if known else learner.quality_
-        return _found(chosen, None if fitted is None else fitted.log_loss)
+        return _record(chosen, None if fitted is None else fitted.log_loss)
     policies, propensities = _out_of_fold(learner.fitted_policy(), data, recipe.seed)
     row, action = np.arange(data.n_decisions), data.logged_action
     log_loss = measure(propensities, action).log_loss
     if require_method(recipe.method).imitates:
-        return {"risk": log_loss, "std_error": 0.0, "sound": True, "log_loss": log_loss}
+        return TrialRecord(log_loss, 0.0, sound=True, log_loss=log_loss)
     known = data.propensity is not None
     chance = data.logged_propensity if known else propensities[row, action]
     stay, loss = data.decisions().stay, data.logged_loss
     candidate = estimate_candidate(
         policies[row, action], np.maximum(chance, PROPENSITY_FLOOR), loss, stay, np.nan, None
     )
-    return _found(candidate, None if known else log_loss)
+    return _record(candidate, None if known else log_loss)
 
 
 def _out_of_fold(policy: FittedPolicy, data: Trajectories, seed: int) -> tuple[Floats, Floats]:
@@ -102,16 +168,16 @@ def _out_of_fold(policy: FittedPolicy, data: Trajectories, seed: int) -> tuple[F
     return policies, propensities
 
 
-def _found(candidate: Candidate, log_loss: float | None) -> dict[str, Any]:
+def _record(candidate: Candidate, log_loss: float | None) -> TrialRecord:
     """The candidate in numbers; one without any weight has none."""
     finite = bool(np.isfinite(candidate.risk) and np.isfinite(candidate.std_error))
-    return {
-        "risk": candidate.risk if finite else None,
-        "std_error": candidate.std_error if finite else None,
-        "sound": candidate.sound and finite,
-        "matching_factor": candidate.matching_factor,
-        "effective_size": candidate.effective_size,
-        "log_loss": log_loss,
-        "translation": None if np.isnan(candidate.translation) else candidate.translation,
-        "action": candidate.action,
-    }
+    return TrialRecord(
+        risk=candidate.risk if finite else None,
+        std_error=candidate.std_error if finite else None,
+        sound=candidate.sound and finite,
+        log_loss=log_loss,
+        matching_factor=candidate.matching_factor,
+        effective_size=candidate.effective_size,
+        translation=None if np.isnan(candidate.translation) else candidate.translation,
+        action=candidate.action,
+    )

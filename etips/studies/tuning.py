@@ -4,9 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
@@ -20,8 +18,9 @@ from etips.learn.learners.recipes import Recipe
 from etips.progress import Progress
 from etips.studies.proposals import Proposals, importance, open_proposals
 from etips.studies.space import check_space, is_free, searched_part, usual_space
-from etips.studies.trials import DATA
-from etips.tasks.task import Task, run_tasks
+from etips.studies.trials import DATA, TrialRecord, TrialsTask, read_trials
+from etips.tasks.runner import run_tasks
+from etips.tasks.task import Json, Task
 
 STORAGE, TRIALS, BEST, ALL = "search.db", "trials", "best.toml", "trials.json"
 """What a search's folder holds: Optuna's file, a folder a trial, the result, all trials."""
@@ -78,7 +77,7 @@ class Trial:
     Args:
         number: From 0, in the order of the proposals.
         settings: Of the learner.
-        found: As `etips.studies.trials.judge` has it.
+        record: What held-out stays say of it.
         value: Risk plus some standard errors, by which trials are compared; infinite if in doubt.
         doubt: What its risk cannot be believed for: "weights" (matching factor, effective size),
             "propensities" (they fit worse than others of the search), or nothing.
@@ -86,7 +85,7 @@ class Trial:
 
     number: int
     settings: Mapping[str, object]
-    found: Mapping[str, Any]
+    record: TrialRecord
     value: float
     doubt: str = ""
 
@@ -111,7 +110,7 @@ class Tuned:
             {
                 "number": trial.number,
                 "settings": dict(trial.settings),
-                **trial.found,
+                **trial.record.to_json(),
                 "value": None if trial.doubt else trial.value,
                 "doubt": trial.doubt,
             }
@@ -158,10 +157,19 @@ def tune(
         place.mkdir(mode=0o700, exist_ok=True)
         if not (place / DATA).exists():
             data.save(place / DATA)
-        run = partial(
-            run_tasks, folder=place, jobs=jobs, cluster=cluster, inputs=[DATA], report=report
-        )
-        tuned = _conclude(_try_all(proposals, search, identity, run), search)
+
+        def run(tasks: Sequence[Task], later: float) -> dict[str, Json]:
+            return run_tasks(
+                tasks,
+                place,
+                jobs=jobs,
+                cluster=cluster,
+                inputs=[DATA],
+                later=later,
+                report=report,
+            )
+
+        tuned = _rank(_try_all(proposals, search, identity, run), search)
         write_file(out / ALL, canonical(tuned.to_json()))
         write_file(out / BEST, format_toml(tuned.recipe.to_document()).encode())
     return tuned
@@ -171,9 +179,9 @@ def _try_all(
     proposals: Proposals,
     search: Search,
     identity: str,
-    run: Callable[..., dict[str, Mapping[str, Any]]],
+    run: Callable[[Sequence[Task], float], dict[str, Json]],
 ) -> list[Trial]:
-    """Propose and try, batch by batch; `run` does some tasks, and is told how many come later."""
+    """Propose and try, batch by batch; `run` does some tasks, and is told what come later cost."""
     settings: list[Mapping[str, object]] = []
     trials: list[Trial] = []
     for end in range(search.batch, search.n_trials + search.batch, search.batch):
@@ -181,8 +189,9 @@ def _try_all(
         settings += [proposals.settings(number) for number in range(end - search.batch, end)]
         wanted = settings[: search.n_trials]
         tasks = _tasks(wanted, search, identity)
-        found = run(tasks, later=(search.n_trials - len(wanted)) // search.bundle)
-        trials = _compare(wanted, [own for task in tasks for own in found[task.name]["trials"]])
+        findings = run(tasks, (search.n_trials - len(wanted)) // search.bundle)
+        records = [record for task in tasks for record in read_trials(findings[task.name])]
+        trials = _compare(wanted, records)
         if len(wanted) == len(settings):  # a batch in part is told when it is whole
             proposals.tell({trial.number: trial.value for trial in trials})
     return trials
@@ -190,24 +199,23 @@ def _try_all(
 
 def _tasks(settings: Sequence[Mapping[str, object]], search: Search, identity: str) -> list[Task]:
     """One a bundle of trials, named after its first."""
-    common = {
-        "search": identity,
-        "method": search.method,
-        "seed": search.seed,
-        "device": search.device,
-    }
     return [
         Task(
             f"trial-{start:04}",
-            "trials",
-            {**common, "settings": list(settings[start : start + search.bundle])},
+            TrialsTask(
+                search=identity,
+                method=search.method,
+                settings=tuple(settings[start : start + search.bundle]),
+                seed=search.seed,
+                device=search.device,
+            ),
         )
         for start in range(0, len(settings), search.bundle)
     ]
 
 
 def _compare(
-    settings: Sequence[Mapping[str, object]], found: Sequence[Mapping[str, Any]]
+    settings: Sequence[Mapping[str, object]], records: Sequence[TrialRecord]
 ) -> list[Trial]:
     """Trials with their value, in their order.
 
@@ -215,19 +223,22 @@ def _compare(
     about how far the luckiest of n equals lies below its truth.
     """
     reach = math.sqrt(2 * math.log(max(len(settings), 2)))
-    fits = [own["log_loss"] for own in found if own["log_loss"] is not None]
+    fits = [record.log_loss for record in records if record.log_loss is not None]
     limit = FIT_FACTOR * min(fits) + FIT_SLACK if fits else math.inf
     trials = []
-    for number, (tried, own) in enumerate(zip(settings, found, strict=True)):
-        doubt = "" if own["sound"] else "weights"
-        if own["log_loss"] is not None and own["log_loss"] > limit:
+    for number, (tried, record) in enumerate(zip(settings, records, strict=True)):
+        doubt = "" if record.sound else "weights"
+        if record.log_loss is not None and record.log_loss > limit:
             doubt = "propensities"
-        value = math.inf if doubt else own["risk"] + reach * own["std_error"]
-        trials.append(Trial(number, tried, own, value, doubt))
+        value = math.inf
+        if not doubt and record.risk is not None and record.std_error is not None:
+            value = record.risk + reach * record.std_error
+        trials.append(Trial(number, tried, record, value, doubt))
     return trials
 
 
-def _conclude(trials: Sequence[Trial], search: Search) -> Tuned:
+def _rank(trials: Sequence[Trial], search: Search) -> Tuned:
+    """The best trial first; refused if none can be believed."""
     ranked = sorted(trials, key=lambda trial: (trial.value, trial.number))
     sound = [trial for trial in ranked if not trial.doubt]
     if not sound:

@@ -15,24 +15,24 @@ _UNFINISHED = (".part", ".aside")  # see files/writing.py
 def pack(place: Path, folders: Iterable[str]) -> bytes:
     """All files of some folders of `place`, but for locks and what is not finished."""
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as parcel:
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_STORED) as archive:
         for path in sorted(path for name in folders for path in (place / name).rglob("*")):
             if path.is_file() and path.name != LOCK_NAME and path.suffix not in _UNFINISHED:
-                parcel.writestr(path.relative_to(place).as_posix(), path.read_bytes())
+                archive.writestr(path.relative_to(place).as_posix(), path.read_bytes())
     return content.getvalue()
 
 
-def unpack(parcel: bytes, place: Path, folders: Iterable[str], *, last: str = "") -> None:
-    """Write the files of a parcel below `place`, each whole or not at all.
+def unpack(archive: bytes, place: Path, folders: Iterable[str], *, last: str = "") -> None:
+    """Write the files of an archive below `place`, each whole or not at all.
 
     Args:
-        parcel: What `pack` made.
+        archive: What `pack` made.
         place: Where its folders go.
         folders: Those that it may hold; whatever else is in it is refused.
         last: File name that is written after all others, since it says that they are there.
     """
     allowed = set(folders)
-    with zipfile.ZipFile(io.BytesIO(parcel)) as files:
+    with zipfile.ZipFile(io.BytesIO(archive)) as files:
         names = sorted(files.namelist(), key=lambda name: (name.endswith(f"/{last}"), name))
         for name in names:
             path = PurePosixPath(name)

@@ -1,6 +1,6 @@
 """Tasks done on a Ray cluster. Importing this needs ray.
 
-Orders go out as text and parcels as bytes, both of which Ray passes on as they are. Ray pickles the
+Tasks go out as text and archives as bytes, both of which Ray passes on as they are. Ray pickles the
 name of the function that it calls on a worker, and nothing else of ours.
 """
 
@@ -22,8 +22,8 @@ import torch
 from etips.errors import SettingError
 from etips.tasks.archives import pack, unpack
 from etips.tasks.task import DONE, Task
-from etips.tasks.worker import answer_to
-from etips.tasks.workers import Answer, Event, Events, Orders, count_loss
+from etips.tasks.worker import perform_task
+from etips.tasks.workers import Event, Events, Outcome, TaskTexts, count_loss
 from etips.version import __version__
 
 LOCAL = "local"
@@ -35,7 +35,7 @@ _PATIENCE = 10.0  # seconds for a machine to answer
 
 
 def open_cluster(
-    orders: Orders,
+    texts: TaskTexts,
     folder: Path,
     *,
     address: str,
@@ -45,7 +45,7 @@ def open_cluster(
     """Connect; return how many tasks can be at work, and the iterator that has them done.
 
     Args:
-        orders: The tasks.
+        texts: The tasks.
         folder: Gets the folder of each.
         address: As `ray.init` takes it, or "local".
         inputs: Folders of `folder` that every task reads.
@@ -53,32 +53,32 @@ def open_cluster(
     """
     _connect(address)
     hands = int(ray.cluster_resources().get("CPU", 1))
-    return max(hands, 1), _have_done(orders, folder, inputs, gpus)
+    return max(hands, 1), _run(texts, folder, inputs, gpus)
 
 
-def perform(order: str, terms: str, parcel: bytes) -> tuple[str, bytes]:
+def perform(text: str, terms: str, archive: bytes) -> tuple[str, bytes]:
     """On a worker: do a task in a folder for the while; send back the answer and its files.
 
     Args:
-        order: The task as text.
+        text: The task.
         terms: What must hold here, as text: see `_terms`.
-        parcel: Folders that the task reads.
+        archive: Folders that the task reads.
     """
-    name, wanted = Task.from_json(order).name, json.loads(terms)
+    name, wanted = Task.from_json(text).name, json.loads(terms)
     if wanted["versions"] != _versions():
         rule = f"cluster: must have {wanted['versions']} on every machine, one has {_versions()}."
-        return json.dumps(asdict(Answer("refused", rule, SettingError.exit_code))), b""
+        return json.dumps(asdict(Outcome("refused", rule, SettingError.exit_code))), b""
     with tempfile.TemporaryDirectory(prefix="etips-") as scratch:
         place = Path(scratch)
-        unpack(parcel, place, wanted["inputs"])
-        answer = answer_to(order, place / name)
-        files = pack(place, [name]) if answer.outcome == "done" else b""
-    return json.dumps(asdict(answer)), files
+        unpack(archive, place, wanted["inputs"])
+        outcome = perform_task(text, place / name)
+        files = pack(place, [name]) if outcome.status == "done" else b""
+    return json.dumps(asdict(outcome)), files
 
 
 def _connect(address: str) -> None:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # it would report to its makers
-    options: dict[str, Any] = {"address": address}
+    options: dict[str, object] = {"address": address}
     if address == LOCAL:
         options |= {  # by this address Ray starts one even where another is running
             "num_cpus": LOCAL_WORKERS,
@@ -107,17 +107,15 @@ def _require_answer(address: str) -> None:
         raise SettingError("cluster", "no Ray cluster answers at that address", fix=fix) from error
 
 
-def _have_done(
-    orders: Orders, folder: Path, inputs: Sequence[str], gpus: Collection[str]
-) -> Events:
+def _run(texts: TaskTexts, folder: Path, inputs: Sequence[str], gpus: Collection[str]) -> Events:
     try:
-        send = partial(_send, terms=_terms(inputs), parcel=ray.put(pack(folder, inputs)))
+        send = partial(_send, terms=_terms(inputs), archive=ray.put(pack(folder, inputs)))
         at_work: dict[Any, tuple[str, Any]] = {}
         losses: Counter[str] = Counter()
-        waiting = list(orders)
+        waiting = list(texts)
         while waiting or at_work:
             for name in waiting:
-                answer, files = send(orders[name], gpu=name in gpus)
+                answer, files = send(texts[name], gpu=name in gpus)
                 at_work[answer] = (name, files)
                 yield Event(name)
             (ready,), _ = ray.wait(list(at_work))
@@ -132,20 +130,20 @@ def _have_done(
         ray.shutdown()
 
 
-def _send(order: str, *, terms: str, parcel: Any, gpu: bool) -> tuple[Any, Any]:  # noqa: ANN401
+def _send(text: str, *, terms: str, archive: Any, gpu: bool) -> tuple[Any, Any]:  # noqa: ANN401
     """Have a task done somewhere; we count losses ourselves, so that Ray tries it once."""
     remote = ray.remote(perform).options(
         num_cpus=1, num_gpus=int(gpu), num_returns=2, max_retries=0
     )
-    answer, files = remote.remote(order, terms, parcel)
+    answer, files = remote.remote(text, terms, archive)
     return answer, files
 
 
 def _receive(answer: Any, files: Any, name: str, folder: Path) -> bool:  # noqa: ANN401
     """Keep what a worker sent; False if the worker is lost."""
     try:
-        said = Answer(**json.loads(ray.get(answer)))
-        said.require_done(name)
+        outcome = Outcome(**json.loads(ray.get(answer)))
+        outcome.require_done(name)
         unpack(ray.get(files), folder, [name], last=DONE)
     except ray.exceptions.RayTaskError as error:  # before or after the task, not in it
         rule = "cannot do tasks: etips is missing on a worker, or its disk is full"

@@ -11,7 +11,7 @@ Do = Callable[[str, Sharing], object]
 """Does the task of this name as one of those that share a device."""
 
 
-def have_done_here(names: Sequence[str], do: Do, *, n_threads: int) -> Events:
+def run_in_threads(names: Sequence[str], do: Do, *, n_threads: int) -> Events:
     """Have every task done by one of `n_threads`; close the iterator to stop them.
 
     Args:

@@ -1,4 +1,9 @@
-"""Tasks done by processes of this machine: fed with JSON, replaced when lost, stopped with us."""
+"""Tasks done by processes of this machine: fed with JSON, replaced when lost, stopped with us.
+
+Written by hand, though loky and concurrent.futures run processes too: those pickle what they send,
+and a worker that is killed for its memory breaks the whole pool. Here nothing is pickled, a lost
+worker is replaced and its task done again, and workers end with the process that started them.
+"""
 
 import contextlib
 import json
@@ -20,7 +25,7 @@ COMMAND = (sys.executable, "-m", "etips.tasks.worker")
 TRIES = 3
 """How often a task may lose its worker before it is given up."""
 
-Orders = Mapping[str, str]
+TaskTexts = Mapping[str, str]
 """Tasks as text, by name."""
 
 
@@ -59,24 +64,24 @@ class BrokenTaskError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class Outcome:
     """What a worker says when it is through with a task.
 
     Args:
-        outcome: "done", "refused" or "broken".
+        status: "done", "refused" or "broken".
         text: The refusal, or the traceback.
         code: Exit code of a refusal.
     """
 
-    outcome: str
+    status: str
     text: str = ""
     code: int = 0
 
     def require_done(self, name: str) -> None:
         """Raise here what was raised there."""
-        if self.outcome == "refused":
+        if self.status == "refused":
             raise RefusedError(self.text, self.code)
-        if self.outcome != "done":
+        if self.status != "done":
             raise BrokenTaskError(f"task {name} broke in its worker\n{self.text}")
 
 
@@ -88,21 +93,21 @@ def count_loss(name: str, losses: Counter[str]) -> None:
         raise ResourceError(f"task {name}", rule, fix="Use fewer jobs, or a larger machine.")
 
 
-def have_done(orders: Orders, folder: Path, *, n_workers: int) -> Events:
-    """Have every order done by `n_workers` processes; close the iterator to stop them.
+def run_in_processes(texts: TaskTexts, folder: Path, *, n_workers: int) -> Events:
+    """Have every task done by `n_workers` processes; close the iterator to stop them.
 
     Args:
-        orders: The tasks.
+        texts: The tasks.
         folder: Holds the folder of each.
         n_workers: How many processes; the cores are shared out among them.
     """
-    crew = _Crew(orders, folder, threads=max(1, (os.cpu_count() or 1) // n_workers))
+    pool = _Pool(texts, folder, threads=max(1, (os.cpu_count() or 1) // n_workers))
     try:
         for _ in range(n_workers):
-            crew.hire()
-        yield from crew.work()
+            pool.start_worker()
+        yield from pool.work()
     finally:
-        crew.dismiss()
+        pool.stop_all()
 
 
 class _Worker:
@@ -120,16 +125,16 @@ class _Worker:
             start_new_session=True,
         )
 
-    def take(self, name: str, order: str, folder: Path) -> None:
+    def take(self, name: str, text: str, folder: Path) -> None:
         """Give it a task; one that has died meanwhile is found out when it is listened to."""
         self.at = name
-        line = json.dumps({"folder": str(folder), "task": order}) + "\n"
+        line = json.dumps({"folder": str(folder), "task": text}) + "\n"
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(line.encode())
 
-    def hear(self) -> Answer | None:
-        """Its answer; None if it is lost."""
+    def hear(self) -> Outcome | None:
+        """How its task went; None if it is lost."""
         assert self.process.stdout is not None
         line = b""
         while not line.endswith(b"\n"):
@@ -137,7 +142,7 @@ class _Worker:
             if not part:
                 return None
             line += part
-        return Answer(**json.loads(line))
+        return Outcome(**json.loads(line))
 
     def stop(self) -> None:
         """End it, whatever it is doing: what it writes appears whole or not at all."""
@@ -150,17 +155,17 @@ class _Worker:
                     pipe.close()
 
 
-class _Crew:
+class _Pool:
     """Workers and what there is to do."""
 
-    def __init__(self, orders: Orders, folder: Path, *, threads: int) -> None:
-        self._orders, self._folder, self._threads = orders, folder, threads
-        self._waiting = deque(orders)
+    def __init__(self, texts: TaskTexts, folder: Path, *, threads: int) -> None:
+        self._texts, self._folder, self._threads = texts, folder, threads
+        self._waiting = deque(texts)
         self._losses: Counter[str] = Counter()
         self._workers: list[_Worker] = []
         self._selector = selectors.DefaultSelector()
 
-    def hire(self) -> None:
+    def start_worker(self) -> None:
         """Start one more worker."""
         worker = _Worker(self._threads)
         self._workers.append(worker)
@@ -173,17 +178,17 @@ class _Crew:
             for worker in self._workers:
                 if worker.at is None and self._waiting:
                     name = self._waiting.popleft()
-                    worker.take(name, self._orders[name], self._folder / name)
+                    worker.take(name, self._texts[name], self._folder / name)
                     yield Event(name)
             for key, _ in self._selector.select():
                 yield from self._listen(key.data)
 
     def _listen(self, worker: _Worker) -> Events:
-        name, answer = worker.at, worker.hear()
-        if answer is None:
+        name, outcome = worker.at, worker.hear()
+        if outcome is None:
             self._replace(worker)
         elif name is not None:
-            answer.require_done(name)
+            outcome.require_done(name)
             worker.at = None
             yield Event(name, done=True)
 
@@ -195,9 +200,9 @@ class _Crew:
             count_loss(worker.at, self._losses)
             self._waiting.appendleft(worker.at)
         if self._waiting:
-            self.hire()
+            self.start_worker()
 
-    def dismiss(self) -> None:
+    def stop_all(self) -> None:
         """Stop all workers, whatever they are doing."""
         for worker in self._workers:
             worker.stop()

@@ -11,7 +11,7 @@ from small_worlds import one_thread
 
 from etips.learn.learners.recipes import make_learner
 from etips.studies.experiment import read_experiment, shipped
-from etips.studies.folds import find_part
+from etips.studies.folds import Dealing
 from etips.worlds import digits
 
 __all__ = ["one_thread"]
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.statistical
 def task():
     """The log, the true labels, who learns and who is asked."""
     log, labels = digits.zeros(), digits.labelled_zeros().logged_action
-    part = find_part(log, table="table1", folds=5, fold=0, seed=0)
+    part = Dealing("table1", folds=5, seed=0).part(log, 0)
     return log.subset(part.learn), log.subset(part.held), labels[part.held]
 
 

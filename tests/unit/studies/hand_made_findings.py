@@ -1,21 +1,27 @@
 """Findings of a study that nobody ran: policies made by hand, no network trained."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 from small_studies import clinic_document, small_experiment, zeros_document
 from small_worlds import CLINIC
 
 from etips.evaluation.log import Log
+from etips.learn.fitting.candidates import Candidate
 from etips.results.evaluate import assess_policies
+from etips.results.study_result import PropensityQuality
 from etips.studies.findings import Findings
+from etips.studies.fold_fit import FoldFit
 from etips.studies.measures import measure_policy
-from etips.studies.plan import task_name
 
-PATH = [
-    {"translation": 0.3, "action": None, "risk": 0.5, "matching_factor": 1.0, "chosen": False},
-    {"translation": 0.7, "action": None, "risk": 0.4, "matching_factor": 0.9, "chosen": True},
-    {"translation": None, "action": 2, "risk": 0.6, "matching_factor": 1.1, "chosen": False},
-]
-QUALITY = {"log_loss": 0.75, "accuracy": 0.6, "calibration_error": 0.1}
+NONE = math.nan
+PATH = (
+    Candidate(0.3, None, 0.5, NONE, 1.0, NONE),
+    Candidate(0.7, None, 0.4, NONE, 0.9, NONE, chosen=True),
+    Candidate(NONE, 2, 0.6, NONE, 1.1, NONE),
+)
+QUALITY = PropensityQuality(log_loss=0.75, accuracy=0.6, calibration_error=0.1)
 
 
 def findings(table="table2", *, data=None, methods=("etips", "random"), path=PATH):
@@ -27,7 +33,7 @@ def findings(table="table2", *, data=None, methods=("etips", "random"), path=PAT
     policies = [sharp / sharp.sum(axis=1, keepdims=True), np.full_like(sharp, 1 / 3)]
     pooled = dict(zip(methods, policies, strict=True))
     log = Log.of(stays, predicted=np.full_like(sharp, 0.5))
-    told = {"n_learnt_from": 30, "n_held_out": 30, "quality": QUALITY}
+    fit = FoldFit(30, 30, QUALITY)
     return Findings(
         experiment=experiment,
         data=stays,
@@ -36,10 +42,6 @@ def findings(table="table2", *, data=None, methods=("etips", "random"), path=PAT
         pooled=pooled,
         measures={name: [measure_policy(log, stays, own)] * 2 for name, own in pooled.items()},
         assessed=assess_policies(pooled, log, stays),
-        told={
-            task_name(name, fold): {**told, "path": path if name == "etips" else []}
-            for name in methods
-            for fold in range(2)
-        },
+        fits={name: [replace(fit, path=path if name == "etips" else ())] * 2 for name in methods},
         notes={"propensities": "known", "clip": "0"},
     )

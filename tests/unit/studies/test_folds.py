@@ -7,7 +7,7 @@ import pytest
 from small_worlds import CLINIC
 
 from etips.errors import SettingError
-from etips.studies.folds import dealt_part, find_part, leading_part
+from etips.studies.folds import Dealing, dealt_part, leading_part
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_stays_of_a_patient_are_never_on_both_sides():
 
 def test_the_table_says_which_way_stays_are_dealt():
     stays = CLINIC.log(40, seed=0)
-    first = find_part(stays, table="table1", folds=2, fold=0, seed=0)
-    second = find_part(stays, table="table2", folds=2, fold=0, seed=0)
+    first = Dealing("table1", folds=2, seed=0).part(stays, 0)
+    second = Dealing("table2", folds=2, seed=0).part(stays, 0)
     assert np.flatnonzero(first.held).tolist() == [0, 1, 2, 3]
     assert (second.held == dealt_part(stays, folds=2, fold=0, seed=0).held).all()

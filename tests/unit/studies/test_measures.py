@@ -12,7 +12,6 @@ from etips.studies.measures import (
     Spread,
     measure_policy,
     over_folds,
-    read_fit,
     show_groups,
 )
 
@@ -92,14 +91,3 @@ def test_a_group_under_eleven_hides_both_sizes(clinic):
     none = measure_policy(log, stays, np.eye(3)[(log.action + 1) % 3])
     assert (none.n_matched, none.n_unmatched) == (0, stays.n_decisions)
     assert show_groups([none]) == f"0 / {stays.n_decisions}"
-
-
-def test_what_a_task_left_is_read_with_its_path():
-    candidate = {"translation": 0.3, "action": None, "risk": 0.4, "chosen": True}
-    quality = {"log_loss": 0.5, "accuracy": 0.6, "calibration_error": None}
-    told = {"n_learnt_from": 50, "n_held_out": 25, "quality": quality, "path": [candidate]}
-    fit = read_fit(told)
-    assert (fit.n_learnt_from, fit.n_held_out, fit.support) == (50, 25, None)
-    assert (fit.quality.log_loss, fit.quality.calibration_error) == (0.5, None)
-    assert (fit.path[0].risk, fit.path[0].std_error, fit.path[0].chosen) == (0.4, None, True)
-    assert read_fit({"n_learnt_from": 50, "n_held_out": 25}).quality is None

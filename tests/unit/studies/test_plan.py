@@ -1,13 +1,13 @@
 """The tasks of a study: names, waves, and what they lend each other."""
 
-import json
-
 import pytest
 from small_studies import clinic_document, small_experiment, zeros_document
 
 from etips.studies.experiment import read_experiment, shipped
+from etips.studies.fits import FitTask
 from etips.studies.plan import costs, fit_cost, lent_stages, make_plan
 from etips.studies.study_data import data_of
+from etips.tasks.task import Task
 
 
 def plan(document, preset="etips"):
@@ -24,13 +24,13 @@ def test_every_method_has_a_task_on_every_fold_and_no_name_comes_twice():
 def test_tasks_are_data_that_json_can_hold():
     for wave in plan(clinic_document()):
         for task in wave:
-            assert json.loads(json.dumps(task.arguments)) == task.arguments
+            assert Task.from_json(task.to_json()) == task
 
 
 def test_who_lends_comes_before_who_borrows():
     waves = plan(clinic_document())
     place = {task.name: number for number, wave in enumerate(waves) for task in wave}
-    lent = [(t, n) for w in waves for t in w for n in t.arguments.get("lent", {}).values()]
+    lent = [(t, n) for w in waves for t in w for n in t.work.lenders]
     assert lent
     assert all(place[lender] < place[task.name] for task, lender in lent)
 
@@ -86,7 +86,7 @@ def test_what_was_done_before_a_wave_rises_to_the_whole():
 
 def test_a_task_costs_the_passes_of_the_networks_that_it_trains():
     cost = {
-        (task.arguments.get("method", task.name), preset): task.cost
+        (task.work.method if isinstance(task.work, FitTask) else task.name, preset): task.cost
         for preset in ("etips", "authors")
         for wave in plan(shipped("table1-zeros"), preset)
         for task in wave

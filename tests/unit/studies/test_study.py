@@ -15,12 +15,12 @@ from etips.errors import FileError
 from etips.files.json_documents import canonical
 from etips.learn.learners.recipes import make_learner
 from etips.studies import fits, plan
-from etips.studies.fits import turn_round
+from etips.studies.fits import FitTask, turn_round
 from etips.studies.folds import dealt_part
 from etips.studies.published import TABLE1
 from etips.studies.study import run_study
 from etips.studies.study_data import data_of, load_array, open_log
-from etips.tasks import task as tasks
+from etips.tasks import runner
 
 __all__ = ["one_thread"]
 
@@ -80,8 +80,8 @@ def test_a_study_interrupted_between_tasks_ends_as_if_it_had_not_been(
         done.append(task.name)
         return tasks_do(task, folder)
 
-    tasks_do = tasks.do
-    monkeypatch.setattr(tasks, "do", do_some)
+    tasks_do = runner.do
+    monkeypatch.setattr(runner, "do", do_some)
     with pytest.raises(KeyboardInterrupt):
         study(tmp_path / "s", clinic_document())
     monkeypatch.undo()
@@ -89,10 +89,10 @@ def test_a_study_interrupted_between_tasks_ends_as_if_it_had_not_been(
 
 
 def test_a_task_interrupted_in_its_middle_goes_on_and_finds_the_same(clinic, tmp_path, monkeypatch):
-    def stop(learner):
+    def stop(record, learner):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(fits, "_findings", stop)
+    monkeypatch.setattr(fits, "_describe_fit", stop)
     with pytest.raises(KeyboardInterrupt):
         study(tmp_path / "s", clinic_document())
     monkeypatch.undo()
@@ -113,7 +113,7 @@ def test_a_folder_with_another_study_is_refused(clinic):
 
 
 def test_a_folder_in_which_another_study_was_begun_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(fits, "_learn", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(FitTask, "_learn", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         study(tmp_path / "s", clinic_document())
     monkeypatch.undo()

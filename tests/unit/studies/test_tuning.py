@@ -29,7 +29,7 @@ from etips.studies.space import (
     read_space,
     usual_space,
 )
-from etips.studies.trials import judge
+from etips.studies.trials import TrialRecord, score_trial
 from etips.studies.tuning import Search, _compare, tune
 
 __all__ = ["one_thread"]
@@ -195,22 +195,22 @@ def test_a_learner_with_candidates_is_judged_by_the_one_it_kept(log):
     learner = recipe.make(device="cpu").fit(log)
     *others, last = (replace(candidate, chosen=False) for candidate in learner.path_)
     learner.path_ = (*others, replace(last, chosen=True, risk=0.123))
-    found = judge(recipe, learner, log)
-    assert (found["risk"], found["std_error"], found["sound"]) == (
+    found = score_trial(recipe, learner, log)
+    assert (found.risk, found.std_error, found.sound) == (
         0.123,
         last.std_error,
         last.sound,
     )
-    assert found["log_loss"] == learner.quality_.log_loss
-    json.dumps(found, allow_nan=False)
+    assert found.log_loss == learner.quality_.log_loss
+    json.dumps(found.to_json(), allow_nan=False)
 
 
 def test_any_other_is_judged_by_networks_that_did_not_learn_from_the_stay(log):
     data = replace(log, propensity=None)
     recipe = Recipe("doubly-robust", {**QUICK, "support": 0.0})
     learner = recipe.make(device="cpu").fit(data)
-    found = judge(recipe, learner, data)
-    assert found["log_loss"] == pytest.approx(learner.quality_.log_loss, rel=1e-5)
+    found = score_trial(recipe, learner, data)
+    assert found.log_loss == pytest.approx(learner.quality_.log_loss, rel=1e-5)
     policy = learner.policy_  # once more by hand
     fold = assign_folds(data, n_folds=2, seed=0)
     chosen, chance = np.empty(data.n_decisions), np.empty(data.n_decisions)
@@ -227,29 +227,29 @@ def test_any_other_is_judged_by_networks_that_did_not_learn_from_the_stay(log):
     expected = estimate_candidate(
         chosen, np.maximum(chance, 0.01), data.logged_loss, stay, math.nan, None
     )
-    assert found["risk"] == pytest.approx(expected.risk)
-    assert found["matching_factor"] == pytest.approx(expected.matching_factor)
+    assert found.risk == pytest.approx(expected.risk)
+    assert found.matching_factor == pytest.approx(expected.matching_factor)
 
 
 def test_known_propensities_serve_where_there_are_some(log):
     recipe = Recipe("direct", QUICK)
     learner = recipe.make(device="cpu").fit(log)
-    assert judge(recipe, learner, log)["log_loss"] is None
-    assert judge(recipe, learner, replace(log, propensity=None))["log_loss"] > 0
+    assert score_trial(recipe, learner, log).log_loss is None
+    assert score_trial(recipe, learner, replace(log, propensity=None)).log_loss > 0
 
 
 def test_an_imitation_is_judged_by_how_well_it_imitates(log):
     recipe = Recipe("predictive", QUICK)
     learner = recipe.make(device="cpu").fit(log)
-    found = judge(recipe, learner, log)
-    assert found["risk"] == pytest.approx(learner.quality_.log_loss, rel=1e-5)
-    assert found["sound"]
+    found = score_trial(recipe, learner, log)
+    assert found.risk == pytest.approx(learner.quality_.log_loss, rel=1e-5)
+    assert found.sound
 
 
 def compared(*found):
     usual = {"risk": 0.5, "std_error": 0.1, "sound": True, "log_loss": 1.0}
     settings = [{"hidden": number} for number in range(len(found))]
-    return _compare(settings, [{**usual, **own} for own in found])
+    return _compare(settings, [TrialRecord(**{**usual, **own}) for own in found])
 
 
 def test_trials_are_compared_by_risk_plus_error_unless_in_doubt():
@@ -329,9 +329,9 @@ def test_trials_of_a_bundle_share_a_shape_and_find_what_each_finds_alone(log, tm
         assert shapes[0] == shapes[1]
     for trial in trials:
         recipe = Recipe("etips", trial.settings, 0)
-        alone = judge(recipe, recipe.make(device="cpu").fit(log), log)
-        assert trial.found["risk"] == pytest.approx(alone["risk"], rel=1e-4)
-        assert trial.found["log_loss"] == pytest.approx(alone["log_loss"], rel=1e-4)
+        alone = score_trial(recipe, recipe.make(device="cpu").fit(log), log)
+        assert trial.record.risk == pytest.approx(alone.risk, rel=1e-4)
+        assert trial.record.log_loss == pytest.approx(alone.log_loss, rel=1e-4)
 
 
 def test_bundles_are_proposed_the_same_in_one_go_and_in_pieces(log, tmp_path):

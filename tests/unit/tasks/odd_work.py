@@ -1,82 +1,128 @@
 """Work for tests: some that is done, some that refuses, breaks, dies or sleeps.
 
-Run as a script it is a worker that knows this work beside the package's own.
+Run as a script it is a worker, or a study of its own for a test to interrupt.
 """
 
 import os
 import signal
 import sys
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import torch
 
 from etips.errors import DataError
 from etips.files.writing import write_file
-from etips.tasks import task as tasks
-from etips.tasks import worker, workers
+from etips.tasks import runner, worker, workers
+from etips.tasks.task import Task, Work
 
-NAMES = ("add", "refuse", "broken", "die", "die_outside", "nap", "noisy", "share")
-KINDS = {name: f"odd_work:{name}" for name in NAMES}
 SECRET = "Jane Doe"
 
 
-def add(arguments, folder, sharing=None):
-    (folder / "more").mkdir(exist_ok=True)
-    write_file(folder / "more" / "numbers.txt", str(arguments["numbers"]).encode())
-    return {
-        "sum": sum(arguments["numbers"]),
-        "process": os.getpid(),
-        "threads": torch.get_num_threads(),
-    }
+class Odd(Work):
+    """What the works here have in common: their fields are their JSON."""
+
+    kind: ClassVar[str] = "odd"
+
+    def to_json(self):
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, document):
+        return cls(**{name: tuple(v) if isinstance(v, list) else v for name, v in document.items()})
 
 
-def share(arguments, folder, sharing=None):
-    return {"sharers": None if sharing is None else sharing.n_trainings}
+@dataclass(frozen=True)
+class Add(Odd):
+    kind: ClassVar[str] = "add"
+
+    numbers: tuple = ()
+    device: str | None = None
+    lent: str = ""
+
+    @property
+    def trains_on(self):
+        return self.device
+
+    @property
+    def lenders(self):
+        return [self.lent] if self.lent else []
+
+    def run(self, folder, sharing):
+        (folder / "more").mkdir(exist_ok=True)
+        write_file(folder / "more" / "numbers.txt", str(list(self.numbers)).encode())
+        threads = torch.get_num_threads()
+        return {"sum": sum(self.numbers), "process": os.getpid(), "threads": threads}
 
 
-def refuse(arguments, folder, sharing=None):
-    raise DataError("dose", "must not be negative", rows=[3], total=9, fix="Mend it.")
+@dataclass(frozen=True)
+class Share(Odd):
+    number: int = 0
+
+    def run(self, folder, sharing):
+        return {"sharers": None if sharing is None else sharing.n_trainings}
 
 
-def broken(arguments, folder, sharing=None):
-    return {SECRET: 1}[f"no {SECRET}"]
+@dataclass(frozen=True)
+class Refuse(Odd):
+    def run(self, folder, sharing):
+        raise DataError("dose", "must not be negative", rows=[3], total=9, fix="Mend it.")
 
 
-def die(arguments, folder, sharing=None):
-    """Killed so many times; what it counts by is a file, as a checkpoint would be."""
-    return _die(arguments, folder / "deaths.txt")
+@dataclass(frozen=True)
+class Broken(Odd):
+    def run(self, folder, sharing):
+        return {SECRET: 1}[f"no {SECRET}"]
 
 
-def die_outside(arguments, folder, sharing=None):
-    """The same, counted outside its folder, which is lost with the worker on a cluster."""
-    return _die(arguments, Path(arguments["place"]))
+@dataclass(frozen=True)
+class Die(Odd):
+    """Killed so many times; what it counts by is a file, as a checkpoint would be.
+
+    With a `place` it counts outside its folder, which is lost with the worker on a cluster.
+    """
+
+    times: int
+    place: str = ""
+
+    def run(self, folder, sharing):
+        path = Path(self.place) if self.place else folder / "deaths.txt"
+        deaths = int(path.read_bytes()) if path.exists() else 0
+        if deaths < self.times:
+            write_file(path, str(deaths + 1).encode())
+            os.kill(os.getpid(), signal.SIGKILL)
+        return {"deaths": deaths}
 
 
-def _die(arguments, path):
-    deaths = int(path.read_bytes()) if path.exists() else 0
-    if deaths < arguments["times"]:
-        write_file(path, str(deaths + 1).encode())
-        os.kill(os.getpid(), signal.SIGKILL)
-    return {"deaths": deaths}
+@dataclass(frozen=True)
+class Nap(Odd):
+    seconds: float
+
+    def run(self, folder, sharing):
+        write_file(folder / "asleep.txt", str(os.getpid()).encode())
+        time.sleep(self.seconds)
+        return {}
 
 
-def nap(arguments, folder, sharing=None):
-    write_file(folder / "asleep.txt", str(os.getpid()).encode())
-    time.sleep(arguments["seconds"])
-    return {}
+@dataclass(frozen=True)
+class Noisy(Odd):
+    def run(self, folder, sharing):
+        print("to standard output")
+        os.write(1, b"and below it\n")
+        return {"said": True}
 
 
-def noisy(arguments, folder, sharing=None):
-    print("to standard output")
-    os.write(1, b"and below it\n")
-    return {"said": True}
+def additions(count=3):
+    return [Task(f"add-{i}", Add((i, 10))) for i in range(count)]
 
 
 if __name__ == "__main__":
-    tasks.WORK.update(KINDS)
-    if sys.argv[1:]:  # a study of its own, for a test to interrupt
-        naps = [tasks.Task(f"nap-{i}", "nap", {"seconds": 60}) for i in range(2)]
+    if sys.argv[1:]:
+        import odd_work  # the works must be found by that name
+
+        naps = [Task(f"nap-{i}", odd_work.Nap(60)) for i in range(2)]
         workers.COMMAND = (sys.executable, __file__)
-        tasks.run_tasks(naps, Path(sys.argv[1]), jobs=2)
+        runner.run_tasks(naps, Path(sys.argv[1]), jobs=2)
     worker.main()

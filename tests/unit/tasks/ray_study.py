@@ -12,41 +12,37 @@ from small_worlds import CLINIC
 from etips.errors import EtipsError
 from etips.studies.tuning import Search, tune
 from etips.tasks import cluster
-from etips.tasks import task as tasks
-from etips.tasks.task import Task, run_tasks
+from etips.tasks.runner import run_tasks
+from etips.tasks.task import Task
 from etips.tasks.workers import BrokenTaskError
 
 PATHS = list(sys.path)
 plain_perform = cluster.perform
 
 
-def perform(order, terms, parcel):
-    """Ray sends this function as it stands here, so that workers know the odd work."""
+def perform(text, terms, archive):
+    """Ray sends this function as it stands here, so that workers find the odd work."""
     import sys
 
     sys.path[:] = PATHS
-    import odd_work
-
-    from etips.tasks import task as tasks
     from etips.tasks.cluster import perform as plain
 
-    tasks.WORK.update(odd_work.KINDS)
-    return plain(order, terms, parcel)
+    return plain(text, terms, archive)
 
 
-def other_version(order, terms, parcel):
-    return plain_perform(order, json.dumps({**json.loads(terms), "versions": "etips 0"}), parcel)
+def other_version(text, terms, archive):
+    return plain_perform(text, json.dumps({**json.loads(terms), "versions": "etips 0"}), archive)
 
 
-def vanish(order, terms, parcel):
+def vanish(text, terms, archive):
     raise ModuleNotFoundError("No module named 'etips'")
 
 
-def attempt(folder, work, arguments, using=perform, address="local"):
+def attempt(folder, work, using=perform, address="local"):
     """What the caller of one task is told."""
     cluster.perform = using
     try:
-        return run_tasks([Task("one", work, arguments)], folder, cluster=address)
+        return run_tasks([Task("one", work)], folder, cluster=address)
     except (EtipsError, BrokenTaskError) as error:
         return {"kind": type(error).__name__, "line": str(error), "over": not ray.is_initialized()}
 
@@ -54,25 +50,23 @@ def attempt(folder, work, arguments, using=perform, address="local"):
 def main():
     torch.set_num_threads(1)
     base, space = Path(sys.argv[1]), json.loads(sys.argv[2])
-    tasks.WORK.update(odd_work.KINDS)
-    adds = [Task(f"add-{i}", "add", {"numbers": [i, 10]}) for i in range(3)]
-    dead = Task("mortal", "die_outside", {"times": 1, "place": str(base / "deaths")})
+    dead = Task("mortal", odd_work.Die(1, str(base / "deaths")))
     cluster.perform = perform
     told = []
     found = {
         "mixed": run_tasks(
-            [*adds, dead],
+            [*odd_work.additions(3), dead],
             base / "mixed",
             cluster="local",
             report=lambda what, share: told.append(share),
         ),
         "told": told,
-        "refused": attempt(base / "refused", "refuse", {}),
-        "broken": attempt(base / "broken", "broken", {}),
-        "lost": attempt(base / "lost", "die", {"times": 99}),
-        "version": attempt(base / "version", "add", {"numbers": []}, other_version),
-        "nobody": attempt(base / "nobody", "add", {"numbers": []}, address="127.0.0.1:1"),
-        "missing": attempt(base / "missing", "add", {"numbers": []}, vanish),
+        "refused": attempt(base / "refused", odd_work.Refuse()),
+        "broken": attempt(base / "broken", odd_work.Broken()),
+        "lost": attempt(base / "lost", odd_work.Die(99)),
+        "version": attempt(base / "version", odd_work.Add(), other_version),
+        "nobody": attempt(base / "nobody", odd_work.Add(), address="127.0.0.1:1"),
+        "missing": attempt(base / "missing", odd_work.Add(), vanish),
     }
     cluster.perform = plain_perform
     from etips.studies.space import read_space

@@ -1,49 +1,14 @@
-"""Tasks are done once, each in its folder, and the folder belongs to one process at a time."""
+"""A task is data: text on its way to a worker, and a record once it is done."""
 
 import json
 
 import odd_work
 import pytest
-import torch
+from odd_work import additions
 
-from etips.errors import DataError, FileError, SettingError
-from etips.files.lock import Lock
-from etips.tasks import task as tasks
-from etips.tasks.task import Task, finished, run_tasks
-
-
-@pytest.fixture(autouse=True)
-def _odd_work(monkeypatch):
-    monkeypatch.setattr(tasks, "WORK", {**tasks.WORK, **odd_work.KINDS})
-
-
-def additions(count=3):
-    return [Task(f"add-{i}", "add", {"numbers": [i, 10]}) for i in range(count)]
-
-
-def test_every_task_is_done_and_found_by_its_name(tmp_path):
-    found = run_tasks(additions(), tmp_path / "study")
-    assert [(name, value["sum"]) for name, value in found.items()] == [
-        ("add-0", 10),
-        ("add-1", 11),
-        ("add-2", 12),
-    ]
-    assert (tmp_path / "study" / "add-2" / "more" / "numbers.txt").read_text() == "[2, 10]"
-
-
-def test_what_is_done_is_not_done_again(tmp_path):
-    run_tasks(additions(2), tmp_path)
-    mark = tmp_path / "add-1" / "more" / "numbers.txt"
-    mark.write_text("as it was")
-    found = run_tasks(additions(3), tmp_path)
-    assert mark.read_text() == "as it was"
-    assert list(found) == ["add-0", "add-1", "add-2"]
-
-
-def test_a_folder_with_other_work_is_refused(tmp_path):
-    run_tasks(additions(1), tmp_path)
-    with pytest.raises(FileError, match="holds other work"):
-        run_tasks([Task("add-0", "add", {"numbers": [5]})], tmp_path)
+from etips.errors import FileError, SettingError
+from etips.runs.checkpoint import ForeignError
+from etips.tasks.task import Task, do, finished, recorded
 
 
 @pytest.mark.parametrize(
@@ -56,70 +21,50 @@ def test_a_damaged_record_is_refused_in_one_line(tmp_path, content):
         finished(additions(1)[0], tmp_path / "add-0")
 
 
-def test_a_refusal_leaves_what_was_done_before_it(tmp_path):
-    first, second = additions(2)
-    with pytest.raises(DataError, match="must not be negative"):
-        run_tasks([first, Task("bad", "refuse", {}), second], tmp_path)
-    assert finished(first, tmp_path / "add-0")["sum"] == 10
-    assert finished(second, tmp_path / "add-1") is None
-
-
-def test_a_second_run_in_the_folder_refuses_at_once(tmp_path):
-    with Lock(tmp_path), pytest.raises(FileError, match="is in use by another process"):
-        run_tasks(additions(), tmp_path)
-    assert not (tmp_path / "add-0").exists()
-
-
-@pytest.mark.parametrize("name", ["", "..", "a/b", "two words", "ä"])
-def test_a_name_that_could_be_another_place_is_refused(tmp_path, name):
-    with pytest.raises(SettingError, match="must be named by letters, digits and hyphens"):
-        run_tasks([Task(name, "add", {"numbers": []})], tmp_path)
-
-
-def test_two_tasks_of_one_name_no_jobs_and_unknown_work_are_refused(tmp_path):
-    with pytest.raises(SettingError, match="must have a name of its own"):
-        run_tasks(additions(1) * 2, tmp_path)
-    with pytest.raises(SettingError, match=r"^jobs: must be at least 1"):
-        run_tasks(additions(1), tmp_path, jobs=0)
-    with pytest.raises(SettingError, match=r"^task: must be one of "):
-        run_tasks([Task("odd", "unheard-of", {})], tmp_path)
-
-
-def test_progress_names_what_is_at_work_and_how_long_it_may_take(tmp_path):
-    for number, task in enumerate(additions(2)):
-        (tmp_path / task.name).mkdir()
-        record = {"identity": task.identity, "found": {}, "seconds": 200.0 * (number + 1)}
-        (tmp_path / task.name / "done.json").write_text(json.dumps(record))
-    told = []
-    run_tasks(
-        additions(4), tmp_path, later=6, report=lambda what, share: told.append((what, share))
-    )
-    assert told[0] == ("add-2; about 40 min left", 0.2)  # 8 to come, 300 s each
-    assert [share for _, share in told] == [0.2, 0.3, 0.3, 0.4]
-
-
 def test_a_task_is_text_on_its_way_and_the_same_after_it():
-    task = Task("a-1", "add", {"numbers": [0.1, None, "x"], "deep": {"b": True}})
+    task = Task("a-1", odd_work.Add((0.1, 3), device="cpu"), cost=2.5)
     assert Task.from_json(task.to_json()) == task
     assert Task.from_json(task.to_json()).identity == task.identity
 
 
-def test_without_ray_a_cluster_is_refused_with_the_remedy(tmp_path, monkeypatch):
-    def absent(name):
-        raise ImportError(name)
-
-    monkeypatch.setattr(tasks, "import_module", absent)
-    with pytest.raises(SettingError, match=r"^cluster: needs ray\. .*pip install 'etips\[ray\]'"):
-        run_tasks(additions(1), tmp_path, cluster="local")
-
-
-@pytest.mark.parametrize(("cores", "jobs"), [(None, 1), (1, 1), (2, 2), (64, 4)])
-def test_left_to_itself_a_cpu_does_a_task_a_core_up_to_four(cores, jobs, monkeypatch):
-    monkeypatch.setattr(tasks.os, "cpu_count", lambda: cores)
-    assert tasks.jobs_for("cpu") == jobs
+@pytest.mark.parametrize(
+    "home", ["odd_work:SECRET", "odd_work:additions", "odd_work:Nobody", "os:system"]
+)
+def test_what_is_no_work_is_not_called(home):
+    text = json.dumps({"name": "a", "home": home, "work": {}, "cost": 1.0})
+    with pytest.raises(SettingError, match=r"^task: must be a kind of work"):
+        Task.from_json(text)
 
 
-def test_left_to_itself_a_gpu_is_shared(monkeypatch):
-    monkeypatch.setattr(tasks, "choose_device", lambda _: torch.device("cuda"))
-    assert tasks.jobs_for("auto") > 1
-    assert tasks._is_for_gpu(Task("a", "add", {"device": "auto"}))
+def test_a_finished_task_leaves_what_it_found_and_how_long_it_took(tmp_path):
+    (task,) = additions(1)
+    assert finished(task, tmp_path / "add-0") is None
+    do(task, tmp_path / "add-0")
+    record = recorded(task, tmp_path / "add-0")
+    assert record.findings["sum"] == 10
+    assert record.seconds >= 0
+
+
+def test_a_folder_in_which_other_work_was_begun_is_refused(tmp_path):
+    class StoppedError(Exception):
+        pass
+
+    class Begun(odd_work.Add):
+        def run(self, folder, sharing):
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        do(Task("a", Begun((1,))), tmp_path / "a")
+    with pytest.raises(FileError, match="holds other work"):
+        do(Task("a", odd_work.Add((2,))), tmp_path / "a")
+    do(Task("a", odd_work.Add((1,))), tmp_path / "a")
+
+
+def test_checkpoints_of_another_version_are_refused_with_whom_they_were_lent_by(tmp_path):
+    class Foreign(odd_work.Add):
+        def run(self, folder, sharing):
+            raise ForeignError(str(folder), "belongs to another run")
+
+    with pytest.raises(FileError, match="by another version of etips or torch") as refusal:
+        do(Task("b", Foreign(lent="a")), tmp_path / "b")
+    assert "Remove b and a in" in refusal.value.fix
