@@ -14,14 +14,6 @@ from etips.errors import FileError
 from etips.runs.run_log import read_log
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def start(job, folder, *numbers):
     command = [sys.executable, killed_runs.__file__, job, str(folder), *map(str, numbers)]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)

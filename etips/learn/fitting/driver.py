@@ -39,20 +39,8 @@ def drive(
         checkpoints: Keep the work and take it up where it was stopped.
         sharing: Trainings that share the device with these.
     """
-    kept = NoCheckpoints() if checkpoints is None else checkpoints
-    shared = sharing or Sharing()
-    try:
-        request = next(requests)
-        while True:
-            try:
-                bundle = _train_alone(request, report, kept, shared)
-            except Exception as error:  # noqa: BLE001  # the learner is told where it asked
-                request = requests.throw(error)
-            else:
-                request = requests.send(bundle)
-    except StopIteration as end:
-        learned: T = end.value
-        return learned
+    kept = () if checkpoints is None else (checkpoints,)
+    return drive_together([requests], report=report, checkpoints=kept, sharing=sharing)[0]
 
 
 def drive_together(
@@ -70,15 +58,14 @@ def drive_together(
     raised once all have ended; of a training that fails, all who asked for it are told.
 
     Args:
-        each: The learners at work, on the same stays; a single one is driven as if alone.
+        each: The learners at work, on the same stays. A single one is taken up within a stage too.
         report: Told after every epoch of a bundle.
         checkpoints: One a learner, or none.
         sharing: Trainings that share the device with these.
     """
     kept = list(checkpoints) or [NoCheckpoints() for _ in each]
-    if len(each) == 1:
-        return [drive(each[0], report=report, checkpoints=kept[0], sharing=sharing)]
-    works = [_unfinished(own, place) for own, place in zip(each, kept, strict=True)]
+    way = _Way(report, sharing or Sharing(), alone=len(each) == 1)
+    works = [_answered(own, place, way) for own, place in zip(each, kept, strict=True)]
     learned: dict[int, T] = {}
     errors: dict[int, Exception] = {}
     answers: Mapping[int, Bundle | Exception | None] = dict.fromkeys(range(len(works)))
@@ -86,40 +73,58 @@ def drive_together(
         waiting: dict[int, _Waiting] = {}
         for number, answer in sorted(answers.items()):
             try:
-                waiting[number] = _answer(works[number], answer)
+                waiting[number] = _send(works[number], answer)
             except StopIteration as end:
                 learned[number] = end.value
             except Exception as error:  # noqa: BLE001  # raised once all have ended
                 errors[number] = error
-        answers = _train_groups(waiting, report, sharing or Sharing())
+        answers = _train_groups(waiting, way)
     if errors:
         raise errors[min(errors)]
     return [learned[number] for number in range(len(works))]
 
 
 @dataclass(frozen=True, eq=False)
-class _Waiting:
-    """A training that one of several learners waits for.
+class _Way:
+    """How learners are driven.
 
     Args:
-        request: What it asked for.
-        stage: Where that is kept.
+        report: Told after every epoch.
+        sharing: Trainings that share the device.
+        alone: Whether there is one learner, whose stages are kept while they go on.
+    """
+
+    report: Report | None
+    sharing: Sharing
+    alone: bool
+
+
+@dataclass(frozen=True, eq=False)
+class _Waiting:
+    """A training that a learner waits for.
+
+    Args:
+        request: Some or all of the networks that it asked for.
+        these: Which of all.
+        stage: Where they are kept.
     """
 
     request: TrainingRequest
+    these: slice
     stage: Stage
 
 
-def _unfinished(requests: Requests[T], checkpoints: Checkpoints) -> Generator[_Waiting, Bundle, T]:
-    """The requests that no earlier process finished; the others are answered from what it kept."""
+_Answering = Generator[_Waiting, Bundle, T]
+"""Waits for trainings one after the other, is sent the networks of each, and returns something."""
+
+
+def _answered(requests: Requests[T], checkpoints: Checkpoints, way: _Way) -> _Answering[T]:
+    """A learner whose every request is answered, in parts and from checkpoints if need be."""
     try:
         request = next(requests)
         while True:
             try:
-                stage = _begin(request, checkpoints)
-                bundle = stage.networks
-                if bundle is None:
-                    bundle = stage.finish((yield _Waiting(request, stage)))
+                bundle = yield from _fetch(request, checkpoints, way)
             except Exception as error:  # noqa: BLE001  # the learner is told where it asked
                 request = requests.throw(error)
             else:
@@ -129,77 +134,88 @@ def _unfinished(requests: Requests[T], checkpoints: Checkpoints) -> Generator[_W
         return learned
 
 
-def _answer(work: Generator[_Waiting, Bundle, T], answer: Bundle | Exception | None) -> _Waiting:
-    """Send networks, or the error of their training; return what is asked for next."""
+def _fetch(request: TrainingRequest, checkpoints: Checkpoints, way: _Way) -> _Answering[Bundle]:
+    """All networks of a request; those of a single learner in parts if memory asks for it."""
+    n_networks = request.bundle.n_members
+    parts = _parts(request, way.sharing) if way.alone else [slice(0, n_networks)]
+    if way.alone and (size := checkpoints.part_size(request.stage)):
+        parts = memory.cut(n_networks, size)  # as the interrupted run had them
+    if len(parts) == 1:
+        return (yield from _fetch_part(request, parts[0], checkpoints))
+    checkpoints.note(request.stage, f"{n_networks} networks in {len(parts)} parts, for memory")
+    bundles = []
+    for these in parts:
+        bundles.append((yield from _fetch_part(request.part(these), these, checkpoints)))
+    return Bundle.join(bundles)
+
+
+def _fetch_part(
+    request: TrainingRequest, these: slice, checkpoints: Checkpoints
+) -> _Answering[Bundle]:
+    """Networks that an earlier process finished, or else is waited for.
+
+    Args:
+        request: Of these networks alone.
+        these: Which of all that were asked for.
+        checkpoints: Keep them.
+    """
+    start = request.bundle.to(request.prepared.steps.device)
+    stage = checkpoints.stage(request.stage, start, request.settings)
+    if stage.networks is not None:
+        return stage.networks
+    return stage.finish((yield _Waiting(request, these, stage)))
+
+
+def _send(work: _Answering[T], answer: Bundle | Exception | None) -> _Waiting:
+    """Send networks, or the error of their training; return what is waited for next."""
     if answer is None:
         return next(work)
     return work.throw(answer) if isinstance(answer, Exception) else work.send(answer)
 
 
-def _train_groups(
-    waiting: Mapping[int, _Waiting], report: Report | None, sharing: Sharing
-) -> dict[int, Bundle | Exception]:
-    """Train all that several learners wait for, like with like."""
+def _train_groups(waiting: Mapping[int, _Waiting], way: _Way) -> dict[int, Bundle | Exception]:
+    """Train all that learners wait for, like with like."""
     answers: dict[int, Bundle | Exception] = {}
     for numbers in group_alike({number: own.request for number, own in waiting.items()}):
+        group = [waiting[number] for number in numbers]
         try:
-            bundles = _train_group([waiting[number] for number in numbers], report, sharing)
+            bundles = [_train_alone(group[0], way)] if way.alone else _train_group(group, way)
             answers |= zip(numbers, bundles, strict=True)
         except Exception as error:  # noqa: BLE001  # every one of them is told
             answers |= dict.fromkeys(numbers, error)
     return answers
 
 
-def _train_group(
-    group: Sequence[_Waiting], report: Report | None, sharing: Sharing
-) -> list[Bundle]:
+def _train_alone(waiting: _Waiting, way: _Way) -> Bundle:
+    """Train what a single learner waits for, from where an earlier process left it."""
+    stage = waiting.stage
+    return _train(
+        waiting.request,
+        waiting.these,
+        way.sharing,
+        report=stage.reporting(way.report),
+        state=stage.state,
+        keep=stage.keep,
+    )
+
+
+def _train_group(group: Sequence[_Waiting], way: _Way) -> list[Bundle]:
     """Train like requests as one bundle, in parts if memory asks for it; to each its networks."""
     joined = join_requests([own.request for own in group])
-    reports = [own.stage.reporting(None) for own in group[1:]]
-    told = join_reports([group[0].stage.reporting(report), *reports])
+    others = [own.stage.reporting(None) for own in group[1:]]
+    report = join_reports([group[0].stage.reporting(way.report), *others])
     trained = [
         _train(
             joined.request.part(these),
             these,
-            sharing,
-            report=told,
+            way.sharing,
+            report=report,
             learning_rates=joined.learning_rates[these],
             weight_decays=joined.weight_decays[these],
         )
-        for these in _parts(joined.request, sharing)
+        for these in _parts(joined.request, way.sharing)
     ]
     return joined.deal(Bundle.join(trained))
-
-
-def _train_alone(
-    request: TrainingRequest, report: Report | None, checkpoints: Checkpoints, sharing: Sharing
-) -> Bundle:
-    """Do a request, in parts if memory asks for it."""
-    n_networks = request.bundle.n_members
-    parts = _parts(request, sharing)
-    if size := checkpoints.part_size(request.stage):
-        parts = memory.cut(n_networks, size)  # as the interrupted run had them
-    if len(parts) > 1:
-        checkpoints.note(request.stage, f"{n_networks} networks in {len(parts)} parts, for memory")
-
-    def train_part(these: slice) -> Bundle:
-        """Some of the networks, or what an earlier process made of them."""
-        part = request if len(parts) == 1 else request.part(these)
-        stage = _begin(part, checkpoints)
-        if stage.networks is not None:
-            return stage.networks
-        told = stage.reporting(report)
-        return stage.finish(
-            _train(part, these, sharing, report=told, state=stage.state, keep=stage.keep)
-        )
-
-    trained = [train_part(these) for these in parts]
-    return trained[0] if len(parts) == 1 else Bundle.join(trained)
-
-
-def _begin(request: TrainingRequest, checkpoints: Checkpoints) -> Stage:
-    start = request.bundle.to(request.prepared.steps.device)
-    return checkpoints.stage(request.stage, start, request.settings)
 
 
 def _parts(request: TrainingRequest, sharing: Sharing) -> list[slice]:

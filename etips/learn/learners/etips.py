@@ -3,7 +3,7 @@
 import logging
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,17 +18,15 @@ from etips.learn.fitting.candidates import Candidate, estimate_candidate
 from etips.learn.fitting.crossfit import out_of_fold
 from etips.learn.fitting.prepare import seeds_from
 from etips.learn.fitting.requests import Requests, TrainingRequest
-from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.learners.fit import Fit
-from etips.learn.learners.foundation import Foundation, check_kl, lay_foundation
-from etips.learn.learners.learner import Learner
+from etips.learn.learners.foundation import Foundation, check_kl
+from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.learners.policy_objective import Logged, policy_objective
 from etips.learn.learners.selection import Selection, choose
 from etips.learn.nuisance.outcome import is_share
 from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
 from etips.learn.training.objectives import Weighted, chosen, translated_ips
 from etips.models.bundle import Bundle
-from etips.models.encoders.registry import AnyEncoder
 from etips.models.masking import forbid
 from etips.policies.policy import FittedPolicy, Kind
 
@@ -49,7 +47,7 @@ Init = Literal["propensity", "random"]
 
 
 @dataclass(kw_only=True, eq=False)
-class EtIPS(Learner):
+class EtIPS(NetworkLearner):
     """Estimated translated inverse propensity score, Algorithm 1 of Wu et al. (2020).
 
     Fits the clinicians' policy, then for every translation a policy that minimises
@@ -74,27 +72,18 @@ class EtIPS(Learner):
 
     translations: Sequence[float] = TRANSLATIONS
     propensity: PropensityModel | None = None
-    encoder: AnyEncoder = ENCODER
     init: Init = "propensity"
     selection: Selection = "held-out"
     support: float | None = None
     kl: float = 0.02
     clip: float = PROPENSITY_FLOOR
-    training: Training = field(default_factory=Training)
-    seed: int = 0
 
     def _learn(self, stays: Trajectories) -> Requests[Fit]:
         self._check()
         if tuple(self.translations) == TRANSLATIONS and not is_share(stays):
             _LOG.warning(BEYOND)
-        base = yield from lay_foundation(  # lines 1 and 2
-            stays,
-            encoder=self.encoder,
-            training=self.training,
-            seed=self.seed,
-            support=self.support,
-            model=self.propensity,
-            clip=self.clip,
+        base = yield from self._lay_foundation(  # lines 1 and 2
+            stays, support=self.support, model=self.propensity, clip=self.clip
         )
         bundle = yield TrainingRequest(  # lines 3 to 6, all at once
             base.prepared,

@@ -1,18 +1,15 @@
 """Predictive modelling: do what the clinicians would most likely do."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from etips.data.trajectories import Trajectories
 from etips.learn.fitting.requests import Requests
-from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.learners.fit import Fit
-from etips.learn.learners.foundation import lay_foundation
-from etips.learn.learners.learner import Learner
-from etips.models.encoders.registry import AnyEncoder
+from etips.learn.learners.network_learner import NetworkLearner
 
 
 @dataclass(kw_only=True, eq=False)
-class PredictiveModel(Learner):
+class PredictiveModel(NetworkLearner):
     """Imitate the clinicians: the fitted propensities are the policy.
 
     Args:
@@ -21,13 +18,7 @@ class PredictiveModel(Learner):
         seed: Same seed, machine and versions, same policy.
     """
 
-    encoder: AnyEncoder = ENCODER
-    training: Training = field(default_factory=Training)
-    seed: int = 0
-
     def _learn(self, stays: Trajectories) -> Requests[Fit]:
-        base = yield from lay_foundation(
-            stays, encoder=self.encoder, training=self.training, seed=self.seed, support=0.0
-        )
+        base = yield from self._lay_foundation(stays, support=0.0)
         propensity = base.propensity
         return Fit(base.policy("imitation"), propensity=propensity, quality=propensity.quality)

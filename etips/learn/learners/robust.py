@@ -1,6 +1,6 @@
 """Doubly robust learning: minimise the doubly robust risk, starting from the clinicians."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from torch import Tensor
@@ -9,23 +9,19 @@ from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.requests import Requests, TrainingRequest
-from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import (
     Foundation,
     check_kl,
-    lay_foundation,
 )
-from etips.learn.learners.learner import Learner
+from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.learners.policy_objective import Logged, policy_objective
-from etips.learn.nuisance.outcome import fit_outcome
 from etips.learn.nuisance.propensity_models import PropensityModel
 from etips.learn.training.objectives import Weighted, doubly_robust
-from etips.models.encoders.registry import AnyEncoder, as_encoder
 
 
 @dataclass(kw_only=True, eq=False)
-class DoublyRobust(Learner):
+class DoublyRobust(NetworkLearner):
     """Minimise the doubly robust risk: predicted losses, corrected by weighted residuals.
 
     Both the propensities and the predicted losses are cross-fitted. No translation is needed: the
@@ -44,28 +40,14 @@ class DoublyRobust(Learner):
     propensity: PropensityModel | None = None
     kl: float = 0.01
     clip: float = PROPENSITY_FLOOR
-    encoder: AnyEncoder = ENCODER
     support: float | None = None
-    training: Training = field(default_factory=Training)
-    seed: int = 0
 
     def _learn(self, stays: Trajectories) -> Requests[Fit]:
         check_kl(self.kl)
-        base = yield from lay_foundation(
-            stays,
-            encoder=self.encoder,
-            training=self.training,
-            seed=self.seed,
-            support=self.support,
-            model=self.propensity,
-            clip=self.clip,
+        base = yield from self._lay_foundation(
+            stays, support=self.support, model=self.propensity, clip=self.clip
         )
-        outcome = yield from fit_outcome(
-            base.prepared,
-            as_encoder(self.encoder),
-            self.training.with_seed(self.seed).outcome,
-            seed=self.seed,
-        )
+        outcome = yield from self._fit_outcome(base)
         networks = yield TrainingRequest(
             base.prepared,
             base.propensity.bundle,

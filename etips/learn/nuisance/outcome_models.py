@@ -20,8 +20,8 @@ class SklearnOutcome:
     the same effect in everybody; trees and products of columns let it differ.
 
     Args:
-        classifier: Not fitted yet; it is copied, never changed.
-        summary: Turns stays into one row a decision; `last_and_mean` if left out.
+        classifier: Of losses 0 and 1. Not fitted yet; it is copied, never changed.
+        summary: As in `SklearnModel`.
     """
 
     classifier: Classifier

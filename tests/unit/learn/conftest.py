@@ -1,5 +1,21 @@
-"""Networks of these tests run on one thread; see small_worlds."""
+"""What the tests of learning share: one thread (see small_worlds), and a watch on training."""
 
+import pytest
 from small_worlds import one_thread
 
+from etips.learn.fitting import driver
+
 __all__ = ["one_thread"]
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """How many networks every training has, one after the other."""
+    sizes, train = [], driver.train
+
+    def noted(bundle, *rest, **more):
+        sizes.append(bundle.n_members)
+        return train(bundle, *rest, **more)
+
+    monkeypatch.setattr(driver, "train", noted)
+    return sizes

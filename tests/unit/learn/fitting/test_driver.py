@@ -62,20 +62,6 @@ def learners(method, **more):
     return [make_learner(method, {**SHAPE, **own, **more}, device="cpu") for own in FREE]
 
 
-@pytest.fixture
-def trained(monkeypatch):
-    """How many networks every training had."""
-    sizes = []
-
-    def noted(bundle, *arguments, **more):
-        sizes.append(bundle.n_members)
-        return train(bundle, *arguments, **more)
-
-    train = driver.train
-    monkeypatch.setattr(driver, "train", noted)
-    return sizes
-
-
 def fail(*_, **__):
     raise SettingError("training", "must end")
 

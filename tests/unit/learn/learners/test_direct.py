@@ -58,6 +58,14 @@ def test_without_interaction_everybody_gets_the_same_action(seed):
     assert len(np.unique(learner.predict(log))) == 1
 
 
+def test_without_interaction_no_networks_are_trained_that_are_not_used(trained):
+    stages = []
+    learner = DirectMethod(interaction=False, **small(support=0.0))
+    learner.fit(CLINIC.log(30, seed=0), report=lambda at: stages.append(at.stage))
+    assert set(stages) == {"propensity", "additive"}
+    assert trained == [2, 2]
+
+
 def test_without_interaction_networks_that_disagree_still_give_one_answer():
     """Chances of several networks, averaged, would rank the actions by the history after all."""
     log = CLEAR.log(60, seed=0)

@@ -9,7 +9,6 @@ from small_worlds import CLINIC, ward
 
 import etips
 from etips.errors import SettingError
-from etips.learn.fitting import driver
 from etips.learn.fitting.prepare import prepare
 from etips.learn.fitting.requests import TrainingRequest
 from etips.learn.learners.fit import Fit
@@ -51,19 +50,6 @@ class Imitation(Learner):
 @pytest.fixture(scope="module")
 def log():
     return CLINIC.log(60, seed=0)
-
-
-@pytest.fixture
-def trained(monkeypatch):
-    """How many networks every training had."""
-    sizes, train = [], driver.train
-
-    def noted(bundle, *rest, **more):
-        sizes.append(bundle.n_members)
-        return train(bundle, *rest, **more)
-
-    monkeypatch.setattr(driver, "train", noted)
-    return sizes
 
 
 def test_a_learner_of_ones_own_is_fitted_saved_and_loaded(log, tmp_path):

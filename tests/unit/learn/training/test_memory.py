@@ -10,7 +10,6 @@ from small_worlds import small, training, ward
 from etips.errors import ResourceError
 from etips.files.fingerprint import fingerprint
 from etips.learn import EtIPS
-from etips.learn.fitting import driver
 from etips.learn.fitting.driver import drive
 from etips.learn.fitting.prepare import prepare
 from etips.learn.nuisance import support
@@ -128,47 +127,35 @@ def little(monkeypatch, networks):
     monkeypatch.setattr(memory, "free", lambda _: 10 * networks / memory.SHARE + 1)
 
 
-def watched(monkeypatch):
-    """How many networks were trained together, each time."""
-    sizes, train = [], driver.train
-
-    def watch(bundle, *rest, **more):
-        sizes.append(bundle.n_members)
-        return train(bundle, *rest, **more)
-
-    monkeypatch.setattr(driver, "train", watch)
-    return sizes
-
-
 in_teams_or_not = pytest.mark.parametrize("worth", [0, math.inf], ids=["teams", "together"])
 """Whether the networks of a fold learn by themselves."""
 
 
 @in_teams_or_not
-def test_in_parts_the_same_is_learnt(worth, monkeypatch):
+def test_in_parts_the_same_is_learnt(worth, monkeypatch, trained):
     whole = learner().fit(ward())
     monkeypatch.setattr(teams, "WORTH", worth)
     little(monkeypatch, 4)
-    sizes = watched(monkeypatch)
+    trained.clear()
     parts = learner().fit(ward())
-    assert sizes == [2, 3, 3]  # propensities, and the policies in two parts
+    assert trained == [2, 3, 3]  # propensities, and the policies in two parts
     assert parts.predict_proba(ward()) == pytest.approx(whole.predict_proba(ward()), abs=1e-5)
     for mine, theirs in zip(parts.path_, whole.path_, strict=True):
         assert mine.risk == pytest.approx(theirs.risk, abs=1e-5)
         assert mine.matching_factor == pytest.approx(theirs.matching_factor, abs=1e-5)
 
 
-def test_every_network_alone_still_learns_the_same(monkeypatch):
+def test_every_network_alone_still_learns_the_same(monkeypatch, trained):
     whole = learner().fit(ward())
     little(monkeypatch, 1)
-    sizes = watched(monkeypatch)
+    trained.clear()
     parts = learner().fit(ward())
-    assert set(sizes) == {1}
+    assert set(trained) == {1}
     assert parts.predict_proba(ward()) == pytest.approx(whole.predict_proba(ward()), abs=1e-5)
 
 
 @in_teams_or_not
-def test_pilots_keep_to_their_own_floor_in_parts_too(worth, monkeypatch):
+def test_pilots_keep_to_their_own_floor_in_parts_too(worth, monkeypatch, trained):
     monkeypatch.setattr(teams, "WORTH", worth)
     prepared = prepare(ward(), n_folds=2, seed=0, device=CPU)
     settings = training().policy
@@ -182,9 +169,9 @@ def test_pilots_keep_to_their_own_floor_in_parts_too(worth, monkeypatch):
     assert (whole[0][~logged] == 0).all()
     assert (whole[1] > 0).all()
     little(monkeypatch, 3)
-    sizes = watched(monkeypatch)
+    trained.clear()
     parts = drive(support._pilots(*asked))
-    assert sizes == [2, 2]
+    assert trained == [2, 2]
     for mine, theirs in zip(parts, whole, strict=True):
         assert mine == pytest.approx(theirs, abs=1e-5)
 

@@ -7,7 +7,6 @@ import torch
 from small_worlds import CLINIC, small
 
 from etips.learn import PredictiveModel
-from etips.learn.fitting import driver
 from etips.learn.learners.learner import fit_together
 from etips.learn.training import memory
 from etips.learn.training.sharing import Sharing, UnwantedError, require_wanted
@@ -31,20 +30,13 @@ def test_a_learner_that_is_not_wanted_stops_alone_and_beside_others():
         fit_together([PredictiveModel(**small()) for _ in range(2)], log, sharing=sharing)
 
 
-def test_those_that_share_a_device_share_its_memory(monkeypatch):
-    sizes, train = [], driver.train
-
-    def noted(bundle, *rest, **more):
-        sizes.append(bundle.n_members)
-        return train(bundle, *rest, **more)
-
-    monkeypatch.setattr(driver, "train", noted)
+def test_those_that_share_a_device_share_its_memory(monkeypatch, trained):
     monkeypatch.setattr(memory, "estimate", lambda *_: 10)
     monkeypatch.setattr(memory, "free", lambda _: 21 / memory.SHARE)  # of two networks
     log = CLINIC.log(20, seed=0)
     PredictiveModel(**small()).fit(log)
     PredictiveModel(**small()).fit(log, sharing=Sharing(2))
-    assert sizes == [2, 1, 1]
+    assert trained == [2, 1, 1]
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
