@@ -18,8 +18,9 @@ class Section:
     Args:
         name: Its anchor on the page.
         title: Its heading.
-        template: File in `templates`.
-        make: What the template shows of some results; None leaves the section out.
+        template: File in `templates`; it gets what `make` returns, by name.
+        make: Takes the results and returns what the template shows of them, or None, which leaves
+            the section out.
     """
 
     name: str

@@ -257,7 +257,12 @@ class PathCandidate:
 
 @dataclass(frozen=True)
 class FlowStage:
-    """Stays left after one step of a cohort."""
+    """One step of a cohort.
+
+    Args:
+        name: What was asked of a stay.
+        count: Stays left after it.
+    """
 
     name: str
     count: int | None
@@ -282,7 +287,12 @@ class Flow:
 
 @dataclass(frozen=True)
 class MissingFeature:
-    """Share of rows in which a feature was missing."""
+    """A feature with gaps.
+
+    Args:
+        name: What it is called.
+        share: Of the rows in which it was missing.
+    """
 
     name: str
     share: Share

@@ -146,24 +146,21 @@ def _path_chart(
     meaning: str,
     figure: Callable[[Candidate], float],
 ) -> Chart:
-    return Chart(
-        name=name,
-        kind="lines",
-        title=f"{title} along the translation path",
-        caption=f"{title} of the candidate trained with each translation. Candidates were "
-        f"compared {findings.judged_on}. {meaning} Bars: standard deviation over folds.",
-        x="translation",
-        y=title,
-        series=tuple(
-            _series(
-                label_of(method),
-                list(path),
-                [mean_of(figure(c) for c in own) for own in path.values()],
-                [deviation_of(figure(c) for c in own) for own in path.values()],
-            )
-            for method, path in paths.items()
-        ),
+    lines = tuple(
+        _series(
+            label_of(method),
+            list(path),
+            [mean_of(figure(c) for c in own) for own in path.values()],
+            [deviation_of(figure(c) for c in own) for own in path.values()],
+        )
+        for method, path in paths.items()
     )
+    caption = (
+        f"{title} of the candidate trained with each translation. Candidates were compared "
+        f"{findings.judged_on}. {meaning} Bars: standard deviation over folds."
+    )
+    heading = f"{title} along the translation path"
+    return Chart(name, "lines", heading, caption, x="translation", y=title, series=lines)
 
 
 def _by_translation(paths: Sequence[Sequence[Candidate]]) -> dict[float, list[Candidate]]:

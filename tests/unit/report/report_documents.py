@@ -37,14 +37,7 @@ def document(n_stays=300, *, names=("p", "q"), seed=0, world="clinic", full=True
     else:
         data = icu_sepsis.simulate(n_stays, seed=seed, lag=0)
     chances = data.true_logging()
-    log = Log(
-        loss=data.logged_loss,
-        action=data.logged_action,
-        propensity=data.logged_propensity,
-        cluster=data.decisions().stay,
-        n_actions=data.n_actions,
-        propensities=chances if full else None,
-    )
+    log = Log.of(data, propensities=chances if full else None)
     sharp = chances**2 / (chances**2).sum(axis=1, keepdims=True)
     far = np.full_like(chances, 1e-6)
     far[:, chances.mean(axis=0).argmin()] = 1

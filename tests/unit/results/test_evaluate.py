@@ -132,13 +132,7 @@ def test_policies_known_by_their_probabilities_are_assessed_alike(world):
     plain = replace(SMALL, outcome=False)
     policies = {"best": BestPossible().fit(log), "random": RandomPolicy().fit(log)}
     whole = evaluate(policies, log, models=plain)
-    decisions = Log(
-        loss=log.logged_loss,
-        action=log.logged_action,
-        propensity=log.logged_propensity,
-        cluster=log.decisions().stay,
-        n_actions=log.n_actions,
-    )
+    decisions = Log.of(log)
     chances = {name: policy.predict_proba(log) for name, policy in policies.items()}
     parts = assess_policies(chances, decisions, log)
     for one, other in zip(whole.methods, parts, strict=True):

@@ -21,15 +21,7 @@ PLAIN = Measures(0.5, 1.0, 0.4, 0.4, 0.4, -0.1, 30, 70, None, None)
 @pytest.fixture(scope="module")
 def clinic():
     stays = CLINIC.log(100, seed=0)
-    log = Log(
-        loss=stays.logged_loss,
-        action=stays.logged_action,
-        propensity=stays.logged_propensity,
-        cluster=stays.decisions().stay,
-        n_actions=stays.n_actions,
-        predicted=np.full((stays.n_decisions, stays.n_actions), 0.5),
-    )
-    return log, stays
+    return Log.of(stays, predicted=np.full((stays.n_decisions, stays.n_actions), 0.5)), stays
 
 
 def test_a_policy_is_measured_by_its_formulas(clinic):
