@@ -4,8 +4,6 @@ import hashlib
 import json
 
 import numpy as np
-import pytest
-import torch
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
@@ -30,15 +28,6 @@ from etips.models.encoders.gru import GRU
 from etips.worlds.clinic import Clinic
 
 CLINIC = Clinic(n_contexts=20, n_features=3, n_actions=3, decisions_per_stay=3)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Small networks on two threads wait for each other wherever another process is busy."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def training(epochs=2, n_folds=2, **more):

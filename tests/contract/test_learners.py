@@ -8,15 +8,13 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
-from small_worlds import CLINIC, LEARNERS, NETWORKS, one_thread, ward
+from small_worlds import CLINIC, LEARNERS, NETWORKS, ward
 
 import etips
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.errors import EtipsError, FileError
 from etips.policies.policy import FittedPolicy
-
-__all__ = ["one_thread"]
 
 every_learner = pytest.mark.parametrize("name", LEARNERS)
 every_network = pytest.mark.parametrize("name", NETWORKS)

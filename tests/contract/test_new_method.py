@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 from commands import refuse, run
 from small_studies import clinic_document, small_experiment
-from small_worlds import CLINIC, one_thread
+from small_worlds import CLINIC
 
 import etips
 from etips.evaluation.log import Log
@@ -19,8 +19,6 @@ from etips.studies.experiment import label_of
 from etips.studies.plan import fit_cost, lent_stages, make_plan
 from etips.studies.space import check_space, paper_space, read_space, usual_space
 from etips.studies.study_data import data_of
-
-__all__ = ["one_thread"]
 
 TINY = ("hidden=4", "epochs=1", "n_folds=2")
 

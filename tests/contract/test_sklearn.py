@@ -14,14 +14,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 from sklearn.utils.estimator_checks import estimator_checks_generator
-from small_worlds import one_thread, training
+from small_worlds import training
 
 import etips
 from etips.learn import DirectMethod, DoublyRobust, EtIPS, MostFrequent, PredictiveModel
 from etips.learn import RandomPolicy as Random
 from etips.models.encoders.gru import GRU
-
-__all__ = ["one_thread"]
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "method" / "estimators.md"
 

@@ -5,9 +5,6 @@ import re
 
 import pytest
 from commands import refuse, run
-from small_worlds import one_thread
-
-__all__ = ["one_thread"]
 
 
 @pytest.fixture(scope="module")

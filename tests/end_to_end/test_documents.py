@@ -6,12 +6,9 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
-from small_worlds import one_thread
 from typer.main import get_command
 
 from etips.cli.main import COMMANDS, app
-
-__all__ = ["one_thread"]
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -7,11 +7,9 @@ from dataclasses import replace
 import numpy as np
 from commands import refuse, run
 from hospital_log import SIMPLE
-from small_worlds import one_thread, ward
+from small_worlds import ward
 
 from etips.worlds.clinic import Clinic
-
-__all__ = ["one_thread"]
 
 
 def test_runs_are_judged_side_by_side(tmp_path):

@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 from commands import refuse, run
 from hospital_log import COLUMNS, METHODS, SIMPLE, STATIC, read, settings_for
-from small_worlds import one_thread
 
 import etips
 from etips.learn import EtIPS, Settings, Training
 from etips.learn.fitting.stages import ENCODER, OUTCOME, POLICY, PROPENSITY
-
-__all__ = ["one_thread"]
 
 
 @pytest.mark.parametrize("method", [*METHODS, *SIMPLE])

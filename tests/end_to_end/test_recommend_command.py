@@ -8,12 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from commands import refuse, run
 from hospital_log import COLUMNS, SIMPLE, STATIC, read, settings_for
-from small_worlds import one_thread
 
 import etips
 from etips.learn import RandomPolicy
-
-__all__ = ["one_thread"]
 
 
 def columns(n_actions=3):

@@ -8,12 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 from commands import call, refuse, run
-from small_worlds import one_thread
 
 import etips
 from etips.results.parsing import parse_results
-
-__all__ = ["one_thread"]
 
 QUICK = [
     part

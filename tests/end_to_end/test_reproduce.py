@@ -9,11 +9,9 @@ import pytest
 import torch
 from commands import refuse, run
 from small_studies import clinic_document, zeros_document
-from small_worlds import CLINIC, one_thread
+from small_worlds import CLINIC
 
 from etips.files.toml_writer import format_toml
-
-__all__ = ["one_thread"]
 
 
 @pytest.fixture

@@ -8,13 +8,11 @@ import time
 
 import pytest
 from commands import refuse, run
-from small_worlds import CLINIC, one_thread
+from small_worlds import CLINIC
 from typer.testing import CliRunner
 
 from etips.cli.main import app
 from etips.learn.learners.recipes import Recipe
-
-__all__ = ["one_thread"]
 
 SPACE = """
 hidden = 4

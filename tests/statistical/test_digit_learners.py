@@ -7,14 +7,11 @@ from functools import cache
 
 import numpy as np
 import pytest
-from small_worlds import one_thread
 
 from etips.learn.learners.recipes import make_learner
 from etips.studies.experiment import read_experiment, shipped
 from etips.studies.folds import Dealing
 from etips.worlds import digits
-
-__all__ = ["one_thread"]
 
 pytestmark = pytest.mark.statistical
 

@@ -8,13 +8,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from small_worlds import one_thread
 
 from etips.learn import DirectMethod, DoublyRobust, EtIPS, PredictiveModel, Settings, Training
 from etips.models.encoders.gru import GRU
 from etips.worlds import icu_sepsis
-
-__all__ = ["one_thread"]
 
 pytestmark = pytest.mark.statistical
 

@@ -129,7 +129,7 @@ def doubly_robust(
     """Doubly robust risk of a softmax policy, shape (J, n).
 
     Args:
-        logits: Shape (J, n, K).
+        logits: As in `translated_ips`, like all that was logged.
         action: Shape (n,).
         loss: Shape (n,).
         log_propensity: Shape (n,).

@@ -5,19 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from etips.models.kernels import recurrent as shared
 from etips.models.kernels.fused import fused_gru_backward, fused_gru_forward
-from etips.models.kernels.recurrent import (
-    Block,
-    add_product,
-    apply,
-    blocks,
-    empty,
-    go_back,
-    inputs_at,
-    inputs_of,
-    tanh_,
-    tanh_backward,
-)
+from etips.models.kernels.recurrent import Block, add_product, inputs_at
 
 
 def gru(inputs: Tensor, weight: Tensor, recurrent: Tensor, bias: Tensor, new: Tensor) -> Tensor:
@@ -30,28 +20,22 @@ def gru(inputs: Tensor, weight: Tensor, recurrent: Tensor, bias: Tensor, new: Te
         bias: Of the gates; input and recurrent bias of the first two add up, shape (J, 3H).
         new: Recurrent bias of the new gate, which the reset gate multiplies, shape (J, H).
     """
-    return apply(_FusedGru if inputs.is_cuda else _Gru, inputs, weight, recurrent, bias, new)
+    return shared.apply(_FusedGru if inputs.is_cuda else _Gru, inputs, weight, recurrent, bias, new)
 
 
 class _Gru(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,  # noqa: ANN401  # torch's context
-        inputs: Tensor,
-        weight: Tensor,
-        recurrent: Tensor,
-        bias: Tensor,
-        new: Tensor,
-    ) -> Tensor:
+    def forward(ctx: Any, *arguments: Tensor) -> Tensor:  # noqa: ANN401  # torch's context
+        inputs, weight, recurrent, bias, new = arguments
         size = new.shape[1]
         once = not any(ctx.needs_input_grad)
-        gates = empty(inputs, weight, 2 * size, once)  # reset and update
-        candidates = empty(inputs, weight, size, once)
-        parts = empty(inputs, weight, size, once)  # recurrent part of the new gate
-        states = empty(inputs, weight, size)
-        for these in blocks(states):
+        gates = shared.empty(inputs, weight, 2 * size, once)  # reset and update
+        candidates = shared.empty(inputs, weight, size, once)
+        parts = shared.empty(inputs, weight, size, once)  # recurrent part of the new gate
+        states = shared.empty(inputs, weight, size)
+        for these in shared.blocks(states):
             _forward(
-                inputs_of(inputs, these),
+                shared.inputs_of(inputs, these),
                 (weight[these], recurrent[these], bias[these, None], new[these, None]),
                 (gates[:, these], candidates[:, these], parts[:, these], states[:, these]),
             )
@@ -61,7 +45,7 @@ class _Gru(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         _, weight, recurrent, *_ = ctx.saved_tensors
-        return go_back(ctx, grad, _backward, (weight.shape[::2], recurrent.shape[:2]))
+        return shared.go_back(ctx, grad, _backward, (weight.shape[::2], recurrent.shape[:2]))
 
 
 def _forward(inputs: Tensor, parameters: tuple[Tensor, ...], kept: tuple[Tensor, ...]) -> None:
@@ -81,7 +65,7 @@ def _forward(inputs: Tensor, parameters: tuple[Tensor, ...], kept: tuple[Tensor,
             two.baddbmm_(before, recurrent_two)
             torch.baddbmm(new, before, recurrent_new, out=part)
         reset, update = two.sigmoid_().chunk(2, dim=2)
-        tanh_(candidate.addcmul_(reset, part))
+        shared.tanh_(candidate.addcmul_(reset, part))
         if before is None:
             torch.addcmul(candidate, candidate, update, value=-1, out=state)
         else:
@@ -107,7 +91,9 @@ def _backward(block: Block) -> None:
         else:
             torch.neg(candidate, out=spare)
         torch.mul(spare, d_state, out=d_update)
-        tanh_backward(torch.sub(d_state, carried, out=spare), candidate, grad_input=d_candidate)
+        shared.tanh_backward(
+            torch.sub(d_state, carried, out=spare), candidate, grad_input=d_candidate
+        )
         torch.mul(d_candidate, parts[step], out=d_reset)
         d_gates[..., : 2 * size].mul_(torch.addcmul(two, two, two, value=-1, out=slope))
         block.add_step(step, d_gates)
@@ -120,15 +106,9 @@ def _backward(block: Block) -> None:
 
 class _FusedGru(torch.autograd.Function):
     @staticmethod
-    def forward(
-        ctx: Any,  # noqa: ANN401
-        inputs: Tensor,
-        weight: Tensor,
-        recurrent: Tensor,
-        bias: Tensor,
-        new: Tensor,
-    ) -> Tensor:
-        states, *kept = fused_gru_forward(inputs, weight, recurrent, bias, new)
+    def forward(ctx: Any, *arguments: Tensor) -> Tensor:  # noqa: ANN401
+        inputs, weight, recurrent, _, _ = arguments
+        states, *kept = fused_gru_forward(*arguments)
         ctx.save_for_backward(inputs, weight, recurrent, *kept)
         return states.transpose(0, 1)
 

@@ -5,18 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from etips.models.kernels.recurrent import (
-    Block,
-    add_product,
-    apply,
-    blocks,
-    empty,
-    go_back,
-    inputs_at,
-    inputs_of,
-    tanh_,
-    tanh_backward,
-)
+from etips.models.kernels import recurrent as shared
+from etips.models.kernels.recurrent import Block, add_product, inputs_at
 
 
 def lstm(inputs: Tensor, weight: Tensor, recurrent: Tensor, bias: Tensor) -> Tensor:
@@ -30,7 +20,7 @@ def lstm(inputs: Tensor, weight: Tensor, recurrent: Tensor, bias: Tensor) -> Ten
         recurrent: From state to the gates, shape (J, H, 4H).
         bias: Of the gates, input and recurrent added up, shape (J, 4H).
     """
-    return apply(_Lstm, inputs, weight, recurrent, bias)
+    return shared.apply(_Lstm, inputs, weight, recurrent, bias)
 
 
 class _Lstm(torch.autograd.Function):
@@ -44,12 +34,12 @@ class _Lstm(torch.autograd.Function):
     ) -> Tensor:
         size = recurrent.shape[1]
         once = not any(ctx.needs_input_grad)
-        gates = empty(inputs, weight, 4 * size, once)  # input, forget, output, cell
-        bent = empty(inputs, weight, size, once)  # tanh of the memory
-        cells, states = empty(inputs, weight, size), empty(inputs, weight, size)
-        for these in blocks(states):
+        gates = shared.empty(inputs, weight, 4 * size, once)  # input, forget, output, cell
+        bent = shared.empty(inputs, weight, size, once)  # tanh of the memory
+        cells, states = shared.empty(inputs, weight, size), shared.empty(inputs, weight, size)
+        for these in shared.blocks(states):
             _forward(
-                inputs_of(inputs, these),
+                shared.inputs_of(inputs, these),
                 (weight[these], recurrent[these], bias[these, None]),
                 (gates[:, these], cells[:, these], bent[:, these], states[:, these]),
             )
@@ -59,7 +49,7 @@ class _Lstm(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         _, weight, *_ = ctx.saved_tensors
-        return go_back(ctx, grad, _backward, (weight.shape[::2],))
+        return shared.go_back(ctx, grad, _backward, (weight.shape[::2],))
 
 
 def _forward(inputs: Tensor, parameters: tuple[Tensor, ...], kept: tuple[Tensor, ...]) -> None:
@@ -73,10 +63,10 @@ def _forward(inputs: Tensor, parameters: tuple[Tensor, ...], kept: tuple[Tensor,
         if before is not None:
             gate.baddbmm_(before, recurrent)
         entry, forget, output = gate[..., : 3 * size].sigmoid_().chunk(3, dim=2)
-        torch.mul(entry, tanh_(gate[..., 3 * size :]), out=cell)
+        torch.mul(entry, shared.tanh_(gate[..., 3 * size :]), out=cell)
         if memory is not None:
             cell.addcmul_(forget, memory)
-        torch.mul(output, tanh_(bent.copy_(cell)), out=state)
+        torch.mul(output, shared.tanh_(bent.copy_(cell)), out=state)
         before, memory = state, cell
 
 
@@ -97,7 +87,7 @@ def _backward(block: Block) -> None:
         spare = torch.mul(d_state, output, out=spare)
         d_cell.add_(torch.ops.aten.tanh_backward(spare, bent))
         torch.mul(d_cell, candidate, out=d_entry)
-        tanh_backward(torch.mul(d_cell, entry, out=spare), candidate, grad_input=d_candidate)
+        shared.tanh_backward(torch.mul(d_cell, entry, out=spare), candidate, grad_input=d_candidate)
         if step:
             torch.mul(d_cell, cells[step - 1], out=d_forget)
         else:

@@ -1,11 +1,8 @@
-"""What the tests of learning share: one thread (see small_worlds), and a watch on training."""
+"""What the tests of learning share: a watch on training."""
 
 import pytest
-from small_worlds import one_thread
 
 from etips.learn.fitting import driver
-
-__all__ = ["one_thread"]
 
 
 @pytest.fixture

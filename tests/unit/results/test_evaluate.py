@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from sklearn.tree import DecisionTreeClassifier
 
 import etips
@@ -23,14 +22,6 @@ from etips.worlds.clinic import Clinic
 
 QUICK = Training(n_folds=2, **{s: Settings(epochs=2) for s in ("propensity", "outcome", "policy")})
 SMALL = Models(encoder=GRU(4), training=QUICK)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

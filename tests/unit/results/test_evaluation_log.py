@@ -4,15 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_worlds import CLINIC, one_thread
+from small_worlds import CLINIC
 
 from etips.learn import PredictiveModel, RandomPolicy
 from etips.learn.fitting.stages import Training
 from etips.learn.training.settings import Settings
 from etips.models import GRU
 from etips.results.evaluation_log import Models, make_log
-
-__all__ = ["one_thread"]
 
 QUICK = Training(n_folds=1, **{s: Settings(epochs=1) for s in ("propensity", "outcome", "policy")})
 MODELS = Models(encoder=GRU(4), training=QUICK, outcome=False)

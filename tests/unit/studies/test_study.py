@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from small_studies import clinic_document, small_experiment, zeros_document
-from small_worlds import CLINIC, one_thread
+from small_worlds import CLINIC
 
 from etips.errors import FileError
 from etips.files.json_documents import canonical
@@ -21,8 +21,6 @@ from etips.studies.published import TABLE1
 from etips.studies.study import run_study
 from etips.studies.study_data import data_of, load_array, open_log
 from etips.tasks import runner
-
-__all__ = ["one_thread"]
 
 
 def study(folder, document, preset="etips", data=None, **more):

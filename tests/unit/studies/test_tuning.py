@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_worlds import CLINIC, one_thread
+from small_worlds import CLINIC
 
 from etips.data.splitting import assign_folds
 from etips.errors import EtipsError, FileError, SettingError
@@ -31,8 +31,6 @@ from etips.studies.space import (
 )
 from etips.studies.trials import TrialRecord, score_trial
 from etips.studies.tuning import Search, _compare, tune
-
-__all__ = ["one_thread"]
 
 TINY = {
     "hidden": Choice((4,)),

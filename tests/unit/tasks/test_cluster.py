@@ -9,12 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from small_worlds import CLINIC, one_thread
+from small_worlds import CLINIC
 
 from etips.studies.space import read_space
 from etips.studies.tuning import Search, tune
-
-__all__ = ["one_thread"]
 
 pytestmark = [
     pytest.mark.ray,

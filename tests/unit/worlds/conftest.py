@@ -7,18 +7,6 @@ import pytest
 import torch
 
 
-@pytest.fixture(autouse=True, scope="package")
-def one_thread():
-    """Small networks on two threads wait for each other wherever another process is busy.
-
-    On a busy machine of two cores that was 57 s against 0.1 s.
-    """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @contextlib.contextmanager
 def _generators_left_alone():
     before = np.random.get_state()[1:3]  # noqa: NPY002
