@@ -6,7 +6,6 @@ from evaluation_logs import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from etips.errors import SettingError
 from etips.evaluation import Wald, difference, logged_risk, matching_factor, weigh
 from etips.evaluation.risk import clipped_ips, dm, dr, dr_shrinkage, ips, sndr, snips, switch_dr
 
@@ -174,17 +173,6 @@ def test_tuning_does_not_shorten_the_interval(case):
         assert gain.difference == pytest.approx(plain.risk - case.loss.mean(), abs=1e-12)
 
 
-def test_a_heavy_weight_is_clipped_by_the_default_rule():
-    generator = np.random.default_rng(0)
-    weight = np.append(generator.random(400) * 2, 100.0)
-    loss = np.append((generator.random(400) < 0.5).astype(float), 1.0)
-    estimate = clipped_ips(loss, weight, np.arange(401))
-    plain = ips(loss, weight, np.arange(401))
-    assert estimate.tuning < 100
-    assert estimate.std_error < plain.std_error
-    assert estimate.effective_n > plain.effective_n
-
-
 def test_a_policy_that_never_matches_has_no_snips_and_says_so_without_a_warning():
     estimate = snips(LOSS, np.zeros(4), CLUSTER)
     assert math.isnan(estimate.risk)
@@ -204,12 +192,6 @@ def test_all_the_weight_in_one_cluster_gives_no_false_certainty():
 def test_weigh_divides_the_logged_action():
     probabilities = np.array([[0.2, 0.8], [1.0, 0.0]])
     assert weigh(probabilities, [1, 1], [0.4, 0.5]).tolist() == [2.0, 0.0]
-
-
-@pytest.mark.parametrize("clip", [-1.0, math.nan])
-def test_a_tuning_parameter_below_zero_is_refused(clip):
-    with pytest.raises(SettingError, match=r"^clip: must be zero or more\.$"):
-        clipped_ips(LOSS, WEIGHT, CLUSTER, clip=clip)
 
 
 def test_cluster_ids_may_be_any_whole_numbers_or_names():
