@@ -64,7 +64,7 @@ class EtIPS(NetworkLearner):
         selection: "held-out" looks at risk, error, matching factor and effective size on stays not
             learnt from; "paper" at SNIPS alone.
         support: Least propensity of an action that may be recommended; see `lay_foundation`.
-        kl: Pull towards the propensities.
+        kl: Weight of the KL divergence from the propensities.
         clip: Logged propensities below this are raised to it; the share is `clipped_share_`.
         training: Folds, device, and settings of each kind of network.
         seed: Same seed, machine and versions, same policy.

@@ -1,4 +1,4 @@
-"""What policy networks minimise: a risk within support, and a pull towards the clinicians."""
+"""What policy networks minimise: a risk within support, and a KL divergence from the clinicians."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -28,7 +28,7 @@ def policy_objective(base: Foundation, risk: Risk, *, kl: float) -> Weighted:
     Args:
         base: What they stand on.
         risk: What they minimise.
-        kl: Pull towards the propensities.
+        kl: Weight of the KL divergence from the propensities.
     """
     action, loss = base.prepared.action, base.prepared.loss
     allowed, log_chance = base.allowed_rows(), base.log_chance_rows()

@@ -29,7 +29,7 @@ class DoublyRobust(NetworkLearner):
 
     Args:
         propensity: As in `EtIPS`.
-        kl: Pull towards the propensities.
+        kl: Weight of the KL divergence from the propensities.
         clip: Logged propensities below this are raised to it.
         encoder: As in `EtIPS`.
         support: Least propensity of an action that may be recommended; see `lay_foundation`.
