@@ -18,6 +18,7 @@ from etips.learn import (
     DirectMethod,
     DoublyRobust,
     EtIPS,
+    LoggingPolicy,
     MostFrequent,
     PredictiveModel,
     RandomPolicy,
@@ -28,6 +29,8 @@ from etips.models.encoders.gru import GRU
 from etips.worlds.clinic import Clinic
 
 CLINIC = Clinic(n_contexts=20, n_features=3, n_actions=3, decisions_per_stay=3)
+CLEAR = Clinic(n_contexts=30, n_features=3, n_actions=3, decisions_per_stay=3, effect=0.9)
+"""True risk 0.47 for the clinicians, 0.37 for the best policy."""
 
 
 def training(epochs=2, n_folds=2, **more):
@@ -62,6 +65,13 @@ LEARNERS = {
     "MostFrequent": lambda seed=0: MostFrequent(),
 }
 """Makers of every learner of the contract."""
+
+
+def gain_in_a_clear_world(learner):
+    """True risk by which a learner beats the clinicians of `CLEAR`."""
+    train, test = CLEAR.log(500, seed=0), CLEAR.log(200, seed=1)
+    clinicians = test.true_risk(LoggingPolicy().fit(test).predict_proba(test))
+    return clinicians - test.true_risk(learner.fit(train).predict_proba(test))
 
 
 def ward(n_stays=40, lag=1, n_actions=3, seed=0):

@@ -92,11 +92,11 @@ def load_checkpoint(path: Path, start: Bundle, mark: Mark) -> State | Bundle:
         file.seek(0)
         raw = file.read()
     try:
-        found = load_tensors(raw)
+        tensors = load_tensors(raw)
         if document["kind"] == "networks":
             wanted = {name: value for name, value in wanted.items() if name.startswith("best/")}
-            return Bundle(start.network, _group(_like(found, wanted), "best"))
-        return _state(_like(found, wanted), document)
+            return Bundle(start.network, _group(_like(tensors, wanted), "best"))
+        return _state(_like(tensors, wanted), document)
     except (SafetensorError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise DamagedError(str(path), "does not hold the networks of this run") from error
 
@@ -107,9 +107,9 @@ def read_mark(path: Path) -> Mark:
         return _mark(path, _verify(path, file))
 
 
-def require_mark(path: Path, found: Mark, wanted: Mark) -> None:
+def require_mark(path: Path, mark: Mark, wanted: Mark) -> None:
     """Refuse the checkpoint of another run, or of another stage of this one."""
-    if found != wanted:
+    if mark != wanted:
         rule = "belongs to a run with other data, settings, device or version of torch"
         fix = f"Give it the same, choose another folder, or remove {path.parent.name}/."
         raise ForeignError(str(path), rule, fix=fix)
@@ -150,15 +150,15 @@ def _verify(path: Path, file: BinaryIO) -> dict[str, object]:
     header = file.read(min(int.from_bytes(length, "little"), _HEADER_LIMIT))
     try:
         about = json.loads(header)["__metadata__"]
-        found, text = about["seal"].encode("ascii"), about["checkpoint"]
-        digest = hashlib.sha256(length + header.replace(found, b"0" * len(found), 1))
+        stated, text = about["seal"].encode("ascii"), about["checkpoint"]
+        digest = hashlib.sha256(length + header.replace(stated, b"0" * len(stated), 1))
         while block := file.read(_BLOCK):
             digest.update(block)
         expected = _sealed(digest).encode()
-        kind, _, value = found.partition(b":")
+        kind, _, value = stated.partition(b":")
         if kind != expected.partition(b":")[0] and kind in (b"sha256", b"hmac-sha256") and value:
             raise FileError(str(path), f"was sealed with another kind of key; see {KEY_VARIABLE}")
-        if not hmac.compare_digest(found, expected):
+        if not hmac.compare_digest(stated, expected):
             raise damaged
         document = json.loads(text)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -202,20 +202,20 @@ def _tensors(state: State) -> dict[str, Tensor]:
     return grouped | {name: getattr(state, name) for name in _SINGLES}
 
 
-def _like(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _like(tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors in the order, on the device and of the kind that training has them.
 
     In the same order, since sums over them are rounded in it; copied into torch's own memory, since
     matrix products may round by how their operands are aligned.
     """
-    if found.keys() != wanted.keys():
+    if tensors.keys() != wanted.keys():
         raise ValueError("tensors are missing or added")
-    for name, value in found.items():
+    for name, value in tensors.items():
         if value.shape != wanted[name].shape or value.dtype != wanted[name].dtype:
             raise ValueError("a tensor has another shape or dtype")
         if name.startswith("best/") and not value.isfinite().all():
             raise ValueError("a tensor is not finite")
-    return {name: torch.empty_like(value).copy_(found[name]) for name, value in wanted.items()}
+    return {name: torch.empty_like(value).copy_(tensors[name]) for name, value in wanted.items()}
 
 
 def _state(tensors: Mapping[str, Tensor], document: Mapping[str, object]) -> State:

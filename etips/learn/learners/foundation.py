@@ -100,8 +100,8 @@ def lay_foundation(
 
     Args:
         data: Logged stays.
-        encoder: Of every network.
-        training: How to train.
+        encoder: Shape of every network's memory.
+        training: How they are trained, and in how many folds.
         seed: Of folds and networks.
         support: Least propensity of a recommended action. Left out it is 0.05, or 0.1 with lag 1,
             unless the held-out log shows that a floor does harm.

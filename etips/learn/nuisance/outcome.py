@@ -30,12 +30,7 @@ class FittedOutcome:
 
 
 def fit_outcome(
-    prepared: Prepared,
-    encoder: Encoder,
-    settings: Settings,
-    *,
-    seed: int,
-    additive: bool = False,
+    prepared: Prepared, encoder: Encoder, settings: Settings, *, seed: int, additive: bool = False
 ) -> Requests[FittedOutcome]:
     """Fit networks that predict the loss of every action, one a fold, all of them at once.
 

@@ -58,12 +58,7 @@ class FittedPropensity:
 
 
 def fit_propensity(
-    prepared: Prepared,
-    encoder: Encoder,
-    settings: Settings,
-    *,
-    seed: int,
-    calibrate: bool = True,
+    prepared: Prepared, encoder: Encoder, settings: Settings, *, seed: int, calibrate: bool = True
 ) -> Requests[FittedPropensity]:
     """Fit the clinicians' policy, one network a fold, all of them at once.
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
-from small_worlds import CLINIC, small, training, ward
+from small_worlds import CLINIC, NETWORKS, small, training, ward
 from torch import nn
 
 import etips
@@ -15,12 +15,9 @@ from etips.learn import (
     EIPS,
     IPS,
     TIPS,
-    DirectMethod,
-    DoublyRobust,
     EtIPS,
     KnownPropensity,
     LoggingPolicy,
-    PredictiveModel,
     Settings,
     SklearnModel,
 )
@@ -198,9 +195,9 @@ def test_an_encoder_of_ones_own_trains_saves_and_loads(encoder, log, tmp_path):
         etips.load(tmp_path / "policy", encoder=nn.Identity)
 
 
-@pytest.mark.parametrize("learner", [DirectMethod, DoublyRobust, PredictiveModel])
-def test_every_network_learner_takes_an_encoder_of_ones_own(learner, log):
-    found = learner(**small(encoder=Window)).fit(log).predict_proba(log)
+@pytest.mark.parametrize("name", ["DirectMethod", "DoublyRobust", "PredictiveModel"])
+def test_every_network_learner_takes_an_encoder_of_ones_own(name, log):
+    found = NETWORKS[name](encoder=Window).fit(log).predict_proba(log)
     assert found.sum(axis=1) == pytest.approx(1)
 
 
