@@ -63,9 +63,11 @@ def test_a_size_that_the_encoder_does_not_have_is_refused():
 
 
 def test_encoders_are_found_by_the_sizes_they_have():
-    assert encoders_with("hidden", "embed") == ("gru", "lstm")
-    assert encoders_with("n_heads") == ("transformer",)
-    assert all_sizes() == ("hidden", "embed", "n_heads", "n_layers")
+    assert encoders_with("hidden", "embed")[:2] == ("gru", "lstm")
+    assert "gru" not in encoders_with("n_heads")
+    assert "transformer" in encoders_with("hidden", "n_heads")
+    assert set(all_sizes()) >= {"hidden", "embed", "n_heads", "n_layers"}
+    assert len(set(all_sizes())) == len(all_sizes())
 
 
 @pytest.mark.parametrize("document", [None, [], "gru", {}, {"name": "os.system"}, {"name": []}])
