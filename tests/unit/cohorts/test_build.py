@@ -132,12 +132,3 @@ def test_no_patient_is_both_trained_and_tested_on(hospital):
 def test_every_switch_works_alone(hospital, switch):
     cohort = built(hospital, PAPER.changed(**{switch: True}))
     assert cohort.table.height > 0
-
-
-def test_the_name_of_a_cohort_shows_sizes_and_no_patient(paper_cohort):
-    shown = repr(paper_cohort)
-    assert (
-        shown
-        == f"Cohort(profile='paper', n_stays={paper_cohort.funnel.stages[-1].n_stays}, "
-        + (f"n_rows={paper_cohort.table.height})")
-    )

@@ -107,3 +107,35 @@ def test_spark_gives_the_identical_cohort_on_the_demo(spark, demo):
 def test_a_result_fetched_in_pieces_is_the_same(simulated_in_postgres, paper_cohort, monkeypatch):
     monkeypatch.setattr(server_source, "_BATCH_ROWS", 700)
     same(paper_cohort, built(simulated_in_postgres))
+
+
+class Server:
+    """Schemas and their tables, as an Ibis backend tells them."""
+
+    def __init__(self, **schemas):
+        self.schemas = schemas
+
+    def list_tables(self, database):
+        return self.schemas.get(database, [])
+
+    def disconnect(self):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("address", "held", "name"),
+    [
+        ("postgresql://u@h/d", {"mimiciii": ["T"]}, "postgresql schema mimiciii"),
+        ("postgresql://u@h/d?schema=mine", {"mine": ["T"]}, "postgresql schema mine"),
+        ("postgresql://u@h/d?schema=a,b", {"b": ["T"]}, "postgresql schema a,b"),
+        ("postgresql://u@h/d", {}, "postgresql schema mimiciii"),
+    ],
+)
+def test_the_schema_is_the_one_given_or_the_database_s_own(monkeypatch, address, held, name):
+    asked = []
+    monkeypatch.setattr(
+        server_source.ibis, "connect", lambda plain: asked.append(plain) or Server(**held)
+    )
+    with contextlib.closing(open_source(address)) as source:
+        assert source.name == name
+        assert asked == ["postgresql://u@h/d"]

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-import polars as pl
 import pytest
+from happenings import T, events
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,12 +14,10 @@ from etips.cohorts.sepsis3.doses import (
     urine_columns,
     vasopressor_columns,
 )
-from etips.cohorts.sepsis3.events import Events
 from etips.cohorts.sepsis3.rules import CLEAN, PAPER
 from etips.cohorts.sepsis3.steps import Steps
 from etips.cohorts.sepsis3.variables import HOUR, STEP_SECONDS
 
-T = 5_000_000_000
 HALF_OPEN = replace(PAPER, half_open_steps=True)
 
 
@@ -36,41 +34,6 @@ def steps(numbers=(0, 1, 2), config=PAPER):
         n_steps=config.n_steps,
         half_open=config.half_open_steps,
     )
-
-
-def events(*, boluses=(), infusions=(), fluid=(), urine=(), urine_before=(), drugs=()):
-    """Events of stay 1; hours after T.
-
-    Args:
-        boluses: (hour, volume).
-        infusions: (start, end, rate).
-        fluid: Volume before the stay, if any.
-        urine: (hour, volume).
-        urine_before: Volume before the stay, if any.
-        drugs: (drug, start, end or None, rate), in mcg/kg/min.
-    """
-
-    def frame(rows, **kinds):
-        made = pl.DataFrame(list(rows), schema=kinds, orient="row")
-        times = [name for name in kinds if name in ("t", "start", "end")]
-        return made.with_columns(
-            (pl.col(times) * HOUR + T).cast(pl.Int64), stay=pl.lit(1, pl.Int64)
-        )
-
-    number, text = pl.Float64, pl.String
-    return Events(
-        measurements=pl.DataFrame(),
-        ventilation=pl.DataFrame(),
-        vasopressors=frame(
-            [(*row, "mcg/kg/min") for row in drugs],
-            drug=text, start=number, end=number, rate=number, unit=text,
-        ),
-        boluses=frame(boluses, t=number, volume=number),
-        infusions=frame(infusions, start=number, end=number, rate=number),
-        fluid_before=frame([(volume,) for volume in fluid], volume=number),
-        urine=frame(urine, t=number, volume=number),
-        urine_before=frame([(volume,) for volume in urine_before], volume=number),
-    )  # fmt: skip
 
 
 def fluids(happened, rules=PAPER, numbers=(0, 1, 2)):

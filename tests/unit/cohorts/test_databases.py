@@ -1,0 +1,63 @@
+"""Which database a source holds, and a second one beside it."""
+
+import contextlib
+from dataclasses import replace
+
+import pytest
+
+from etips.cohorts import databases
+from etips.cohorts.databases import DATABASES, compare, extract, open_source, recognise
+from etips.cohorts.dataset.agreement import Evidence, Outcome
+from etips.errors import DataError, SettingError
+
+MIMIC3 = DATABASES["mimic3"]
+
+
+@pytest.fixture
+def source(hospital):
+    with contextlib.closing(open_source(hospital)) as opened:
+        yield opened
+
+
+def test_a_source_is_recognised_and_opened_under_the_first_profile_or_the_one_asked_for(source):
+    assert recognise(source) is MIMIC3
+    assert extract(source).profile == "paper"
+    assert extract(source, "clean").profile == "clean"
+
+
+def test_an_unknown_profile_is_refused(source):
+    with pytest.raises(SettingError, match="must be one of paper, clean"):
+        extract(source, "draft")
+
+
+def test_a_second_database_is_a_line_of_the_list(source, monkeypatch):
+    other = replace(
+        MIMIC3,
+        name="other",
+        label="Other",
+        recognises=lambda tables: "icustays" in tables,
+        profiles=("clean",),
+        published=None,
+    )
+    first = replace(MIMIC3, recognises=lambda tables: False)
+    monkeypatch.setattr(databases, "DATABASES", {"mimic3": first, "other": other})
+    assert recognise(source) is other
+    assert extract(source).profile == "clean"
+    monkeypatch.setattr(databases, "DATABASES", {"mimic3": MIMIC3, "other": other})
+    with pytest.raises(DataError, match="it looks like MIMIC-III and Other"):
+        recognise(source)
+
+
+def test_a_source_that_nobody_recognises_is_the_first_s_to_refuse(source, monkeypatch):
+    deaf = replace(MIMIC3, recognises=lambda tables: False)
+    monkeypatch.setattr(databases, "DATABASES", {"mimic3": deaf})
+    assert recognise(source) is deaf
+
+
+def test_a_cohort_is_compared_with_what_is_published_of_its_database(paper_cohort):
+    evidence = Evidence.of(paper_cohort)
+    assert len(compare(evidence)) > 70
+    checks = compare(replace(evidence, database="other"))
+    assert {check.quantity: check.outcome for check in checks} == {
+        "features": Outcome.PASS, "actions": Outcome.PASS,
+    }  # fmt: skip
