@@ -6,10 +6,12 @@ import subprocess
 import sys
 
 import pytest
-from report_documents import Element, Page, document, render
+from report_documents import Element, Page, document, render, section_of
 
 from etips.errors import FileError
+from etips.report import page as page_module
 from etips.report.page import SECTIONS
+from etips.report.section import Section
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -33,6 +35,19 @@ def test_sections_stand_in_the_order_of_the_contract(page):
         *("finding", "policies", "evidence", "path", "actions", "overlap", "balance"),
         *("subgroups", "sensitivity", "flow", "settings", "tripod"),
     ]
+
+
+def test_a_section_of_its_own_needs_a_module_a_template_and_its_place_in_the_list(
+    found, monkeypatch
+):
+    made = Section("rows", "My rows", "checklist.html", lambda _: {"items": ()})
+    empty = Section("nothing", "Nothing", "checklist.html", lambda _: None)
+    monkeypatch.setattr(page_module, "SECTIONS", (*SECTIONS, made, empty))
+    page = Page(render(found))
+    assert section_of(page, "rows").text.strip().startswith("My rows")
+    links = [e.attributes["href"] for e in page.all("a")]
+    assert "#rows" in links
+    assert "#nothing" not in links
 
 
 def test_h1_the_page_carries_what_a_report_must(found, page):
