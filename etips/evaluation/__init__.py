@@ -2,7 +2,6 @@
 
 from etips.evaluation.abstention import AbstentionPoint, abstention_curve
 from etips.evaluation.assessment import Assessment, assess
-from etips.evaluation.contrast import Contrast, MatchedContrast, atenp, difference
 from etips.evaluation.diagnostics import (
     ActionOverlap,
     Calibration,
@@ -13,11 +12,24 @@ from etips.evaluation.diagnostics import (
     gain,
     overlap_by_action,
 )
-from etips.evaluation.estimate import Estimate, effective_size
 from etips.evaluation.estimators import ESTIMATORS, Estimator, estimator_names
-from etips.evaluation.evidence import Evidence
-from etips.evaluation.improvement import Improvement, holm, require_unseen, safe_improvement
-from etips.evaluation.intervals import DEFAULT, Interval, Logit, Percentile, Studentised, Wald
+from etips.evaluation.inference.contrast import Contrast, MatchedContrast, atenp, difference
+from etips.evaluation.inference.estimate import Estimate, effective_size
+from etips.evaluation.inference.evidence import Evidence
+from etips.evaluation.inference.improvement import (
+    Improvement,
+    holm,
+    require_unseen,
+    safe_improvement,
+)
+from etips.evaluation.inference.intervals import (
+    DEFAULT,
+    Interval,
+    Logit,
+    Percentile,
+    Studentised,
+    Wald,
+)
 from etips.evaluation.log import Log, View, view
 from etips.evaluation.risk import (
     clipped_ips,

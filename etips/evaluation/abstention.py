@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from etips.errors import DataError, SettingError
-from etips.evaluation.checks import Floats
-from etips.evaluation.contrast import Contrast, difference
-from etips.evaluation.estimate import Estimate
-from etips.evaluation.intervals import DEFAULT, Interval
+from etips.evaluation.inference.checks import Floats
+from etips.evaluation.inference.contrast import Contrast, difference
+from etips.evaluation.inference.estimate import Estimate
+from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk, snips
 

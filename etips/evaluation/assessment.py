@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from etips.evaluation.contrast import Contrast, MatchedContrast, atenp
 from etips.evaluation.diagnostics import Diagnostics, diagnose, gain
-from etips.evaluation.estimate import Estimate
 from etips.evaluation.estimators import find_estimators
-from etips.evaluation.intervals import DEFAULT, Interval
+from etips.evaluation.inference.contrast import Contrast, MatchedContrast, atenp
+from etips.evaluation.inference.estimate import Estimate
+from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, view
 from etips.evaluation.verdict import Verdict, judge
 

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from etips.evaluation.checks import (
+from etips.evaluation.inference.checks import (
     ClusterLike,
     Clusters,
     Floats,
@@ -20,9 +20,9 @@ from etips.evaluation.checks import (
     check_weights,
     code_clusters,
 )
-from etips.evaluation.estimate import Estimate
-from etips.evaluation.evidence import Bounds, Evidence, ratio_of
-from etips.evaluation.intervals import DEFAULT, Interval
+from etips.evaluation.inference.estimate import Estimate
+from etips.evaluation.inference.evidence import Bounds, Evidence, ratio_of
+from etips.evaluation.inference.intervals import DEFAULT, Interval
 
 UNIT: Bounds = (0.0, 1.0)
 

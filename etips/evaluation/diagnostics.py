@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from etips.errors import DataError
-from etips.evaluation.checks import Clusters, Floats, Ints, check_table, totals
-from etips.evaluation.contrast import Contrast, difference
-from etips.evaluation.estimate import Estimate, effective_size
-from etips.evaluation.evidence import divide
-from etips.evaluation.intervals import DEFAULT, Interval
+from etips.evaluation.inference.checks import Clusters, Floats, Ints, check_table, totals
+from etips.evaluation.inference.contrast import Contrast, difference
+from etips.evaluation.inference.estimate import Estimate, effective_size
+from etips.evaluation.inference.evidence import divide
+from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk, matching_factor
 

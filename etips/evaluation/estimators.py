@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from etips.errors import SettingError
 from etips.evaluation import risk
-from etips.evaluation.estimate import Estimate
-from etips.evaluation.intervals import DEFAULT, Interval
+from etips.evaluation.inference.estimate import Estimate
+from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
 
 WEIGHTS = ("loss", "weight")

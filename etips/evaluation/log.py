@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from etips.errors import DataError, SettingError, require
-from etips.evaluation.checks import (
+from etips.evaluation.inference.checks import (
     Clusters,
     Floats,
     Ints,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from etips.evaluation.case import Case, Modelled, Weighted, check_model, make_case
-from etips.evaluation.checks import (
+from etips.evaluation.inference.checks import (
     ClusterLike,
     Floats,
     check_actions,
@@ -26,9 +26,9 @@ from etips.evaluation.checks import (
     check_propensity,
     weigh_logged,
 )
-from etips.evaluation.estimate import Estimate
-from etips.evaluation.evidence import Evidence
-from etips.evaluation.intervals import DEFAULT, Interval
+from etips.evaluation.inference.estimate import Estimate
+from etips.evaluation.inference.evidence import Evidence
+from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.weight_tuning import tune, tuned_estimate, weight_limits
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from etips.errors import SettingError
-from etips.evaluation.checks import Floats, Ints
-from etips.evaluation.contrast import difference
-from etips.evaluation.evidence import divide
-from etips.evaluation.intervals import DEFAULT, Interval
+from etips.evaluation.inference.checks import Floats, Ints
+from etips.evaluation.inference.contrast import difference
+from etips.evaluation.inference.evidence import divide
+from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk, snips
 

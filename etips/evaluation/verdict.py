@@ -5,7 +5,7 @@ from typing import Literal
 
 from etips.disclosure import rounds_to_few
 from etips.evaluation.diagnostics import Diagnostics
-from etips.evaluation.estimate import Estimate
+from etips.evaluation.inference.estimate import Estimate
 
 Label = Literal["reliable", "doubtful", "unusable"]
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from etips.errors import SettingError
 from etips.evaluation.case import Case
-from etips.evaluation.checks import Floats
-from etips.evaluation.estimate import Estimate, effective_size
-from etips.evaluation.evidence import Evidence
-from etips.evaluation.intervals import Interval
+from etips.evaluation.inference.checks import Floats
+from etips.evaluation.inference.estimate import Estimate, effective_size
+from etips.evaluation.inference.evidence import Evidence
+from etips.evaluation.inference.intervals import Interval
 
 QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
 """Of the positive weights, tried as limits beside no limit at all."""

@@ -10,8 +10,8 @@ import numpy as np
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.evaluation.assessment import assess
-from etips.evaluation.improvement import safe_improvement
-from etips.evaluation.intervals import DEFAULT, Interval
+from etips.evaluation.inference.improvement import safe_improvement
+from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, view
 from etips.evaluation.sensitivity import bound_risk
 from etips.learn.fitting.candidates import Candidate

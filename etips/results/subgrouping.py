@@ -10,7 +10,7 @@ from etips.data.schema import MISSING_SUFFIX
 from etips.data.trajectories import Trajectories
 from etips.disclosure import hide_steps, hide_together
 from etips.evaluation.assessment import assess
-from etips.evaluation.checks import Bools, Ints
+from etips.evaluation.inference.checks import Bools, Ints
 from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk
 from etips.evaluation.subgroups import bands

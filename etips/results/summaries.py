@@ -7,9 +7,9 @@ import numpy as np
 from etips.data.trajectories import Trajectories
 from etips.disclosure import shown_count, shown_parts
 from etips.evaluation.assessment import Assessment
-from etips.evaluation.estimate import Estimate
 from etips.evaluation.estimators import ESTIMATORS
-from etips.evaluation.improvement import Improvement
+from etips.evaluation.inference.estimate import Estimate
+from etips.evaluation.inference.improvement import Improvement
 from etips.evaluation.sensitivity import Sensitivity
 from etips.files.json_documents import finite
 from etips.learn.learners.catalogue import Method

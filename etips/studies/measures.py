@@ -10,7 +10,7 @@ from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.disclosure import FEW, shown_parts
 from etips.evaluation.assessment import assess
-from etips.evaluation.contrast import atenp
+from etips.evaluation.inference.contrast import atenp
 from etips.evaluation.log import Log
 from etips.files.json_documents import finite
 from etips.results.study_result import Measures

@@ -1,7 +1,7 @@
 """What small learners learn, to the digit: a refactoring that changes a figure is seen at once.
 
-The whole record takes minutes: `make golden`. On the machine that the figures come from they hold to
-1e-9; another processor or torch rounds otherwise, and training carries that on.
+The whole record takes minutes: `make golden`. On the machine that the figures come from they hold
+to 1e-9; another processor or torch rounds otherwise, and training carries that on.
 """
 
 import json

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from etips.data.decisions import Bools, Floats
-from etips.evaluation.contrast import difference
+from etips.evaluation.inference.contrast import difference
 from etips.evaluation.risk import snips
 from etips.learn.fitting.candidates import estimate_candidate
 from etips.learn.fitting.crossfit import out_of_fold

@@ -13,7 +13,7 @@ from etips.evaluation import (
     logged_risk,
     snips,
 )
-from etips.evaluation.quantiles import student_cdf
+from etips.evaluation.inference.quantiles import student_cdf
 
 CLUSTER = np.array([0, 0, 1, 1, 2, 2])
 LOSS = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 1.0])

@@ -23,7 +23,7 @@ from etips.evaluation import (
     view,
     weigh,
 )
-from etips.evaluation.checks import code_clusters, totals
+from etips.evaluation.inference.checks import code_clusters, totals
 
 N = 20
 CLUSTER = np.arange(N) // 2

@@ -11,12 +11,12 @@ from etips.evaluation import (
     Percentile,
     Studentised,
     Wald,
-    bootstrap,
     dr,
     sndr,
     snips,
 )
-from etips.evaluation.quantiles import student_quantile
+from etips.evaluation.inference import bootstrap
+from etips.evaluation.inference.quantiles import student_quantile
 
 EVERY = (Wald(), Logit(), Percentile(replicates=100))
 

@@ -7,10 +7,10 @@ from typing import Protocol
 import numpy as np
 
 from etips.errors import SettingError
-from etips.evaluation.bootstrap import replicate_studentised, replicate_values
-from etips.evaluation.checks import Floats, check_share
-from etips.evaluation.evidence import Evidence
-from etips.evaluation.quantiles import student_quantile
+from etips.evaluation.inference.bootstrap import replicate_studentised, replicate_values
+from etips.evaluation.inference.checks import Floats, check_share
+from etips.evaluation.inference.evidence import Evidence
+from etips.evaluation.inference.quantiles import student_quantile
 
 Range = tuple[float, float]
 

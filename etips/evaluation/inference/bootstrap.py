@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from etips.evaluation.checks import Floats
-from etips.evaluation.evidence import Evidence, divide
+from etips.evaluation.inference.checks import Floats
+from etips.evaluation.inference.evidence import Evidence, divide
 
 CELLS = 250_000  # counts held at once: 2 MB of them stay in cache; more is slower, not faster
 ROWS = 16  # replicates at once, where there are too many clusters to hold all of them

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from evaluation_logs import sample
 
-from etips.evaluation import bootstrap, difference, logged_risk, snips
+from etips.evaluation import difference, logged_risk, snips
+from etips.evaluation.inference import bootstrap
 
 
 def naive(evidence, columns, counts):

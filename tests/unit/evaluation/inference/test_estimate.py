@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from etips.evaluation import Estimate, Wald, effective_size
-from etips.evaluation.checks import code_clusters
-from etips.evaluation.evidence import ratio_of
+from etips.evaluation.inference.checks import code_clusters
+from etips.evaluation.inference.evidence import ratio_of
 
 CLUSTERS = code_clusters([0, 0, 1, 2], n=4)
 LOSS = np.array([1.0, 0.0, 1.0, 0.0])

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 
 from etips.errors import DataError
 from etips.evaluation import Evidence, sndr, snips
-from etips.evaluation.checks import code_clusters
-from etips.evaluation.evidence import divide, ratio_of
+from etips.evaluation.inference.checks import code_clusters
+from etips.evaluation.inference.evidence import divide, ratio_of
 
 ONE = np.ones(4)
 CLUSTERS = code_clusters([5, 5, 9, 9], n=4)

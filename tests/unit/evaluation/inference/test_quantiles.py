@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from etips.evaluation import quantiles
-from etips.evaluation.quantiles import student_cdf, student_quantile
+from etips.evaluation.inference import quantiles
+from etips.evaluation.inference.quantiles import student_cdf, student_quantile
 
 FREEDOMS = (1, 2, 3, 4, 7.5, 10, 29, 30, 120, 999, 20_943, 1e6)
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from etips.evaluation.checks import (
+from etips.evaluation.inference.checks import (
     ClusterLike,
     check_actions,
     check_numbers,
     check_probabilities,
     code_clusters,
 )
-from etips.evaluation.estimate import Estimate
-from etips.evaluation.evidence import Evidence, ratio_of
-from etips.evaluation.intervals import DEFAULT, Interval
-from etips.evaluation.quantiles import student_cdf
+from etips.evaluation.inference.estimate import Estimate
+from etips.evaluation.inference.evidence import Evidence, ratio_of
+from etips.evaluation.inference.intervals import DEFAULT, Interval
+from etips.evaluation.inference.quantiles import student_cdf
 
 
 @dataclass(frozen=True)

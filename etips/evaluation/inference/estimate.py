@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Self
 
-from etips.evaluation.checks import Floats
-from etips.evaluation.evidence import Evidence
-from etips.evaluation.intervals import Interval
+from etips.evaluation.inference.checks import Floats
+from etips.evaluation.inference.evidence import Evidence
+from etips.evaluation.inference.intervals import Interval
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from etips.errors import DataError, require
-from etips.evaluation.checks import Floats, check_share
-from etips.evaluation.contrast import Contrast
+from etips.evaluation.inference.checks import Floats, check_share
+from etips.evaluation.inference.contrast import Contrast
 
 
 @dataclass(frozen=True)

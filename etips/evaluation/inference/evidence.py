@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etips.errors import DataError
-from etips.evaluation.checks import Clusters, Floats
+from etips.evaluation.inference.checks import Clusters, Floats
 
 Bounds = tuple[float, float]
 

@@ -1,0 +1,1 @@
+"""What so many clusters can say: evidence, estimates, intervals, differences."""
