@@ -130,6 +130,7 @@ class _Parts:
     propensity: object  # None: our own networks
     support: object  # None: pilots look for it
     clip: object
+    interaction: object  # False: additive networks predict its losses
 
     @classmethod
     def of(cls, learner: Learner) -> Self:
@@ -142,6 +143,7 @@ class _Parts:
             params.get("propensity"),
             params.get("support", 0.0),
             params.get("clip", PROPENSITY_FLOOR),
+            params.get("interaction", True),
         )
 
     @property
@@ -160,7 +162,7 @@ class _Parts:
         if stage == "propensity" or not same:
             return same
         if stage == "outcome":
-            return one.outcome == other.outcome
+            return one.outcome == other.outcome and self.interaction == theirs.interaction
         weighed = self.propensity is None and self.clip == PROPENSITY_FLOOR
         looked = self.looks_for_support and theirs.looks_for_support
         return weighed and looked and (one.policy, one.calibrate) == (other.policy, other.calibrate)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError
-from etips.learn.nuisance.summaries import Classifier, Summary, last_and_mean
+from etips.learn.nuisance.history_rows import Classifier, Summary, last_and_mean
 
 
 @dataclass(eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
-from etips.learn.nuisance.summaries import Classifier, Summary, last_and_mean
+from etips.learn.nuisance.history_rows import Classifier, Summary, last_and_mean
 
 
 @runtime_checkable

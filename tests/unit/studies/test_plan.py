@@ -71,6 +71,14 @@ def test_what_is_fitted_otherwise_is_not_borrowed(change, stages):
     assert set(lent_stages(changed, "etips")) == stages
 
 
+def test_additive_networks_predict_losses_for_nobody_else():
+    plain = {"hidden": 4}
+    methods = {"direct": {**plain, "interaction": False}, "doubly-robust": plain}
+    assert set(lent_stages(methods, "doubly-robust")) == {"pilot"}
+    methods["direct"] = plain
+    assert set(lent_stages(methods, "doubly-robust")) == {"outcome", "pilot"}
+
+
 def test_known_propensities_need_pilots_of_their_own():
     methods = read_experiment(shipped("table1-zeros"), name="zeros").methods
     assert lent_stages(methods, "tips") == {"propensity": "predictive"}

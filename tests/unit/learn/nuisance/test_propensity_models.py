@@ -9,13 +9,13 @@ from sklearn.tree import DecisionTreeClassifier
 from small_worlds import ward
 
 from etips.errors import SettingError
+from etips.learn.nuisance.history_rows import last_and_mean
 from etips.learn.nuisance.propensity_models import (
     KnownPropensity,
     PropensityModel,
     SklearnModel,
     check_model,
 )
-from etips.learn.nuisance.summaries import last_and_mean
 
 
 class Uniform:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from small_worlds import ward
 
-from etips.learn.nuisance.summaries import last_and_mean
+from etips.learn.nuisance.history_rows import last_and_mean
 
 
 @pytest.mark.parametrize("lag", [0, 1])
