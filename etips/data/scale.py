@@ -78,7 +78,7 @@ class Scaler:
         return self.fit(data).transform(data)
 
     def to_json(self) -> dict[str, object]:
-        """What was learnt, JSON-ready: aggregate statistics, no row."""
+        """What was learned, JSON-ready: aggregate statistics, no row."""
         return {
             "log": sorted(self.log),
             "leave": sorted(self.leave),

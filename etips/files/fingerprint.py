@@ -23,7 +23,7 @@ def fingerprint(**parts: object) -> str:
 
     Objects count by class and public attributes, torch modules by layers and weights, functions by
     name and code; what a function has captured does not count. Attributes that begin or end with an
-    underscore are private or learnt, and do not count either.
+    underscore are private or learned, and do not count either.
     """
     digest = hashlib.sha256()
     _feed(digest.update, parts)
