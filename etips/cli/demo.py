@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
-from etips.cli.reproduce import make_folder, write_study
+from etips.cli.study_output import make_folder, write_study
 from etips.results.results import MethodResult
 from etips.studies.experiment import read_experiment, shipped
 from etips.studies.study import run_study

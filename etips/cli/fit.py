@@ -22,24 +22,28 @@ from etips.runs.folder import CONFIG, RunFolder
 from etips.runs.run import Run
 from etips.runs.run_config import Device
 
+ConfigOption = Annotated[
+    Path | None, typer.Option(help=f"TOML file as a run's {CONFIG}; options go over it.")
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="key=value, repeatable: hidden=96, epochs=20, support=0.1."),
+]
+SeedOption = Annotated[
+    int | None, typer.Option(help="Same seed, same result; 0 if left out.", min=0)
+]
+
 
 @takes_columns
 def fit(
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="Run folder to write.")],
     columns: TableColumns,
-    config: Annotated[
-        Path | None, typer.Option(help=f"TOML file as a run's {CONFIG}; options go over it.")
-    ] = None,
+    config: ConfigOption = None,
     method: Annotated[MethodName | None, typer.Option(help="Learner; etips if left out.")] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="key=value, repeatable: hidden=96, epochs=20, support=0.1."),
-    ] = None,
+    set_: SetOption = None,
     device: Annotated[Device | None, typer.Option(help="Where to train; auto if left out.")] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Same seed, same result; 0 if left out.", min=0)
-    ] = None,
+    seed: SeedOption = None,
     overwrite: OverwriteFlag = False,
     as_json: JsonFlag = False,
 ) -> None:

@@ -23,6 +23,20 @@ if TYPE_CHECKING:
 SHOWN = 10  # best trials that the table holds
 
 
+SpaceOption = Annotated[
+    str | None, typer.Option(help="TOML file that says what to search, or: paper.")
+]
+BatchOption = Annotated[
+    int, typer.Option(help="Trials proposed together; the result depends on it.", min=1)
+]
+BundleOption = Annotated[
+    int, typer.Option(help="Trials of one shape that train as one; fast on a GPU.", min=1)
+]
+ClusterOption = Annotated[
+    str | None, typer.Option(help="Address of a Ray cluster to use, or local.")
+]
+
+
 @takes_columns
 def tune(
     data: DataArgument,
@@ -30,20 +44,11 @@ def tune(
     columns: TableColumns,
     method: Annotated[MethodName, typer.Option(help="Learner.")] = USUAL,
     trials: Annotated[int, typer.Option(help="How many settings to try.", min=1)] = 20,
-    space: Annotated[
-        str | None, typer.Option(help="TOML file that says what to search, or: paper.")
-    ] = None,
-    batch: Annotated[
-        int, typer.Option(help="Trials proposed together; the result depends on it.", min=1)
-    ] = 4,
-    bundle: Annotated[
-        int,
-        typer.Option(help="Trials of one shape that train as one; fast on a GPU.", min=1),
-    ] = 1,
+    space: SpaceOption = None,
+    batch: BatchOption = 4,
+    bundle: BundleOption = 1,
     jobs: Annotated[int, typer.Option(help="Trials, or bundles, at a time.", min=1)] = 1,
-    cluster: Annotated[
-        str | None, typer.Option(help="Address of a Ray cluster to use, or local.")
-    ] = None,
+    cluster: ClusterOption = None,
     device: Annotated[Device, typer.Option(help="Where to train.")] = Device.AUTO,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,

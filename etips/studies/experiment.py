@@ -109,7 +109,7 @@ class Experiment:
             _among("turned", method, [m.name for m in METHODS.values() if m.predicts_loss])
         check_settings(EVALUATOR, self.evaluation)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """A JSON-ready copy."""
         return {**asdict(self), "methods": {k: dict(v) for k, v in self.methods.items()}}
 
@@ -135,8 +135,8 @@ def shipped(name: str) -> dict[str, object]:
 
 def shipped_names() -> list[str]:
     """What `shipped` knows."""
-    found = files("etips.studies").joinpath("configs").iterdir()
-    return sorted(entry.name[:-5] for entry in found if entry.name.endswith(".toml"))
+    entries = files("etips.studies").joinpath("configs").iterdir()
+    return sorted(entry.name[:-5] for entry in entries if entry.name.endswith(".toml"))
 
 
 def read_experiment(
@@ -168,12 +168,13 @@ def read_experiment(
     if not quick:  # a mistake in the short run is told to whoever runs the long one
         read_experiment(document, name=name, preset=preset, quick=True)
     known = {"name": name, "preset": preset, "quick": quick}
-    return Experiment(**{**fields, **known, **changes})
+    told: Any = {**fields, **known, **changes}  # each checked by `_Reader`, or by the experiment
+    return Experiment(**told)
 
 
 def _fields(
     head: "_Reader", own: "_Reader", brief: "_Reader", evaluation: "_Reader"
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What a document says: at its head, in the preset, for the short run, about evaluation."""
     table = head.take("table", str)
     names = _texts("methods", own.take("methods", list, head.take("methods", list, [])))
@@ -202,7 +203,7 @@ def _fields(
 
 def _methods(names: Sequence[str], layers: Sequence["_Reader"]) -> dict[str, Settings]:
     """Settings of each method: common ones where they apply, its own, later layers above."""
-    found: dict[str, dict[str, object]] = {name: {} for name in names}
+    settings: dict[str, dict[str, object]] = {name: {} for name in names}
     for layer in layers:
         common = _flat(layer.take("settings", dict, {}))
         own = layer.take("method", dict, {})
@@ -212,9 +213,9 @@ def _methods(names: Sequence[str], layers: Sequence["_Reader"]) -> dict[str, Set
         for name in own:
             _among(layer.place("method"), name, names)
         for name in names:
-            found[name] |= {key: value for key, value in common.items() if _applies(name, key)}
-            found[name] |= _flat(own.get(name, {}))
-    return dict(found)
+            settings[name] |= {key: value for key, value in common.items() if _applies(name, key)}
+            settings[name] |= _flat(own.get(name, {}))
+    return dict(settings)
 
 
 def _applies(method: str, key: str) -> bool:

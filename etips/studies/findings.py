@@ -201,7 +201,7 @@ def _mixed(policies: Sequence[Floats], _: Sequence[Bools]) -> Floats:
 
 def _joined(policies: Sequence[Floats], folds: Sequence[Bools]) -> Floats:
     """Every decision answered by the policy of the fold that held it out."""
-    found = np.empty((len(folds[0]), policies[0].shape[1]))
+    answered = np.empty((len(folds[0]), policies[0].shape[1]))
     for policy, mask in zip(policies, folds, strict=True):
-        found[mask] = policy
-    return found
+        answered[mask] = policy
+    return answered

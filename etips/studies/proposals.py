@@ -86,31 +86,31 @@ class Proposals:
 
     def settings(self, number: int) -> dict[str, object]:
         """Of one trial: those proposed earlier, or new ones. Numbers must come in order."""
-        found = self._trial(number)
-        if found is None and number % self._bundle:
+        trial = self._trial(number)
+        if trial is None and number % self._bundle:
             self._follow(number - number % self._bundle)
-            found = self._trial(number)
-        if found is None or found.state is TrialState.WAITING:
+            trial = self._trial(number)
+        if trial is None or trial.state is TrialState.WAITING:
             self._study.ask()
-            found = self._trial(number)
-        assert found is not None
-        if found.state is TrialState.RUNNING:
-            self._complete(found)
-            found = self._trial(number)
-        assert found is not None
+            trial = self._trial(number)
+        assert trial is not None
+        if trial.state is TrialState.RUNNING:
+            self._complete(trial)
+            trial = self._trial(number)
+        assert trial is not None
         return {
             key: own.values[0]
             if isinstance(own, Choice) and len(own.values) == 1
-            else _setting(own, found.params[key])
+            else _setting(own, trial.params[key])
             for key, own in self._space.items()
         }
 
     def tell(self, values: Mapping[int, float]) -> None:
         """What trials came to; those told before are left as they are."""
         for number, value in sorted(values.items()):
-            found = self._trial(number)
-            assert found is not None
-            if found.state is TrialState.RUNNING:
+            trial = self._trial(number)
+            assert trial is not None
+            if trial.state is TrialState.RUNNING:
                 self._study.tell(number, value)
 
     def _trial(self, number: int) -> FrozenTrial | None:
@@ -119,16 +119,16 @@ class Proposals:
 
     def _follow(self, leader: int) -> None:
         """Give the next trial the shape of another one."""
-        found = self._trial(leader)
-        assert found is not None
-        shape = {key: value for key, value in found.params.items() if not is_free(key)}
+        trial = self._trial(leader)
+        assert trial is not None
+        shape = {key: value for key, value in trial.params.items() if not is_free(key)}
         self._study.enqueue_trial(shape)
 
-    def _complete(self, found: FrozenTrial) -> None:
+    def _complete(self, proposed: FrozenTrial) -> None:
         """Draw what has no value yet, each from a seed of its own."""
-        trial = optuna.trial.Trial(self._study, found._trial_id)
+        trial = optuna.trial.Trial(self._study, proposed._trial_id)
         for key, own in self._searched.items():
-            text = f"{self._seed} {found.number} {key}"
+            text = f"{self._seed} {proposed.number} {key}"
             seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
             # One value at a time, from finished trials alone: no other draw, and no trial that is
             # still running, may change it.
@@ -156,8 +156,8 @@ def importance(
         params = {key: _stored(own, settings[key]) for key, own in searched.items()}
         made = optuna.trial.create_trial(params=params, distributions=kinds, value=value)
         study.add_trial(made)
-    judge = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=_BEST_SHARE)
-    return dict(optuna.importance.get_param_importances(study, evaluator=judge))
+    evaluator = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=_BEST_SHARE)
+    return dict(optuna.importance.get_param_importances(study, evaluator=evaluator))
 
 
 def _suggest(trial: optuna.Trial, key: str, own: Choice | Range) -> None:

@@ -43,8 +43,8 @@ def usual_space(method: str) -> Space:
 
     Depth is `embed`: the encoders have one recurrent layer, and may have another before it.
     """
-    found = require_settings(method)
-    return {**_of_networks(_USUAL, found), **found.space}
+    entry = require_settings(method)
+    return {**_of_networks(_USUAL, entry), **entry.space}
 
 
 def paper_space(method: str) -> Space:
@@ -53,8 +53,8 @@ def paper_space(method: str) -> Space:
     They have no choice of activation. A trial trains every translation, so it needs no choice of
     one.
     """
-    found = require_settings(method)
-    return {**_of_networks(_PAPER, found), **found.paper_space}
+    entry = require_settings(method)
+    return {**_of_networks(_PAPER, entry), **entry.paper_space}
 
 
 def _of_networks(space: Space, method: Method) -> Space:
@@ -70,10 +70,10 @@ def is_free(key: str) -> bool:
 
 def require_settings(method: str) -> Method:
     """The method; one that nobody knows, or that has nothing to search, is refused."""
-    found = require_method(method)
-    if not setting_kinds(found):
+    entry = require_method(method)
+    if not setting_kinds(entry):
         raise SettingError("method", f"{method} has no settings to search")
-    return found
+    return entry
 
 
 def read_space(document: Mapping[str, object], method: str) -> Space:
@@ -116,12 +116,12 @@ def first_trial(space: Space) -> dict[str, object]:
     policy = Training().policy
     usual: dict[str, object] = {**vars(policy), **ENCODER.to_json(), "encoder": ENCODER.name}
     usual["translations"] = list(TRANSLATIONS)
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     for key, own in space.items():
         stage, _, name = key.rpartition(".")
         default = vars(getattr(Training(), stage)).get(name) if stage else usual.get(name)
-        found[key] = _nearest(own, default)
-    return found
+        settings[key] = _nearest(own, default)
+    return settings
 
 
 def _nearest(own: Choice | Range, default: object) -> object:

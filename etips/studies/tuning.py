@@ -143,16 +143,10 @@ def tune(
     _require_room(out)
     identity = _identity(data, search)
     out.mkdir(mode=0o700, exist_ok=True)
-    with (
-        Lock(out),
-        open_proposals(
-            out / STORAGE,
-            search.space,
-            identity=identity,
-            seed=search.seed,
-            bundle=search.bundle,
-        ) as proposals,
-    ):
+    proposed = open_proposals(
+        out / STORAGE, search.space, identity=identity, seed=search.seed, bundle=search.bundle
+    )
+    with Lock(out), proposed as proposals:
         place = out / TRIALS
         place.mkdir(mode=0o700, exist_ok=True)
         if not (place / DATA).exists():
@@ -160,13 +154,7 @@ def tune(
 
         def run(tasks: Sequence[Task], later: float) -> dict[str, Json]:
             return run_tasks(
-                tasks,
-                place,
-                jobs=jobs,
-                cluster=cluster,
-                inputs=[DATA],
-                later=later,
-                report=report,
+                tasks, place, jobs=jobs, cluster=cluster, inputs=[DATA], later=later, report=report
             )
 
         tuned = _rank(_try_all(proposals, search, identity, run), search)

@@ -181,10 +181,10 @@ def _claim(task: Task, folder: Path) -> None:
 def _find_work(home: str) -> type[Work]:
     """The class of a piece of work, by module and name; whatever else lies there is refused."""
     module, _, name = home.partition(":")
-    found = vars(import_module(module)).get(name)
-    if not isinstance(found, type) or not issubclass(found, Work):
+    own = vars(import_module(module)).get(name)
+    if not isinstance(own, type) or not issubclass(own, Work):
         raise SettingError("task", "must be a kind of work that this version of etips has")
-    return found
+    return own
 
 
 def _outdated(task: Task, folder: Path) -> FileError:

@@ -112,6 +112,6 @@ def to_bandit(
 
 
 def _at(rows: Ints, values: Numbers, size: int, elsewhere: float) -> Numbers:
-    found = np.full(size, elsewhere, values.dtype)
-    found[rows] = values
-    return found
+    filled = np.full(size, elsewhere, values.dtype)
+    filled[rows] = values
+    return filled

@@ -151,10 +151,11 @@ class _Run:
     def _probabilities(self, samples: Ints) -> Floats:
         order = np.argsort(self.labelled.decisions().step[samples], kind="stable")  # less padding
         chunks = np.split(samples[order], range(_CHUNK, samples.size, _CHUNK))
-        found = np.empty((samples.size, self.labelled.n_actions))
+        probabilities = np.empty((samples.size, self.labelled.n_actions))
         with torch.no_grad():
-            found[order] = torch.cat([self._logits(chunk) for chunk in chunks]).double().softmax(1)
-        return found
+            logits = torch.cat([self._logits(chunk) for chunk in chunks])
+        probabilities[order] = logits.double().softmax(1)
+        return probabilities
 
     def _logits(self, samples: Ints) -> Tensor:
         history = self.labelled.histories(samples)

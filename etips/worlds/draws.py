@@ -47,7 +47,7 @@ class Chances:
 
     def draw(self, rows: Ints, rng: np.random.Generator) -> Ints:
         """Draw one value for each entry of `rows`, shape (n,)."""
-        found = np.searchsorted(self.cumulative, rows + rng.random(len(rows)), side="right")
+        place = np.searchsorted(self.cumulative, rows + rng.random(len(rows)), side="right")
         # Row r's last edge may round to either side of r + 1: keep every draw in its own row.
-        kept = np.clip(found, self.first[rows], self.last[rows])
+        kept = np.clip(place, self.first[rows], self.last[rows])
         return self.value[kept].astype(np.int64)

@@ -97,15 +97,15 @@ def make_learner(
         seed: Of everything.
     """
     check_settings(method, settings)
-    found = require_method(method)
-    own = {key: value for key, value in settings.items() if key in _own_kinds(found)}
+    entry = require_method(method)
+    own = {key: value for key, value in settings.items() if key in _own_kinds(entry)}
     own |= {key: tuple(value) for key, value in own.items() if isinstance(value, list)}
     parts: dict[str, object] = {"seed": seed}
-    if "encoder" in found.parameters:
+    if "encoder" in entry.parameters:
         parts["encoder"] = _encoder(settings)
-    if "training" in found.parameters:
+    if "training" in entry.parameters:
         parts["training"] = _training(settings, device)
-    return found.make(**{k: v for k, v in parts.items() if k in found.parameters}, **own)
+    return entry.make(**{k: v for k, v in parts.items() if k in entry.parameters}, **own)
 
 
 def check_settings(method: str, settings: Mapping[str, object]) -> None:
@@ -150,8 +150,8 @@ def _encoder(settings: Mapping[str, object]) -> Encoder:
 
 
 def _training(settings: Mapping[str, object], device: str) -> Training:
-    shared: dict[str, Any] = {key: settings[key] for key in _TRAINING if key in settings}
-    everywhere: dict[str, Any] = {key: settings[key] for key in _STAGE if key in settings}
+    shared: Any = {key: settings[key] for key in _TRAINING if key in settings}
+    everywhere: Any = {key: settings[key] for key in _STAGE if key in settings}
     made = replace(Training(device=device), **shared)
     stages = {}
     for stage in STAGES:

@@ -15,7 +15,7 @@ from etips.errors import FileError
 from etips.files.json_documents import canonical
 from etips.learn.learners.recipes import make_learner
 from etips.studies import fits, plan
-from etips.studies.fits import FitTask, turn_round
+from etips.studies.fits import FitTask
 from etips.studies.folds import dealt_part
 from etips.studies.published import TABLE1
 from etips.studies.study import run_study
@@ -296,16 +296,6 @@ def test_only_the_authors_preset_of_table_one_prints_the_facts(zeros, tmp_path):
     )
     for document in (zeros[1], other):
         assert not any("seed alone" in table["title"] for table in document["tables"])
-
-
-def test_a_turned_direct_method_takes_the_action_of_most_predicted_loss():
-    stays = CLINIC.log(60, seed=0)
-    settings = {"hidden": 4, "n_folds": 2, "epochs": 3, "support": 0.0, "interaction": False}
-    learner = make_learner("direct", settings, device="cpu").fit(stays)
-    least, most = learner.predict(stays), turn_round(learner.policy_).predict(stays)
-    bias = learner.policy_.networks.parameters["head.bias"].mean(0)
-    assert set(least) == {int(bias.argmin())}
-    assert set(most) == {int(bias.argmax())}
 
 
 def test_a_short_run_says_so_first(tmp_path):

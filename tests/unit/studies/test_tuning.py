@@ -1,46 +1,20 @@
-"""The search for settings: what may be searched, how a trial is judged, what makes it resumable."""
+"""The search for settings: how trials are compared, and what makes it resumable."""
 
-import json
 import math
-import re
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
-import numpy as np
 import pytest
+from small_searches import TINY
 from small_worlds import CLINIC
 
-from etips.data.splitting import assign_folds
 from etips.errors import EtipsError, FileError, SettingError
 from etips.files.lock import Lock
-from etips.files.toml import parse_toml
-from etips.learn.fitting.candidates import estimate_candidate
-from etips.learn.fitting.stages import ENCODER, Training
-from etips.learn.learners.etips import TRANSLATIONS
 from etips.learn.learners.ranges import Choice, Range
-from etips.learn.learners.recipes import Recipe, make_learner
-from etips.studies.proposals import importance, open_proposals
-from etips.studies.space import (
-    check_space,
-    first_trial,
-    paper_space,
-    read_space,
-    usual_space,
-)
+from etips.learn.learners.recipes import Recipe
 from etips.studies.trials import TrialRecord, score_trial
 from etips.studies.tuning import Search, _compare, tune
-
-TINY = {
-    "hidden": Choice((4,)),
-    "epochs": Choice((1,)),
-    "n_folds": Choice((2,)),
-    "translations": Choice(([0.3, 0.7],)),
-    "learning_rate": Range(1e-3, 1e-1, log=True),
-    "encoder": Choice(("gru", "lstm")),
-}
-QUICK = {"hidden": 4, "epochs": 1, "n_folds": 2}
 
 
 def search(**more):
@@ -52,196 +26,12 @@ def log():
     return CLINIC.log(60, seed=0)
 
 
-def test_a_space_is_values_lists_and_ranges():
-    found = read_space(
-        {
-            "hidden": [8, 16],
-            "epochs": 3,
-            "translations": [0.5, 0.9],
-            "learning_rate": {"low": 1e-5, "high": 0.1, "log": True},
-            "policy": {"dropout": {"low": 0, "high": 0.5}, "batch_size": {"low": 8, "high": 64}},
-        },
-        "etips",
-    )
-    assert found == {
-        "hidden": Choice((8, 16)),
-        "epochs": Choice((3,)),
-        "translations": Choice(([0.5, 0.9],)),
-        "learning_rate": Range(1e-5, 0.1, log=True),
-        "policy.dropout": Range(0, 0.5),
-        "policy.batch_size": Range(8, 64, whole=True),
-    }
-    several = read_space({"translations": [[0.5], [0.1, 0.9]]}, "etips")
-    assert several["translations"] == Choice(([0.5], [0.1, 0.9]))
-
-
-@pytest.mark.parametrize(
-    ("document", "line"),
-    [
-        ({"widht": [8, 16]}, "widht: is not a setting of etips."),
-        ({"policy": {"hue": 1}}, "policy.hue: is not a setting of etips."),
-        ({"interaction": [True, False]}, "interaction: is not a setting of etips."),
-        ({"hidden": [8, "wide"]}, "hidden: must be a whole number."),
-        ({"hidden": []}, "hidden: must have values to choose from, each once."),
-        ({"hidden": [8, 8]}, "hidden: must have values to choose from, each once."),
-        ({"hidden": {"low": 8}}, "hidden: takes a range as {low = "),
-        ({"hidden": {"low": 8, "high": 16, "step": 2}}, "hidden: takes a range as {low = "),
-        ({"hidden": {"low": 8.5, "high": 16}}, "hidden: must have ends of the kind"),
-        ({"hidden": {"low": 16, "high": 8}}, "hidden: must have ends in order"),
-        ({"dropout": {"low": 0.0, "high": 0.5, "log": True}}, "dropout: must have ends in order"),
-        ({"dropout": {"low": 0.0, "high": float("nan")}}, "dropout: must have ends in order"),
-        ({"encoder": {"low": 1, "high": 2}}, "encoder: takes values, not a range."),
-    ],
-)
-def test_a_slip_in_a_space_is_refused_in_one_line(document, line):
-    with pytest.raises(SettingError) as refusal:
-        read_space(document, "etips")
-    assert str(refusal.value).startswith(line)
-
-
-@pytest.mark.parametrize(
-    ("space", "line"),
-    [
-        ({"hidden": Choice((8,))}, "space: must leave something to search."),
-        ({}, "space: must leave something to search."),
-        ({"hidden": Choice((8, 0))}, "hidden: must be at least 1."),
-        ({"dropout": Range(0.1, 1.0)}, "dropout: must be in [0, 1)."),
-        ({"encoder": Choice(("gru", "tree"))}, "encoder: must be gru or lstm or "),
-        ({"n_folds": Choice((1, 2))}, "n_folds: must be at least 2: a search needs"),
-    ],
-)
-def test_settings_no_learner_can_have_are_refused_before_any_is_trained(space, line):
-    with pytest.raises(SettingError) as refusal:
-        check_space("etips", space)
-    assert str(refusal.value).startswith(line)
-
-
-@pytest.mark.parametrize("method", ["etips", "tips", "direct", "doubly-robust", "predictive"])
-def test_the_usual_space_suits_its_method_and_holds_the_defaults(method):
-    space = usual_space(method)
-    check_space(method, space)
-    learner = make_learner(method, first_trial(space), device="auto")
-    assert learner.encoder == ENCODER
-    assert learner.training.policy == Training().policy
-    assert ("translations" in space) == (method in ("etips", "tips"))
-    assert getattr(learner, "translations", TRANSLATIONS) == TRANSLATIONS
-
-
 def test_methods_without_settings_are_refused():
     for method in ("random", "most-frequent"):
         with pytest.raises(SettingError, match=r"^method: .* has no settings to search"):
             Search(method)
     with pytest.raises(SettingError, match=r"^method: must be one of"):
         Search("magic")
-
-
-def test_the_first_trial_stays_within_a_space_without_the_defaults():
-    space = {"hidden": Choice((8, 16)), "learning_rate": Range(0.01, 0.1), "kl": Range(0.5, 1.0)}
-    assert first_trial(space) == {"hidden": 16, "learning_rate": 0.01, "kl": 0.5}
-    assert first_trial({"encoder": Choice(("lstm", "mlp"))}) == {"encoder": "lstm"}
-    assert first_trial({"propensity.epochs": Range(2, 90, whole=True)}) == {"propensity.epochs": 25}
-
-
-def propose(path, numbers, tell=(), seed=0):
-    with open_proposals(path, TINY, identity="x", seed=seed) as proposals:
-        found = [proposals.settings(number) for number in numbers]
-        proposals.tell(dict(tell))
-    return found
-
-
-def test_proposals_are_the_same_in_one_go_and_in_pieces(tmp_path):
-    values = [(number, abs(number - 5.0)) for number in range(10)]  # by chance until ten are told
-    whole = propose(tmp_path / "a.db", range(10), values)
-    whole += propose(tmp_path / "a.db", range(10, 12))
-    path = tmp_path / "b.db"
-    pieces = [*propose(path, range(5)), *propose(path, range(5, 10), values[:7])]
-    propose(path, [9], values[7:])  # killed while it was telling
-    pieces += propose(path, range(10, 12))
-    assert pieces == whole
-    with closing(sqlite3.connect(path)) as database, database:  # killed while it was proposing
-        database.execute("DELETE FROM trial_params WHERE param_name = 'encoder' AND trial_id > 10")
-    assert propose(path, range(10, 12)) == whole[10:]
-    assert len({json.dumps(settings) for settings in whole}) == 12
-
-
-def test_the_seed_and_what_was_told_change_the_proposals(tmp_path):
-    up, down = ([(n, sign * float(n)) for n in range(10)] for sign in (1, -1))
-    settings = propose(tmp_path / "a.db", range(10), up)
-    propose(tmp_path / "b.db", range(10), down)
-    assert propose(tmp_path / "a.db", [10]) != propose(tmp_path / "b.db", [10])
-    others = propose(tmp_path / "c.db", range(3), seed=1)
-    assert settings[0] == others[0] == first_trial(TINY)
-    assert settings[1:3] != others[1:]
-
-
-def test_a_file_that_is_no_search_is_refused(tmp_path):
-    (tmp_path / "a.db").write_bytes(b"no database at all" * 100)
-    with pytest.raises(FileError, match=r"a\.db: cannot be used as a search's file"):
-        propose(tmp_path / "a.db", [0])
-
-
-def test_f9_a_search_is_for_its_owners_eyes_whatever_its_name(tmp_path):
-    """F9: files 0600; and a name that would mean something in an address means nothing here."""
-    path = tmp_path / "what? 100%#.db"
-    propose(path, [0])
-    assert [p.name for p in tmp_path.iterdir()] == [path.name]
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_learner_with_candidates_is_judged_by_the_one_it_kept(log):
-    recipe = Recipe("etips", {**QUICK, "translations": [0.3, 0.7]})
-    learner = recipe.make(device="cpu").fit(log)
-    *others, last = (replace(candidate, chosen=False) for candidate in learner.path_)
-    learner.path_ = (*others, replace(last, chosen=True, risk=0.123))
-    found = score_trial(recipe, learner, log)
-    assert (found.risk, found.std_error, found.sound) == (
-        0.123,
-        last.std_error,
-        last.sound,
-    )
-    assert found.log_loss == learner.quality_.log_loss
-    json.dumps(found.to_json(), allow_nan=False)
-
-
-def test_any_other_is_judged_by_networks_that_did_not_learn_from_the_stay(log):
-    data = replace(log, propensity=None)
-    recipe = Recipe("doubly-robust", {**QUICK, "support": 0.0})
-    learner = recipe.make(device="cpu").fit(data)
-    found = score_trial(recipe, learner, data)
-    assert found.log_loss == pytest.approx(learner.quality_.log_loss, rel=1e-5)
-    policy = learner.policy_  # once more by hand
-    fold = assign_folds(data, n_folds=2, seed=0)
-    chosen, chance = np.empty(data.n_decisions), np.empty(data.n_decisions)
-    for k in range(2):
-        part = data.subset(fold == k)
-        inside = fold[data.decisions().stay] == k
-        own = replace(
-            policy, networks=policy.networks.select([k]), propensity=policy.propensity.select([k])
-        )
-        row = np.arange(part.n_decisions)
-        chosen[inside] = own.predict_proba(part)[row, part.logged_action]
-        chance[inside] = own.propensities(part)[row, part.logged_action]
-    stay = data.decisions().stay
-    expected = estimate_candidate(
-        chosen, np.maximum(chance, 0.01), data.logged_loss, stay, math.nan, None
-    )
-    assert found.risk == pytest.approx(expected.risk)
-    assert found.matching_factor == pytest.approx(expected.matching_factor)
-
-
-def test_known_propensities_serve_where_there_are_some(log):
-    recipe = Recipe("direct", QUICK)
-    learner = recipe.make(device="cpu").fit(log)
-    assert score_trial(recipe, learner, log).log_loss is None
-    assert score_trial(recipe, learner, replace(log, propensity=None)).log_loss > 0
-
-
-def test_an_imitation_is_judged_by_how_well_it_imitates(log):
-    recipe = Recipe("predictive", QUICK)
-    learner = recipe.make(device="cpu").fit(log)
-    found = score_trial(recipe, learner, log)
-    assert found.risk == pytest.approx(learner.quality_.log_loss, rel=1e-5)
-    assert found.sound
 
 
 def compared(*found):
@@ -267,19 +57,6 @@ def test_trials_are_compared_by_risk_plus_error_unless_in_doubt():
 
 def test_known_propensities_are_not_compared_by_their_fit():
     assert [t.doubt for t in compared({"log_loss": None}, {"log_loss": None})] == ["", ""]
-
-
-def test_importance_finds_what_matters_and_says_nothing_of_few_trials():
-    trials = [
-        ({"learning_rate": rate, "encoder": kind}, abs(math.log(rate / 0.01)))
-        for rate in (1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2)
-        for kind in ("gru", "lstm")
-    ]
-    shares = importance(trials, TINY)
-    assert list(shares) == ["learning_rate", "encoder"]
-    assert sum(shares.values()) == pytest.approx(1)
-    assert shares["learning_rate"] > 0.7
-    assert importance(trials[:7], TINY) == {}
 
 
 def test_a_search_goes_on_from_there_with_more_trials_as_if_in_one_go(log, tmp_path):
@@ -389,23 +166,3 @@ def test_where_no_trial_can_be_believed_that_is_said_and_nothing_written(tmp_pat
     assert str(refusal.value).startswith(line)
     assert "by their matching factor or effective size" in str(refusal.value)
     assert not (tmp_path / "out" / "best.toml").exists()
-
-
-def test_the_document_shows_the_usual_space_and_spaces_that_can_be_read():
-    text = (Path(__file__).parents[3] / "docs" / "study" / "tuning.md").read_text()
-    blocks = re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    usual, own, paper = (read_space(parse_toml(block), "etips") for block in blocks)
-    assert usual == usual_space("etips")
-    assert paper == paper_space("etips")
-    check_space("etips", own)
-
-
-@pytest.mark.parametrize("method", ["etips", "direct", "predictive"])
-def test_the_papers_space_can_be_searched_with_rates_that_can_train(method):
-    space = paper_space(method)
-    check_space(method, space)
-    assert space["hidden"].values == (16, 32, 48, 64, 80, 96, 112, 128)
-    assert space["batch_size"].values == (16, 32, 64, 128)
-    assert (space["learning_rate"].low, space["learning_rate"].high) == (1e-5, 1e-1)
-    assert first_trial(space)["batch_size"] == 128  # nearest to our own
-    assert ("translations" in space) == (method == "etips")

@@ -1,0 +1,91 @@
+"""How a trial is scored: by stays that its networks did not learn from."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_searches import QUICK
+from small_worlds import CLINIC
+
+from etips.data.splitting import assign_folds
+from etips.learn.fitting.candidates import estimate_candidate
+from etips.learn.learners.recipes import Recipe
+from etips.studies.trials import TrialRecord, TrialsTask, read_trials, score_trial
+from etips.tasks.task import Task
+
+
+@pytest.fixture(scope="module")
+def log():
+    return CLINIC.log(60, seed=0)
+
+
+def test_a_learner_with_candidates_is_judged_by_the_one_it_kept(log):
+    recipe = Recipe("etips", {**QUICK, "translations": [0.3, 0.7]})
+    learner = recipe.make(device="cpu").fit(log)
+    *others, last = (replace(candidate, chosen=False) for candidate in learner.path_)
+    learner.path_ = (*others, replace(last, chosen=True, risk=0.123))
+    found = score_trial(recipe, learner, log)
+    assert (found.risk, found.std_error, found.sound) == (
+        0.123,
+        last.std_error,
+        last.sound,
+    )
+    assert found.log_loss == learner.quality_.log_loss
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+def test_any_other_is_judged_by_networks_that_did_not_learn_from_the_stay(log):
+    data = replace(log, propensity=None)
+    recipe = Recipe("doubly-robust", {**QUICK, "support": 0.0})
+    learner = recipe.make(device="cpu").fit(data)
+    found = score_trial(recipe, learner, data)
+    assert found.log_loss == pytest.approx(learner.quality_.log_loss, rel=1e-5)
+    policy = learner.policy_  # once more by hand
+    fold = assign_folds(data, n_folds=2, seed=0)
+    chosen, chance = np.empty(data.n_decisions), np.empty(data.n_decisions)
+    for k in range(2):
+        part = data.subset(fold == k)
+        inside = fold[data.decisions().stay] == k
+        own = replace(
+            policy, networks=policy.networks.select([k]), propensity=policy.propensity.select([k])
+        )
+        row = np.arange(part.n_decisions)
+        chosen[inside] = own.predict_proba(part)[row, part.logged_action]
+        chance[inside] = own.propensities(part)[row, part.logged_action]
+    stay = data.decisions().stay
+    expected = estimate_candidate(
+        chosen, np.maximum(chance, 0.01), data.logged_loss, stay, math.nan, None
+    )
+    assert found.risk == pytest.approx(expected.risk)
+    assert found.matching_factor == pytest.approx(expected.matching_factor)
+
+
+def test_known_propensities_serve_where_there_are_some(log):
+    recipe = Recipe("direct", QUICK)
+    learner = recipe.make(device="cpu").fit(log)
+    assert score_trial(recipe, learner, log).log_loss is None
+    assert score_trial(recipe, learner, replace(log, propensity=None)).log_loss > 0
+
+
+def test_an_imitation_is_judged_by_how_well_it_imitates(log):
+    recipe = Recipe("predictive", QUICK)
+    learner = recipe.make(device="cpu").fit(log)
+    found = score_trial(recipe, learner, log)
+    assert found.risk == pytest.approx(learner.quality_.log_loss, rel=1e-5)
+    assert found.sound
+
+
+def test_a_task_of_trials_survives_its_way_and_finds_a_record_each(log, tmp_path):
+    rates = ({**QUICK, "learning_rate": 0.01}, {**QUICK, "learning_rate": 0.02})
+    work = TrialsTask(search="s", method="direct", settings=rates, seed=0, device="cpu")
+    assert Task.from_json(Task("trial-0000", work).to_json()).work == work
+    log.save(tmp_path / "data")
+    (tmp_path / "trial-0000").mkdir()
+    records = read_trials(json.loads(json.dumps(work.run(tmp_path / "trial-0000"))))
+    assert len(records) == 2
+    recipe = Recipe("direct", rates[1])
+    alone = score_trial(recipe, recipe.make(device="cpu").fit(log), log)
+    assert records[1].risk == pytest.approx(alone.risk, rel=1e-4)
+    assert TrialRecord.from_json(alone.to_json()) == alone
