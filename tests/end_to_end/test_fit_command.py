@@ -173,7 +173,7 @@ def test_a_run_that_could_not_be_written_is_taken_up_by_the_same_command(
 
     command = ("fit", place / "log", "--out", tmp_path / "run", "--method", "random")
     with monkeypatch.context() as patch:
-        patch.setattr("etips.policies.policy_files.save_policy", fail)
+        patch.setattr("etips.runs.folder.save_policy", fail)
         assert "disk: is full" in refuse(*command)
     run(*command)
     assert etips.load(tmp_path / "run").kind == "uniform"
