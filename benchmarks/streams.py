@@ -16,7 +16,7 @@ from etips.learn import TIPS, Training
 from etips.learn.training.settings import Settings
 from etips.learn.training.sharing import Sharing
 from etips.models.encoders.gru import GRU
-from etips.tasks.streams import have_done_here
+from etips.tasks.streams import run_in_threads
 
 N_STAYS, EPOCHS, AT_A_TIME = 20_000, 6, (1, 2, 4, 6, 8)
 
@@ -39,7 +39,7 @@ def seconds(data: Trajectories, task: Task, *, n_learners: int, n_threads: int) 
         learner.fit(data, sharing=sharing)
 
     began = time.perf_counter()
-    for _ in have_done_here([str(n) for n in range(n_learners)], fit, n_threads=n_threads):
+    for _ in run_in_threads([str(n) for n in range(n_learners)], fit, n_threads=n_threads):
         pass
     torch.cuda.synchronize()
     return time.perf_counter() - began
