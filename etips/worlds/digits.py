@@ -1,5 +1,7 @@
 """The paper's two MNIST tasks as logs: count the zeros of a sequence, read a digit row by row."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -26,66 +28,6 @@ LOGGING_POLICY = StoppedLstm()
 _IMAGES = 0  # stream of random numbers
 _SIDE = 28
 _SOURCE = "MNIST (LeCun and Cortes; CC BY-SA 3.0)"
-
-
-def zeros(
-    *,
-    n: int | None = None,
-    logging: Logging = "sampled",
-    seed: int = 0,
-    train: Classify = LOGGING_POLICY,
-    progress: Progress = no_progress,
-) -> Trajectories:
-    """Count the zeros: sequences of 3 to 32 images of which 0, 1 or 2 show the digit 0.
-
-    One decision a sequence, at its last image, seen with it (`lag=0`).
-
-    Args:
-        n: Only the first `n` of 10,000 sequences.
-        logging: Actions drawn from the logging policy (the paper), or its likeliest (the authors).
-        seed: Of the images, the logging policy and the actions; labels and lengths never change.
-        train: Trains the logging policy.
-        progress: Told how far it is.
-    """
-    answers = train(labelled := labelled_zeros(n=n, seed=seed), seed=seed, progress=progress)
-    return to_bandit(labelled, answers, logging=logging, seed=seed)
-
-
-def rows(
-    *,
-    n: int | None = None,
-    logging: Logging = "sampled",
-    seed: int = 0,
-    train: Classify = LOGGING_POLICY,
-    progress: Progress = no_progress,
-) -> Trajectories:
-    """Read a digit row by row: 28 steps of 28 pixels, which of ten digits is it?
-
-    One decision an image, at its last row, seen with it (`lag=0`).
-
-    Args:
-        n: Only the first `n` of 70,000 images.
-        logging: As in `zeros`.
-        seed: Of the logging policy and the actions.
-        train: Trains the logging policy.
-        progress: Told how far it is.
-    """
-    answers = train(labelled := labelled_rows(n=n), seed=seed, progress=progress)
-    return to_bandit(labelled, answers, logging=logging, seed=seed)
-
-
-def simulate_zeros(wanted: Simulation) -> Trajectories:
-    """`zeros`, as the registry of worlds asks for it."""
-    return zeros(
-        n=wanted.n_stays, logging=wanted.logging, seed=wanted.seed, progress=wanted.progress
-    )
-
-
-def simulate_rows(wanted: Simulation) -> Trajectories:
-    """`rows`, as the registry of worlds asks for it."""
-    return rows(
-        n=wanted.n_stays, logging=wanted.logging, seed=wanted.seed, progress=wanted.progress
-    )
 
 
 def labelled_zeros(*, n: int | None = None, seed: int = 0) -> Trajectories:
@@ -126,6 +68,56 @@ def labelled_rows(*, n: int | None = None, seed: int = 0) -> Trajectories:  # no
     return _labelled(
         Coded(table, code, 1 / 255), np.full(size, _SIDE, np.int64), digit[:size], names
     )
+
+
+@dataclass(frozen=True)
+class DigitTask:
+    """One of the two tasks as a log; call it for the data.
+
+    Args:
+        labelled: Gives its samples with their true labels as actions.
+    """
+
+    labelled: Callable[..., Trajectories]
+
+    def __call__(
+        self,
+        *,
+        n: int | None = None,
+        logging: Logging = "sampled",
+        seed: int = 0,
+        train: Classify = LOGGING_POLICY,
+        progress: Progress = no_progress,
+    ) -> Trajectories:
+        """One decision a sample, at its last step, seen with it (`lag=0`).
+
+        Args:
+            n: Only the first `n` samples.
+            logging: Actions drawn from the logging policy (the paper), or its likeliest (the
+                authors).
+            seed: Of the images, the logging policy and the actions; labels and lengths never
+                change.
+            train: Trains the logging policy.
+            progress: Told how far it is.
+        """
+        labelled = self.labelled(n=n, seed=seed)
+        answers = train(labelled, seed=seed, progress=progress)
+        return to_bandit(labelled, answers, logging=logging, seed=seed)
+
+    def simulate(self, wanted: Simulation) -> Trajectories:
+        """The same, as the registry of worlds asks for it."""
+        return self(
+            n=wanted.n_stays, logging=wanted.logging, seed=wanted.seed, progress=wanted.progress
+        )
+
+
+zeros = DigitTask(labelled_zeros)
+"""Count the zeros: 10,000 sequences of 3 to 32 images of which 0, 1 or 2 show the digit 0."""
+
+rows = DigitTask(labelled_rows)
+"""Read a digit row by row: 70,000 images, 28 steps of 28 pixels each, which of ten digits is it?"""
+
+simulate_zeros, simulate_rows = zeros.simulate, rows.simulate
 
 
 def _labels_and_lengths() -> tuple[Ints, Ints]:

@@ -5,7 +5,7 @@ searches, tables, reports and `etips.NAME` read the entry.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 from etips.errors import SettingError
@@ -96,49 +96,48 @@ class Method:
         return frozenset(own.name for own in fields(self.learner))  # type: ignore[arg-type]
 
 
+_ETIPS = Method(
+    name="etips",
+    label="etIPS",
+    sentence="Learnt from weighted decisions, a translation taken off the loss.",
+    learner=EtIPS,
+    make=EtIPS,
+    stages=("propensity", "pilot", "policy"),
+    n_policies=_one_a_translation,
+    space=_GRIDS,
+    paper_space=_PAPER_GRID,
+)
+_TIPS = replace(
+    _ETIPS,
+    name="tips",
+    label="tIPS",
+    sentence="As etips, with propensities that are known, not estimated.",
+    make=TIPS,
+    known_propensities=True,
+)
+_EIPS = replace(
+    _ETIPS,
+    name="eips",
+    label="eIPS",
+    sentence="Learnt from weighted decisions without a translation.",
+    make=EIPS,
+    space={},
+    paper_space={},
+)
+_IPS = replace(
+    _EIPS,
+    name="ips",
+    label="IPS",
+    sentence="As eips, with propensities that are known, not estimated.",
+    make=IPS,
+    known_propensities=True,
+)
+
 _METHODS = (
-    Method(
-        name="etips",
-        label="etIPS",
-        sentence="Learnt from weighted decisions, a translation taken off the loss.",
-        learner=EtIPS,
-        make=EtIPS,
-        stages=("propensity", "pilot", "policy"),
-        n_policies=_one_a_translation,
-        space=_GRIDS,
-        paper_space=_PAPER_GRID,
-    ),
-    Method(
-        name="tips",
-        label="tIPS",
-        sentence="As etips, with propensities that are known, not estimated.",
-        learner=EtIPS,
-        make=TIPS,
-        stages=("propensity", "pilot", "policy"),
-        known_propensities=True,
-        n_policies=_one_a_translation,
-        space=_GRIDS,
-        paper_space=_PAPER_GRID,
-    ),
-    Method(
-        name="eips",
-        label="eIPS",
-        sentence="Learnt from weighted decisions without a translation.",
-        learner=EtIPS,
-        make=EIPS,
-        stages=("propensity", "pilot", "policy"),
-        n_policies=_one_a_translation,
-    ),
-    Method(
-        name="ips",
-        label="IPS",
-        sentence="As eips, with propensities that are known, not estimated.",
-        learner=EtIPS,
-        make=IPS,
-        stages=("propensity", "pilot", "policy"),
-        known_propensities=True,
-        n_policies=_one_a_translation,
-    ),
+    _ETIPS,
+    _TIPS,
+    _EIPS,
+    _IPS,
     Method(
         name="direct",
         label="DM",
