@@ -1,5 +1,6 @@
 """The translation path of a fitted policy: every candidate, and which one was chosen."""
 
+import math
 from collections.abc import Sequence
 
 from etips.files.json_documents import finite
@@ -28,3 +29,23 @@ def summarize_path(path: Sequence[Candidate]) -> tuple[PathCandidate, ...]:
         )
         for candidate in path
     )
+
+
+def restore_path(path: Sequence[PathCandidate]) -> tuple[Candidate, ...]:
+    """The candidates from what results show of them; NaN where there is no number."""
+    return tuple(
+        Candidate(
+            translation=_number(shown.translation),
+            action=shown.action,
+            risk=_number(shown.risk),
+            std_error=_number(shown.std_error),
+            matching_factor=_number(shown.matching_factor),
+            effective_size=_number(shown.effective_size),
+            chosen=shown.chosen,
+        )
+        for shown in path
+    )
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value

@@ -14,10 +14,11 @@ from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.catalogue import find_method
 from etips.results.evaluate import assess_policies
 from etips.results.results import MethodResult
-from etips.results.study_result import Measures
+from etips.results.study_result import FitRecord, Measures
+from etips.results.translation_path import restore_path
 from etips.studies.experiment import Experiment
+from etips.studies.fit_records import fit_from_json
 from etips.studies.fits import POLICY
-from etips.studies.fold_fit import FoldFit
 from etips.studies.folds import Dealing
 from etips.studies.measures import mean_of, measure_policy
 from etips.studies.outcome_fits import PREDICTED, PROPENSITIES
@@ -49,12 +50,12 @@ class Findings:
     pooled: Mapping[str, Floats]
     measures: Mapping[str, Sequence[Measures]]
     assessed: Sequence[MethodResult]
-    fits: Mapping[str, Sequence[FoldFit]]
+    fits: Mapping[str, Sequence[FitRecord]]
     notes: Mapping[str, str]
 
     def path(self, method: str) -> list[tuple[Candidate, ...]]:
         """The candidates of a method, fold by fold; none where it has none."""
-        return [fit.path for fit in self.fits[method]]
+        return [restore_path(fit.path) for fit in self.fits[method]]
 
     @property
     def judged_on(self) -> str:
@@ -135,8 +136,7 @@ def gather(
         assessed=assess_policies(pooled, log, data, notes=notes),
         fits={
             method: [
-                FoldFit.from_json(findings[task_name(method, fold)])
-                for fold in range(experiment.folds)
+                fit_from_json(findings[task_name(method, fold)]) for fold in range(experiment.folds)
             ]
             for method in experiment.methods
         },

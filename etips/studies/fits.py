@@ -20,10 +20,11 @@ from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.sharing import Sharing
 from etips.models.bundle import Bundle
 from etips.policies.policy import FittedPolicy
-from etips.results.study_result import PropensityQuality
+from etips.results.study_result import FitRecord, PropensityQuality
+from etips.results.translation_path import summarize_path
 from etips.runs.run import CHECKPOINT, Run
 from etips.studies.experiment import LOGGING, SUPERVISED, Settings, recipe_of
-from etips.studies.fold_fit import FoldFit
+from etips.studies.fit_records import fit_to_json
 from etips.studies.folds import Dealing, Part
 from etips.studies.study_data import (
     SimulatedData,
@@ -109,12 +110,12 @@ class FitTask(Work):
         return cls(FoldOfStudy(data, dealing, values.pop("number")), **values)
 
     def run(self, folder: Path, sharing: Sharing | None = None) -> Json:
-        """Do it; the findings are a `FoldFit`."""
+        """Do it; the findings are a `FitRecord`."""
         study, data = folder.parent, self.fold.data
         log = open_log(data, study)
         part = self.fold.dealing.part(log, self.fold.number)
         held = log.subset(part.held)
-        record = FoldFit(int(part.learn.sum()), held.n_stays)
+        record = FitRecord(n_learnt_from=int(part.learn.sum()), n_held_out=held.n_stays)
         if self.method == LOGGING:
             probabilities = open_answers(study)[part.held]
         else:
@@ -122,7 +123,7 @@ class FitTask(Work):
             probabilities, learner = self._learn(stays, held, folder, sharing)
             record = _describe_fit(record, learner)
         save_array(folder / POLICY, probabilities)
-        return record.to_json()
+        return fit_to_json(record)
 
     def _stays(self, log: Trajectories, part: Part) -> Trajectories:
         """Whom it learns from; full supervision is told the labels."""
@@ -180,7 +181,7 @@ def summarize_quality(quality: Quality) -> PropensityQuality:
     )
 
 
-def _describe_fit(record: FoldFit, learner: Learner) -> FoldFit:
+def _describe_fit(record: FitRecord, learner: Learner) -> FitRecord:
     """The record with what the learner says of itself."""
     quality = learner.quality_
     return replace(
@@ -188,7 +189,7 @@ def _describe_fit(record: FoldFit, learner: Learner) -> FoldFit:
         quality=None if quality is None else summarize_quality(quality),
         support=learner.support_,
         clipped_share=learner.clipped_share_,
-        path=learner.path_,
+        path=summarize_path(learner.path_),
     )
 
 

@@ -110,7 +110,7 @@ def _folds(findings: Findings) -> dict[str, tuple[FoldResult, ...]]:
     """Of each method what every fold scored, and what its task said."""
     return {
         method: tuple(
-            FoldResult(**vars(measures), **vars(fit.summarize()))
+            FoldResult(**vars(measures), **vars(fit))
             for measures, fit in zip(own, findings.fits[method], strict=True)
         )
         for method, own in findings.measures.items()

@@ -4,7 +4,7 @@ import math
 
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.learner import Learner
-from etips.results.translation_path import path_of, summarize_path
+from etips.results.translation_path import path_of, restore_path, summarize_path
 
 
 class Chooser(Learner):
@@ -26,3 +26,15 @@ def test_results_show_each_candidate_and_whether_its_risk_could_be_believed():
 def test_a_policy_without_candidates_has_an_empty_path():
     assert path_of(object()) == ()
     assert path_of(Chooser()) == Chooser.path_
+
+
+def test_candidates_are_restored_from_what_results_show():
+    path = (
+        Candidate(0.5, None, 0.4, 0.1, 1.0, 50.0, chosen=True),
+        Candidate(math.nan, 2, math.inf, 0.1, 0.0, 0.0),
+    )
+    first, second = restore_path(summarize_path(path))
+    assert first == path[0]
+    assert (second.action, second.std_error, second.chosen) == (2, 0.1, False)
+    assert math.isnan(second.translation)
+    assert math.isnan(second.risk)

@@ -10,9 +10,9 @@ from small_worlds import CLINIC
 from etips.evaluation.log import Log
 from etips.learn.fitting.candidates import Candidate
 from etips.results.evaluate import assess_policies
-from etips.results.study_result import PropensityQuality
+from etips.results.study_result import FitRecord, PropensityQuality
+from etips.results.translation_path import summarize_path
 from etips.studies.findings import Findings
-from etips.studies.fold_fit import FoldFit
 from etips.studies.measures import measure_policy
 
 NONE = math.nan
@@ -33,7 +33,7 @@ def findings(table="table2", *, data=None, methods=("etips", "random"), path=PAT
     policies = [sharp / sharp.sum(axis=1, keepdims=True), np.full_like(sharp, 1 / 3)]
     pooled = dict(zip(methods, policies, strict=True))
     log = Log.of(stays, predicted=np.full_like(sharp, 0.5))
-    fit = FoldFit(30, 30, QUALITY)
+    fit = FitRecord(n_learnt_from=30, n_held_out=30, quality=QUALITY)
     return Findings(
         experiment=experiment,
         data=stays,
@@ -42,6 +42,9 @@ def findings(table="table2", *, data=None, methods=("etips", "random"), path=PAT
         pooled=pooled,
         measures={name: [measure_policy(log, stays, own)] * 2 for name, own in pooled.items()},
         assessed=assess_policies(pooled, log, stays),
-        fits={name: [replace(fit, path=path if name == "etips" else ())] * 2 for name in methods},
+        fits={
+            name: [replace(fit, path=summarize_path(path) if name == "etips" else ())] * 2
+            for name in methods
+        },
         notes={"propensities": "known", "clip": "0"},
     )

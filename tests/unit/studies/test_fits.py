@@ -4,8 +4,8 @@ from small_worlds import CLINIC
 
 from etips.learn.learners.recipes import make_learner
 from etips.learn.nuisance.propensity import Quality
+from etips.studies.fit_records import fit_from_json
 from etips.studies.fits import POLICY, FitTask, FoldOfStudy, summarize_quality, turn_round
-from etips.studies.fold_fit import FoldFit
 from etips.studies.folds import Dealing
 from etips.studies.study_data import SimulatedData, load_array, open_log
 from etips.tasks.task import Task
@@ -27,7 +27,7 @@ def test_a_task_survives_its_way_to_a_worker():
 
 
 def test_it_answers_the_stays_it_holds_out_and_says_how_it_went(tmp_path):
-    fit = FoldFit.from_json(fit_task().run(tmp_path / "direct-fold-2"))
+    fit = fit_from_json(fit_task().run(tmp_path / "direct-fold-2"))
     assert (fit.n_learnt_from, fit.n_held_out, fit.path) == (30, 30, ())
     assert fit.quality.log_loss > 0
     policy = load_array(tmp_path / "direct-fold-2" / POLICY)
