@@ -1,5 +1,8 @@
 """What every test runs under: a watch for pickle (goal F5), and Hypothesis without a stop-watch."""
 
+import atexit
+import gc
+
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
@@ -51,6 +54,18 @@ class Workers:
 
 def pytest_configure(config):
     config.pluginmanager.register(Workers())
+    atexit.register(let_go, config.pluginmanager.rewrite_hook)
+
+
+def let_go(loader):
+    """Let the tests go before Python ends.
+
+    Every module that pytest loaded has them by way of its loader: loader, config, session, tests
+    and what they were given. At the end Python clears modules without looking for rings any more,
+    so all of this would stay, and with it types of DuckDB, which would then complain of a leak.
+    """
+    loader.config = loader.session = None
+    gc.collect()
 
 
 def pytest_sessionfinish(session):

@@ -28,10 +28,12 @@ _PRESCRIPTIONS: Final = (
 _VASOPRESSORS_MV: Final = (
     (221906, "mcg/kg/min", 0.15), (221749, "mcg/kg/min", 1.0), (222315, "units/hour", 2.4),
     (221906, "mcg/min", 12.0), (221662, "mcg/kg/min", 6.0), (221289, "mg/hour", 1.0),
+    (222315, "units/min", 0.2),
 )  # fmt: skip
 _VASOPRESSORS_CV: Final = (
     (30120, "mcgkgmin", 0.15), (30128, "mcgkgmin", 1.0), (30051, "Umin", 0.04),
     (30127, "mcgmin", 120.0), (30043, "mcgkgmin", 6.0), (30051, "Uhr", 2.4),
+    (30051, "Umin", 0.2),
 )  # fmt: skip
 _FLUIDS_MV: Final = (225158, 225943, 225828, 226089, 220862, 225823)
 _FLUIDS_CV: Final = (30018, 30021, 30063, 30001, 30020, 30009, 30006)
@@ -70,6 +72,7 @@ def _with_units(rng: np.random.Generator, table: str, frame: pl.DataFrame) -> pl
     items = concepts.select(CLEAN.reading)
     features = items.labs if table == "labevents" else items.vitals | items.chart_labs
     units = {item: next(iter(EXPECTED.get(name, ())), None) for item, name in features.items()}
+    units[concepts.POUND_WEIGHT_ITEM] = "lbs"
     unit = pl.col("itemid").replace_strict(units, default=None, return_dtype=pl.String)
     stated = pl.Series(rng.random(frame.height) > 0.3)
     return frame.with_columns(valueuom=pl.when(stated).then(unit))

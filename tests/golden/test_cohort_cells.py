@@ -26,7 +26,6 @@ SEEN_IN = {
         "after exclusion: possible withdrawal of care",
         "after exclusion: death during data collection",
         "after exclusion: maximum SOFA below 2",
-        "after exclusion: maximum SOFA below 2, pass 2",
     },
 }
 
