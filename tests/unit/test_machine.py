@@ -15,6 +15,7 @@ from etips.tasks import worker
 
 glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is glibc's")
 
+GROUPS = machine._GROUPS
 SET_UP = ("MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD")
 
 TAKE_AND_FREE = """
@@ -122,8 +123,7 @@ def test_here_some_memory_is_free():
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_a_container_has_what_is_left_of_its_limit(version, system, monkeypatch):
-    monkeypatch.undo()
-    _, limit, use, files = machine._GROUPS[version]
+    _, limit, use, files = GROUPS[version]
     monkeypatch.setattr(machine, "_GROUPS", ((system, limit, use, files),))
     (system / limit).write_text("1000000\n")
     (system / use).write_text("700000\n")
