@@ -14,11 +14,11 @@ from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, s
 from etips.cli.methods import MethodName, choose, make
 from etips.data.tables.columns import TableColumns, read_data, require_log
 from etips.files.fingerprint import fingerprint
-from etips.learn.learners.baselines import MostFrequent, RandomPolicy
 from etips.learn.learners.learner import Learner
 from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.epoch_report import EpochReport
-from etips.runs.folder import CONFIG, RunFolder
+from etips.runs.file_names import CONFIG
+from etips.runs.folder import RunFolder
 from etips.runs.run import Run
 from etips.runs.run_config import Device
 
@@ -110,9 +110,9 @@ def _rows(learner: Learner) -> list[Mapping[str, object]]:
             for c in learner.path_
             if c.action is None or c.chosen
         ]
-    if isinstance(learner, RandomPolicy):
+    if learner.policy_.kind == "uniform":
         return [{"policy": "every action alike"}]
-    if isinstance(learner, MostFrequent):
+    if learner.policy_.kind == "constant":
         return [{"action": learner.policy_.constant}]
     quality = learner.quality_ or Quality(math.nan, math.nan, math.nan)
     return [

@@ -17,7 +17,7 @@ from etips.report.figures import draw
 from etips.report.page import render
 from etips.results.study_result import StudyResult
 from etips.results.study_result import Table as StudyTable
-from etips.runs.folder import RESULTS
+from etips.runs.file_names import RESULTS
 
 REPORT, FIGURES = "report.html", "figures"
 """What a study's folder holds beside its results."""

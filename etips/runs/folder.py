@@ -1,4 +1,4 @@
-"""The run folder: what `etips fit` leaves, and the one place that spells its file names."""
+"""The run folder: what `etips fit` leaves, and who may write where."""
 
 import shutil
 from collections.abc import Sequence
@@ -13,18 +13,10 @@ from etips.learn.fitting.candidates import Candidate
 from etips.models.encoders.registry import AnyEncoder
 from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import MANIFEST, load_policy, save_policy
+from etips.runs.file_names import CHECKPOINT, CONFIG, LOG, PATH, POLICY, PROPENSITY, RESULTS
 from etips.runs.path_file import read_path, write_path
-from etips.runs.run import CHECKPOINT
 from etips.runs.run_config import RunConfig, read_config
-from etips.runs.run_log import LOG
 
-CONFIG = "config.toml"
-"""The file that says how a run was fitted."""
-
-RESULTS = "results.json"
-"""The file of an evaluation, in a run folder or in that of a study."""
-
-_POLICY, _PROPENSITY, _PATH = "policy", "propensity", "path.json"
 _TOLD = ("method", "seed", "device", "settings")
 
 
@@ -56,7 +48,7 @@ class RunFolder:
     @property
     def has_policy(self) -> bool:
         """Whether a policy is in it."""
-        return (self.place / _POLICY / MANIFEST).is_file()
+        return (self.place / POLICY / MANIFEST).is_file()
 
     def open_policy(self, *, encoder: AnyEncoder | None = None) -> FittedPolicy:
         """The policy; a folder that is itself a policy will do.
@@ -64,7 +56,7 @@ class RunFolder:
         Args:
             encoder: The torch module it was fitted with, if it was not one of ours.
         """
-        inside = self.place / _POLICY
+        inside = self.place / POLICY
         return load_policy(inside if inside.is_dir() else self.place, encoder=encoder)
 
     def read_config(self) -> RunConfig:
@@ -78,7 +70,7 @@ class RunFolder:
 
     def read_path(self) -> tuple[Candidate, ...]:
         """Every candidate that was compared; none if the run keeps no path."""
-        return read_path(self.place / _PATH)
+        return read_path(self.place / PATH)
 
     def write(
         self,
@@ -101,10 +93,10 @@ class RunFolder:
         # Already there if an earlier process was killed between writing and clearing.
         there = self.has_policy
         write_file(self.config, config.to_toml(data=data).encode())
-        write_path(self.place / _PATH, path)
+        write_path(self.place / PATH, path)
         self.results.unlink(missing_ok=True)
         self._write_propensity(policy)
-        save_policy(policy, self.place / _POLICY, overwrite=overwrite or there)
+        save_policy(policy, self.place / POLICY, overwrite=overwrite or there)
 
     def require_room(self, *, overwrite: bool) -> None:
         """Refuse before the work is done what could not be written after it."""
@@ -124,7 +116,7 @@ class RunFolder:
 
     def _write_propensity(self, policy: FittedPolicy) -> None:
         """The clinicians' policy, for whoever wants to weigh with it; not all methods fit one."""
-        folder = self.place / _PROPENSITY
+        folder = self.place / PROPENSITY
         there = (folder / MANIFEST).is_file()
         if policy.propensity is not None:
             save_policy(policy.imitation(), folder, overwrite=there)

@@ -18,10 +18,9 @@ from etips.learn.training.settings import Settings
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle
 from etips.runs.checkpoint import DamagedError, Mark, load_checkpoint, read_mark, require_mark
-from etips.runs.run_log import LOG, RunLog
+from etips.runs.file_names import CHECKPOINT, LOG
+from etips.runs.run_log import RunLog
 from etips.runs.stage import EVERY, KeptStage
-
-CHECKPOINT = "checkpoint"
 
 _SUFFIX = ".safetensors"
 _FOLDER_MODE = 0o700  # patient data: nobody else on the machine looks inside
@@ -88,7 +87,7 @@ class Run:
             name=name, start=start.parameters, settings=settings, device=start.device.type
         )
         mark = Mark(self._identity, own)
-        path = self._checkpoints / f"{name}{_SUFFIX}"
+        path = stage_file(self.folder, name)
         earlier = self._find(name, path, start, mark)
         return KeptStage(name, path, mark, log, every=self._every, earlier=earlier)
 
@@ -140,6 +139,11 @@ class Run:
             except DamagedError:
                 continue  # reported by the stage it belongs to
             require_mark(path, mark, Mark(self._identity, mark.stage))
+
+
+def stage_file(folder: Path, name: str) -> Path:
+    """Where a run folder keeps a stage of training."""
+    return folder / CHECKPOINT / f"{name}{_SUFFIX}"
 
 
 def _make(folder: Path) -> None:

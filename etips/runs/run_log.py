@@ -9,8 +9,6 @@ from etips.errors import FileError
 from etips.files.writing import write_file
 from etips.learn.training.epoch_report import EpochReport
 
-LOG = "log.jsonl"
-
 
 class RunLog:
     """The run's `log.jsonl`: a line an epoch, and one for whatever else happened.

@@ -22,7 +22,7 @@ from etips.models.bundle import Bundle
 from etips.policies.policy import FittedPolicy
 from etips.results.study_result import FitRecord, PropensityQuality
 from etips.results.translation_path import summarize_path
-from etips.runs.run import CHECKPOINT, Run
+from etips.runs.run import Run, stage_file
 from etips.studies.experiment import LOGGING, SUPERVISED, Settings, recipe_of
 from etips.studies.fit_records import fit_to_json
 from etips.studies.folds import Dealing, Part
@@ -195,6 +195,6 @@ def _describe_fit(record: FitRecord, learner: Learner) -> FitRecord:
 
 def _borrow(lender: Path, folder: Path, stage: str) -> None:
     """Take over a finished stage, unless it is not there: then it is trained here."""
-    place = Path(CHECKPOINT) / f"{stage}.safetensors"
-    if (lender / place).is_file() and not (folder / place).exists():
-        write_file(folder / place, (lender / place).read_bytes())
+    theirs, own = stage_file(lender, stage), stage_file(folder, stage)
+    if theirs.is_file() and not own.exists():
+        write_file(own, theirs.read_bytes())

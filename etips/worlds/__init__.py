@@ -1,4 +1,4 @@
 """Sources whose truth is known: digits (MNIST), icu_sepsis, clinic.
 
-Import the world you need (`from etips.worlds import icu_sepsis`): only `digits` loads torch.
+`world_registry` lists them. Import the one you need (`from etips.worlds import icu_sepsis`): only `digits` loads torch.
 """
