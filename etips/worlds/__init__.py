@@ -1,4 +1,4 @@
-"""Sources whose truth is known: digits (MNIST), icu_sepsis, clinic.
+"""Sources whose truth is known: digits (MNIST), icu_sepsis, clinic; `world_registry` lists them.
 
-`world_registry` lists them. Import the one you need (`from etips.worlds import icu_sepsis`): only `digits` loads torch.
+Import the world you need (`from etips.worlds import icu_sepsis`): only `digits` loads torch.
 """
