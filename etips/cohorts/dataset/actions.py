@@ -1,9 +1,9 @@
 """Dose classes and the 25 actions (docs/cohort/rules.md section 17)."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -28,13 +28,13 @@ class DoseClasses:
     counts: tuple[int, ...]
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Self:
+    def from_json(cls, content: Mapping[str, Sequence[float | None]]) -> Self:
         """Read what `doses.json` says of one drug; null stands for no number."""
-        edges, medians = (
-            tuple(math.nan if number is None else float(number) for number in content[name])
-            for name in ("edges", "medians")
+        edges, medians, counts = (
+            tuple(math.nan if number is None else number for number in content[name])
+            for name in ("edges", "medians", "counts")
         )
-        return cls(edges, medians, tuple(int(count) for count in content["counts"]))
+        return cls(edges, medians, tuple(int(count) for count in counts))
 
 
 def rank_classes(dose: Floats) -> Ints:

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import polars as pl
+from pydantic import TypeAdapter
 
 from etips.errors import DataError
 
@@ -51,19 +52,11 @@ class Funnel:
     missing_share: Mapping[str, float]
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Self:
+    def from_json(cls, content: Mapping[str, object]) -> Self:
         """Read `funnel.json`; null stands for no number."""
         loss = content["mean_loss"]
-        shortest, mean, longest = content["history"]
-        return cls(
-            **{
-                **content,
-                "stages": tuple(Stage(**stage) for stage in content["stages"]),
-                "history": (shortest, mean, longest),
-                "mean_loss": math.nan if loss is None else loss,
-                "action_counts": tuple(content["action_counts"]),
-            }
-        )
+        known = {**content, "mean_loss": math.nan if loss is None else loss}
+        return TypeAdapter(cls).validate_python(known)
 
 
 def require_stays(stages: list[Stage]) -> None:

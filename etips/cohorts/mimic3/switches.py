@@ -4,7 +4,7 @@ The rules: docs/cohort/rules.md section 20.
 """
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from typing import Final
 
 from etips.cohorts.database import Profile
 from etips.cohorts.sepsis3 import rules
@@ -34,7 +34,7 @@ class Reading:
 
 
 SWITCHES: Final = tuple(f.name for f in fields(Reading) if f.type is bool)
-_ALL_ON: dict[str, Any] = dict.fromkeys(SWITCHES, True)
+_ALL_ON: dict[str, bool] = dict.fromkeys(SWITCHES, True)
 PAPER: Final = Profile("paper", rules.PAPER, Reading())
 CLEAN: Final = Profile("clean", rules.CLEAN, replace(Reading(), **_ALL_ON))
 PROFILES: Final = {profile.name: profile for profile in (PAPER, CLEAN)}

@@ -5,7 +5,7 @@ The rules: docs/cohort/rules.md section 20.
 
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from etips.errors import SettingError
 
@@ -97,7 +97,7 @@ class Rules:
 
 PAPER: Final = Rules()
 SWITCHES: Final = tuple(f.name for f in fields(Rules) if f.type is bool)
-_ALL_ON: dict[str, Any] = dict.fromkeys(SWITCHES, True)
+_ALL_ON: dict[str, bool] = dict.fromkeys(SWITCHES, True)
 CLEAN: Final = replace(
     PAPER,
     antibiotic_order=AntibioticOrder.DATE,
@@ -106,5 +106,5 @@ CLEAN: Final = replace(
     n_steps=18,
     potassium_hold_hours=14,
     rate_hold_hours=4,
-    **_ALL_ON,
+    **_ALL_ON,  # type: ignore[arg-type]
 )
