@@ -64,8 +64,8 @@ def drive_together(
         sharing: Trainings that share the device with these.
     """
     kept = list(checkpoints) or [NoCheckpoints() for _ in each]
-    way = _Way(report, sharing or Sharing(), alone=len(each) == 1)
-    works = [_answered(own, place, way) for own, place in zip(each, kept, strict=True)]
+    options = _Options(report, sharing or Sharing(), alone=len(each) == 1)
+    works = [_answered(own, place, options) for own, place in zip(each, kept, strict=True)]
     learned: dict[int, T] = {}
     errors: dict[int, Exception] = {}
     answers: Mapping[int, Bundle | Exception | None] = dict.fromkeys(range(len(works)))
@@ -78,14 +78,14 @@ def drive_together(
                 learned[number] = end.value
             except Exception as error:  # noqa: BLE001  # raised once all have ended
                 errors[number] = error
-        answers = _train_groups(waiting, way)
+        answers = _train_groups(waiting, options)
     if errors:
         raise errors[min(errors)]
     return [learned[number] for number in range(len(works))]
 
 
 @dataclass(frozen=True, eq=False)
-class _Way:
+class _Options:
     """How learners are driven.
 
     Args:
@@ -118,13 +118,13 @@ _Answering = Generator[_Waiting, Bundle, T]
 """Waits for trainings one after the other, is sent the networks of each, and returns something."""
 
 
-def _answered(requests: Requests[T], checkpoints: Checkpoints, way: _Way) -> _Answering[T]:
+def _answered(requests: Requests[T], checkpoints: Checkpoints, options: _Options) -> _Answering[T]:
     """A learner whose every request is answered, in parts and from checkpoints if need be."""
     try:
         request = next(requests)
         while True:
             try:
-                bundle = yield from _fetch(request, checkpoints, way)
+                bundle = yield from _fetch(request, checkpoints, options)
             except Exception as error:  # noqa: BLE001  # the learner is told where it asked
                 request = requests.throw(error)
             else:
@@ -134,11 +134,13 @@ def _answered(requests: Requests[T], checkpoints: Checkpoints, way: _Way) -> _An
         return learned
 
 
-def _fetch(request: TrainingRequest, checkpoints: Checkpoints, way: _Way) -> _Answering[Bundle]:
+def _fetch(
+    request: TrainingRequest, checkpoints: Checkpoints, options: _Options
+) -> _Answering[Bundle]:
     """All networks of a request; those of a single learner in parts if memory asks for it."""
     n_networks = request.bundle.n_members
-    parts = _parts(request, way.sharing) if way.alone else [slice(0, n_networks)]
-    if way.alone and (size := checkpoints.part_size(request.stage)):
+    parts = _parts(request, options.sharing) if options.alone else [slice(0, n_networks)]
+    if options.alone and (size := checkpoints.part_size(request.stage)):
         parts = memory.cut(n_networks, size)  # as the interrupted run had them
     if len(parts) == 1:
         return (yield from _fetch_part(request, parts[0], checkpoints))
@@ -152,7 +154,7 @@ def _fetch(request: TrainingRequest, checkpoints: Checkpoints, way: _Way) -> _An
 def _fetch_part(
     request: TrainingRequest, these: slice, checkpoints: Checkpoints
 ) -> _Answering[Bundle]:
-    """Networks that an earlier process finished, or else is waited for.
+    """Networks as an earlier process finished them; others are waited for.
 
     Args:
         request: Of these networks alone.
@@ -173,47 +175,51 @@ def _send(work: _Answering[T], answer: Bundle | Exception | None) -> _Waiting:
     return work.throw(answer) if isinstance(answer, Exception) else work.send(answer)
 
 
-def _train_groups(waiting: Mapping[int, _Waiting], way: _Way) -> dict[int, Bundle | Exception]:
+def _train_groups(
+    waiting: Mapping[int, _Waiting], options: _Options
+) -> dict[int, Bundle | Exception]:
     """Train all that learners wait for, like with like."""
     answers: dict[int, Bundle | Exception] = {}
     for numbers in group_alike({number: own.request for number, own in waiting.items()}):
         group = [waiting[number] for number in numbers]
         try:
-            bundles = [_train_alone(group[0], way)] if way.alone else _train_group(group, way)
-            answers |= zip(numbers, bundles, strict=True)
+            train_all = _train_alone if options.alone else _train_group
+            answers |= zip(numbers, train_all(group, options), strict=True)
         except Exception as error:  # noqa: BLE001  # every one of them is told
             answers |= dict.fromkeys(numbers, error)
     return answers
 
 
-def _train_alone(waiting: _Waiting, way: _Way) -> Bundle:
+def _train_alone(group: Sequence[_Waiting], options: _Options) -> list[Bundle]:
     """Train what a single learner waits for, from where an earlier process left it."""
-    stage = waiting.stage
-    return _train(
-        waiting.request,
-        waiting.these,
-        way.sharing,
-        report=stage.reporting(way.report),
-        state=stage.state,
-        keep=stage.keep,
-    )
+    return [
+        _train(
+            own.request,
+            own.these,
+            options.sharing,
+            report=own.stage.reporting(options.report),
+            state=own.stage.state,
+            keep=own.stage.keep,
+        )
+        for own in group
+    ]
 
 
-def _train_group(group: Sequence[_Waiting], way: _Way) -> list[Bundle]:
+def _train_group(group: Sequence[_Waiting], options: _Options) -> list[Bundle]:
     """Train like requests as one bundle, in parts if memory asks for it; to each its networks."""
     joined = join_requests([own.request for own in group])
     others = [own.stage.reporting(None) for own in group[1:]]
-    report = join_reports([group[0].stage.reporting(way.report), *others])
+    report = join_reports([group[0].stage.reporting(options.report), *others])
     trained = [
         _train(
             joined.request.part(these),
             these,
-            way.sharing,
+            options.sharing,
             report=report,
             learning_rates=joined.learning_rates[these],
             weight_decays=joined.weight_decays[these],
         )
-        for these in _parts(joined.request, way.sharing)
+        for these in _parts(joined.request, options.sharing)
     ]
     return joined.deal(Bundle.join(trained))
 

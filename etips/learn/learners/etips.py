@@ -111,9 +111,12 @@ class EtIPS(NetworkLearner):
             require_number("translations", translation)
             if not math.isfinite(translation):
                 raise SettingError("translations", rule)
-        for name, known in (("init", get_args(Init)), ("selection", get_args(Selection))):
-            if getattr(self, name) not in known:
-                raise SettingError(name, f"must be {' or '.join(known)}")
+        for name, value, kind in (
+            ("init", self.init, Init),
+            ("selection", self.selection, Selection),
+        ):
+            if value not in get_args(kind):
+                raise SettingError(name, f"must be {' or '.join(get_args(kind))}")
         check_kl(self.kl)
 
     def _start(self, base: Foundation) -> Bundle:

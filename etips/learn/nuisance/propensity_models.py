@@ -60,7 +60,7 @@ class SklearnModel:
 
     def predict_proba(self, data: Trajectories) -> Floats:
         """Probability of every action; one the classifier never saw gets zero."""
-        if not hasattr(self, "classifier_"):
+        if "classifier_" not in vars(self):
             raise SettingError("SklearnModel", "must be fitted first")
         probabilities = np.zeros((data.n_decisions, data.n_actions))
         if len(self.classes_) == 1:
