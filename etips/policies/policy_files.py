@@ -110,17 +110,17 @@ def _rebuild(
 
 def _require_whole_policy(policy: FittedPolicy) -> None:
     """Refuse a policy that could be built but could not answer."""
-    kind, learnt = policy.kind, policy.propensity is not None
+    kind, learned = policy.kind, policy.propensity is not None
     _require(kind in get_args(Kind))
     _require(policy.temperature > 0 and 0 <= policy.support < 1)
-    _require((policy.scaler is not None) == learnt)
+    _require((policy.scaler is not None) == learned)
     names = {*policy.schema.sequence, *policy.schema.static}
     _require(policy.scaler is None or names == set(policy.scaler.mean_))
     _require((policy.constant is not None) == (kind == "constant"))
     own = kind in ("softmax", "least loss", "least amount")
     _require((policy.networks is not None) == own)
-    _require(learnt or kind in ("constant", "uniform"))
-    _require(not (learnt and kind == "uniform"))
+    _require(learned or kind in ("constant", "uniform"))
+    _require(not (learned and kind == "uniform"))
 
 
 def _shape(bundle: Bundle | None) -> dict[str, object] | None:
