@@ -1,6 +1,5 @@
 """Learn, evaluate and explain treatment policies from logged decisions."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from etips.data import Scaler as Scaler
@@ -14,6 +13,7 @@ from etips.errors import DataError as DataError
 from etips.errors import EtipsError as EtipsError
 from etips.errors import FileError as FileError
 from etips.errors import SettingError as SettingError
+from etips.lazy_names import load_lazily
 from etips.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -32,12 +32,4 @@ _LATER = {
 
 
 def __getattr__(name: str) -> object:
-    """What needs pyarrow or torch is imported on first use: `import etips` stays quick."""
-    value = None
-    if name in _LATER:
-        value = getattr(import_module(_LATER[name]), name)
-    elif name[0].isupper():  # the name of a learner, if of anything
-        value = import_module("etips.learn.learners.catalogue").find_learner(name)
-    if value is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return value
+    return load_lazily(__name__, name, _LATER)

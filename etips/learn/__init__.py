@@ -3,8 +3,9 @@
 What needs torch is imported on first use: it takes a second.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from etips.lazy_names import load_lazily
 
 if TYPE_CHECKING:
     from etips.learn.fitting.stages import Training as Training
@@ -16,21 +17,14 @@ if TYPE_CHECKING:
     from etips.learn.training.settings import Settings as Settings
 
 _LATER = {
-    "BestPossible": "learners.oracles",
-    "KnownPropensity": "nuisance.propensity_models",
-    "LoggingPolicy": "learners.oracles",
-    "Settings": "training.settings",
-    "SklearnModel": "nuisance.propensity_models",
-    "Training": "fitting.stages",
+    "BestPossible": "etips.learn.learners.oracles",
+    "KnownPropensity": "etips.learn.nuisance.propensity_models",
+    "LoggingPolicy": "etips.learn.learners.oracles",
+    "Settings": "etips.learn.training.settings",
+    "SklearnModel": "etips.learn.nuisance.propensity_models",
+    "Training": "etips.learn.fitting.stages",
 }
 
 
 def __getattr__(name: str) -> object:
-    value = None
-    if name in _LATER:
-        value = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    elif name[0].isupper():
-        value = import_module(f"{__name__}.learners.catalogue").find_learner(name)
-    if value is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return value
+    return load_lazily(__name__, name, _LATER)

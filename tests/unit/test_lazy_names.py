@@ -1,0 +1,29 @@
+"""Names that are imported on first use."""
+
+import subprocess
+import sys
+
+import pytest
+
+from etips.lazy_names import load_lazily
+from etips.learn.learners.etips import EtIPS
+from etips.learn.training.settings import Settings
+
+HOMES = {"Settings": "etips.learn.training.settings"}
+
+
+def test_a_late_name_and_a_learner_are_found():
+    assert load_lazily("p", "Settings", HOMES) is Settings
+    assert load_lazily("p", "EtIPS", HOMES) is EtIPS
+
+
+@pytest.mark.parametrize("name", ["settings", "Nobody", "_private", "METHODS"])
+def test_any_other_is_no_attribute(name):
+    with pytest.raises(AttributeError, match=rf"^module 'p' has no attribute '{name}'$"):
+        load_lazily("p", name, HOMES)
+
+
+def test_asking_for_a_module_brings_no_torch():
+    code = "import sys\nfrom etips import worlds\nprint('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
