@@ -13,14 +13,21 @@ from etips.cohorts.sepsis3.events import CONCEPT, RATE_UNITS, Events
 from etips.errors import DataError
 
 
-@pytest.fixture(scope="module", params=[PAPER, CLEAN], ids=lambda profile: profile.name)
-def opened(request, hospital):
+@contextlib.contextmanager
+def extraction_of(hospital, profile):
+    """An extraction that keeps every stay, and the stays."""
     with contextlib.closing(open_source(hospital)) as source:
-        extraction = Mimic3Extraction(source, request.param)
+        extraction = Mimic3Extraction(source, profile)
         extraction.begin()
         stays = extraction.stays()
         extraction.keep(stays["stay"].to_list())
         yield extraction, stays
+
+
+@pytest.fixture(scope="module", params=[PAPER, CLEAN], ids=lambda profile: profile.name)
+def opened(request, hospital):
+    with extraction_of(hospital, request.param) as made:
+        yield made
 
 
 def test_every_frame_has_what_the_rules_ask_for(opened):
@@ -47,10 +54,10 @@ def test_events_are_those_of_the_stays_asked_for_in_neutral_words(opened):
     assert events.fluid_before["stay"].is_unique().all()
 
 
-def test_a_kind_without_a_row_is_refused_by_the_name_of_its_table(opened):
-    extraction, _ = opened
-    extraction.samples()
-    extraction.require_rows("samples", "charted", "laboratory", "urine")
-    extraction.kept.put("urine", pl.DataFrame({"icustay_id": []}).to_arrow(), append=False)
-    with pytest.raises(DataError, match=r"^outputevents: must hold rows that can be used"):
-        extraction.require_rows("urine")
+def test_a_kind_without_a_row_is_refused_by_the_name_of_its_table(hospital):
+    with extraction_of(hospital, PAPER) as (extraction, _):
+        extraction.samples()
+        extraction.require_rows("samples", "charted", "laboratory", "urine")
+        extraction.kept.put("urine", pl.DataFrame({"icustay_id": []}).to_arrow(), append=False)
+        with pytest.raises(DataError, match=r"^outputevents: must hold rows that can be used"):
+            extraction.require_rows("urine")
