@@ -212,7 +212,7 @@ def tally_confounded(*, worlds, gamma=2.0, n_stays=1000):
 
 
 def learn_greedy(draw):
-    """A policy learnt from one half of a log: in each context the action of least mean loss."""
+    """A policy learned from one half of a log: in each context the action of least mean loss."""
     cell = draw.context * N_ACTIONS + draw.action
     size = N_CONTEXTS * N_ACTIONS
     events = np.bincount(cell, draw.loss, size) + 2 * draw.loss.mean()
@@ -221,7 +221,7 @@ def learn_greedy(draw):
 
 
 def tally_null(*, worlds, n_stays=500, per_stay=2):
-    """How often a learnt policy is called better than the clinicians when no action matters.
+    """How often a learned policy is called better than the clinicians when no action matters.
 
     Returns the share of two-sided 95 % intervals wholly below zero and of one-sided tests at 5 %,
     for SNIPS and for DR.
@@ -381,7 +381,7 @@ def _rest(worlds):
     n_null = worlds(2000)
     null = tally_null(worlds=n_null)
     lines.append(
-        f"\n## S10: a world in which no action matters\n\n{n_null} worlds; a policy learnt "
+        f"\n## S10: a world in which no action matters\n\n{n_null} worlds; a policy learned "
         "greedily on one half is evaluated on the other. Goal: at most 5 % called better (interval "
         "wholly below the clinicians' risk).\n\n| estimator | interval wholly below | one-sided "
         "test at 5 % |\n"

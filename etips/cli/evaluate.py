@@ -38,9 +38,9 @@ def evaluate(
 ) -> None:
     """Estimate the risk of policies, each with interval, diagnosis and verdict.
 
-    Use decisions that no policy learnt from. Lower risk is better; the mean logged loss is what the
-    clinicians had. "Better" allows one false yes in twenty over all policies given together. See
-    `etips report` for a page to read.
+    Use decisions that no policy learned from. Lower risk is better; the mean logged loss is what
+    the clinicians had. "Better" allows one false yes in twenty over all policies given together.
+    See `etips report` for a page to read.
     """
     with refusals("etips evaluate"):
         if len(paths) < 2:

@@ -49,7 +49,7 @@ def fit(
 ) -> None:
     """Learn a policy from logged decisions and write it as a run folder.
 
-    Interrupted, the same command goes on where it stopped. Prints what was learnt; for etips and
+    Interrupted, the same command goes on where it stopped. Prints what was learned; for etips and
     its kin every candidate translation with its held-out risk, matching factor and effective size.
     """
     with refusals("etips fit"):

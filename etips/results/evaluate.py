@@ -35,7 +35,7 @@ def evaluate(
     settings: Mapping[str, object] = {},
     cohort: Record | None = None,
 ) -> Results:
-    """Estimate the risk of one or more policies on logged decisions that none of them learnt from.
+    """Estimate the risk of one or more policies on logged decisions that none of them learned from.
 
     Propensities are those in the data; else those of the first policy that fitted some; else they
     are cross-fitted on `data`, by stay. Predicted losses are always cross-fitted on `data`.

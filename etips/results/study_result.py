@@ -88,15 +88,15 @@ class FitRecord:
     """What the task that fitted a fold's policy said of it.
 
     Args:
-        n_learnt_from: Stays it might learn from.
+        n_learned_from: Stays it might learn from.
         n_held_out: Stays it was judged on.
         quality: Of its propensities.
         support: Least propensity of an action it may recommend.
-        clipped_share: Of the propensities it learnt with.
+        clipped_share: Of the propensities it learned with.
         path: Its candidates.
     """
 
-    n_learnt_from: int
+    n_learned_from: int
     n_held_out: int
     quality: PropensityQuality | None = None
     support: float | None = None

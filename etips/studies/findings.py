@@ -62,7 +62,7 @@ class Findings:
         """What the candidates of a path were compared on, in words."""
         rules = {own.get("selection") for own in self.experiment.methods.values()}
         if "paper" in rules:
-            return "by their SNIPS risk on the part that they learnt from"
+            return "by their SNIPS risk on the part that they learned from"
         return "on what their networks did not learn from"
 
     @property
@@ -149,7 +149,7 @@ def _log(experiment: Experiment, data: Trajectories, folder: Path) -> tuple[Log,
     propensities = None
     if data.propensity is not None:
         source = "known, from the logging policy"
-        model = "learnt from all samples outside the test part"
+        model = "learned from all samples outside the test part"
         if experiment.logging == "sampled":
             propensities = data.true_logging()
     else:

@@ -115,7 +115,7 @@ class FitTask(Work):
         log = open_log(data, study)
         part = self.fold.dealing.part(log, self.fold.number)
         held = log.subset(part.held)
-        record = FitRecord(n_learnt_from=int(part.learn.sum()), n_held_out=held.n_stays)
+        record = FitRecord(n_learned_from=int(part.learn.sum()), n_held_out=held.n_stays)
         if self.method == LOGGING:
             probabilities = open_answers(study)[part.held]
         else:

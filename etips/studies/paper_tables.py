@@ -41,7 +41,7 @@ def make_tables(findings: Findings) -> list[Table]:
         first = [table1(findings), regression_facts()]
     else:
         first = [table1(findings)]
-    return [*first, *chosen_translations(findings), learnt_from(findings)]
+    return [*first, *chosen_translations(findings), learned_from(findings)]
 
 
 def table1(findings: Findings) -> Table:
@@ -121,10 +121,10 @@ def chosen_translations(findings: Findings) -> list[Table]:
     return [Table("Translation chosen in each fold", note, columns, tuple(rows))]
 
 
-def learnt_from(findings: Findings) -> Table:
-    """How many stays each method learnt from and was judged on, and how it did on the former.
+def learned_from(findings: Findings) -> Table:
+    """How many stays each method learned from and was judged on, and how it did on the former.
 
-    A policy that flees the log gives itself away there: on what it learnt from it knows which
+    A policy that flees the log gives itself away there: on what it learned from it knows which
     action was logged, elsewhere it can only guess.
     """
     unit = "samples" if findings.experiment.table == "table1" else "stays"
@@ -136,19 +136,19 @@ def learnt_from(findings: Findings) -> Table:
         rows.append(
             (
                 label_of(method),
-                f"{mean_of(fit.n_learnt_from for fit in fits):,.0f}",
+                f"{mean_of(fit.n_learned_from for fit in fits):,.0f}",
                 f"{mean_of(fit.n_held_out for fit in fits):,.0f}",
                 f"{mean_of(log_loss):.4f}" if log_loss else "-",
                 f"{mean_of(factors):.3f}" if factors else "-",
             )
         )
-    learnt = ("may learn from", "judged on", "log-loss of propensities", "matching factor there")
+    learned = ("may learn from", "judged on", "log-loss of propensities", "matching factor there")
     return Table(
         title=f"What each fold learns from, in {unit}",
         note="Means over folds. Log-loss: of the fitted propensities, on what was held out "
-        "within the part learnt from (of the true labels, for full supervision). Matching factor "
+        "within the part learned from (of the true labels, for full supervision). Matching factor "
         f"there: of the chosen candidates, compared {findings.judged_on}.",
-        columns=("method", *learnt),
+        columns=("method", *learned),
         rows=tuple(rows),
     )
 

@@ -129,7 +129,7 @@ def score_trial(recipe: Recipe, learner: Learner, data: Trajectories) -> TrialRe
 
     A learner that compares candidates has them judged already, each by networks
     that did not learn from the stays in question. Of any other, every fold is put to the networks
-    that did not learn from it. An imitation has the same weights whatever it learnt; its risk is
+    that did not learn from it. An imitation has the same weights whatever it learned; its risk is
     the log-loss itself.
     """
     chosen = next((candidate for candidate in learner.path_ if candidate.chosen), None)

@@ -66,7 +66,7 @@ def test_fit_returns_the_learner_and_leaves_its_settings(name):
 
 
 @every_learner
-def test_what_is_learnt_ends_in_an_underscore(name):
+def test_what_is_learned_ends_in_an_underscore(name):
     learner = LEARNERS[name]()
     given = set(vars(learner))
     learner.fit(log())
@@ -379,7 +379,7 @@ REFUSED = {"one_stay", "no_decisions", "no_log", "losses_beyond_float32"}
 
 @every_learner
 @pytest.mark.parametrize("corner", CORNERS)
-def test_a_corner_case_is_learnt_from_or_refused_in_one_line(name, corner):
+def test_a_corner_case_is_learned_from_or_refused_in_one_line(name, corner):
     data = CORNERS[corner]()
     found = attempt(lambda: LEARNERS[name]().fit(data).predict_proba(data))
     if name in NETWORKS:

@@ -26,7 +26,7 @@ TRAINING = Training(
 
 @cache
 def greedy_risk(learner, seed, lag):
-    """True risk of the recommended actions on stays that were not learnt from."""
+    """True risk of the recommended actions on stays that were not learned from."""
     train = icu_sepsis.simulate(20_000, seed=seed, lag=lag)
     test = icu_sepsis.simulate(5_000, seed=100 + seed, lag=lag)
     more = {"translations": (0.6, 0.7, 0.8)} if learner is EtIPS else {}

@@ -28,12 +28,12 @@ class Folds:
     """Which stays each network of a set learns from, stops by, and is asked about.
 
     Cross-fitted, network k learns from the other folds, stops by fold k and is asked about fold k,
-    so that nobody's answer comes from a network that learnt from them. In-sample there is one
+    so that nobody's answer comes from a network that learned from them. In-sample there is one
     network, asked about everybody.
 
     Args:
         fold: Network that answers for each stay, shape (n_stays,).
-        weight: Whether a stay is learnt from, shape (n_networks, n_stays).
+        weight: Whether a stay is learned from, shape (n_networks, n_stays).
         held_out: Whether it decides when to stop, shape (n_networks, n_stays).
     """
 

@@ -1,7 +1,7 @@
 """A training as a learner asks for it: who does it, alone or beside others, is the driver's matter.
 
 A learner is a generator. It yields a request, is sent the trained networks, and returns what it
-learnt: `bundle = yield TrainingRequest(...)`. Its parts are generators too: `yield from`.
+learned: `bundle = yield TrainingRequest(...)`. Its parts are generators too: `yield from`.
 """
 
 from collections.abc import Generator
@@ -66,4 +66,4 @@ class TrainingRequest:
 
 Requests = Generator[TrainingRequest, Bundle, T]
 """What a learner, or a part of one, is: it asks for trainings one after the other, is sent the
-networks of each, and returns what it learnt."""
+networks of each, and returns what it learned."""

@@ -62,7 +62,7 @@ class EtIPS(NetworkLearner):
         encoder: `GRU(...)`, `LSTM(...)`, or any causal torch module (a class or an instance).
         init: Start from the clinicians (does not collapse) or at random (the paper).
         selection: "held-out" looks at risk, error, matching factor and effective size on stays not
-            learnt from; "paper" at SNIPS alone.
+            learned from; "paper" at SNIPS alone.
         support: Least propensity of an action that may be recommended; see `lay_foundation`.
         kl: Weight of the KL divergence from the propensities.
         clip: Logged propensities below this are raised to it; the share is `clipped_share_`.

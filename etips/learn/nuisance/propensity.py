@@ -26,7 +26,7 @@ N_BINS = 15  # of the calibration error
 
 @dataclass(frozen=True)
 class Quality:
-    """How well the propensities fit stays that were not learnt from.
+    """How well the propensities fit stays that were not learned from.
 
     Args:
         accuracy: Share of logged actions that are the likeliest.

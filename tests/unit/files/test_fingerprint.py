@@ -22,7 +22,7 @@ from etips.worlds.clinic import Clinic
 
 
 class Model:
-    """A classifier as others write them: settings public, what it learnt ends in an underscore."""
+    """A classifier as others write them: settings public, what it learned ends in an underscore."""
 
     def __init__(self, depth=3, seed=None):
         self.depth, self.seed = depth, seed

@@ -121,7 +121,7 @@ def test_questions_that_know_fewer_actions_are_answered_for_all(learner):
     assert (learner.predict_proba(fewer) == learner.predict_proba(asked)).all()
 
 
-def test_more_actions_than_were_learnt_are_refused(learner):
+def test_more_actions_than_were_learned_are_refused(learner):
     data = ward()
     more = replace(data, schema=replace(data.schema, n_actions=5))
     with pytest.raises(DataError, match=r"^data, n_actions: is more than the policy was fitted on"):

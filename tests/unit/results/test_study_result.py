@@ -22,7 +22,7 @@ def test_points_of_a_series_have_both_coordinates():
 
 def test_a_study_is_an_evaluation_with_folds_and_is_read_back_as_written():
     figures = (0.5, 1.0, 0.4, 0.4, 0.4, -0.1, 30, 70, None, None)
-    fold = FoldResult(*figures, n_learnt_from=50, n_held_out=50)
+    fold = FoldResult(*figures, n_learned_from=50, n_held_out=50)
     study = StudyRecord({"seed": 0}, {"etips": (fold, fold)})
     table = Table("t", "n", ("a", "b"), (("x", 1.5),))
     data = DataSummary(30, 60, 3, 1)

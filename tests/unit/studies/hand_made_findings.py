@@ -33,7 +33,7 @@ def findings(table="table2", *, data=None, methods=("etips", "random"), path=PAT
     policies = [sharp / sharp.sum(axis=1, keepdims=True), np.full_like(sharp, 1 / 3)]
     pooled = dict(zip(methods, policies, strict=True))
     log = Log.of(stays, predicted=np.full_like(sharp, 0.5))
-    fit = FitRecord(n_learnt_from=30, n_held_out=30, quality=QUALITY)
+    fit = FitRecord(n_learned_from=30, n_held_out=30, quality=QUALITY)
     return Findings(
         experiment=experiment,
         data=stays,

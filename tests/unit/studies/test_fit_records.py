@@ -17,13 +17,13 @@ PATH = (
 def test_a_record_survives_json():
     quality = PropensityQuality(log_loss=0.5, accuracy=0.6, calibration_error=None)
     full = FitRecord(
-        n_learnt_from=50,
+        n_learned_from=50,
         n_held_out=25,
         quality=quality,
         support=0.1,
         clipped_share=0.02,
         path=summarize_path(PATH),
     )
-    for record in (full, FitRecord(n_learnt_from=50, n_held_out=25)):
+    for record in (full, FitRecord(n_learned_from=50, n_held_out=25)):
         text = json.dumps(fit_to_json(record), allow_nan=False)
         assert fit_from_json(json.loads(text)) == record

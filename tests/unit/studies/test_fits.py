@@ -28,7 +28,7 @@ def test_a_task_survives_its_way_to_a_worker():
 
 def test_it_answers_the_stays_it_holds_out_and_says_how_it_went(tmp_path):
     fit = fit_from_json(fit_task().run(tmp_path / "direct-fold-2"))
-    assert (fit.n_learnt_from, fit.n_held_out, fit.path) == (30, 30, ())
+    assert (fit.n_learned_from, fit.n_held_out, fit.path) == (30, 30, ())
     assert fit.quality.log_loss > 0
     policy = load_array(tmp_path / "direct-fold-2" / POLICY)
     log = open_log(FOLD.data, tmp_path)

@@ -19,7 +19,7 @@ def test_the_parts_of_table_one_have_the_papers_sizes(n, sizes):
         assert (part.learn.sum(), part.held.sum(), part.spare.sum()) == sizes
 
 
-def test_the_test_part_is_the_first_tenth_in_every_fold_and_never_learnt_from():
+def test_the_test_part_is_the_first_tenth_in_every_fold_and_never_learned_from():
     for fold in range(5):
         part = leading_part(200, folds=5, fold=fold)
         assert np.flatnonzero(part.held).tolist() == list(range(20))

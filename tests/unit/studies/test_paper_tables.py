@@ -5,7 +5,7 @@ from dataclasses import replace
 from hand_made_findings import findings
 from small_worlds import CLINIC
 
-from etips.studies.paper_tables import MIMIC, is_mimic, learnt_from, make_tables, table1, table2
+from etips.studies.paper_tables import MIMIC, is_mimic, learned_from, make_tables, table1, table2
 
 
 def test_table_one_has_the_published_accuracy_beside_ours():
@@ -42,6 +42,6 @@ def test_the_translation_that_each_fold_chose_is_listed():
 
 
 def test_what_each_fold_learned_from_is_averaged_over_folds():
-    table = learnt_from(findings())
+    table = learned_from(findings())
     assert table.rows[0] == ("etIPS", "30", "30", "0.7500", "0.900")
     assert table.rows[1] == ("RP", "30", "30", "0.7500", "-")

@@ -141,14 +141,14 @@ class Spy:
     """Makes learners that write down which stays they are given."""
 
     def __init__(self):
-        self.learnt, self.asked = [], []
+        self.learned, self.asked = [], []
 
     def __call__(self, method, settings, *, device="auto", seed=0):
         learner = make_learner(method, settings, device=device, seed=seed)
         fit, predict = learner.fit, learner.predict_proba
 
         def spy_fit(stays, **more):
-            self.learnt.append((method, stays))
+            self.learned.append((method, stays))
             return fit(stays, **more)
 
         def spy_predict(stays, **more):
@@ -167,16 +167,16 @@ def test_no_learner_sees_a_stay_it_is_judged_on(document, tmp_path, monkeypatch)
     spy = Spy()
     monkeypatch.setattr(fits, "make_learner", spy)
     study(tmp_path / "s", document)
-    assert len(spy.learnt) == len(spy.asked) >= 8
-    for (_, learnt), (_, asked) in zip(spy.learnt, spy.asked, strict=True):
-        assert not set(learnt.stay) & set(asked.stay)
+    assert len(spy.learned) == len(spy.asked) >= 8
+    for (_, learned), (_, asked) in zip(spy.learned, spy.asked, strict=True):
+        assert not set(learned.stay) & set(asked.stay)
 
 
 def test_full_supervision_is_told_labels_and_nobody_else_is(tmp_path, monkeypatch):
     spy = Spy()
     monkeypatch.setattr(fits, "make_learner", spy)
     study(tmp_path / "s", zeros_document(methods=["full-supervision", "etips"]))
-    for place, (_, stays) in enumerate(spy.learnt):
+    for place, (_, stays) in enumerate(spy.learned):
         told = (stays.logged_loss == 0).all()
         assert told == (place < 2)  # its two folds come first
 
@@ -188,7 +188,7 @@ def test_every_decision_of_table_two_is_answered_by_the_fold_that_held_it_out(cl
     ]
     assert sum(sizes) == document["data"]["n_decisions"]
     assert [f["n_held_out"] for f in document["study"]["folds"]["etips"]] == [30, 30]
-    assert [f["n_learnt_from"] for f in document["study"]["folds"]["etips"]] == [30, 30]
+    assert [f["n_learned_from"] for f in document["study"]["folds"]["etips"]] == [30, 30]
 
 
 def test_a_folds_figures_are_those_of_the_stays_it_held_out(clinic):
@@ -331,7 +331,7 @@ def test_the_paper_preset_weighs_with_raised_propensities_and_says_what_it_chose
 ):
     document = study(tmp_path / "s", clinic_document(), "paper")
     for found, words in (
-        (document, "the part that they learnt from"),
+        (document, "the part that they learned from"),
         (clinic[1], "did not learn"),
     ):
         path = next(chart for chart in found["charts"] if chart["name"] == "path-snips")

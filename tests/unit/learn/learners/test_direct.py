@@ -26,7 +26,7 @@ def test_it_learns_whom_each_action_serves():
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(100.0, 300.0), (1e-3, -5.0), (1e6, 0.0)])
-def test_a_loss_on_any_scale_is_learnt_as_well(scale, shift):
+def test_a_loss_on_any_scale_is_learned_as_well(scale, shift):
     log, features = crossed(scale=scale, shift=shift)
     learner = DirectMethod(**small(training=training(15, 2))).fit(log)
     assert (learner.predict(log) == (features[:, 0] < 0)).mean() > 0.9

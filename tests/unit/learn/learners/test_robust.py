@@ -45,7 +45,7 @@ def test_a_strong_pull_keeps_it_with_the_propensities():
     assert gaps[1] < 0.5 * gaps[0]
 
 
-def test_known_propensities_change_what_is_learnt():
+def test_known_propensities_change_what_is_learned():
     log = CLEAR.log(60, seed=0)
     found = [
         DoublyRobust(**small(support=0.0), propensity=model).fit(log).predict_proba(log)

@@ -37,10 +37,10 @@ class Remembers:
     seen = []  # noqa: RUF012  # shared on purpose: every fold gets a copy of the model
 
     def fit(self, data):
-        self.learnt = set(data.stay.tolist())
+        self.learned = set(data.stay.tolist())
 
     def predict_proba(self, data):
-        self.seen.append((self.learnt, set(data.stay.tolist())))
+        self.seen.append((self.learned, set(data.stay.tolist())))
         return np.full((data.n_decisions, data.n_actions), 1 / data.n_actions)
 
 
@@ -63,9 +63,9 @@ def test_a_model_is_cross_fitted_by_stay():
     found = logged_log_propensity(prepared(data), None, Remembers())
     assert np.exp(found) == pytest.approx(1 / 3)
     assert len(Remembers.seen) == 3
-    for learnt, asked in Remembers.seen:
-        assert not learnt & asked
-        assert learnt | asked == set(data.stay.tolist())
+    for learned, asked in Remembers.seen:
+        assert not learned & asked
+        assert learned | asked == set(data.stay.tolist())
 
 
 def test_a_patient_is_never_on_both_sides_of_the_cross_fitting():
@@ -74,8 +74,8 @@ def test_a_patient_is_never_on_both_sides_of_the_cross_fitting():
     patient = dict(zip(data.stay.tolist(), data.group.tolist(), strict=True))
     Remembers.seen.clear()
     logged_log_propensity(prepared(data), None, Remembers())
-    for learnt, asked in Remembers.seen:
-        assert not {patient[s] for s in learnt} & {patient[s] for s in asked}
+    for learned, asked in Remembers.seen:
+        assert not {patient[s] for s in learned} & {patient[s] for s in asked}
 
 
 def test_in_sample_a_model_learns_from_and_answers_for_everybody():

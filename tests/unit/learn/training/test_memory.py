@@ -132,7 +132,7 @@ in_teams_or_not = pytest.mark.parametrize("worth", [0, math.inf], ids=["teams", 
 
 
 @in_teams_or_not
-def test_in_parts_the_same_is_learnt(worth, monkeypatch, trained):
+def test_in_parts_the_same_is_learned(worth, monkeypatch, trained):
     whole = learner().fit(ward())
     monkeypatch.setattr(teams, "WORTH", worth)
     little(monkeypatch, 4)
