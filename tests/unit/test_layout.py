@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import etips
+from etips.cohorts.databases import DATABASES
 
 PACKAGE = Path(etips.__file__).parent
 TESTS = Path(__file__).parent
@@ -65,9 +66,10 @@ def test_folders_are_at_most_three_deep():
 
 
 def test_a_module_name_occurs_once():
-    """Commands may be called like what they command: `cli/report.py`."""
+    """Commands may be called like what they command, and databases have the same parts."""
+    alike = {"cli", *DATABASES}
     names = Counter(
-        p.stem for p in MODULES if not p.stem.startswith("__") and p.parent.name != "cli"
+        p.stem for p in MODULES if not p.stem.startswith("__") and p.parent.name not in alike
     )
     assert {name for name, n in names.items() if n > 1} == set()
     assert not VAGUE & set(names)
