@@ -23,6 +23,21 @@ def test_any_other_is_no_attribute(name):
         load_lazily("p", name, HOMES)
 
 
+@pytest.mark.parametrize(
+    ("package", "some", "count"),
+    [
+        ("etips", {"EtIPS", "TIPS", "Trajectories", "evaluate", "load", "read_table"}, 24),
+        ("etips.learn", {"EtIPS", "MostFrequent", "Settings", "SklearnModel", "Training"}, 15),
+    ],
+)
+def test_a_star_brings_late_names_and_learners_and_nothing_else(package, some, count):
+    names: dict[str, object] = {}
+    exec(f"from {package} import *", names)
+    public = {name for name in names if not name.startswith("_")}
+    assert some <= public
+    assert len(public) == count
+
+
 def test_asking_for_a_module_brings_no_torch():
     code = "import sys\nfrom etips import worlds\nprint('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
