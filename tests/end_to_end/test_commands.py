@@ -68,7 +68,7 @@ def test_a_bug_keeps_its_traceback(monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("etips.cli.simulate.clinic.Clinic", broken)
+    monkeypatch.setattr("etips.worlds.clinic.Clinic", broken)
     monkeypatch.setattr(sys, "argv", ["etips", "simulate", "clinic", "--out", "nowhere"])
     with pytest.raises(ZeroDivisionError):
         main()
