@@ -18,6 +18,8 @@ from etips.results.evaluation_log import Models
 from etips.results.results import MethodResult, Results
 from etips.runs.folder import RunFolder
 
+_BESIDE = [name for name in BESIDE if name != next(iter(ESTIMATORS))]  # three would be too wide
+
 
 @takes_columns
 def evaluate(
@@ -113,7 +115,7 @@ def _row(method: MethodResult) -> dict[str, object]:
         "policy": method.name,
         head.estimator: f"{_number(head.risk)} [{_number(head.low)}, {_number(head.high)}]",
     }
-    row |= {e.estimator: _number(e.risk) for e in others if e.estimator in BESIDE}
+    row |= {e.estimator: _number(e.risk) for e in others if e.estimator in _BESIDE}
     factor = None if method.diagnostics is None else method.diagnostics.matching_factor
     row["factor"] = _number(factor, ".2f")
     row["verdict"] = method.verdict
