@@ -58,12 +58,12 @@ class RawTables:
 WorldArgument = Annotated[WorldName, typer.Argument(help="Which world.")]
 StaysOption = Annotated[
     int | None,
-    typer.Option(min=1, help="How many stays; default 20,000, or all of a digits task."),
+    typer.Option(min=1, help="How many stays; if left out, as many as the world usually has."),
 ]
 LagOption = Annotated[
     int | None,
     typer.Option(
-        min=0, max=1, help="icu-sepsis: 1 (default) hides a decision's own step from policies."
+        min=0, max=1, help="1 hides a decision's own step from policies, where a world can."
     ),
 ]
 LoggingOption = Annotated[
@@ -170,7 +170,7 @@ def _lag(world: str, lag: int | None) -> int:
     """The lag to simulate with: the one asked for, if the world has a choice."""
     lags = WORLDS[world].lags
     if lag is not None and len(lags) == 1:
-        raise SettingError("--lag", f"applies to {_with_lags()} only; the other worlds have lag 0")
+        raise SettingError("--lag", f"applies to {_with_lags()} only; {world} has lag {lags[0]}")
     return lags[0] if lag is None else lag
 
 

@@ -48,6 +48,14 @@ from etips.evaluation.sensitivity import Bound, Sensitivity, SensitivityBounds, 
 from etips.evaluation.subgroups import bands
 from etips.evaluation.verdict import RULES, Rule, Verdict, judge
 
+
+def __getattr__(name: str) -> object:
+    """The formula of any other estimator of the registry."""
+    if name in ESTIMATORS:
+        return ESTIMATORS[name].formula
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
     "DEFAULT",
     "ESTIMATORS",

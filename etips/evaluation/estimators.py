@@ -25,7 +25,7 @@ class Estimator:
 
     Args:
         name: How results and the command line call it; the name of its formula too.
-        label: How a page calls it.
+        label: How a page calls it, in 14 letters at most: more do not fit beside an interval.
         sentence: What it does, in plain words.
         formula: A function of the arrays named in `needs`, of `cluster` and of `interval`.
         needs: `WEIGHTS`, `MODEL` or `BOTH`.

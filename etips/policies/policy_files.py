@@ -17,7 +17,12 @@ from etips.files.artifacts import read_artifact, write_artifact
 from etips.models.bundle import Bundle
 from etips.models.encoders.encoder import Encoder
 from etips.models.encoders.module import ModuleEncoder
-from etips.models.encoders.registry import AnyEncoder, as_encoder, encoder_from_json
+from etips.models.encoders.registry import (
+    ENCODERS,
+    AnyEncoder,
+    as_encoder,
+    encoder_from_json,
+)
 from etips.models.network import Network
 from etips.policies.policy import FittedPolicy, Kind
 
@@ -168,6 +173,9 @@ def _encoder(document: object, own: AnyEncoder | None) -> Encoder:
         if own is None:
             raise SettingError("encoder", "is needed: this policy has a torch module of your own")
         return as_encoder(own)
+    if isinstance(document, dict) and document.get("name") not in ENCODERS:
+        rule = "must be one of this installation: " + ", ".join(ENCODERS)
+        raise SettingError("encoder of the policy", rule)
     try:
         return encoder_from_json(document)
     except SettingError as error:

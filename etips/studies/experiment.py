@@ -95,8 +95,9 @@ class Experiment:
             raise SettingError("world", f"must be {' or '.join(labelled)}: table1 needs labels")
         if self.folds < 2:
             raise SettingError("folds", "must be at least 2")
-        if self.lag not in (0, 1):
-            raise SettingError("lag", "must be 0 or 1")
+        lags = (0, 1) if self.world == DATA_FOLDER else sorted(WORLDS[self.world].lags)
+        if self.lag not in lags:
+            raise SettingError("lag", f"must be {' or '.join(map(str, lags))} with {self.world}")
         if not 0 <= self.clip < 1:
             raise SettingError("evaluation.clip", "must be in [0, 1)")
         if self.seed < 0:

@@ -31,13 +31,14 @@ _DIGITS = 3  # of a proposed number: more would say nothing, and be harder to re
 
 @contextmanager
 def open_proposals(
-    path: Path, space: Space, *, identity: str, seed: int, bundle: int = 1
+    path: Path, space: Space, *, method: str, identity: str, seed: int, bundle: int = 1
 ) -> Iterator["Proposals"]:
     """The proposals of a search, begun or taken up.
 
     Args:
         path: The SQLite file.
         space: What to search.
+        method: Whose defaults come first.
         identity: Of the search; a file of another one is refused.
         seed: Of the sampler.
         bundle: Trials in a row that differ only in what networks of one bundle may differ in.
@@ -58,7 +59,8 @@ def open_proposals(
             study = optuna.create_study(
                 storage=storage, study_name=identity, direction="minimize", load_if_exists=True
             )
-            yield Proposals(study, space, seed=seed, bundle=bundle)
+            first = first_trial(space, method)
+            yield Proposals(study, space, first=first, seed=seed, bundle=bundle)
         finally:
             storage.remove_session()
             storage.engine.dispose()
@@ -73,15 +75,23 @@ class Proposals:
     Args:
         study: Optuna's.
         space: What to search.
+        first: Settings of the first trial.
         seed: Of the sampler.
         bundle: As in `open_proposals`.
     """
 
-    def __init__(self, study: optuna.Study, space: Space, *, seed: int, bundle: int = 1) -> None:
+    def __init__(
+        self,
+        study: optuna.Study,
+        space: Space,
+        *,
+        first: Mapping[str, object],
+        seed: int,
+        bundle: int = 1,
+    ) -> None:
         self._study, self._space, self._seed, self._bundle = study, space, seed, bundle
         self._searched = searched_part(space)
         if not study.get_trials(deepcopy=False):
-            first = first_trial(space)
             study.enqueue_trial({k: _stored(own, first[k]) for k, own in self._searched.items()})
 
     def settings(self, number: int) -> dict[str, object]:

@@ -7,7 +7,6 @@ from etips.errors import SettingError
 from etips.learn.fitting.requests import FREE
 from etips.learn.fitting.stages import ENCODER, STAGES, Training
 from etips.learn.learners.catalogue import Method, require_method
-from etips.learn.learners.etips import TRANSLATIONS
 from etips.learn.learners.ranges import Choice, Range, Space
 from etips.learn.learners.recipes import check_settings, kind_of, make_learner, setting_kinds
 from etips.models.encoders.registry import encoders_with
@@ -41,7 +40,8 @@ _KEYS = {"low", "high", "log"}
 def usual_space(method: str) -> Space:
     """What is searched if nobody says otherwise.
 
-    Depth is `embed`: the encoders have one recurrent layer, and may have another before it.
+    Depth is `embed`: the encoders have one recurrent layer, and may have another before it. An
+    encoder without these two sizes is searched where a space names it.
     """
     entry = require_settings(method)
     return {**_of_networks(_USUAL, entry), **entry.space}
@@ -111,11 +111,11 @@ def check_space(method: str, space: Space) -> None:
         make_learner(method, settings, device="cpu")
 
 
-def first_trial(space: Space) -> dict[str, object]:
+def first_trial(space: Space, method: str) -> dict[str, object]:
     """The learner's own defaults, as near as the space has them: what a search has to beat."""
-    policy = Training().policy
-    usual: dict[str, object] = {**vars(policy), **ENCODER.to_json(), "encoder": ENCODER.name}
-    usual["translations"] = list(TRANSLATIONS)
+    own_fields = vars(require_method(method).make())
+    usual = {name: list(v) if isinstance(v, tuple) else v for name, v in own_fields.items()}
+    usual |= {**vars(Training().policy), **ENCODER.to_json(), "encoder": ENCODER.name}
     settings: dict[str, object] = {}
     for key, own in space.items():
         stage, _, name = key.rpartition(".")

@@ -144,7 +144,12 @@ def tune(
     identity = _identity(data, search)
     out.mkdir(mode=0o700, exist_ok=True)
     proposed = open_proposals(
-        out / STORAGE, search.space, identity=identity, seed=search.seed, bundle=search.bundle
+        out / STORAGE,
+        search.space,
+        method=search.method,
+        identity=identity,
+        seed=search.seed,
+        bundle=search.bundle,
     )
     with Lock(out), proposed as proposals:
         place = out / TRIALS

@@ -31,10 +31,8 @@ HOSTILE = (
 def test_sections_stand_in_the_order_of_the_contract(page):
     ids = [section.attributes["id"] for section in page.all("section")]
     assert ids == ["finding", *(section.name for section in SECTIONS)]
-    assert ids == [
-        *("finding", "policies", "evidence", "path", "actions", "overlap", "balance"),
-        *("subgroups", "sensitivity", "flow", "settings", "tripod"),
-    ]
+    contract = ("policies", "evidence", "path", "actions", "overlap", "balance", "subgroups")
+    assert [name for name in ids if name in contract] == list(contract)
 
 
 def test_a_section_of_its_own_needs_a_module_a_template_and_its_place_in_the_list(

@@ -92,7 +92,7 @@ def test_a_methods_own_settings_go_over_common_ones_and_the_short_run_over_both(
 
 
 def test_the_command_line_may_change_seed_and_lag():
-    found = small_experiment(clinic_document(), seed=7, lag=1)
+    found = small_experiment(clinic_document(world="icu-sepsis"), seed=7, lag=1)
     assert (found.seed, found.lag) == (7, 1)
 
 
@@ -106,7 +106,8 @@ REFUSED = [
     (clinic_document(n="many"), r"^n: must be a whole number"),
     (clinic_document(n=True), r"^n: must be a whole number"),
     (clinic_document(folds=1), r"^folds: must be at least 2"),
-    (clinic_document(lag=2), r"^lag: must be 0 or 1"),
+    (clinic_document(lag=1), r"^lag: must be 0 with clinic"),
+    (clinic_document(world="icu-sepsis", lag=2), r"^lag: must be 0 or 1 with icu-sepsis"),
     (clinic_document(table="table3"), r"^table: must be one of table1, table2"),
     (clinic_document(table="table1"), r"^world: must be digits"),
     (clinic_document(world="mars"), r"^world: must be one of"),

@@ -14,7 +14,7 @@ from etips.studies.space import first_trial
 
 
 def propose(path, numbers, tell=(), seed=0):
-    with open_proposals(path, TINY, identity="x", seed=seed) as proposals:
+    with open_proposals(path, TINY, method="etips", identity="x", seed=seed) as proposals:
         found = [proposals.settings(number) for number in numbers]
         proposals.tell(dict(tell))
     return found
@@ -41,7 +41,7 @@ def test_the_seed_and_what_was_told_change_the_proposals(tmp_path):
     propose(tmp_path / "b.db", range(10), down)
     assert propose(tmp_path / "a.db", [10]) != propose(tmp_path / "b.db", [10])
     others = propose(tmp_path / "c.db", range(3), seed=1)
-    assert settings[0] == others[0] == first_trial(TINY)
+    assert settings[0] == others[0] == first_trial(TINY, "etips")
     assert settings[1:3] != others[1:]
 
 

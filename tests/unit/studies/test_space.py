@@ -88,18 +88,26 @@ def test_settings_no_learner_can_have_are_refused_before_any_is_trained(space, l
 def test_the_usual_space_suits_its_method_and_holds_the_defaults(method):
     space = usual_space(method)
     check_space(method, space)
-    learner = make_learner(method, first_trial(space), device="auto")
+    learner = make_learner(method, first_trial(space, method), device="auto")
     assert learner.encoder == ENCODER
     assert learner.training.policy == Training().policy
     assert ("translations" in space) == (method in ("etips", "tips"))
     assert getattr(learner, "translations", TRANSLATIONS) == TRANSLATIONS
 
 
+def test_the_first_trial_has_the_defaults_of_its_own_method():
+    space = {"kl": Range(0.0, 1.0), "clip": Range(0.001, 0.5)}
+    assert first_trial(space, "etips") == {"kl": 0.02, "clip": 0.01}
+    assert first_trial(space, "doubly-robust") == {"kl": 0.01, "clip": 0.01}
+
+
 def test_the_first_trial_stays_within_a_space_without_the_defaults():
     space = {"hidden": Choice((8, 16)), "learning_rate": Range(0.01, 0.1), "kl": Range(0.5, 1.0)}
-    assert first_trial(space) == {"hidden": 16, "learning_rate": 0.01, "kl": 0.5}
-    assert first_trial({"encoder": Choice(("lstm", "mlp"))}) == {"encoder": "lstm"}
-    assert first_trial({"propensity.epochs": Range(2, 90, whole=True)}) == {"propensity.epochs": 25}
+    assert first_trial(space, "etips") == {"hidden": 16, "learning_rate": 0.01, "kl": 0.5}
+    assert first_trial({"encoder": Choice(("lstm", "mlp"))}, "etips") == {"encoder": "lstm"}
+    assert first_trial({"propensity.epochs": Range(2, 90, whole=True)}, "etips") == {
+        "propensity.epochs": 25
+    }
 
 
 def test_the_document_shows_the_usual_space_and_spaces_that_can_be_read():
@@ -118,5 +126,5 @@ def test_the_papers_space_can_be_searched_with_rates_that_can_train(method):
     assert space["hidden"].values == (16, 32, 48, 64, 80, 96, 112, 128)
     assert space["batch_size"].values == (16, 32, 64, 128)
     assert (space["learning_rate"].low, space["learning_rate"].high) == (1e-5, 1e-1)
-    assert first_trial(space)["batch_size"] == 128  # nearest to our own
+    assert first_trial(space, "etips")["batch_size"] == 128  # nearest to our own
     assert ("translations" in space) == (method == "etips")
