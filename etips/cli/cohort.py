@@ -2,13 +2,13 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, show
 from etips.cohorts.build import build_cohort
-from etips.cohorts.databases import compare, extract, resumable_source
+from etips.cohorts.databases import DATABASES, LAYOUTS, compare, extract, resumable_source
 from etips.cohorts.dataset.agreement import Check, Evidence
 from etips.cohorts.dataset.conversion import to_trajectories
 from etips.cohorts.dataset.sepsis_cohort import Cohort
@@ -17,12 +17,14 @@ from etips.data.trajectory_writer import MANIFEST, save_trajectories
 from etips.disclosure import FEW, are_few, shown_flow
 from etips.files.artifacts import require_place
 
+_PROFILES = tuple(dict.fromkeys(name for data in DATABASES.values() for name in data.profiles))
+_EACH = "; ".join(f"{data.label}: {', '.join(data.profiles)}" for data in DATABASES.values())
 
-class Profile(StrEnum):
-    """The paper's rules with their oddities, or corrected."""
-
-    PAPER = "paper"
-    CLEAN = "clean"
+if TYPE_CHECKING:
+    ProfileName = str
+else:
+    ProfileName = StrEnum("ProfileName", {name: name for name in _PROFILES})
+    """Names on the command line; which of them a database has is checked when it is known."""
 
 
 def cohort(
@@ -34,15 +36,15 @@ def cohort(
     ],
     out: Annotated[Path, typer.Option(help="Cohort folder to write.")],
     profile: Annotated[
-        Profile | None,
-        typer.Option(help="Which rules; for MIMIC-III the paper's, if left out."),
+        ProfileName | None,
+        typer.Option(help=f"Which rules; if left out, the first that the database has ({_EACH})."),
     ] = None,
     engine: Annotated[Engine, typer.Option(help="What runs the queries.")] = Engine.DUCKDB,
     memory: Annotated[str, typer.Option(help="Memory the query engine may use.")] = "2GB",
     overwrite: OverwriteFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Build the Sepsis-3 cohort of the paper from raw MIMIC-III tables.
+    """Build the Sepsis-3 cohort of the paper from the raw tables of a hospital database.
 
     The folder is a Trajectories folder for `etips fit`, with the 59-column table, onsets, the
     funnel and its drawing, the dose classes and an audit beside it. Killed, the same command goes
@@ -54,7 +56,7 @@ def cohort(
             progress_bar() as progress,
             resumable_source(source, out=out, engine=engine, memory_limit=memory) as opened,
         ):
-            extraction = extract(opened, profile.value if profile else None)
+            extraction = extract(opened, profile)
             built = build_cohort(extraction, progress=progress)
             progress("writing", 0.95)
             save_trajectories(
@@ -64,6 +66,9 @@ def cohort(
         if not as_json:
             show("dose classes", dose_rows(built), as_json=False)
             typer.echo(summary(built))
+
+
+cohort.__doc__ = f"{cohort.__doc__}\n    The tables are those of {LAYOUTS.label}."
 
 
 def validate(

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import polars as pl
 import pytest
 from commands import refuse, run
 
+from etips.cohorts.databases import DATABASES
 from etips.cohorts.dataset.agreement import Check, Outcome
 from etips.data.trajectory_reader import load_trajectories
 from etips.files.lock import Lock
@@ -93,6 +95,12 @@ def test_the_drawing_is_well_formed_and_the_audit_names_units_and_missing_shares
 def test_clean_runs_and_says_so(raw, tmp_path):
     run("cohort", raw, "--out", tmp_path / "c", "--profile", "clean")
     assert json.loads((tmp_path / "c" / "config.json").read_bytes())["name"] == "clean"
+
+
+def test_the_help_names_every_database_and_its_profiles():
+    told = set(re.findall(r"[\w-]+", run("cohort", "--help")))
+    for database in DATABASES.values():
+        assert {*re.findall(r"[\w-]+", database.label), *database.profiles} <= told
 
 
 def test_validate_says_that_a_small_source_is_too_small(cohort):

@@ -12,6 +12,7 @@ import ibis  # type: ignore[import-untyped, unused-ignore]
 import ibis.expr.types as ir  # type: ignore[import-untyped, unused-ignore]
 import polars as pl
 
+from etips.cohorts.engines.raw_rows import in_seconds, require_finite, require_owners
 from etips.cohorts.engines.raw_source import RawSource
 from etips.cohorts.engines.store import Store
 from etips.cohorts.mimic3 import concepts
@@ -70,38 +71,18 @@ class Block:
 def read_stays(source: RawSource, tables: Tables) -> pl.DataFrame:
     """One row per ICU stay, with the age in days; the other columns as in `Extraction.stays`."""
     icu, adm, pat = tables["icustays"], tables["admissions"], tables["patients"]
-    _require_owners(source, icu, adm, pat)
+    require_owners(source, icu, adm, key="hadm_id", table="icustays", owner="admissions")
+    require_owners(source, icu, pat, key="subject_id", table="icustays", owner="patients")
     joined = icu.join(adm.select("hadm_id", "dischtime"), "hadm_id").join(pat, "subject_id")
     query = joined.select(
         "gender", "dob", stay="icustay_id", patient="subject_id", admission="hadm_id",
         icu_in="intime", icu_out="outtime", discharge="dischtime", death="dod",
     )  # fmt: skip
-    stays = _seconds(source.fetch(query)).unique().sort("stay")
+    stays = in_seconds(source.fetch(query)).unique().sort("stay")
     if stays["stay"].n_unique() != stays.height:
         rule = "icustay_id, hadm_id and subject_id must each name one row"
         raise DataError("icustays, admissions, patients", rule, fix="Remove the repeated rows.")
     return stays.with_columns(age=(pl.col("icu_in") - pl.col("dob")) / _DAY)
-
-
-def _require_owners(
-    source: RawSource, icu: ibis.Table, admissions: ibis.Table, patients: ibis.Table
-) -> None:
-    """Refuse stays whose admission or patient is missing: a join would lose them in silence."""
-    for name, key, owners in (
-        ("admissions", "hadm_id", admissions),
-        ("patients", "subject_id", patients),
-    ):
-        orphans = source.fetch(icu.anti_join(owners, key).select("icustay_id"))
-        if orphans.height:
-            rule = f"must have a row for every {key} of icustays"
-            raise DataError(name, rule, fix="Give the tables of the same patients.")
-
-
-def require_some(table: str, n_rows: int) -> None:
-    """Refuse a table without a single row that could be used: an export that went wrong."""
-    if not n_rows:
-        rule = "must hold rows that can be used; none was found"
-        raise DataError(table, rule, fix="Check that it is whole and its ids fit.")
 
 
 def read_antibiotics(
@@ -113,7 +94,7 @@ def read_antibiotics(
     query = rows.filter(chosen & rows.startdate.notnull()).select(
         entry=rows.row_id, admission=rows.hadm_id, stay=rows.icustay_id, t=rows.startdate
     )
-    return _seconds(source.fetch(query)).sort("entry", "admission", "stay", "t")
+    return in_seconds(source.fetch(query)).sort("entry", "admission", "stay", "t")
 
 
 def _coded(rows: ibis.Table, items: Items) -> ir.BooleanValue:
@@ -147,7 +128,7 @@ def read_microbiology(source: RawSource, tables: Tables) -> pl.DataFrame:
     time = rows.charttime.coalesce(rows.chartdate)
     query = rows.filter(time.notnull())
     query = query.select(patient=rows.subject_id, admission=rows.hadm_id, t=time).distinct()
-    return _seconds(source.fetch(query))
+    return in_seconds(source.fetch(query))
 
 
 def store_large(
@@ -317,42 +298,24 @@ def _procedures(tables: Tables, items: Items) -> ibis.Table:
 def read_block(kept: Store, first: int, last: int, *, procedures: bool) -> Block:
     """Read the kept rows of the stays first..last."""
     frames = {
-        name: _seconds(kept.rows(name, columns=columns, between=("icustay_id", first, last)))
+        name: in_seconds(kept.rows(name, columns=columns, between=("icustay_id", first, last)))
         for name, columns in _COLUMNS.items()
         if procedures or name != "procedures"
     }
     frames.setdefault("procedures", NO_PROCEDURES)
     for name, frame in frames.items():
-        _require_finite(name, frame)
+        require_finite(TABLE_OF[name], frame)
     return Block(**frames)
 
 
 def read_cultures(kept: Store, items: Items, reading: Reading) -> pl.DataFrame:
     """Cultures of all stays: stay, t. The charted value counts in the clean profile only."""
-    charted = _seconds(kept.rows("chart", among=("itemid", sorted(items.chart_cultures))))
+    charted = in_seconds(kept.rows("chart", among=("itemid", sorted(items.chart_cultures))))
     if reading.cultures_from_procedures:
         line_tip = pl.col("itemid") >= _FIRST_METAVISION_ITEM
         charted = charted.filter(~line_tip | (pl.col("number") == 1))
     charted = charted.select(stay="icustay_id", t="t")
     if not reading.reads_procedures:
         return charted
-    done = _seconds(kept.rows("procedures", among=("itemid", sorted(items.procedure_cultures))))
+    done = in_seconds(kept.rows("procedures", among=("itemid", sorted(items.procedure_cultures))))
     return pl.concat([charted, done.select(stay="icustay_id", t="start")])
-
-
-def _seconds(frame: pl.DataFrame) -> pl.DataFrame:
-    """Timestamps to whole seconds since 1970."""
-    times = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Datetime)]
-    return frame.with_columns(pl.col(times).dt.epoch("s"))
-
-
-def _require_finite(name: str, frame: pl.DataFrame) -> None:
-    """Refuse NaN and infinity, which no chart holds; a missing number is null."""
-    numbers = [column for column, kind in frame.schema.items() if kind == pl.Float64]
-    if not numbers:
-        return
-    bad = frame.select(pl.any_horizontal(pl.col(numbers).is_finite().not_())).to_series()
-    if bad.any():
-        table = TABLE_OF[name]
-        rule = f"{' and '.join(numbers)} must be finite; {bad.sum()} rows fail"
-        raise DataError(table, rule, fix="Leave the cell empty where there is no number.")

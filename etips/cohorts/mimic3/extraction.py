@@ -6,6 +6,7 @@ from typing import Final
 import polars as pl
 
 from etips.cohorts.database import Profile
+from etips.cohorts.engines.raw_rows import require_some
 from etips.cohorts.engines.raw_source import RawSource
 from etips.cohorts.engines.store import Store
 from etips.cohorts.mimic3 import concepts, extract, infusions, measurements, units
@@ -94,10 +95,10 @@ class Mimic3Extraction:
         """
         for kind in kinds:
             if kind == "samples":
-                extract.require_some("microbiologyevents", self._n_samples)
+                require_some("microbiologyevents", self._n_samples)
             else:
                 name = _KEPT_AS[kind]
-                extract.require_some(extract.TABLE_OF[name], self.kept.height(name))
+                require_some(extract.TABLE_OF[name], self.kept.height(name))
 
     def audit(self) -> tuple[ItemUnits, ...]:
         """What the kept rows say about their units."""

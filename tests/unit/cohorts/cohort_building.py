@@ -3,15 +3,17 @@
 import contextlib
 
 from etips.cohorts.build import build_cohort
-from etips.cohorts.databases import open_source
-from etips.cohorts.mimic3.extraction import Mimic3Extraction
-from etips.cohorts.mimic3.switches import PAPER
+from etips.cohorts.databases import extract, open_source
 
 
-def built(address, profile=PAPER, **options):
-    """Open, build, close."""
+def built(address, profile=None, *, reading=extract, **options):
+    """Open, build, close.
+
+    A name of a profile needs nothing else; a changed profile needs its database's `Extraction` as
+    `reading`.
+    """
     with contextlib.closing(open_source(address, **options)) as source:
-        return build_cohort(Mimic3Extraction(source, profile))
+        return build_cohort(reading(source, profile))
 
 
 def same(one, other):

@@ -9,6 +9,7 @@ from cohort_building import built, same
 
 from etips.cohorts.databases import LAYOUTS
 from etips.cohorts.engines.tablefiles import find
+from etips.cohorts.mimic3.extraction import Mimic3Extraction
 from etips.cohorts.mimic3.switches import CLEAN, PAPER, SWITCHES
 from etips.cohorts.mimic3.tables import readable
 from etips.cohorts.sepsis3 import rules
@@ -32,7 +33,7 @@ def shuffled(hospital, tmp_path_factory):
 
 @pytest.mark.parametrize("profile", [PAPER, CLEAN], ids=lambda profile: profile.name)
 def test_shuffled_rows_and_plain_csv_give_the_identical_cohort(hospital, shuffled, profile):
-    same(built(hospital, profile), built(shuffled, profile))
+    same(built(hospital, profile.name), built(shuffled, profile.name))
 
 
 def test_parquet_gives_the_identical_cohort(hospital, paper_cohort, tmp_path):
@@ -49,7 +50,8 @@ def test_parquet_gives_the_identical_cohort(hospital, paper_cohort, tmp_path):
 
 @pytest.mark.parametrize("profile", [PAPER, CLEAN], ids=lambda profile: profile.name)
 def test_the_size_of_a_block_of_stays_changes_nothing(hospital, profile):
-    same(built(hospital, profile), built(hospital, profile.changed(stays_per_block=7)))
+    small = built(hospital, profile.changed(stays_per_block=7), reading=Mimic3Extraction)
+    same(built(hospital, profile.name), small)
 
 
 def test_the_table_is_complete_and_in_order(paper_cohort):
@@ -101,7 +103,7 @@ def test_an_unknown_unit_is_counted_in_the_audit(paper_cohort):
 
 def test_training_rows_do_not_depend_on_test_rows_in_clean(hospital, tmp_path):
     """D3: imputation, cap and dose edges are fitted on training stays only."""
-    before = built(hospital, CLEAN)
+    before = built(hospital, "clean")
     test_stays = before.decisions.filter(~pl.col("training"))["icustayid"].unique()
     assert test_stays.len() > 0
     for name, rows in tables(hospital).items():
@@ -112,7 +114,7 @@ def test_training_rows_do_not_depend_on_test_rows_in_clean(hospital, tmp_path):
                 value=pl.when(of_test).then(changed.cast(pl.String)).otherwise(pl.col("value"))
             )
         rows.write_csv(tmp_path / f"{name}.csv")
-    after = built(tmp_path, CLEAN)
+    after = built(tmp_path, "clean")
     assert before.fluid.edges == after.fluid.edges
     keep = pl.col("icustayid").is_in(test_stays.implode()).not_()
     assert before.table.filter(keep).equals(after.table.filter(keep))
@@ -121,7 +123,7 @@ def test_training_rows_do_not_depend_on_test_rows_in_clean(hospital, tmp_path):
 
 def test_no_patient_is_both_trained_and_tested_on(hospital):
     icu = tables(hospital)["icustays"].cast({"icustay_id": pl.Int64, "subject_id": pl.Int64})
-    decisions = built(hospital, CLEAN).decisions.join(
+    decisions = built(hospital, "clean").decisions.join(
         icu, left_on="icustayid", right_on="icustay_id"
     )
     sides = decisions.group_by("subject_id").agg(pl.col("training").n_unique())
@@ -130,5 +132,5 @@ def test_no_patient_is_both_trained_and_tested_on(hospital):
 
 @pytest.mark.parametrize("switch", rules.SWITCHES + SWITCHES)
 def test_every_switch_works_alone(hospital, switch):
-    cohort = built(hospital, PAPER.changed(**{switch: True}))
+    cohort = built(hospital, PAPER.changed(**{switch: True}), reading=Mimic3Extraction)
     assert cohort.table.height > 0

@@ -12,7 +12,6 @@ from cohort_building import built
 from etips.cohorts.databases import LAYOUTS, open_source
 from etips.cohorts.engines.address import Engine
 from etips.cohorts.engines.tablefiles import find
-from etips.cohorts.mimic3.switches import CLEAN
 from etips.errors import DataError, EtipsError, FileError, SettingError
 
 SECRET = "S3CRET"
@@ -69,7 +68,7 @@ def test_a_missing_column_is_named(copy):
 def test_a_column_that_only_the_clean_profile_needs_is_missed_there_only(copy):
     edit(copy, "chartevents", lambda text: text.replace(b"error", b"errors", 1))
     assert built(copy).table.height > 0
-    refused(copy, DataError, r"missing: chartevents\.error", profile=CLEAN)
+    refused(copy, DataError, r"missing: chartevents\.error", profile="clean")
 
 
 @pytest.mark.parametrize(

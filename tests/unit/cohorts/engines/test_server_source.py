@@ -14,11 +14,11 @@ from servers import load_postgres, postgres_programs, postgres_server
 from etips.cohorts.databases import open_source
 from etips.cohorts.engines import server_source
 from etips.cohorts.engines.address import Engine
-from etips.cohorts.mimic3.switches import CLEAN, PAPER
+from etips.cohorts.mimic3.switches import CLEAN
 from etips.cohorts.mimic3.tables import needed
 from etips.errors import DataError
 
-PROFILES = [PAPER, CLEAN]
+PROFILES = ["paper", "clean"]
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +48,7 @@ def simulated_in_postgres(postgres, hospital):
     return f"{postgres}&schema=simulated"
 
 
-@pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
+@pytest.mark.parametrize("profile", PROFILES)
 def test_postgres_gives_the_identical_cohort(simulated_in_postgres, hospital, profile):
     same(built(hospital, profile), built(simulated_in_postgres, profile))
 
@@ -69,9 +69,9 @@ def test_a_server_that_is_not_there_is_refused_in_one_line(postgres):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
+@pytest.mark.parametrize("profile", PROFILES)
 def test_postgres_gives_the_identical_cohort_on_the_demo(postgres, demo, profile):
-    schema = f"demo_{profile.name}"
+    schema = f"demo_{profile}"
     load_postgres(postgres, demo, needed(CLEAN.reading), schema)
     same(built(demo, profile), built(f"{postgres}&schema={schema}", profile))
 
@@ -93,7 +93,7 @@ def spark():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # sockets that Spark leaves to the collector
-@pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
+@pytest.mark.parametrize("profile", PROFILES)
 def test_spark_gives_the_identical_cohort(spark, hospital, profile):
     same(built(hospital, profile), built(hospital, profile, engine=spark))
 

@@ -11,7 +11,8 @@ from cohort_building import built
 
 from etips.cohorts.databases import compare
 from etips.cohorts.dataset.agreement import Evidence, Outcome
-from etips.cohorts.mimic3.switches import CLEAN, PAPER
+from etips.cohorts.mimic3.extraction import Mimic3Extraction
+from etips.cohorts.mimic3.switches import PAPER
 from etips.cohorts.sepsis3.rules import AntibioticOrder
 
 SKIPPED = frozenset({"elixhauser"})  # docs/cohort/rules.md: left out of the first release
@@ -88,7 +89,7 @@ def test_without_the_scattered_deletion_one_highest_sirs_differs_and_nothing_els
     demo, cohort, reference
 ):
     """Section 15.5: the scripts apply a mask over stays to rows; one lost row holds a highest."""
-    whole = built(demo, PAPER.changed(no_scattered_deletion=True))
+    whole = built(demo, PAPER.changed(no_scattered_deletion=True), reading=Mimic3Extraction)
     expected = read(reference, "sepsis_stays").select("icustayid", "max_sirs")
     found = whole.kept.filter(pl.col("icustayid") % 2 == 0)
     assert (found["max_sirs"].cast(pl.Int64) != expected["max_sirs"]).sum() == 1
@@ -108,7 +109,8 @@ def test_totals_and_funnel(cohort):
 
 
 def test_date_order_gives_the_figures_of_section_6(demo):
-    by_date = built(demo, PAPER.changed(antibiotic_order=AntibioticOrder.DATE))
+    profile = PAPER.changed(antibiotic_order=AntibioticOrder.DATE)
+    by_date = built(demo, profile, reading=Mimic3Extraction)
     stages = {stage.name: stage.n_stays for stage in by_date.funnel.stages}
     assert stages["with data in the pass 1 window"] == 57
     assert stages["after exclusion: maximum SOFA below 2"] == 55
@@ -117,7 +119,7 @@ def test_date_order_gives_the_figures_of_section_6(demo):
 
 
 def test_clean_runs_and_differs(demo, cohort):
-    clean = built(demo, CLEAN)
+    clean = built(demo, "clean")
     assert clean.funnel.profile == "clean"
     assert clean.funnel.stages[0] == cohort.funnel.stages[0]
     assert np.isfinite(clean.table.drop("elixhauser").to_numpy()).all()
