@@ -75,6 +75,13 @@ def test_a_module_name_occurs_once():
     assert not VAGUE & set(names)
 
 
+def test_a_test_file_has_a_name_of_its_own():
+    """pytest takes two of one name for the same module, where no `__init__.py` tells them apart."""
+    files = [p for p in TESTS.parent.rglob("*.py") if not (p.parent / "__init__.py").exists()]
+    names = Counter(p.name for p in files if p.name != "conftest.py")
+    assert {name for name, n in names.items() if n > 1} == set()
+
+
 def test_results_are_not_mappings_of_anything():
     """A misspelt key of a mapping is found by a user, a misspelt field by the type checker."""
     loose = ("Mapping[str, Any]", "dict[str, Any]")
