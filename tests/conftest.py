@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import sys
 
 import pytest
 import torch
@@ -62,9 +63,12 @@ def let_go(loader):
 
     Every module that pytest loaded has them by way of its loader: loader, config, session, tests
     and what they were given. At the end Python clears modules without looking for rings any more,
-    so all of this would stay, and with it types of DuckDB, which would then complain of a leak.
+    so all of this would stay, and with it types of DuckDB, which would then complain of a leak. So
+    would the frames of a test that failed, which Python keeps for a debugger.
     """
     loader.config = loader.session = None
+    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
+        vars(sys).pop(name, None)
     gc.collect()
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 
 import pytest
 from commands import refuse, run
@@ -9,6 +10,7 @@ from small_studies import clinic_document, small_experiment
 from small_worlds import CLINIC
 
 import etips
+from etips import cli
 from etips.evaluation.log import Log
 from etips.learn import PredictiveModel
 from etips.learn.learners.catalogue import METHODS, Method
@@ -44,7 +46,9 @@ def owl(monkeypatch):
     )
     monkeypatch.setitem(METHODS, "owl", entry)
     for name in ("methods", "fit", "tune"):
-        monkeypatch.delitem(sys.modules, f"etips.cli.{name}", raising=False)
+        import_module(f"etips.cli.{name}")  # so that there is something to put back
+        monkeypatch.delitem(sys.modules, f"etips.cli.{name}")
+        monkeypatch.delattr(cli, name)
     return entry
 
 
