@@ -80,7 +80,10 @@ def pytest_sessionfinish(session):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter):
+    """Last of all, below pytest's own list of what was skipped."""
+    yield
     for place in PICKLES:
         terminalreporter.write_line(f"unpickled at {place}", red=True)
     reasons = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
