@@ -1,13 +1,15 @@
 """Commands as a user calls them, in this process: those that succeed and those that are refused."""
 
 import re
+import time
 
 from typer.testing import CliRunner
 
 from etips.cli.main import app
 
 FAR = re.compile(r" ?\d+%  .+\n")
-"""How far a command is, told once a minute: on a busy machine that may be twice."""
+"""How far a command is, told once a minute: on a busy machine even a short run may take one."""
+A_MINUTE = 60.0
 
 
 def call(*arguments):
@@ -16,9 +18,11 @@ def call(*arguments):
 
 def run(*arguments):
     """A command that succeeds; its output."""
+    started = time.monotonic()
     result = call(*arguments)
+    took = time.monotonic() - started
     assert result.exit_code == 0, (result.output, result.exception)
-    assert FAR.sub("", result.stderr) == ""
+    assert (result.stderr if took < A_MINUTE else FAR.sub("", result.stderr)) == ""
     return result.stdout
 
 

@@ -10,10 +10,7 @@ from etips.data.trajectories import Trajectories
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.requests import Requests, TrainingRequest
 from etips.learn.learners.fit import Fit
-from etips.learn.learners.foundation import (
-    Foundation,
-    check_kl,
-)
+from etips.learn.learners.foundation import Foundation, check_kl
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.learners.policy_objective import Logged, policy_objective
 from etips.learn.nuisance.propensity_models import PropensityModel
