@@ -61,6 +61,8 @@ def _point(
     log: Log, policy: View, known: Floats, support: float, interval: Interval
 ) -> AbstentionPoint:
     speaks = known >= support
+    if policy.abstains is not None:
+        speaks &= ~policy.abstains
     weight = np.where(speaks, policy.weight, 1.0)  # the clinicians' weight under their own policy
     risk = snips(log.loss, weight, log.clusters, interval=interval)
     clinicians = logged_risk(log.loss, log.clusters)

@@ -36,6 +36,7 @@ class Assessment:
 def assess(
     log: Log,
     probabilities: ArrayLike,
+    abstains: ArrayLike | None = None,
     *,
     estimators: Sequence[str] = (),
     interval: Interval = DEFAULT,
@@ -45,10 +46,11 @@ def assess(
     Args:
         log: The decisions; none of their stays may have served to learn or select the policy.
         probabilities: The policy's distribution at each decision, shape (n, n_actions).
+        abstains: Where it leaves the decision to the clinicians, as in `view`, shape (n,).
         estimators: Names as in `estimator_names`, the headline first; all of them if left out.
         interval: How the limits are made.
     """
-    policy = view(log, probabilities)
+    policy = view(log, probabilities, abstains)
     chosen = find_estimators(tuple(estimators), log)
     estimates = tuple(entry.estimate(log, policy, interval=interval) for entry in chosen)
     diagnostics = diagnose(log, policy, interval=interval)

@@ -98,7 +98,11 @@ _ALL = (
 )  # fmt: skip
 
 ESTIMATORS: Mapping[str, Estimator] = {entry.name: entry for entry in _ALL}
-"""By name, in the order of tables; the first is the default headline: SNIPS needs no model."""
+"""By name, in the order of tables."""
+
+HEADLINES = ("sndr", "snips")
+"""The default headline is the first of these that a log allows: predicted losses take out what the
+weights leave unbalanced, and SNIPS needs none."""
 
 BESIDE = tuple(entry.name for entry in _ALL if entry.beside)
 """Names of those shown where there is room for few."""
@@ -106,7 +110,9 @@ BESIDE = tuple(entry.name for entry in _ALL if entry.beside)
 
 def estimator_names(log: Log) -> tuple[str, ...]:
     """Estimators that `log` allows, the default headline first."""
-    return tuple(name for name, entry in ESTIMATORS.items() if entry.allowed(log))
+    allowed = [name for name, entry in ESTIMATORS.items() if entry.allowed(log)]
+    headline = next(name for name in HEADLINES if name in allowed)
+    return (headline, *(name for name in allowed if name != headline))
 
 
 def find_estimators(names: tuple[str, ...], log: Log) -> tuple[Estimator, ...]:

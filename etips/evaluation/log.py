@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from etips.data.history_rows import visible_rows
 from etips.errors import DataError, SettingError, require
 from etips.evaluation.inference.checks import (
+    Bools,
     Clusters,
     Floats,
     Ints,
+    Rows,
     check_actions,
+    check_features,
     check_numbers,
     check_probabilities,
     check_propensity,
@@ -23,6 +27,8 @@ from etips.evaluation.inference.checks import (
 
 if TYPE_CHECKING:
     from etips.data.trajectories import Trajectories
+
+SAME = 1e-12  # a policy that repeats the propensities, to rounding, leaves it to the clinicians
 
 PROPENSITY_FLOOR = 0.01
 """Estimated propensities below this are raised to it, unless a caller says otherwise: one decision
@@ -44,6 +50,10 @@ class Log:
         predicted: An outcome model's loss for every action, shape (n, n_actions), made without the
             decisions it predicts.
         propensity_floor: The value that smaller propensities were raised to; 0 for none.
+        features: What was visible at each decision, one row each; NaN where missing, shape (n, d).
+            With it the verdict sees whether the weights balance the patients' prognosis.
+        known: The propensities are known by design, not estimated.
+        lag: 1 if the rows hold only what came before the decision's own step.
     """
 
     loss: Floats
@@ -54,6 +64,9 @@ class Log:
     propensities: Floats | None = None
     predicted: Floats | None = None
     propensity_floor: float = 0.0
+    features: Rows | None = None
+    known: bool = False
+    lag: int = 0
     clusters: Clusters = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -61,6 +74,8 @@ class Log:
             raise SettingError("n_actions", "must be at least 2")
         if not 0 <= self.propensity_floor < 1:
             raise SettingError("propensity_floor", "must lie between 0 and 1")
+        if self.lag not in (0, 1):
+            raise SettingError("lag", "must be 0 or 1")
         loss = check_numbers("loss", self.loss)
         n = loss.size
         self._store("loss", loss)
@@ -73,6 +88,8 @@ class Log:
         if self.predicted is not None:
             model = check_table("predicted", self.predicted, n=n, width=self.n_actions)
             self._store("predicted", model)
+        if self.features is not None:
+            self._store("features", check_features(self.features, n=n))
 
     @classmethod
     def of(
@@ -82,6 +99,7 @@ class Log:
         propensities: Floats | None = None,
         predicted: Floats | None = None,
         floor: float = PROPENSITY_FLOOR,
+        known: bool | None = None,
     ) -> Self:
         """The decisions of `data`; whoever the data names as patients are its clusters.
 
@@ -93,9 +111,13 @@ class Log:
                 and needed, where the data does not know that of the logged action.
             predicted: Predicted loss of every action, shape (n_decisions, n_actions).
             floor: Estimated propensities below this are raised to it.
+            known: Whether the propensities are known by design; if left out, those in the data are.
         """
+        by_design = data.propensity is not None if known is None else known
+        if by_design or data.propensity is not None:
+            floor = 0.0
         if data.propensity is not None:
-            chance, floor = data.logged_propensity, 0.0
+            chance = data.logged_propensity
         elif propensities is not None:
             own = np.arange(data.n_decisions), data.logged_action
             chance = np.maximum(propensities[own], floor)
@@ -110,6 +132,9 @@ class Log:
             propensities=propensities,
             predicted=predicted,
             propensity_floor=floor,
+            features=visible_rows(data),
+            known=by_design,
+            lag=data.lag,
         )
 
     @property
@@ -133,6 +158,9 @@ class Log:
             propensities=None if self.propensities is None else self.propensities[keep],
             predicted=None if self.predicted is None else self.predicted[keep],
             propensity_floor=self.propensity_floor,
+            features=None if self.features is None else self.features[keep],
+            known=self.known,
+            lag=self.lag,
         )
 
     def _check_propensities(self, values: Floats) -> Floats:
@@ -158,6 +186,7 @@ class View:
         weight: Policy probability over propensity of the logged action, shape (n,).
         predicted: The outcome model's loss for the logged action, shape (n,).
         predicted_policy: The same averaged over the policy, shape (n,).
+        abstains: Where it leaves the decision to the clinicians, shape (n,).
     """
 
     probabilities: Floats
@@ -165,21 +194,48 @@ class View:
     weight: Floats
     predicted: Floats | None = None
     predicted_policy: Floats | None = None
+    abstains: Bools | None = None
 
 
-def view(log: Log, probabilities: ArrayLike) -> View:
-    """Weigh the decisions of `log` as the policy with these `probabilities` would."""
+def view(log: Log, probabilities: ArrayLike, abstains: ArrayLike | None = None) -> View:
+    """Weigh the decisions of `log` as the policy with these `probabilities` would.
+
+    Where it abstains the clinicians decide: the weight is exactly 1, whatever the propensities, and
+    the predicted loss is that of what they did.
+
+    Args:
+        log: The decisions.
+        probabilities: The policy's distribution at each decision, shape (n, n_actions).
+        abstains: Where it leaves the decision to the clinicians, shape (n,). If left out, where its
+            probabilities are the log's own propensities of every action.
+    """
     table = check_probabilities(
         "probabilities", probabilities, n=log.n_decisions, n_actions=log.n_actions
     )
+    silent = _abstains(log, table, abstains)
     weight = weigh_logged(table[log.rows, log.action], log.propensity)
+    weight = np.where(silent, 1.0, weight)
     recommended = table.argmax(axis=1)
     if log.predicted is None:
-        return View(table, recommended, weight)
+        return View(table, recommended, weight, abstains=silent)
+    taken = log.predicted[log.rows, log.action]
+    averaged = np.einsum("na,na->n", table, log.predicted)
     return View(
         table,
         recommended,
         weight,
-        predicted=log.predicted[log.rows, log.action],
-        predicted_policy=np.einsum("na,na->n", table, log.predicted),
+        predicted=taken,
+        predicted_policy=np.where(silent, taken, averaged),
+        abstains=silent,
     )
+
+
+def _abstains(log: Log, table: Floats, given: ArrayLike | None) -> Bools:
+    if given is not None:
+        silent = np.asarray(given)
+        if silent.dtype != np.bool_ or silent.shape != (log.n_decisions,):
+            raise DataError("abstains", "must hold yes or no for every decision")
+        return silent
+    if log.propensities is None:
+        return np.zeros(log.n_decisions, dtype=np.bool_)
+    return np.asarray(np.abs(table - log.propensities).max(axis=1) <= SAME)

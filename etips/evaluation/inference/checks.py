@@ -11,6 +11,7 @@ from etips.errors import DataError, SettingError, require
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
+Rows: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 
 SUM_TOLERANCE = 1e-5  # a float32 softmax over 25 actions is off by up to about 1e-6
 
@@ -117,6 +118,18 @@ def check_table(where: str, values: ArrayLike, *, n: int, width: int | None = No
     if suspect:  # one pass through memory for good input, the careful look only for bad
         require(where, "must be finite", _every(np.isfinite(table)))
     return table
+
+
+def check_features(values: ArrayLike, *, n: int) -> Rows:
+    """What is visible at each decision: numbers, NaN where missing, shape (n, d)."""
+    rows = np.asarray(values)
+    if rows.dtype != np.float32:  # half the memory of a million wide rows
+        rows = _as_floats("features", values)
+    if rows.ndim != 2:
+        raise DataError("features", "must have two axes, one row a decision")
+    _require_rows("features", rows, n, axes=2)
+    require("features", "must be finite, or NaN where missing", _every(~np.isinf(rows)))
+    return rows
 
 
 def check_probabilities(

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etips.data.decisions import Floats, Ints
+from etips.data.history_rows import Classifier, Summary, last_and_mean
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError
-from etips.learn.nuisance.history_rows import Classifier, Summary, last_and_mean
 
 
 @dataclass(eq=False)

@@ -7,9 +7,9 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 
 from etips.data.decisions import Floats
+from etips.data.history_rows import Classifier, Summary, last_and_mean
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
-from etips.learn.nuisance.history_rows import Classifier, Summary, last_and_mean
 
 
 @runtime_checkable

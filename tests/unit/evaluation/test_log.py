@@ -83,3 +83,54 @@ def test_a_policy_is_seen_by_its_weights_its_choice_and_its_predicted_loss():
     assert seen.predicted_policy == pytest.approx([0.375, 0.45, 0.25, 0.5])
     blind = view(replace(log, predicted=None), seen.probabilities)
     assert blind.predicted is None
+
+
+def test_a_policy_that_abstains_weighs_one_there_whatever_the_propensity():
+    log = Log.of(logged_stays(), propensities=TABLE, predicted=np.tile([0.25, 0.5], (4, 1)))
+    table = [[0.5, 0.5], [0.2, 0.8], [1.0, 0.0], [0.0, 1.0]]
+    seen = view(log, table, abstains=np.array([True, False, True, False]))
+    assert seen.weight == pytest.approx([1, 2, 1, 0])
+    assert seen.predicted_policy == pytest.approx([0.25, 0.45, 0.5, 0.5])
+    assert seen.abstains.tolist() == [True, False, True, False]
+    assert not view(log, table).abstains.any()
+    for wrong in ([True], np.ones(4)):
+        with pytest.raises(DataError, match=r"^abstains: must hold yes or no"):
+            view(log, table, abstains=wrong)
+
+
+def test_a_policy_that_repeats_the_propensities_leaves_it_to_the_clinicians():
+    log = Log.of(logged_stays(), propensities=TABLE)  # the first was raised to the floor
+    seen = view(log, TABLE)
+    assert seen.abstains.all()
+    assert (seen.weight == 1).all()
+    table = TABLE.copy()
+    table[1] = (0.5, 0.5)
+    assert view(log, table).abstains.tolist() == [True, False, True, True]
+
+
+def test_a_log_of_stays_knows_what_was_visible_and_whether_propensities_are_by_design():
+    estimated, known = (Log.of(logged_stays(known=k), propensities=TABLE) for k in (False, True))
+    assert (estimated.known, known.known) == (False, True)
+    assert estimated.features[:, :2].tolist() == np.arange(8.0).reshape(4, 2).tolist()
+    designed = Log.of(logged_stays(), propensities=TABLE, known=True)
+    assert designed.known
+    assert designed.propensity_floor == 0
+    assert designed.propensity[0] == 0.005  # by design, so never raised
+    late = logged_stays().schema
+    assert estimated.lag == late.lag == 0
+
+
+def test_features_may_be_missing_but_not_infinite_and_travel_with_their_decisions():
+    log, _, feature = make_log(predicted=False)
+    rows = np.stack([feature, np.full(feature.size, np.nan)], axis=1)
+    log = replace(log, features=rows, lag=1, known=True)
+    part = log.take(log.cluster < 10)
+    assert part.features.shape == (30, 2)
+    assert (part.lag, part.known) == (1, True)
+    assert replace(log, features=rows.astype(np.float32)).features.dtype == np.float32
+    rows = rows.copy()
+    rows[7] = np.inf
+    with pytest.raises(DataError, match=r"^features: .*first at row 7"):
+        replace(log, features=rows)
+    with pytest.raises(DataError, match=r"^features: must have two axes"):
+        replace(log, features=feature)

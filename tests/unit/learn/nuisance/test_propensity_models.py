@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from small_worlds import ward
 
+from etips.data.history_rows import last_and_mean
 from etips.errors import SettingError
-from etips.learn.nuisance.history_rows import last_and_mean
 from etips.learn.nuisance.propensity_models import (
     KnownPropensity,
     PropensityModel,
