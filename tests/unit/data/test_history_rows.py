@@ -45,7 +45,7 @@ def test_what_is_visible_holds_the_whole_history(lag):
 
 
 def test_a_missing_value_is_passed_over_and_never_reaches_another_stay():
-    data = ward()
+    data = ward(lag=0)
     stay, step = data.decisions()
     row = int(np.flatnonzero(step == 1)[0])  # a second step
     sequence = data.sequence[:].copy()
