@@ -47,7 +47,11 @@ class Chances:
 
     def draw(self, rows: Ints, rng: np.random.Generator) -> Ints:
         """Draw one value for each entry of `rows`, shape (n,)."""
-        place = np.searchsorted(self.cumulative, rows + rng.random(len(rows)), side="right")
+        return self.at(rows, rng.random(len(rows)))
+
+    def at(self, rows: Ints, uniform: Floats) -> Ints:
+        """The values that uniform numbers fall on, one for each entry of `rows`, shape (n,)."""
+        place = np.searchsorted(self.cumulative, rows + uniform, side="right")
         # Row r's last edge may round to either side of r + 1: keep every draw in its own row.
         kept = np.clip(place, self.first[rows], self.last[rows])
         return self.value[kept].astype(np.int64)

@@ -75,6 +75,18 @@ _WORLDS = (
         sentence="a small tunable world",
         home="etips.worlds.clinic:simulate_clinic",
     ),
+    World(
+        name="tolerance",
+        sentence="eight visits, in which what helps at once harms in the long run",
+        home="etips.worlds.tolerance:simulate_clinicians",
+        usual_stays=2_000,
+    ),
+    World(
+        name="tolerance-randomised",
+        sentence="the same as a randomised trial",
+        home="etips.worlds.tolerance:simulate_randomised",
+        usual_stays=2_000,
+    ),
 )
 
 WORLDS: Mapping[str, World] = {world.name: world for world in _WORLDS}
