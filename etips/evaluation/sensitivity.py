@@ -2,9 +2,12 @@
 
 Tan (2006): given what the log holds, the odds of an action may differ by a factor of at most
 `gamma` between patients of different hidden state. The true inverse propensity then lies between
-`1 + (1/p - 1) / gamma` and `1 + (1/p - 1) * gamma`, and the extreme self-normalised risks over all
-such weights are found by sorting the losses (Zhao, Small and Bhattacharya 2019). They contain the
-risk for any hidden state within the model; they are not always the tightest such bounds.
+`1 + (1/p - 1) / gamma` and `1 + (1/p - 1) * gamma`. The extreme self-normalised risks over all such
+weights are found by sorting the losses (Zhao, Small and Bhattacharya 2019). They contain the risk
+for any hidden state within the model, but some of those weights no hidden state can make: given
+what is visible, true weights have the nominal mean. Where the log tells what loss to expect, only
+weights are allowed that keep their total among decisions which expect alike, and the bounds are
+those of Dorn and Guo (2023): never wider, and sharp as far as the expectation is.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,12 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from etips.errors import SettingError
-from etips.evaluation.inference.checks import Floats, Ints
+from etips.evaluation.case import UNIT
+from etips.evaluation.inference.checks import Floats
 from etips.evaluation.inference.contrast import difference
-from etips.evaluation.inference.evidence import divide
+from etips.evaluation.inference.estimate import Estimate
+from etips.evaluation.inference.evidence import ratio_of
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
-from etips.evaluation.risk import logged_risk, snips
+from etips.evaluation.risk import logged_risk
+from etips.evaluation.sensitivity_weights import extremes
 
 GAMMAS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
 GAMMA_LIMIT = 1000.0
@@ -64,81 +70,70 @@ class Sensitivity:
         gamma_point: Least gamma at which the gain may be zero; infinite beyond 1000.
         gamma_interval: Least gamma at which it may, sampling error included; 1 when the gain is not
             certain even without confounding.
+        balanced: Whether weights had to keep their totals among decisions that expect alike.
     """
 
     bounds: tuple[SensitivityBounds, ...]
     gamma_point: float
     gamma_interval: float
+    balanced: bool = False
 
 
 def bound_risk(
-    log: Log, policy: View, *, gammas: Sequence[float] = GAMMAS, interval: Interval = DEFAULT
+    log: Log,
+    policy: View,
+    *,
+    gammas: Sequence[float] = GAMMAS,
+    interval: Interval = DEFAULT,
+    balanced: bool | None = None,
 ) -> Sensitivity:
     """Bounds on the policy's risk and on its gain over the clinicians.
 
-    The clinicians' own risk is the mean logged loss, which no hidden state can change. The sampling
-    error takes the extreme weights as given: moving the loss at which they switch changes the bound
-    in second order only.
+    The clinicians' own risk is the mean logged loss, which no hidden state can change; nor can it
+    change anything where the policy abstains. The sampling error takes the extreme weights as
+    given: moving the loss at which they switch changes the bound in second order only.
 
     Args:
         log: The decisions.
         policy: The policy, seen through them.
         gammas: Strengths of confounding to report.
         interval: How the limits of each bound are made.
+        balanced: True for the bounds of Dorn and Guo, for which the log must hold predicted losses
+            or features; False for those of Zhao, Small and Bhattacharya; left out, the first where
+            they can be had.
     """
     if not gammas or not all(gamma >= 1 for gamma in gammas):
         raise SettingError("gammas", "must be one or more numbers of at least 1")
-    order = np.argsort(-log.loss, kind="stable")
+    expected = None if balanced is False else _expected(policy)
+    if balanced and expected is None:
+        raise SettingError("balanced", "needs a log with predicted losses or features")
+    ends = extremes(log, policy, expected=expected)
 
-    def most(gamma: float) -> tuple[Bound, Bound]:
-        return _bound(log, _extreme(log, policy, order, gamma, most=True), interval)
+    def bound(gamma: float, *, most: bool) -> tuple[Bound, Bound]:
+        return _bound(log, *ends.reach(gamma, most=most), interval)
 
     def at(gamma: float) -> SensitivityBounds:
-        risk_least, gain_least = _bound(
-            log, _extreme(log, policy, order, gamma, most=False), interval
-        )
-        risk_most, gain_most = most(gamma)
+        risk_least, gain_least = bound(gamma, most=False)
+        risk_most, gain_most = bound(gamma, most=True)
         return SensitivityBounds(gamma, risk_least, risk_most, gain_least, gain_most)
 
     return Sensitivity(
         bounds=tuple(at(gamma) for gamma in sorted(gammas)),
-        gamma_point=_crossing(lambda gamma: most(gamma)[1].value),
-        gamma_interval=_crossing(lambda gamma: most(gamma)[1].high),
+        gamma_point=_crossing(lambda gamma: bound(gamma, most=True)[1].value),
+        gamma_interval=_crossing(lambda gamma: bound(gamma, most=True)[1].high),
+        balanced=expected is not None,
     )
 
 
-def _extreme(log: Log, policy: View, order: Ints, gamma: float, *, most: bool) -> Floats:
-    """Weights within `gamma` with the greatest, or the least, self-normalised risk.
-
-    At the optimum all losses above some value have one end of their range and all below it the
-    other, so the best of the n+1 splits of the sorted losses is the answer.
-    """
-    probability = policy.weight * log.propensity
-    odds = 1 / log.propensity - 1
-    small, large = probability * (1 + odds / gamma), probability * (1 + odds * gamma)
-    above, below = (large, small) if most else (small, large)
-    total = _split_sums(above[order], below[order])
-    losses = log.loss[order]
-    ratio = divide(_split_sums(losses * above[order], losses * below[order]), total)
-    if np.isnan(ratio).all():
-        return policy.weight
-    split = int(np.nanargmax(ratio) if most else np.nanargmin(ratio))
-    weight = below.copy()
-    weight[order[:split]] = above[order[:split]]
-    return weight
+def _expected(policy: View) -> Floats | None:
+    """The loss to expect at each decision, made without it, shape (n,); None if nobody knows."""
+    return policy.predicted
 
 
-def _split_sums(above: Floats, below: Floats) -> Floats:
-    """Sum of the first j of `above` and the rest of `below`, for j = 0..n, shape (n+1,)."""
-    sums = np.empty(above.size + 1)
-    sums[0] = below.sum()
-    np.cumsum(above - below, out=sums[1:])
-    sums[1:] += sums[0]
-    return sums
-
-
-def _bound(log: Log, weight: Floats, interval: Interval) -> tuple[Bound, Bound]:
-    risk = snips(log.loss, weight, log.clusters, interval=interval)
+def _bound(log: Log, above: Floats, below: Floats, interval: Interval) -> tuple[Bound, Bound]:
+    bounds = UNIT if log.loss.min() >= 0 and log.loss.max() <= 1 else None
+    evidence = ratio_of(log.clusters, [(above, below)], bounds=bounds)
+    risk = Estimate.of("snips", evidence, weight=below, count=None, interval=interval)
     gain = difference(risk, logged_risk(log.loss, log.clusters), interval=interval)
     return (
         Bound(risk.risk, risk.low, risk.high),
