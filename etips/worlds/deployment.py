@@ -27,7 +27,8 @@ HistoryPolicy = Callable[[Trajectories], Floats]
 ENDED = -1
 """Stands for the state of a stay that is over."""
 
-_AT_ONCE = 20_000  # stays that are walked side by side
+_AT_ONCE = 20_000  # stays that are walked side by side, fewer where that would be
+_NUMBERS_AT_ONCE = 40_000_000  # features
 _DEPLOYMENT = 50  # first stream of random numbers; one more for every batch of stays
 
 
@@ -171,8 +172,10 @@ def deploy(
     if n_stays < 1:
         raise SettingError("n_stays", "must be at least 1")
     parts = []
-    for number, first in enumerate(range(0, n_stays, _AT_ONCE)):
-        size = min(_AT_ONCE, n_stays - first)
+    width = max(len(world.schema.sequence) * world.max_steps, 1)
+    at_once = min(_AT_ONCE, max(_NUMBERS_AT_ONCE // width, 1))
+    for number, first in enumerate(range(0, n_stays, at_once)):
+        size = min(at_once, n_stays - first)
         walked = walk(world, policy, n_stays=size, rng=generator(seed, _DEPLOYMENT + number))
         losses = np.where(walked.there, walked.loss, 0.0)
         last = walked.loss[np.arange(size), walked.lengths - 1]

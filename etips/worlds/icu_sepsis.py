@@ -6,6 +6,7 @@ estimated from MIMIC-III by its authors; we ship its one data file and read no c
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 import numpy as np
 
@@ -15,6 +16,15 @@ from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.data.truth import Truth
 from etips.errors import DataError, SettingError, require
+from etips.worlds.deployment import (
+    ENDED,
+    Deployment,
+    HistoryPolicy,
+    Move,
+    Outcome,
+    deploy,
+    require_outcome,
+)
 from etips.worlds.draws import Chances, generator
 from etips.worlds.shipped import read_shipped
 from etips.worlds.simulation import Simulation
@@ -37,6 +47,10 @@ FEATURES = (
 )
 ACTIONS = tuple(f"fluid {action // 5}, vasopressor {action % 5}" for action in range(N_ACTIONS))
 
+LossKind = Literal["sofa", "mortality"]
+"""What a step costs: the paper's loss, or 1 where the patient dies and 0 elsewhere. The sum of the
+latter over a stay, and its last, is the death of the patient."""
+
 _UNCHANGED_IS_GOOD = 5  # SOFA up to which "no change" counts as success: the paper's loss
 
 
@@ -48,10 +62,28 @@ class _World:
     expected_loss: Floats  # (716, 25)
     under_clinicians: Floats  # (716, 716): from one patient state to the next
     worse: Bools  # (716, 716): loss of moving from a state to another
+    deadly: Floats  # (716, 25): chance of death at once
     moves: Chances  # row state * 25 + action
+    chance: Floats  # of each entry of `moves`
+
+    def expected(self, loss: LossKind) -> Floats:
+        """Expected loss of each action in each state."""
+        return self.expected_loss if loss == "sofa" else self.deadly
+
+    def under(self, policy: Floats) -> Floats:
+        """From one patient state to the next where a policy (713, 25) decides, (713, 713)."""
+        entries = self.moves.last - self.moves.first + 1
+        state, action = np.divmod(np.repeat(np.arange(entries.size), entries), N_ACTIONS)
+        kept = (state < DEATH) & (self.moves.value < DEATH)
+        state, action = state[kept], action[kept]
+        place = state * DEATH + self.moves.value[kept]
+        flow = np.bincount(place, policy[state, action] * self.chance[kept], DEATH * DEATH)
+        return np.asarray(flow.reshape(DEATH, DEATH), np.float64)
 
 
-def simulate(n_stays: int, *, seed: int, lag: int = 1, max_steps: int = 18) -> Trajectories:
+def simulate(
+    n_stays: int, *, seed: int, lag: int = 1, max_steps: int = 18, loss: LossKind = "sofa"
+) -> Trajectories:
     """Simulate stays treated by the clinicians until death, survival or `max_steps` steps.
 
     Every step of a patient is logged with its action, loss and true propensity. A stay has at least
@@ -62,31 +94,38 @@ def simulate(n_stays: int, *, seed: int, lag: int = 1, max_steps: int = 18) -> T
         seed: Same seed, same stays.
         lag: 1 hides the state the clinicians saw, which is unmeasured confounding; 0 shows it.
         max_steps: Longest stay; 18 is the paper's longest history.
+        loss: What is logged as the loss of a step.
     """
     if n_stays < 1:
         raise SettingError("n_stays", "must be at least 1")
     _check_max_steps(max_steps)
+    _check_loss(loss)
     world = _world()
-    stay, step, state, action, loss = _walk(world, n_stays, max_steps, generator(seed))
+    stay, step, state, action, following = _walk(world, n_stays, max_steps, generator(seed))
     offsets = np.concatenate([[0], np.cumsum(np.bincount(stay, minlength=n_stays))])
     row = np.empty(stay.size, np.int64)
     row[offsets[stay] + step] = np.arange(stay.size)  # steps come time by time, and go stay by stay
-    state, action = state[row], action[row]
+    state, action, following = state[row], action[row], following[row]
     code = state.astype(np.int32)
     return Trajectories(
         sequence=Coded(world.features, code),
         offsets=offsets,
-        schema=_schema(seed, lag, max_steps),
+        schema=_schema(seed, lag, max_steps, loss),
         action=action,
-        loss=loss[row].astype(np.float64),
+        loss=_loss(world, state, following, loss),
         propensity=world.clinicians[state, action],
-        truth=Truth(code, world.expected_loss, world.clinicians),
+        truth=Truth(code, world.expected(loss), world.clinicians),
     )
 
 
 def simulate_stays(wanted: Simulation) -> Trajectories:
     """`simulate`, as the registry of worlds asks for it."""
     return simulate(wanted.n_stays or 0, seed=wanted.seed, lag=wanted.lag)
+
+
+def simulate_mortality(wanted: Simulation) -> Trajectories:
+    """`simulate` with death as the loss, as the registry of worlds asks for it."""
+    return simulate(wanted.n_stays or 0, seed=wanted.seed, lag=wanted.lag, loss="mortality")
 
 
 def exact_risk(policy: Floats, *, max_steps: int | None = 18, lag: int = 0) -> float:
@@ -98,13 +137,116 @@ def exact_risk(policy: Floats, *, max_steps: int | None = 18, lag: int = 0) -> f
         max_steps: Longest stay, as in `simulate`; None for stays that run to their end.
         lag: 1 leaves out first steps, which are then no decisions.
     """
-    if policy.shape != (N_STATES, N_ACTIONS):
-        raise DataError("policy", f"must have shape {(N_STATES, N_ACTIONS)}")
-    patients = policy[:DEATH]
-    sound = (patients >= 0).all(axis=1) & (np.abs(patients.sum(axis=1) - 1) < 1e-6)
-    require("policy", "rows must be probabilities that sum to 1", sound)
+    patients = _of_patients(policy)
     visits = occupancy(max_steps=max_steps, lag=lag)[:DEATH]
     return float(visits @ (patients * _world().expected_loss[:DEATH]).sum(axis=1))
+
+
+def stay_risk(
+    policy: Floats,
+    *,
+    loss: LossKind = "mortality",
+    outcome: Outcome = "sum",
+    max_steps: int | None = None,
+) -> float:
+    """Exact expected outcome of a stay that a policy treats from admission to its end.
+
+    As it stands it is the mortality: the share of patients who die under the policy.
+
+    Args:
+        policy: As in `exact_risk`; it looks at the present state alone.
+        loss: What a step costs.
+        outcome: The sum of the stay's losses, or the last of them.
+        max_steps: Longest stay, as in `simulate`; None for stays that run to their end.
+    """
+    _check_loss(loss)
+    require_outcome(outcome)
+    patients, world = _of_patients(policy), _world()
+    under, now = world.under(patients), world.start[:DEATH]
+    cost, deadly = ((patients * t[:DEATH]).sum(1) for t in (world.expected(loss), world.deadly))
+    if max_steps is None:
+        visits = np.linalg.solve(np.eye(DEATH) - under.T, now)
+        return float(visits @ (cost if outcome == "sum" else deadly))
+    _check_max_steps(max_steps)
+    total = 0.0
+    for step in range(max_steps):
+        # Of the last losses all but that of a stay cut short are of death or survival.
+        last = outcome == "last" and step < max_steps - 1
+        total += float(now @ (deadly if last else cost))
+        now = now @ under
+    return total
+
+
+def table_of(policy: HistoryPolicy) -> Floats:
+    """What a policy does in each state of a patient just admitted, shape (716, 25).
+
+    That is all of a policy which looks at the present alone; `deploy` is for the others.
+    """
+    first = Trajectories(_world().features[:DEATH], np.arange(DEATH + 1), _schema(0, 0, 1, "sofa"))
+    table = np.full((N_STATES, N_ACTIONS), 1 / N_ACTIONS)
+    table[:DEATH] = policy(first)
+    return table
+
+
+def deploy_policy(
+    policy: HistoryPolicy,
+    *,
+    n_stays: int,
+    seed: int = 0,
+    lag: int = 0,
+    max_steps: int = 18,
+    loss: LossKind = "mortality",
+) -> Deployment:
+    """What becomes of new patients under a policy of histories; see `deployment.deploy`."""
+    ward = SepsisWard(lag=lag, max_steps=max_steps, loss=loss)
+    return deploy(ward, policy, n_stays=n_stays, seed=seed)
+
+
+@dataclass(frozen=True)
+class SepsisWard:
+    """ICU-Sepsis as a world that can be walked through step by step.
+
+    Args:
+        lag: As in `simulate`, like the others.
+        max_steps: Longest stay.
+        loss: What a step costs.
+    """
+
+    lag: int = 0
+    max_steps: int = 18
+    loss: LossKind = "mortality"
+
+    def __post_init__(self) -> None:
+        _check_max_steps(self.max_steps)
+        _check_loss(self.loss)
+
+    @property
+    def schema(self) -> Schema:
+        """As that of `simulate`."""
+        return _schema(0, self.lag, self.max_steps, self.loss)
+
+    def draw(self, n_stays: int, rng: np.random.Generator) -> Floats:
+        """Uniform numbers for the action and for what follows."""
+        return rng.random((n_stays, 2))
+
+    def admit(self, draws: Floats) -> Ints:
+        """States of admission."""
+        return Chances.of(_world().start[None]).at(np.zeros(len(draws), np.int64), draws[:, 0])
+
+    def observe(self, state: Ints, draws: Floats) -> Floats32:  # noqa: ARG002  # nothing by chance
+        """The features of the states."""
+        return _world().features[state]
+
+    def clinicians(self, state: Ints) -> Floats:
+        """What the clinicians do in these states."""
+        return _world().clinicians[state]
+
+    def advance(self, state: Ints, action: Ints, draws: Floats) -> Move:
+        """The loss of a step and the next state, over with death or survival."""
+        world = _world()
+        following = world.moves.at(state * N_ACTIONS + action, draws[:, 1])
+        cost = _loss(world, state, following, self.loss)
+        return Move(cost, np.where(following < DEATH, following, ENDED))
 
 
 def occupancy(*, max_steps: int | None = 18, lag: int = 0) -> Floats:
@@ -146,10 +288,13 @@ def _world() -> _World:
     under_clinicians = np.einsum("sa,sat->st", clinicians, moves)
     under_clinicians[:, DEATH:] = 0  # a stay has no steps after its last treatment
     loss[DEATH:] = 0
-    arrays = (centers.astype(np.float32), start, clinicians, loss, under_clinicians, worse)
+    deadly = moves[:, :, DEATH].copy()
+    deadly[DEATH:] = 0
+    rows = moves.reshape(-1, N_STATES)
+    arrays = (centers.astype(np.float32), start, clinicians, loss, under_clinicians, worse, deadly)
     for array in arrays:
         array.flags.writeable = False  # one copy serves everybody
-    return _World(*arrays, moves=Chances.of(moves.reshape(-1, N_STATES)))
+    return _World(*arrays, moves=Chances.of(rows), chance=rows[rows > 0])
 
 
 def _worse(sofa: Floats) -> Bools:
@@ -166,42 +311,63 @@ def _worse(sofa: Floats) -> Bools:
 
 def _walk(
     world: _World, n_stays: int, max_steps: int, rng: np.random.Generator
-) -> tuple[Ints, Ints, Ints, Ints, Bools]:
-    """All steps, time by time: stay, step, state, action, loss."""
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """All steps, time by time: stay, step, state, action, next state."""
     treat, steps = Chances.of(world.clinicians), []
     stay = np.arange(n_stays)
     state = Chances.of(world.start[None]).draw(np.zeros(n_stays, np.int64), rng)
     for step in range(max_steps):
         action = treat.draw(state, rng)
         following = world.moves.draw(state * N_ACTIONS + action, rng)
-        steps.append((stay, np.full(stay.size, step), state, action, world.worse[state, following]))
+        steps.append((stay, np.full(stay.size, step), state, action, following))
         alive = following < DEATH
         stay, state = stay[alive], following[alive]
-    stays, numbers, states, actions, losses = zip(*steps, strict=True)
+    stays, numbers, states, actions, nexts = zip(*steps, strict=True)
     return (
         np.concatenate(stays),
         np.concatenate(numbers),
         np.concatenate(states),
         np.concatenate(actions),
-        np.concatenate(losses),
+        np.concatenate(nexts),
     )
 
 
-def _schema(seed: int, lag: int, max_steps: int) -> Schema:
+def _loss(world: _World, state: Ints, following: Ints, loss: LossKind) -> Floats:
+    """Loss of moves, shape (n,)."""
+    worse = following == DEATH if loss == "mortality" else world.worse[state, following]
+    return worse.astype(np.float64)
+
+
+def _of_patients(policy: Floats) -> Floats:
+    """The rows of a policy that treat somebody, refused unless they hold probabilities."""
+    if policy.shape != (N_STATES, N_ACTIONS):
+        raise DataError("policy", f"must have shape {(N_STATES, N_ACTIONS)}")
+    patients = policy[:DEATH]
+    sound = (patients >= 0).all(axis=1) & (np.abs(patients.sum(axis=1) - 1) < 1e-6)
+    require("policy", "rows must be probabilities that sum to 1", sound)
+    return patients
+
+
+def _schema(seed: int, lag: int, max_steps: int, loss: LossKind) -> Schema:
     return Schema(
         sequence=FEATURES,
         n_actions=N_ACTIONS,
         lag=lag,
         actions=ACTIONS,
         provenance={
-            "world": "icu-sepsis",
+            "world": "icu-sepsis" if loss == "sofa" else "icu-sepsis-mortality",
             "source": "dynamics.npz of the package icu-sepsis 2.0.1 (MIT)",
             "logging": "the clinicians' policy of the source",
-            "loss": "SOFA change; death 1, survival 0",
+            "loss": "SOFA change; death 1, survival 0" if loss == "sofa" else "death",
             "seed": str(seed),
             "max_steps": str(max_steps),
         },
     )
+
+
+def _check_loss(loss: str) -> None:
+    if loss not in ("sofa", "mortality"):
+        raise SettingError("loss", "must be 'sofa' or 'mortality'")
 
 
 def _check_max_steps(max_steps: int) -> None:

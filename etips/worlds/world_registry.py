@@ -71,6 +71,11 @@ _WORLDS = (
         lags=(1, 0),
     ),
     World(
+        name="icu-sepsis-mortality",
+        sentence="the same, with death as the one loss",
+        home="etips.worlds.icu_sepsis:simulate_mortality",
+    ),
+    World(
         name="clinic",
         sentence="a small tunable world",
         home="etips.worlds.clinic:simulate_clinic",

@@ -179,3 +179,122 @@ def test_a_table_that_is_no_policy_is_refused():
         icu_sepsis.exact_risk(broken)
     with pytest.raises(DataError, match=r"^policy: must have shape \(716, 25\)"):
         icu_sepsis.exact_risk(broken[:, :3])
+
+
+def moves_of(policy):
+    (moves,) = read_shipped("icu_sepsis.npz", "tx_mat")
+    return moves, np.einsum("sa,sat->st", policy[:713], moves[:713])
+
+
+@pytest.fixture(scope="module")
+def clinicians():
+    table = icu_sepsis.clinicians().copy()
+    table[icu_sepsis.DEATH :] = 1 / 25
+    return table
+
+
+def best_now(clinicians, support):
+    allowed = clinicians >= support
+    allowed[~allowed.any(axis=1)] = True
+    return ONE_HOT[np.where(allowed, icu_sepsis.expected_loss(), 2.0).argmin(axis=1)]
+
+
+def test_mortality_of_the_clinicians_and_of_one_step_policies_is_that_on_record(clinicians):
+    """The figures of docs/worlds.md."""
+    assert icu_sepsis.stay_risk(clinicians) == pytest.approx(0.21816, abs=6e-6)
+    assert icu_sepsis.stay_risk(best_now(clinicians, 0.0)) == pytest.approx(0.18925, abs=6e-6)
+    assert icu_sepsis.stay_risk(best_now(clinicians, 0.05)) == pytest.approx(0.18904, abs=6e-6)
+
+
+def test_mortality_agrees_with_following_patients_to_their_end(clinicians):
+    (start,) = read_shipped("icu_sepsis.npz", "d_0")
+    for policy in (clinicians, best_now(clinicians, 0.1)):
+        _, step = moves_of(policy)
+        now, dead, dead_at_18 = start[:713], 0.0, np.nan
+        for number in range(1, 3_000):
+            following = now @ step
+            dead += following[icu_sepsis.DEATH]
+            now = following[:713]
+            dead_at_18 = dead if number == 18 else dead_at_18
+        assert icu_sepsis.stay_risk(policy) == pytest.approx(dead, abs=1e-9)
+        assert icu_sepsis.stay_risk(policy, outcome="last") == pytest.approx(dead, abs=1e-9)
+        assert icu_sepsis.stay_risk(policy, max_steps=18) == pytest.approx(dead_at_18, abs=1e-9)
+
+
+def test_looking_ahead_saves_more_patients_than_the_next_step_does(clinicians):
+    """One improvement of the clinicians by what becomes of their patients: docs/worlds.md."""
+    moves, step = moves_of(clinicians)
+    dies = step[:, icu_sepsis.DEATH]
+    ahead = np.zeros(716)
+    ahead[:713] = np.linalg.solve(np.eye(713) - step[:, :713], dies)
+    expected = moves[:, :, icu_sepsis.DEATH] + moves @ ahead
+    improved = ONE_HOT[np.where(clinicians >= 0.05, expected, 2.0).argmin(axis=1)]
+    assert icu_sepsis.stay_risk(improved) == pytest.approx(0.14155, abs=6e-6)
+
+
+def test_the_sum_of_the_papers_losses_is_their_risk_times_the_length_of_stays(clinicians):
+    (start,) = read_shipped("icu_sepsis.npz", "d_0")
+    _, step = moves_of(clinicians)
+    now, length = start[:713], 0.0
+    for _ in range(18):
+        length, now = length + now.sum(), now @ step[:, :713]
+    found = icu_sepsis.stay_risk(clinicians, loss="sofa", max_steps=18)
+    assert found == pytest.approx(icu_sepsis.exact_risk(clinicians) * length, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["sofa", "mortality"])
+@pytest.mark.parametrize("outcome", ["sum", "last"])
+def test_a_simulated_log_agrees_with_the_exact_outcome_of_its_stays(clinicians, loss, outcome):
+    log = icu_sepsis.simulate(4_000, seed=1, lag=0, loss=loss)
+    ends = log.offsets[1:] - 1
+    each = np.add.reduceat(log.loss, log.offsets[:-1]) if outcome == "sum" else log.loss[ends]
+    exact = icu_sepsis.stay_risk(clinicians, loss=loss, outcome=outcome, max_steps=18)
+    assert abs(each.mean() - exact) < 4 * each.std() / np.sqrt(4_000)
+
+
+def test_with_mortality_as_the_loss_only_the_last_step_of_the_dead_costs(logged):
+    log = icu_sepsis.simulate(4_000, seed=0, lag=0, loss="mortality")
+    assert (log.truth.code == logged.truth.code).all()  # the same stays
+    inside = np.ones(log.n_steps, bool)
+    inside[log.offsets[1:] - 1] = False
+    assert (log.loss[inside] == 0).all()
+    dead = log.loss[~inside] == 1
+    assert (logged.loss[~inside][dead] == 1).all()
+    (moves,) = read_shipped("icu_sepsis.npz", "tx_mat")
+    assert (log.true_expected_loss()[:9] == moves[log.truth.code[:9], :, icu_sepsis.DEATH]).all()
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_the_clinicians_deployed_have_their_own_mortality(clinicians, lag):
+    def left_to_them(asked):
+        return np.zeros((asked.n_decisions, 25))
+
+    deployed = icu_sepsis.deploy_policy(left_to_them, n_stays=4_000, seed=0, lag=lag)
+    found = deployed.stay_risk()
+    exact = icu_sepsis.stay_risk(clinicians, max_steps=18)
+    assert abs(found.risk - exact) < 4 * found.std_error
+    assert (deployed.total == deployed.last).all()
+    assert (deployed.lengths.min(), deployed.lengths.max()) == (1, 18)
+
+
+def test_a_policy_of_the_present_is_a_table_with_an_exact_mortality(clinicians):
+    table = best_now(clinicians, 0.05)
+    features = read_shipped("icu_sepsis.npz", "state_cluster_centers")[0][:713].astype(np.float32)
+
+    def policy(asked):
+        seen = asked.sequence[asked.seen_rows]
+        nearest = ((seen[:, None, :5] - features[None, :, :5]) ** 2).sum(axis=2).argmin(axis=1)
+        return table[nearest]
+
+    assert (icu_sepsis.table_of(policy)[:713] == table[:713]).all()
+    found = icu_sepsis.deploy_policy(policy, n_stays=1_000, seed=2).stay_risk()
+    assert abs(found.risk - icu_sepsis.stay_risk(table, max_steps=18)) < 4 * found.std_error
+
+
+def test_a_loss_or_outcome_that_there_is_not_is_refused(clinicians):
+    with pytest.raises(SettingError, match="loss: must be 'sofa' or 'mortality'"):
+        icu_sepsis.simulate(1, seed=0, loss="days")
+    with pytest.raises(SettingError, match="outcome: must be 'sum' or 'last'"):
+        icu_sepsis.stay_risk(clinicians, outcome="mean")
+    with pytest.raises(DataError, match="policy: must have shape"):
+        icu_sepsis.stay_risk(clinicians[:3])
