@@ -1,0 +1,284 @@
+"""Networks that predict the outcome of the stay: fitted Q evaluation, one pass a stay.
+
+A network reads a stay once. Its outputs at a decision are what the rest of the stay costs if each
+action is taken now and the policy decides from then on. It first learns what followed each decision
+in the log; then, round by round, each decision's loss plus what the policy makes of the next one.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from etips.data.decisions import Floats
+from etips.evaluation.whole_stay_course import Course, Outcome
+from etips.learn.fitting.crossfit import out_of_fold
+from etips.learn.fitting.prepare import Prepared, seeds_from
+from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.training import memory
+from etips.learn.training.objectives import Sliced, bernoulli, squared
+from etips.learn.training.settings import Settings
+from etips.models.answers import answer_decisions, outputs_at
+from etips.models.batches import Batch, as_tensor
+from etips.models.bundle import Bundle
+from etips.models.encoders.encoder import Encoder
+from etips.models.network import Network
+
+PURPOSE = 5  # of the random numbers drawn here
+
+LEAST_BATCHES = 32
+"""Batches of an epoch: those of a small log are made smaller, since a round needs steps."""
+
+ROUND_STEPS = 200
+"""Learning steps, or two epochs if that is more, before the targets are made anew. A round starts
+where the last one ended. With 16 steps networks kept a tenth of a harm that came late (2,000 stays
+of 8 decisions), with 200 about two thirds."""
+
+LEAST_RATE = 3e-3
+"""Learning rate at least: a round must follow its targets, not average them with earlier ones."""
+
+MOST_ROUNDS = 30
+"""Rounds at most; each carries a loss one decision back, so that short stays need fewer."""
+
+SETTLED = 0.05
+"""A round that moves the mean value by less, in standard errors of the mean outcome, and another
+after it: the values have settled."""
+
+LEAST_STAYS = 30
+"""Stays that must have a decision of a number for its mean to be a start of its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedStayValue:
+    """Networks that predict the rest of the stay, and what they said of stays they had not seen.
+
+    Args:
+        bundle: One network a fold, one output an action. Outputs rank the actions; amounts are in
+            `expected`, which adds what all actions have in common.
+        expected: Predicted outcome still to come if an action is taken now and the policy decides
+            afterwards, out of fold, shape (n_decisions, n_actions).
+        rounds: How often the targets were made anew.
+    """
+
+    bundle: Bundle
+    expected: Floats
+    rounds: int
+
+
+def fit_stay_value(
+    prepared: Prepared,
+    encoder: Encoder,
+    settings: Settings,
+    *,
+    seed: int,
+    policy: Floats | None,
+    outcome: Outcome,
+    allowed: Floats | None = None,
+    stage: str = "stay-value",
+) -> Requests[FittedStayValue]:
+    """Fit networks that predict the outcome of a stay in which a policy decides.
+
+    Args:
+        prepared: The stays. Networks should read earlier actions: they are part of the history.
+        encoder: Of the networks.
+        settings: Of the training.
+        seed: Of the networks.
+        policy: Probabilities of the policy, shape (n_decisions, n_actions); None for the policy
+            that always takes the action with the least predicted outcome.
+        outcome: Of a stay.
+        allowed: Above zero where that policy may take an action, at least one a decision, shape
+            (n_decisions, n_actions); everywhere if left out.
+        stage: What the trainings are called.
+    """
+    data, steps = prepared.data, prepared.steps
+    course = Course.of(data.decisions().stay, data.logged_loss, outcome)
+    settings = _in_small_batches(settings, course.n_stays)
+    task = _Task.of(prepared, course, policy, allowed)
+    network = Network(encoder, steps.n_features, data.static.shape[1], data.n_actions + 1)
+    bundle = Bundle.start(network, seeds_from(seed, PURPOSE, prepared.folds.n_networks))
+    bundle.parameters["head.weight"].zero_()  # an action starts where all of them are
+    to_go = prepared.by_row(course.to_go.astype(np.float32)).expand(bundle.n_members, -1)
+    bundle = yield task.request(bundle, to_go, stage, settings)
+    values = task.values(bundle)
+    rounds, calm = 0, 0
+    while rounds < min(MOST_ROUNDS, int(course.lengths.max()) - 1) and calm < 2:
+        rounds += 1
+        own = _of_round(settings, rounds, course.n_stays)
+        bundle = yield task.request(bundle, task.targets(values), f"{stage}-{rounds}", own)
+        before, values = values, task.values(bundle)
+        calm = calm + 1 if task.moved(before, values) < SETTLED else 0
+    return FittedStayValue(_folded(bundle), task.expected(bundle), rounds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What the networks learn, all rounds alike.
+
+    Args:
+        prepared: The stays.
+        course: Their decisions in order.
+        policy: By row, shape (n_steps, n_actions); None for the greedy one.
+        allowed: By row, where that one may go.
+        share: Whether outcomes are predicted as probabilities.
+        start: What a network says before it learns, by row, shape (J, n_steps), on the scale of
+            its outputs.
+        unit: Of the outputs, where they are amounts.
+    """
+
+    prepared: Prepared
+    course: Course
+    policy: Tensor | None
+    allowed: Tensor | None
+    share: bool
+    start: Tensor
+    unit: float
+
+    @classmethod
+    def of(
+        cls, prepared: Prepared, course: Course, policy: Floats | None, allowed: Floats | None
+    ) -> "_Task":
+        share, unit = course.is_share, float(course.to_go.std()) or 1.0
+        means = np.stack([_usual(course, w) for w in _weights(prepared)])
+        means = np.clip(means, 1e-3, 1 - 1e-3) if share else means
+        start = np.log(means / (1 - means)) if share else means / unit
+        return cls(
+            prepared,
+            course,
+            None if policy is None else prepared.by_row(policy.astype(np.float32)),
+            None if allowed is None else prepared.by_row((allowed > 0).astype(np.bool_)),
+            share,
+            prepared.by_row(start.T.astype(np.float32)).T.contiguous(),
+            1.0 if share else unit,
+        )
+
+    def request(
+        self, bundle: Bundle, target: Tensor, stage: str, settings: Settings
+    ) -> TrainingRequest:
+        """Networks that are to predict `target`, by row, shape (J, n_steps)."""
+        formula = bernoulli if self.share else squared
+        action, start, wanted = self.prepared.action, self.start, target / self.unit
+
+        def value(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
+            predicted = _of_actions(outputs) + _at(start, these, seen)[..., None]
+            return formula(predicted, action[seen], _at(wanted, these, seen))
+
+        return TrainingRequest(self.prepared, bundle, Sliced(value), stage, settings)
+
+    def values(self, bundle: Bundle) -> Tensor:
+        """What the policy makes of every decision, each network for all stays, (J, n_decisions)."""
+        every = slice(0, self.start.shape[0])
+
+        def ask(batch: Batch, _: int) -> tuple[Tensor, ...]:
+            outputs = outputs_at(bundle, batch, self.prepared.steps)
+            return (self._of_policy(self._amounts(outputs, batch.seen, every), batch.seen),)
+
+        size = memory.stays_at_once(bundle.network, self.prepared.steps, bundle.n_members)
+        return answer_decisions(self.prepared.steps, ask, batch_size=size, axis=1)[0]
+
+    def targets(self, values: Tensor) -> Tensor:
+        """Each decision's loss plus what the policy makes of the next one, by row."""
+        course, device = self.course, values.device
+        later = torch.roll(values, -1, dims=1) * as_tensor(~course.ends, device)
+        target = as_tensor(course.charge.astype(np.float32), device) + later
+        spread = values.new_zeros(len(values), self.prepared.data.n_steps)
+        spread[:, as_tensor(self.prepared.seen, device)] = (
+            target.clamp(0, 1) if self.share else target
+        )
+        return spread
+
+    def moved(self, before: Tensor, after: Tensor) -> float:
+        """How far the mean value of stays, out of fold, has moved, in its standard errors."""
+        course = self.course
+        fold = self.prepared.folds.fold[self.prepared.data.decisions().stay[course.first]]
+        own = as_tensor(fold, after.device), as_tensor(course.first, after.device)
+        shift = abs(float((after[own] - before[own]).double().mean()))
+        error = float(course.outcomes.std()) / np.sqrt(course.n_stays)
+        return shift / error if error > 0 else 0.0
+
+    def expected(self, bundle: Bundle) -> Floats:
+        """The outcome still to come after every action, out of fold, (n_decisions, n_actions)."""
+        fold = as_tensor(self.prepared.folds.fold, self.start.device)
+        stay = as_tensor(
+            np.repeat(np.arange(self.prepared.data.n_stays), np.diff(self.prepared.data.offsets)),
+            self.start.device,
+        )
+
+        def readout(outputs: Tensor, seen: Tensor) -> Tensor:
+            member = int(fold[stay[seen[0]]])  # a batch is of one fold
+            return self._amounts(outputs, seen, slice(member, member + 1))
+
+        answers = out_of_fold(bundle, self.prepared, readout)[0]
+        return answers.double().cpu().numpy()
+
+    def _amounts(self, outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
+        """Predicted outcomes, shape (J, n, n_actions)."""
+        predicted = _of_actions(outputs) + _at(self.start, these, seen)[..., None]
+        return predicted.sigmoid() if self.share else predicted * self.unit
+
+    def _of_policy(self, amounts: Tensor, seen: Tensor) -> Tensor:
+        """What the policy makes of predicted outcomes (J, n, n_actions), shape (J, n)."""
+        if self.policy is not None:
+            return (amounts * self.policy[seen]).sum(-1)
+        if self.allowed is not None:
+            amounts = amounts.masked_fill(~self.allowed[seen], torch.inf)
+        return amounts.amin(-1)
+
+
+def _in_small_batches(settings: Settings, n_stays: int) -> Settings:
+    """Settings with enough steps an epoch."""
+    size = min(settings.batch_size, max(n_stays // LEAST_BATCHES, 8))
+    rate = max(settings.learning_rate, LEAST_RATE)
+    return replace(settings, batch_size=size, learning_rate=rate)
+
+
+def _of_round(settings: Settings, number: int, n_stays: int) -> Settings:
+    """Settings of one of the rounds: a few epochs, in an order of its own."""
+    epochs = max(2, -(-ROUND_STEPS * settings.batch_size // n_stays))
+    epochs = min(epochs, settings.epochs)
+    return replace(settings, epochs=epochs, seed=settings.seed + number)
+
+
+def _of_actions(outputs: Tensor) -> Tensor:
+    """What all actions share plus what is each one's own, shape (J, n, n_actions).
+
+    The last output is shared, so that rare actions are taken to be like the others until the log
+    says otherwise.
+    """
+    return outputs[..., :-1] + outputs[..., -1:]
+
+
+def _folded(bundle: Bundle) -> Bundle:
+    """The same networks with one output an action: the head is linear."""
+    own = dict(bundle.parameters)
+    for name in ("head.weight", "head.bias"):
+        own[name] = _of_actions(own[name].detach())
+    network = replace(bundle.network, n_outputs=bundle.network.n_outputs - 1)
+    return Bundle(network, own)
+
+
+def _at(values: Tensor, these: slice, seen: Tensor) -> Tensor:
+    """Values of some networks (J, n_steps) at rows (n,)."""
+    return values[these][:, seen]
+
+
+def _weights(prepared: Prepared) -> Floats:
+    """How much each decision counts for each network, shape (J, n_decisions)."""
+    weight = prepared.folds.weight.double().cpu().numpy()
+    return np.asarray(weight[:, prepared.data.decisions().stay])
+
+
+def _usual(course: Course, weight: Floats) -> Floats:
+    """Mean outcome to go at decisions of the same number, shape (n_decisions,).
+
+    Late decisions that few stays have share one mean.
+    """
+    longest = int(course.number.max()) + 1
+    count = np.bincount(course.number, weight, longest)
+    enough = np.flatnonzero(count >= LEAST_STAYS)
+    number = np.minimum(course.number, enough[-1] + 1 if enough.size else 0)
+    total = np.bincount(number, weight * course.to_go)
+    count = np.bincount(number, weight)
+    overall = float(weight @ course.to_go) / max(float(weight.sum()), 1.0)
+    mean = np.divide(total, count, out=np.full(count.size, overall), where=count >= 10)
+    return np.asarray(mean[number])
