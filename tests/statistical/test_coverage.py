@@ -8,7 +8,7 @@ bad luck.
 import numpy as np
 import pytest
 
-from benchmarks.coverage import (
+from benchmarks.ward_coverage import (
     FITTED,
     GOOD,
     HARD,
