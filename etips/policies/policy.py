@@ -19,6 +19,7 @@ from etips.models.answers import BATCH_SIZE, answer_decisions, outputs_at
 from etips.models.batches import Batch, StepTensors, step_tensors
 from etips.models.bundle import Bundle
 from etips.models.masking import forbid
+from etips.policies.deployed import Acts, Deployed, draw_from, take_likeliest
 from etips.policies.uniform import draw_actions
 
 Kind = Literal["softmax", "least loss", "least amount", "constant", "imitation", "uniform"]
@@ -55,7 +56,9 @@ class FittedPolicy:
         networks: The policy's own; None for a constant or an imitation.
         constant: The one action, where kind is "constant".
         earlier_actions: Whether the networks read the newest earlier action.
-        seed: Of the actions that are drawn, where kind is "uniform".
+        seed: Of the actions that are drawn, where it draws them.
+        acts: Whether it takes its likeliest action or draws from its probabilities. What imitates
+            the clinicians, or has no preference, always draws.
     """
 
     kind: Kind
@@ -68,23 +71,43 @@ class FittedPolicy:
     constant: int | None = None
     earlier_actions: bool = False
     seed: int = 0
+    acts: Acts = "likeliest"
+
+    def __post_init__(self) -> None:
+        if self.kind in ("imitation", "uniform"):
+            object.__setattr__(self, "acts", "draws")
 
     def predict_proba(self, data: Trajectories | ArrayLike, **arrays: Any) -> Floats:  # noqa: ANN401
         """Probability of every action, shape (n_decisions, n_actions), in decision order."""
         return self.answer(as_trajectories(data, **arrays)).probabilities
 
     def predict(self, data: Trajectories | ArrayLike, **arrays: Any) -> Ints:  # noqa: ANN401
-        """The recommended action of each decision, shape (n_decisions,)."""
+        """The recommended action of each decision, shape (n_decisions,).
+
+        Where it abstains, the action that it takes the clinicians to choose.
+        """
         return self.recommend(self.answer(as_trajectories(data, **arrays)))
 
     def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
         """Where no action has enough support, shape (n_decisions,)."""
         return self.answer(as_trajectories(data, **arrays)).abstained
 
+    def deployed(self, data: Trajectories | ArrayLike, **arrays: Any) -> Deployed:  # noqa: ANN401
+        """What it does at every decision once it is followed: this is what an evaluation judges."""
+        return self.deploy(self.answer(as_trajectories(data, **arrays)))
+
+    def deploy(self, answer: Answer) -> Deployed:
+        """What it does with its answer: its likeliest action for sure, or any of them by chance."""
+        if self.acts == "draws":
+            return Deployed(*answer)
+        return take_likeliest(*answer)
+
     def recommend(self, answer: Answer) -> Ints:
-        """The likeliest action of each decision; where all are alike, one drawn by the seed."""
+        """An action of each decision: the likeliest, or one drawn by the seed where it draws."""
         if self.kind == "uniform":
             return draw_actions(self.seed, *answer.probabilities.shape[::-1])
+        if self.acts == "draws":
+            return draw_from(self.seed, answer.probabilities)
         return np.asarray(answer.probabilities.argmax(axis=1))
 
     def answer(self, data: Trajectories) -> Answer:

@@ -24,11 +24,13 @@ from etips.models.encoders.registry import (
     encoder_from_json,
 )
 from etips.models.network import Network
+from etips.policies.deployed import Acts
 from etips.policies.policy import FittedPolicy, Kind
 
 MANIFEST = "policy.json"
 _WEIGHTS = "weights.safetensors"
-_FORMAT, _VERSION = "etips/policy", 2
+_FORMAT, _VERSION = "etips/policy", 3
+_READ = (2, _VERSION)  # version 2 did not say how a policy acts, nor whom it had seen
 _PARTS = ("propensity", "networks")
 _LARGEST = 1e300  # of a number in a manifest; JSON's whole numbers have no end
 
@@ -53,6 +55,7 @@ def save_policy(policy: FittedPolicy, folder: str | Path, *, overwrite: bool = F
         "constant": policy.constant,
         "earlier_actions": policy.earlier_actions,
         "seed": policy.seed,
+        "acts": policy.acts,
         "shapes": {part: _shape(bundle) for part, bundle in bundles.items()},
     }
     files = {_WEIGHTS: save_tensors(tensors)}
@@ -69,7 +72,7 @@ def load_policy(folder: str | Path, *, encoder: AnyEncoder | None = None) -> Fit
     """
     folder = Path(folder)
     document = read_artifact(folder, manifest_name=MANIFEST)
-    if document.get("format") != _FORMAT or document.get("version") != _VERSION:
+    if document.get("format") != _FORMAT or document.get("version") not in _READ:
         raise FileError(str(folder / MANIFEST), f"must be {_FORMAT}, version {_VERSION}")
     try:
         tensors = load_tensors((folder / _WEIGHTS).read_bytes())
@@ -107,6 +110,7 @@ def _rebuild(
         constant=cast(int | None, constant),
         earlier_actions=cast(bool, earlier_actions),
         seed=_whole(document["seed"], MOST_SEEDS),
+        acts=cast(Acts, document["acts"] if document["version"] == _VERSION else "likeliest"),
         **bundles,
     )
     _require_whole_policy(policy)
@@ -116,7 +120,7 @@ def _rebuild(
 def _require_whole_policy(policy: FittedPolicy) -> None:
     """Refuse a policy that could be built but could not answer."""
     kind, learned = policy.kind, policy.propensity is not None
-    _require(kind in get_args(Kind))
+    _require(kind in get_args(Kind) and policy.acts in get_args(Acts))
     _require(policy.temperature > 0 and 0 <= policy.support < 1)
     _require((policy.scaler is not None) == learned)
     names = {*policy.schema.sequence, *policy.schema.static}

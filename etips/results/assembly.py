@@ -17,6 +17,7 @@ from etips.evaluation.verdict import judge
 from etips.files.fingerprint import fingerprint
 from etips.files.json_documents import finite, plain
 from etips.learn.fitting.candidates import Candidate
+from etips.policies.deployed import Deployed, as_deployed
 from etips.results import overlap
 from etips.results.attrition import count_missing, trace_flow
 from etips.results.exhibits import Absent, AbstentionRow, Exhibits, Record
@@ -28,7 +29,7 @@ from etips.version import __version__
 def make_exhibits(
     data: Trajectories,
     log: Log,
-    policies: Mapping[str, Floats],
+    policies: Mapping[str, Floats | Deployed],
     *,
     headline: str,
     paths: Mapping[str, Sequence[Candidate]] = {},
@@ -41,7 +42,8 @@ def make_exhibits(
     Args:
         data: The evaluated stays.
         log: Their decisions.
-        policies: Probabilities of each policy, shape (n_decisions, n_actions), by name.
+        policies: By name what each policy does, or the probabilities that it draws from, shape
+            (n_decisions, n_actions).
         headline: The policy that overlap, balance and subgroups are about.
         paths: For each policy that has one, its candidates.
         settings: What the study was run with, seeds among it; JSON-ready.
@@ -51,7 +53,7 @@ def make_exhibits(
     """
     if headline not in policies:
         raise SettingError("headline", "must be one of the policies")
-    policy = view(log, policies[headline])
+    policy = view(log, *as_deployed(policies[headline]).judged)
     stated = log.propensities if log.propensities is not None else propensities
     return Exhibits(
         headline=headline,

@@ -1,27 +1,36 @@
 """Evaluate policies on logged decisions that none of them learned from."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import FunctionType
-
-import numpy as np
+from typing import Literal, get_args
 
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
-from etips.evaluation.assessment import assess
+from etips.errors import SettingError
+from etips.evaluation.assessment import Assessment, assess
+from etips.evaluation.inference.estimate import Estimate
 from etips.evaluation.inference.improvement import safe_improvement
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, view
 from etips.evaluation.sensitivity import bound_risk
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.catalogue import find_method
+from etips.policies.deployed import Deployed
 from etips.results.assembly import make_exhibits
-from etips.results.evaluation_log import Models, Policy, make_log
+from etips.results.evaluation_log import Models, make_log
 from etips.results.exhibits import Record
+from etips.results.followed_policies import Followed, Policy, as_followed, follow
 from etips.results.results import MethodResult, Results
 from etips.results.summaries import summarize_data, summarize_method
 from etips.results.translation_path import path_of
+
+Horizon = Literal["decision", "stay"]
+"""What is looked at: one decision changed and the rest as logged, or the whole stay as well."""
+
+Outcome = Literal["sum", "last"]
+"""Of a whole stay: the sum of its losses, or the loss of its last decision."""
 
 
 def evaluate(
@@ -31,14 +40,16 @@ def evaluate(
     estimators: Sequence[str] = (),
     interval: Interval = DEFAULT,
     models: Models | None = None,
+    propensities: Floats | None = None,
+    horizon: Horizon = "decision",
+    outcome: Outcome = "sum",
     paths: Mapping[str, Sequence[Candidate]] | None = None,
     settings: Mapping[str, object] = {},
     cohort: Record | None = None,
 ) -> Results:
-    """Estimate the risk of one or more policies on logged decisions that none of them learned from.
+    """Estimate the risk of policies, as they are followed, on decisions none of them learned from.
 
-    Propensities are those in the data; else those of the first policy that fitted some; else they
-    are cross-fitted on `data`, by stay. Predicted losses are always cross-fitted on `data`.
+    Propensities that are not known are cross-fitted on `data`, like the predicted losses.
 
     Args:
         policies: One policy, or several by name; a report is about the first.
@@ -46,36 +57,32 @@ def evaluate(
         estimators: Names, the headline first; all if left out.
         interval: How limits are made.
         models: How to fit what is missing.
+        propensities: Known probability of every action, shape (n_decisions, n_actions).
+        horizon: What to look at, one decision or the whole stay too.
+        outcome: Of a whole stay.
         paths: Candidates of each policy as in `make_exhibits`; those the policies hold if left out.
         settings: What else the study was run with, for the record; JSON-ready. Settings of a
             policy, by its name, may say its `method`.
         cohort: `funnel.json` of the cohort the data came from.
     """
-    started = time.perf_counter()
-    models = models or Models()
+    _check(horizon, outcome)
+    started, models = time.perf_counter(), models or Models()
     named = policies if isinstance(policies, Mapping) else {type(policies).__name__: policies}
-    made = make_log(list(named.values()), data, models)
-    chances = {
-        name: np.asarray(policy.predict_proba(data), np.float64) for name, policy in named.items()
-    }
+    made = make_log(named, data, models, known=propensities)
+    followed = {name: follow(policy, data) for name, policy in named.items()}
     learned_by = _methods_on_record(settings)
-    assess_all = partial(assess_policies, estimators=estimators, interval=interval)
-    methods = assess_all(chances, made.log, data, notes=made.notes, learned_by=learned_by)
-    exhibits = make_exhibits(
-        data,
-        made.log,
-        chances,
-        headline=next(iter(named)),
-        paths={n: path_of(p) for n, p in named.items()} if paths is None else paths,
-        settings={**_record(models, estimators, interval), **settings},
-        cohort=cohort,
-        propensities=made.fitted,
-    )
+    judged = partial(assess_policies, estimators=estimators, interval=interval)
+    methods = judged(followed, made.log, data, notes=made.notes, learned_by=learned_by)
+    deployed = {name: own.deployed for name, own in followed.items()}
+    record = {**_record(models, estimators, interval), **settings}
+    known = {n: path_of(p) for n, p in named.items()} if paths is None else paths
+    shown = partial(make_exhibits, headline=next(iter(named)), paths=known, settings=record)
+    exhibits = shown(data, made.log, deployed, cohort=cohort, propensities=made.fitted)
     return Results(summarize_data(data), methods, time.perf_counter() - started, exhibits)
 
 
 def assess_policies(
-    named: Mapping[str, Floats],
+    named: Mapping[str, Floats | Deployed | Followed],
     log: Log,
     data: Trajectories,
     *,
@@ -84,10 +91,11 @@ def assess_policies(
     estimators: Sequence[str] = (),
     interval: Interval = DEFAULT,
 ) -> tuple[MethodResult, ...]:
-    """What the log says of policies whose probabilities are known, all of them judged together.
+    """What the log says of policies, all of them judged together.
 
     Args:
-        named: Probabilities of each policy, shape (n_decisions, n_actions), by name.
+        named: By name what each policy does, or the probabilities that it draws from, shape
+            (n_decisions, n_actions).
         log: The decisions of `data`.
         data: For the truth, where it is known.
         notes: Where propensities and predicted losses came from.
@@ -95,26 +103,52 @@ def assess_policies(
         estimators: Names, the headline first; all if left out.
         interval: How limits are made.
     """
+    policies = {name: as_followed(policy) for name, policy in named.items()}
+    judge = partial(assess, log, interval=interval)
     assessments = {
-        name: assess(log, probabilities, estimators=estimators, interval=interval)
-        for name, probabilities in named.items()
+        name: judge(*own.deployed.judged, estimators=estimators) for name, own in policies.items()
     }
     # Holm: each policy tried makes a lucky one likelier.
     improvements = safe_improvement({name: own.gain for name, own in assessments.items()})
-    with_gain = summarize_data(data).mean_loss is not None
+    about = summarize_data(data)
     return tuple(
         summarize_method(
             name,
             assessments[name],
-            sensitivity=bound_risk(log, view(log, probabilities), interval=interval),
+            as_drawn=_if_drawn(own, assessments[name], judge),
+            sensitivity=bound_risk(log, view(log, *own.deployed.judged), interval=interval),
             improvement=improvement,
-            truth=None if data.truth is None else data.true_risk(probabilities),
+            truth=_truth(own.deployed, data),
             notes=notes,
             method=find_method(learned_by.get(name, name)),
-            with_gain=with_gain,
+            data=about,
         )
-        for (name, probabilities), improvement in zip(named.items(), improvements, strict=True)
+        for (name, own), improvement in zip(policies.items(), improvements, strict=True)
     )
+
+
+def _if_drawn(
+    policy: Followed, followed: Assessment, judge: Callable[..., Assessment]
+) -> Estimate | None:
+    """The headline of a policy that takes its likeliest action, if it drew its actions instead."""
+    if policy.drawn is None:
+        return None
+    headline = followed.estimates[0].estimator
+    return judge(*policy.drawn.judged, estimators=(headline,)).estimates[0]
+
+
+def _truth(policy: Deployed, data: Trajectories) -> float | None:
+    """The true risk, where it is known: where it abstains the clinicians do what they do."""
+    if data.truth is None:
+        return None
+    return data.true_risk(policy.left_to(data.true_logging()))
+
+
+def _check(horizon: str, outcome: str) -> None:
+    """Refuse what nobody can look at."""
+    for name, value, known in (("horizon", horizon, Horizon), ("outcome", outcome, Outcome)):
+        if value not in get_args(known):
+            raise SettingError(name, f"must be one of {', '.join(get_args(known))}")
 
 
 def _methods_on_record(settings: Mapping[str, object]) -> dict[str, str]:

@@ -1,31 +1,39 @@
 """The log that an evaluation weighs with: propensities and predicted losses, known or fitted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, get_args
 
 import numpy as np
 
 from etips.data.decisions import Floats
 from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
+from etips.errors import SettingError, require
+from etips.evaluation.inference.checks import check_probabilities
 from etips.evaluation.log import PROPENSITY_FLOOR, Log
 from etips.learn.fitting.driver import drive
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.fitting.stages import ENCODER, Training
-from etips.learn.learners.learner import Learner
 from etips.learn.nuisance.outcome import fit_outcome
 from etips.learn.nuisance.outcome_models import SklearnOutcome
 from etips.learn.nuisance.propensity import fit_propensity
 from etips.models.encoders.registry import AnyEncoder, as_encoder
 from etips.policies.policy import FittedPolicy
+from etips.results.followed_policies import Policy, as_fitted
+
+AGREEMENT = 1e-6
+"""How far a known table and the propensity in the data may differ: both may have been rounded."""
 
 
-class Policy(Protocol):
-    """Anything that gives the probability of every action at every decision."""
+Source = Literal["cross-fitted", "policy"]
+"""Where propensities come from that nobody knows: networks fitted on the evaluated stays, or those
+that were fitted with the first policy that has some."""
 
-    def predict_proba(self, data: Trajectories) -> Floats:
-        """Shape (n_decisions, n_actions), in decision order."""
+CROSS_FITTED = "cross-fitted on the evaluated stays"
+
+LEFT_OUT = "the error of the fitted propensities; that of sndr and dr holds it, but for small terms"
+"""What the intervals of estimators without a model leave out where propensities are fitted."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +47,9 @@ class Models:
             `SklearnOutcome`; False leaves those estimators out.
         clip: Propensities below this are raised to it.
         seed: Of the networks.
+        propensity: Where propensities come from that nobody knows. "policy" takes those of the
+            first policy that fitted some: the figures then depend on the order of the policies, and
+            no interval knows the error of the propensities.
     """
 
     encoder: AnyEncoder = ENCODER
@@ -46,6 +57,11 @@ class Models:
     outcome: bool | SklearnOutcome = True
     clip: float = PROPENSITY_FLOOR
     seed: int = 0
+    propensity: Source = "cross-fitted"
+
+    def __post_init__(self) -> None:
+        if self.propensity not in get_args(Source):
+            raise SettingError("propensity", f"must be one of {', '.join(get_args(Source))}")
 
     @property
     def n_folds(self) -> int:
@@ -69,33 +85,64 @@ class EvaluationLog:
     fitted: Floats | None
 
 
-def make_log(policies: Sequence[Policy], data: Trajectories, models: Models) -> EvaluationLog:
+def make_log(
+    policies: Mapping[str, Policy],
+    data: Trajectories,
+    models: Models,
+    *,
+    known: Floats | None = None,
+) -> EvaluationLog:
     """The decisions of `data` with what it takes to weigh them.
 
-    Propensities are those in the data; else those of the first policy that fitted some; else they
-    are cross-fitted on `data`, by stay, as predicted losses always are.
+    Propensities are those in the data, or `known` of every action; else they are fitted as `models`
+    say: cross-fitted on `data`, by stay, as predicted losses always are.
     """
-    by_policy = next((own for p in policies if (own := _fitted(p)) is not None), None)
-    fitted = None if by_policy is None else by_policy.propensities(data)
-    prepared = None
-    if data.propensity is not None:
-        propensities, source = None, "known, from the data"
-    elif fitted is not None:
-        propensities, source = fitted, "fitted with the policy, on its training stays"
+    by_policy = next(((n, own) for n, p in policies.items() if (own := _fitted(p))), None)
+    prepared, table = None, None
+    if known is not None:
+        table, source = check_known(known, data), "known of every action, as given"
+    elif data.propensity is not None:
+        source = "known, from the data"
+    elif models.propensity == "policy" and by_policy is not None:
+        table, source = by_policy[1].propensities(data), _with_policy(by_policy[0])
     else:
         prepared = _prepare(data, models)
-        propensities, source = (
-            _propensities(prepared, models),
-            "cross-fitted on the evaluated stays",
-        )
+        table, source = _propensities(prepared, models), CROSS_FITTED
     predicted = _predicted(data, models, prepared)
-    log = Log.of(data, propensities=propensities, predicted=predicted, floor=models.clip)
+    by_design = known is not None or data.propensity is not None
+    log = Log.of(data, propensities=table, predicted=predicted, floor=models.clip, known=by_design)
     notes = {
         "propensities": source,
-        "predicted losses": "cross-fitted on the evaluated stays" if models.outcome else "none",
+        "predicted losses": CROSS_FITTED if models.outcome else "none",
         "clip": f"{log.propensity_floor:g}",
     }
-    return EvaluationLog(log, notes, None if data.propensity is None else fitted)
+    if not by_design:
+        notes["intervals of snips and ips leave out"] = LEFT_OUT
+    beside = data.propensity is not None and known is None and by_policy is not None
+    return EvaluationLog(
+        log, notes, by_policy[1].propensities(data) if by_policy and beside else None
+    )
+
+
+def check_known(table: Floats, data: Trajectories) -> Floats:
+    """A table of known propensities, refused unless it is one and says what the data says.
+
+    Args:
+        table: Probability of every action, shape (n_decisions, n_actions).
+        data: The decisions, perhaps with the propensity of each logged action.
+    """
+    n, n_actions = data.n_decisions, data.n_actions
+    checked = check_probabilities("propensities", table, n=n, n_actions=n_actions)
+    own = checked[np.arange(n), data.logged_action]
+    require("propensities", "must be above 0 for the logged action", own > 0)
+    if data.propensity is not None:
+        agrees = np.abs(own - data.logged_propensity) <= AGREEMENT
+        require("propensities", "must agree with the propensity in the data", agrees)
+    return checked
+
+
+def _with_policy(name: str) -> str:
+    return f"fitted with the policy {name}, on its training stays"
 
 
 def _propensities(prepared: Prepared, models: Models) -> Floats:
@@ -124,5 +171,5 @@ def _prepare(data: Trajectories, models: Models) -> Prepared:
 
 def _fitted(policy: Policy) -> FittedPolicy | None:
     """The policy as it was fitted, where propensities were fitted with it."""
-    own = policy.fitted_policy() if isinstance(policy, Learner) else policy
-    return own if isinstance(own, FittedPolicy) and own.propensity is not None else None
+    own = as_fitted(policy)
+    return None if own is None or own.propensity is None else own

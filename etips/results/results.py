@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from etips.results.exhibits import Exhibits, Label, Record
+from etips.results.prognosis_result import PrognosisResult
 from etips.results.serialization import to_json
 
 
@@ -26,6 +27,7 @@ class DataSummary:
         mean_loss: What the clinicians had.
         actions: Their names.
         provenance: Where the data came from.
+        one_decision: Whether every stay has one decision, so that a decision is the whole stay.
     """
 
     n_stays: int | None
@@ -37,6 +39,7 @@ class DataSummary:
     mean_loss: float | None = None
     actions: tuple[str, ...] = ()
     provenance: Record = field(default_factory=dict)
+    one_decision: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,11 @@ class GainResult:
         low: Lower limit.
         high: Upper limit.
         adjusted_p: That it is none, corrected for all policies evaluated together.
-        better: Whether the policy is shown to beat the clinicians.
+        better: Whether the policy is shown to beat the clinicians: at one decision, and where stays
+            have several, over the whole stay too.
+        better_at_one_decision: Whether it is shown to beat them where one decision is the policy's
+            and all others are as logged.
+        guaranteed: Upper limit that holds for any number of stays, where losses are in 0..1.
     """
 
     difference: float | None = None
@@ -81,6 +88,8 @@ class GainResult:
     high: float | None = None
     adjusted_p: float | None = None
     better: bool | None = None
+    better_at_one_decision: bool | None = None
+    guaranteed: float | None = None
 
 
 @dataclass(frozen=True)
@@ -152,6 +161,10 @@ class MethodResult:
         notes: Where propensities and predicted losses came from.
         label: What tables call its method.
         sentence: What its method does, for a reader.
+        as_probabilities: The headline, were actions drawn from the policy's probabilities; None
+            where that is what it does.
+        prognosis: How much better or worse off the weighted patients were to begin with.
+        in_sample: Whether it learned from stays or patients that it was evaluated on.
     """
 
     name: str
@@ -166,6 +179,9 @@ class MethodResult:
     notes: Mapping[str, str] | None = None
     label: str | None = None
     sentence: str | None = None
+    as_probabilities: EstimateResult | None = None
+    prognosis: PrognosisResult | None = None
+    in_sample: bool = False
 
     def __post_init__(self) -> None:
         if self.estimates and self.verdict is None:

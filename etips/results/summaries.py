@@ -7,6 +7,7 @@ import numpy as np
 from etips.data.trajectories import Trajectories
 from etips.disclosure import shown_count, shown_parts
 from etips.evaluation.assessment import Assessment
+from etips.evaluation.diagnostics import Diagnostics
 from etips.evaluation.estimators import ESTIMATORS
 from etips.evaluation.inference.estimate import Estimate
 from etips.evaluation.inference.improvement import Improvement
@@ -43,6 +44,7 @@ def summarize_data(data: Trajectories) -> DataSummary:
         mean_loss=mean_loss,
         actions=tuple(data.schema.actions),
         provenance=dict(data.schema.provenance),
+        one_decision=bool(np.bincount(data.decisions().stay, minlength=1).max() <= 1),
     )
 
 
@@ -55,7 +57,9 @@ def summarize_method(
     truth: float | None,
     notes: Mapping[str, str],
     method: Method | None,
-    with_gain: bool,
+    data: DataSummary,
+    as_drawn: Estimate | None = None,
+    whole_stay_better: bool | None = None,
 ) -> MethodResult:
     """One policy.
 
@@ -67,30 +71,38 @@ def summarize_method(
         truth: Its true risk, in simulated worlds.
         notes: Where propensities and predicted losses came from.
         method: It was learned by, where that is known.
-        with_gain: False hides the gain: where the mean loss is hidden, a gain and a risk would give
-            it away.
+        data: What it was evaluated on. Where the mean loss is hidden so is the gain, since a gain
+            and a risk would give it away.
+        as_drawn: The same policy if it drew its actions.
+        whole_stay_better: Whether its whole-stay gain is shown too; None if nobody looked.
     """
-    diagnostics = assessment.diagnostics
     matched, unmatched = shown_parts(assessment.matched.n_matched, assessment.matched.n_unmatched)
     return MethodResult(
         name=name,
         estimates=tuple(_estimate(estimate) for estimate in assessment.estimates),
-        diagnostics=DiagnosticsResult(
-            matching_factor=finite(diagnostics.matching_factor.risk),
-            effective_sample_size=_size(diagnostics.effective_sample_size),
-            n_matched=matched,
-            clipped_share=finite(diagnostics.clipped_share),
-            max_weight=finite(diagnostics.max_weight),
-        ),
+        diagnostics=_diagnostics(assessment.diagnostics, matched),
         verdict=assessment.verdict.label,
         reasons=assessment.verdict.reasons,
         truth=truth,
-        gain=_gain(assessment, improvement) if with_gain else GainResult(),
+        gain=GainResult()
+        if data.mean_loss is None
+        else _gain(assessment, improvement, data.one_decision or bool(whole_stay_better)),
         atenp=AtenpResult(finite(assessment.matched.difference), matched, unmatched),
         sensitivity=_bounds(sensitivity),
         notes=dict(notes),
         label=None if method is None else method.label,
         sentence=None if method is None else method.sentence,
+        as_probabilities=None if as_drawn is None else _estimate(as_drawn),
+    )
+
+
+def _diagnostics(found: Diagnostics, n_matched: int | None) -> DiagnosticsResult:
+    return DiagnosticsResult(
+        matching_factor=finite(found.matching_factor.risk),
+        effective_sample_size=_size(found.effective_sample_size),
+        n_matched=n_matched,
+        clipped_share=finite(found.clipped_share),
+        max_weight=finite(found.max_weight),
     )
 
 
@@ -106,7 +118,8 @@ def _estimate(estimate: Estimate) -> EstimateResult:
     )
 
 
-def _gain(assessment: Assessment, improvement: Improvement) -> GainResult:
+def _gain(assessment: Assessment, improvement: Improvement, whole_stay: bool) -> GainResult:
+    """Against the clinicians; "better" without more only where the `whole_stay` is, too."""
     gain = assessment.gain
     return GainResult(
         difference=finite(gain.difference),
@@ -114,7 +127,8 @@ def _gain(assessment: Assessment, improvement: Improvement) -> GainResult:
         low=finite(gain.low),
         high=finite(gain.high),
         adjusted_p=finite(improvement.adjusted_p),
-        better=improvement.better,
+        better=improvement.better and whole_stay,
+        better_at_one_decision=improvement.better,
     )
 
 

@@ -97,6 +97,25 @@ def test_a_policy_without_preference_draws_by_its_seed():
     assert np.bincount(first.predict(data)).min() > data.n_decisions / 6
 
 
+def test_imitations_and_policies_without_preference_draw_whatever_they_are_told(learner):
+    assert learner.policy_.acts == "likeliest"
+    assert learner.policy_.imitation().acts == "draws"
+    assert FittedPolicy("uniform", ward().schema, acts="likeliest").acts == "draws"
+
+
+def test_what_is_deployed_is_what_is_recommended(learner):
+    data = ward()
+    policy = learner.policy_
+    sure = policy.deployed(data)
+    assert (np.eye(3)[policy.predict(data)] == sure.probabilities).all()
+    drawn = replace(policy, acts="draws", seed=4)
+    assert (drawn.deployed(data).probabilities == policy.predict_proba(data)).all()
+    share = np.bincount(drawn.predict(data), minlength=3) / data.n_decisions
+    spread = np.sqrt(0.25 / data.n_decisions)
+    assert np.abs(share - policy.predict_proba(data).mean(axis=0)).max() < 4 * spread
+    assert (drawn.predict(data) == drawn.predict(data)).all()
+
+
 def test_stays_without_a_decision_get_an_empty_answer(learner):
     data = ward()
     counts = np.bincount(data.decisions().stay, minlength=data.n_stays)

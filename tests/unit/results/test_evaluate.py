@@ -41,14 +41,80 @@ def test_known_propensities_are_used_and_the_truth_stands_beside(world):
     assert method.truth == pytest.approx(log.true_expected_loss().mean())
 
 
-def test_without_propensities_those_of_a_fitted_policy_serve(world):
+def test_the_order_of_the_policies_changes_no_figure(world):
     train, test = (replace(world.log(150, seed=s), propensity=None) for s in (1, 2))
-    policy = PredictiveModel(encoder=GRU(4), training=QUICK).fit(train)
-    results = evaluate({"same": RandomPolicy().fit(train), "own": policy}, test, models=SMALL)
-    assert {m.notes["propensities"] for m in results.methods} == {
-        "fitted with the policy, on its training stays"
+    one = PredictiveModel(encoder=GRU(4), training=QUICK).fit(train)
+    other = etips.DirectMethod(encoder=GRU(4), training=QUICK, seed=3).fit(train)
+    policies = {"one": one, "other": other, "random": RandomPolicy().fit(train)}
+    turned = dict(reversed(policies.items()))
+    first, second = (evaluate(p, test, models=SMALL) for p in (policies, turned))
+    assert {m.notes["propensities"] for m in first.methods} == {
+        "cross-fitted on the evaluated stays"
     }
-    assert results.methods[1].diagnostics.matching_factor == pytest.approx(1, abs=1e-9)
+    by_name = {m.name: m for m in second.methods}
+    assert all(by_name[m.name] == m for m in first.methods)
+
+
+def test_what_is_recommended_is_what_is_judged_and_the_probabilities_stand_beside(world):
+    train, test = world.log(150, seed=1), world.log(150, seed=2)
+    fitted = etips.DoublyRobust(encoder=GRU(4), training=QUICK, support=0.0)
+    likeliest = fitted.fit(train).policy_
+    draws = replace(likeliest, acts="draws")
+    found = evaluate({"likeliest": likeliest, "draws": draws}, test, models=SMALL)
+    sure, drawn = found.methods
+    assert sure.truth == pytest.approx(test.true_risk(np.eye(5)[likeliest.predict(test)]))
+    assert drawn.truth == pytest.approx(test.true_risk(likeliest.predict_proba(test)))
+    assert sure.as_probabilities == drawn.estimates[0]
+    assert drawn.as_probabilities is None
+    assert sure.estimates[0] != drawn.estimates[0]
+
+
+def test_a_policy_of_which_nothing_else_is_known_is_its_probabilities(world):
+    class Plain:
+        def predict_proba(self, data):
+            return data.true_logging() ** 2 / (data.true_logging() ** 2).sum(1, keepdims=True)
+
+    log = world.log(100, seed=2)
+    (method,) = evaluate(Plain(), log, models=replace(SMALL, outcome=False)).methods
+    assert method.as_probabilities is None
+    assert method.truth == pytest.approx(log.true_risk(Plain().predict_proba(log)))
+
+
+def test_where_a_policy_abstains_the_clinicians_decide(world):
+    """Weight 1 there whatever the networks say, the clinicians' own truth, and no bound moves."""
+    train, test = world.log(150, seed=1), world.log(200, seed=2)
+    clinicians = PredictiveModel(encoder=GRU(4), training=QUICK).fit(train).policy_
+    never = replace(clinicians, kind="constant", constant=1, support=0.99)
+    some = replace(never, support=float(np.median(clinicians.propensities(test)[:, 1])))
+    found = evaluate({"never": never, "some": some}, test, models=replace(SMALL, outcome=False))
+    silent, half = found.methods
+    assert never.abstains(test).all()
+    assert silent.estimates[0].risk == pytest.approx(test.logged_loss.mean())
+    assert silent.truth == pytest.approx(test.true_risk(test.true_logging()))
+    assert silent.diagnostics.max_weight == 1
+    away = some.abstains(test)
+    assert 0 < away.mean() < 1
+    right = np.where(away[:, None], test.true_logging(), np.eye(5)[1])
+    assert half.truth == pytest.approx(test.true_risk(right))
+    weight = np.where(away, 1.0, (test.logged_action == 1) / test.logged_propensity)
+    snips = next(e for e in half.estimates if e.estimator == "snips")
+    assert snips.risk == pytest.approx((weight * test.logged_loss).sum() / weight.sum())
+
+
+def test_better_alone_is_said_where_a_stay_is_one_decision():
+    for decisions, better in ((1, True), (3, False)):
+        log = Clinic(decisions_per_stay=decisions).log(900, seed=9)
+        gain = evaluate(BestPossible().fit(log), log, models=replace(SMALL, outcome=False))
+        assert gain.data.one_decision == better
+        assert gain.methods[0].gain.better_at_one_decision
+        assert gain.methods[0].gain.better == better
+
+
+def test_what_nobody_can_look_at_is_refused(world):
+    log = world.log(20, seed=0)
+    for wrong in ({"horizon": "week"}, {"outcome": "mean"}):
+        with pytest.raises(etips.SettingError, match=r"^(horizon|outcome): must be one of "):
+            evaluate(RandomPolicy().fit(log), log, models=SMALL, **wrong)
 
 
 def test_without_any_they_are_cross_fitted_on_the_evaluated_stays(world):
@@ -110,7 +176,7 @@ def test_the_more_policies_are_tried_the_more_a_gain_has_to_show(world):
     plain = replace(SMALL, outcome=False)
     alone, crowd = (evaluate(p, log, models=plain).methods[0].gain for p in (best, many))
     assert crowd.adjusted_p == pytest.approx(10 * alone.adjusted_p)
-    assert alone.better == (alone.adjusted_p <= 0.05)
+    assert alone.better_at_one_decision == (alone.adjusted_p <= 0.05)
 
 
 def test_evaluate_is_at_hand_in_the_package(world):
