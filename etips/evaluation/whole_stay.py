@@ -1,0 +1,307 @@
+"""What would the outcome of stays be, had the policy decided throughout?
+
+Three answers from one log: ratios of whole stays (per-decision weighted importance sampling), a
+model (fitted Q evaluation), and the model corrected by the ratios (weighted doubly robust, Thomas
+and Brunskill 2016), the headline. All are signed sums of ratios of cluster totals, so that standard
+errors, paired gains and intervals come from the algebra of one decision.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etips.evaluation.inference.checks import (
+    Bools,
+    Clusters,
+    Floats,
+    check_numbers,
+    check_weights,
+    code_clusters,
+)
+from etips.evaluation.inference.estimate import Estimate
+from etips.evaluation.inference.evidence import Bounds, Evidence
+from etips.evaluation.inference.intervals import DEFAULT, Interval, Range
+from etips.evaluation.inference.quantiles import student_quantile
+from etips.evaluation.verdict import Verdict
+from etips.evaluation.whole_stay_course import Course
+from etips.evaluation.whole_stay_ratios import Ratios, make_ratios
+from etips.evaluation.whole_stay_verdict import StayDiagnosis, judge_stays
+
+HEADLINE = "wdr"
+
+
+@dataclass(frozen=True)
+class Cautious:
+    """Symmetric limits that know on how few stays the standard error itself rests.
+
+    Degrees of freedom are the effective number of clusters in the sum of squared influences: a few
+    stays with large ratios make most of it. Never narrower than the default of one decision.
+
+    Args:
+        level: Share of such intervals that hold the truth.
+    """
+
+    level: float = 0.95
+
+    def __call__(self, evidence: Evidence) -> Range:
+        """Limits within the bounds."""
+        least, most = evidence.bounds or (-math.inf, math.inf)
+        if not math.isfinite(evidence.std_error):
+            return least, most
+        squares = evidence.jackknife**2
+        fourth = float((squares**2).sum())
+        freedom = max(float(squares.sum()) ** 2 / fourth, 2.0) if fourth > 0 else 2.0
+        reach = evidence.std_error * student_quantile((1 + self.level) / 2, freedom)
+        low, high = DEFAULT(evidence)
+        low, high = min(low, evidence.value - reach), max(high, evidence.value + reach)
+        return max(low, least), min(high, most)
+
+
+@dataclass(frozen=True, eq=False)
+class StayLog:
+    """Stays as a policy sees them, checked when made.
+
+    Args:
+        course: Their decisions in order.
+        weight: Policy probability over propensity of each logged action; 1 where the policy
+            abstains, shape (n,).
+        cluster: Patient of each decision, shape (n,).
+        value: Predicted outcome still to come before each decision, the policy deciding, shape
+            (n,); None without a model.
+        taken: The same after the logged action, shape (n,).
+    """
+
+    course: Course
+    weight: Floats
+    cluster: NDArray[Any]
+    value: Floats | None = None
+    taken: Floats | None = None
+
+    def __post_init__(self) -> None:
+        n = self.course.stay.size
+        check_weights("weight", self.weight, n=n)
+        for name in ("value", "taken"):
+            if getattr(self, name) is not None:
+                check_numbers(name, getattr(self, name), n=n)
+
+    @cached_property
+    def clusters(self) -> Clusters:
+        """The patient of each stay."""
+        return code_clusters(np.asarray(self.cluster)[self.course.first], n=self.course.n_stays)
+
+    @cached_property
+    def ratios(self) -> Ratios:
+        """How much each stay speaks for the policy."""
+        return make_ratios(self.course, self.weight, self.clusters)
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """Where the outcome of a stay must lie."""
+        return (0.0, 1.0) if self.course.is_share else None
+
+    @property
+    def surprise(self) -> Floats:
+        """What each decision added, and left to come, beyond what was predicted, shape (n,)."""
+        assert self.value is not None
+        assert self.taken is not None
+        later = np.where(self.course.ends, 0.0, np.append(self.value[1:], 0.0))
+        return np.asarray(self.course.charge + later - self.taken)
+
+
+@dataclass(frozen=True)
+class StayGain:
+    """Outcome under the policy minus that under the clinicians, paired; below zero is better.
+
+    Args:
+        difference: The headline minus the clinicians'.
+        std_error: Of it.
+        low: Lower limit.
+        high: Upper limit.
+        better: Whether the whole interval lies below zero.
+    """
+
+    difference: float
+    std_error: float
+    low: float
+    high: float
+    better: bool
+
+
+@dataclass(frozen=True)
+class StayAssessment:
+    """What a log says of a policy that decides throughout.
+
+    Args:
+        estimates: The headline first.
+        clinicians: Mean outcome of the logged stays.
+        gain: Of the headline.
+        diagnosis: How far the log can speak of it.
+        verdict: On it.
+    """
+
+    estimates: tuple[Estimate, ...]
+    clinicians: Estimate
+    gain: StayGain
+    diagnosis: StayDiagnosis
+    verdict: Verdict
+
+
+def assess_stays(log: StayLog, *, interval: Interval | None = None) -> StayAssessment:
+    """Estimate the outcome of stays under a policy, beside that under the clinicians.
+
+    Without a model the headline is the one of ratios.
+
+    Args:
+        log: Stays as the policy sees them.
+        interval: How limits are made; `Cautious` if left out.
+    """
+    limits = interval or Cautious()
+    makers = {"wdr": wdr, "fqe": fqe, "pdwis": pdwis}
+    if log.value is None:
+        makers = {"pdwis": pdwis}
+    evidence = {name: make(log) for name, make in makers.items()}
+    slack = 0.0 if log.value is None else allowance(log)
+    estimates = tuple(
+        _estimate(log, name, own, limits, slack if name == HEADLINE else 0.0)
+        for name, own in evidence.items()
+    )
+    clinicians = _estimate(log, "logged", logged(log), DEFAULT, 0.0)
+    gain = evidence[estimates[0].estimator].minus(clinicians.evidence)
+    low, high = _widened(limits(gain), slack)
+    rounding = 1e-9 * abs(clinicians.risk)  # two ways to add up the same outcomes
+    diagnosis = diagnose_stays(log)
+    return StayAssessment(
+        estimates,
+        clinicians,
+        StayGain(gain.value, gain.std_error, low, high, bool(high < -rounding)),
+        diagnosis,
+        judge_stays(diagnosis),
+    )
+
+
+def logged(log: StayLog) -> Evidence:
+    """Mean outcome of the logged stays."""
+    return _mean(log, log.course.outcomes)
+
+
+def fqe(log: StayLog) -> Evidence:
+    """Mean predicted outcome under the policy: as good as the model, whose error is not known."""
+    assert log.value is not None
+    return _mean(log, log.value[log.course.first])
+
+
+def pdwis(log: StayLog) -> Evidence:
+    """Per-decision weighted importance sampling: losses weighed by the ratio so far."""
+    ratios = log.ratios.uncut
+    return _weighed(log, ratios, log.course.charge, ratios.edges.size - 1)
+
+
+def wdr(log: StayLog) -> Evidence:
+    """Predicted outcome, corrected decision by decision by what the log holds beyond it."""
+    return _weighed(log, log.ratios, log.surprise, log.ratios.n_terms, fqe(log))
+
+
+def allowance(log: StayLog) -> float:
+    """What the decisions that no ratio corrects may hide, in units of the outcome.
+
+    Predictions are taken to be as wrong there, decision for decision, as they were found, or could
+    have been, where they are corrected. Infinite where none is; zero where all are.
+    """
+    ratios, lengths = log.ratios, log.course.lengths
+    inside = np.minimum(lengths, ratios.trusted).sum()
+    beyond = lengths.sum() - inside
+    if beyond == 0:
+        return 0.0
+    if inside == 0:
+        return math.inf
+    found = _weighed(log, ratios, log.surprise, ratios.n_terms)
+    return float(max(abs(found.value), found.std_error) * beyond / inside)
+
+
+def diagnose_stays(log: StayLog) -> StayDiagnosis:
+    """How far the log can speak of a policy that decides throughout."""
+    ratios, lengths = log.ratios, log.course.lengths
+    n_terms = max(ratios.n_terms, 1)
+    weight = ratios.below[:, n_terms - 1]
+    whole = np.exp(np.minimum(ratios.log_ratio[log.course.ends], 700))
+    kept, total = float(ratios.last.sum()), float(whole.sum())
+    effective = float(ratios.effective[n_terms - 1])
+    rarer = None
+    if log.bounds is not None:
+        usual = float(log.course.outcomes.mean())
+        rarer = effective * min(usual, 1 - usual)
+    return StayDiagnosis(
+        n_stays=log.course.n_stays,
+        effective_stays=effective,
+        effective_events=rarer,
+        heaviest_stay=float(weight.max() / weight.sum()) if weight.any() else math.nan,
+        capped_share=1 - kept / total if total > 0 else 0.0,
+        uncorrected_share=1 - float(np.minimum(lengths, ratios.trusted).sum() / lengths.sum()),
+        n_corrected=ratios.trusted,
+        longest=int(lengths.max()),
+        modelled=log.value is not None,
+    )
+
+
+def _mean(log: StayLog, values: Floats) -> Evidence:
+    """The mean of `values` (k,) over stays."""
+    total, count = (log.clusters.sums(v)[:, None] for v in (values, np.ones(values.size)))
+    return Evidence(total, count, np.ones(1), log.clusters.ids, log.bounds)
+
+
+def _weighed(
+    log: StayLog, ratios: Ratios, values: Floats, n_terms: int, start: Evidence | None = None
+) -> Evidence:
+    """The sum over the first terms of ratio-weighed means of `values` (n,), added to a start."""
+    above, below = ratios.above(values)[:, :n_terms], ratios.below[:, :n_terms]
+    sign = np.ones(above.shape[1])
+    if start is not None:
+        above, below = np.hstack([start.numerator, above]), np.hstack([start.denominator, below])
+        sign = np.concatenate([start.sign, sign])
+    return Evidence(above, below, sign, log.clusters.ids, log.bounds)
+
+
+def _estimate(
+    log: StayLog, name: str, evidence: Evidence, interval: Interval, slack: float
+) -> Estimate:
+    low, high = _widened(interval(evidence), slack)
+    least, most = log.bounds or (-math.inf, math.inf)
+    n_stays = log.course.n_stays
+    effective = float(log.ratios.effective[max(log.ratios.n_terms, 1) - 1])
+    return Estimate(
+        estimator=name,
+        risk=evidence.value,
+        std_error=evidence.std_error,
+        low=max(low, least),
+        high=min(high, most),
+        n_decisions=log.course.stay.size,
+        n_clusters=evidence.n_clusters,
+        effective_n=float(n_stays) if name in ("logged", "fqe") else effective,
+        evidence=evidence,
+    )
+
+
+def _widened(limits: Range, slack: float) -> Range:
+    return limits[0] - slack, limits[1] + slack
+
+
+def silent_values(
+    expected: Floats, probabilities: Floats, action: NDArray[np.int64], abstains: Bools
+) -> tuple[Floats, Floats]:
+    """Predicted outcomes under the policy and after the logged action, shape (n,) each.
+
+    Where the policy abstains the clinicians decide, and the logged action is what they do.
+
+    Args:
+        expected: Predicted outcome still to come after every action, shape (n, n_actions).
+        probabilities: Of the policy, shape (n, n_actions).
+        action: Logged, shape (n,).
+        abstains: Where the policy leaves it to the clinicians, shape (n,).
+    """
+    taken = expected[np.arange(action.size), action]
+    value = np.einsum("na,na->n", probabilities, expected)
+    return np.where(abstains, taken, value), taken
