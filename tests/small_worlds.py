@@ -101,6 +101,19 @@ def ward(n_stays=40, lag=1, n_actions=3, seed=0):
     )
 
 
+def randomised(n_stays, n_actions, *, n_steps=1, risk=0.5, seed=0):
+    """A log whose actions were drawn alike for everybody, and change nothing."""
+    rng = np.random.default_rng(seed)
+    n = n_stays * n_steps
+    return Trajectories(
+        sequence=rng.normal(size=(n, 4)).astype(np.float32),
+        offsets=np.arange(n_stays + 1) * n_steps,
+        schema=Schema(sequence=("a", "b", "c", "d"), n_actions=n_actions, lag=0),
+        action=rng.integers(0, n_actions, n),
+        loss=(rng.random(n) < risk).astype(np.float64),
+    )
+
+
 def manifest_of(folder):
     return json.loads((folder / "policy.json").read_bytes())
 

@@ -24,9 +24,9 @@ class Bundle:
     parameters: Parameters
 
     @classmethod
-    def start(cls, network: Network, seeds: Sequence[int]) -> Self:
-        """Fresh networks, one a seed."""
-        return cls(network, network.start(seeds))
+    def start(cls, network: Network, seeds: Sequence[int], *, bias: Tensor | None = None) -> Self:
+        """Fresh networks, one a seed; see `Network.start`."""
+        return cls(network, network.start(seeds, bias=bias))
 
     @property
     def n_members(self) -> int:
@@ -50,6 +50,23 @@ class Bundle:
         """The same networks elsewhere, or in another precision."""
         moved = {name: v.detach().to(device, dtype) for name, v in self.parameters.items()}
         return replace(self, parameters=moved)
+
+    def shrink(self, start: Tensor, share: float, centre: Tensor) -> Self:
+        """Networks whose outputs are `centre + share * (output - start)`.
+
+        The head is linear, so that is a change of its parameters alone.
+
+        Args:
+            start: Outputs that stand for knowing nothing, shape (J, n_outputs).
+            share: Of what a network learned beyond them that is kept.
+            centre: What takes their place, shape (n_outputs,) or (J, n_outputs).
+        """
+        own = {name: value.detach() for name, value in self.parameters.items()}
+        start, centre = (value.to(self.device, torch.float64) for value in (start, centre))
+        weight, bias = own["head.weight"], own["head.bias"]
+        moved = centre + share * (bias.double() - start)
+        own |= {"head.weight": weight * share, "head.bias": moved.to(bias.dtype)}
+        return replace(self, parameters=own)
 
     @classmethod
     def join(cls, bundles: Sequence["Bundle"]) -> Self:

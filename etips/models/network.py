@@ -30,8 +30,15 @@ class Network:
     n_outputs: int
     additive: bool = False
 
-    def start(self, seeds: Sequence[int]) -> Parameters:
-        """Fresh parameters, one network a seed."""
+    def start(self, seeds: Sequence[int], *, bias: Tensor | None = None) -> Parameters:
+        """Fresh parameters, one network a seed.
+
+        Args:
+            seeds: One a network.
+            bias: What every network says of anybody before it has learned anything, shape
+                (J, n_outputs); the head then starts there with weights of zero. Left out, outputs
+                start at random.
+        """
         encoder = self.encoder.start(self.n_features, seeds)
         width = self.encoder.size(self.n_features) + self.n_static
         columns = 1 if self.additive else self.n_outputs
@@ -39,10 +46,11 @@ class Network:
         for seed in seeds:
             generator = torch.Generator().manual_seed(seed + 2**31)
             weights.append(torch.randn(width, columns, generator=generator) / math.sqrt(width))
+        weight = torch.stack(weights)
         return {
             **{f"encoder.{name}": value for name, value in encoder.items()},
-            "head.weight": torch.stack(weights),
-            "head.bias": torch.zeros(len(seeds), self.n_outputs),
+            "head.weight": weight if bias is None else torch.zeros_like(weight),
+            "head.bias": torch.zeros(len(seeds), self.n_outputs) if bias is None else bias.clone(),
         }
 
     def shapes(self) -> Shapes:

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from etips.data.decisions import Ints
+from etips.data.decisions import Bools, Ints
 from etips.data.scale import Scaler
 from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
@@ -19,6 +19,12 @@ from etips.models.batches import StepTensors, as_tensor, step_tensors
 HELD_OUT_ALONE = 10
 """Without cross-fitting one stay in this many is held out for early stopping."""
 
+INNER_PART = 8
+"""Cross-fitted, one in this many of the stays a network may learn from decides when it stops."""
+
+FEWEST_INNER, LARGEST_INNER_PART = 20, 5
+"""An eighth of a small log is too few to stop by: this many are taken, if a fifth allows it."""
+
 LARGEST_LOSS = 1e30
 """Of a logged decision: networks learn in float32, which ends at 3e38."""
 
@@ -27,8 +33,9 @@ LARGEST_LOSS = 1e30
 class Folds:
     """Which stays each network of a set learns from, stops by, and is asked about.
 
-    Cross-fitted, network k learns from the other folds, stops by fold k and is asked about fold k,
-    so that nobody's answer comes from a network that learned from them. In-sample there is one
+    Cross-fitted, network k is asked about fold k, which neither trained nor stopped it: it learns
+    from the other folds less a part of the next one, and stops by that part. So half of all stays
+    (of five folds) have a second network that did not learn from them. In-sample there is one
     network, asked about everybody.
 
     Args:
@@ -118,8 +125,29 @@ def _deal(data: Trajectories, n_folds: int, seed: int, device: torch.device) -> 
         out = torch.from_numpy((part == 0).astype(np.float32))[None]
         return Folds(np.zeros(data.n_stays, np.int64), (1 - out).to(device), out.to(device))
     fold = assign_folds(data, n_folds=min(n_folds, _units(data)), seed=seed)
-    out = torch.from_numpy((fold == np.arange(fold.max() + 1)[:, None]).astype(np.float32))
-    return Folds(fold, (1 - out).to(device), out.to(device))
+    stops = _inner_parts(data.units, fold, seed)
+    learns = (fold != np.arange(len(stops))[:, None]) & ~stops
+    weight, held_out = (torch.from_numpy(part.astype(np.float32)) for part in (learns, stops))
+    return Folds(fold, weight.to(device), held_out.to(device))
+
+
+def _inner_parts(units: Ints, fold: Ints, seed: int) -> Bools:
+    """Which stays of the next fold each network stops by, shape (n_folds, n_stays).
+
+    None where that would leave nothing to learn from; such a network trains to the end.
+    """
+    fold_of_unit = np.empty(units.max() + 1, np.int64)
+    fold_of_unit[units] = fold
+    order = np.random.default_rng([seed, INNER_PART]).permutation(len(fold_of_unit))
+    n_folds = int(fold.max()) + 1
+    stops = np.zeros((n_folds, len(fold_of_unit)), bool)
+    for network in range(n_folds):
+        n_others = int((fold_of_unit != network).sum())
+        least = min(FEWEST_INNER, n_others // LARGEST_INNER_PART)
+        size = min(max(n_others // INNER_PART, least, 1), n_others - 1)
+        following = order[fold_of_unit[order] == (network + 1) % n_folds]
+        stops[network, following[:size]] = True
+    return stops[:, units]
 
 
 def _units(data: Trajectories) -> int:

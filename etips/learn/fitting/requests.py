@@ -52,6 +52,7 @@ class TrainingRequest:
             and own == freed
             and mine.steps.device == theirs.steps.device
             and torch.equal(mine.folds.weight, theirs.folds.weight)
+            and torch.equal(mine.folds.held_out, theirs.folds.held_out)
         )
 
     def part(self, these: slice) -> "TrainingRequest":

@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+import torch
+from torch import Tensor
+
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
-from etips.learn.fitting.crossfit import out_of_fold
 from etips.learn.fitting.prepare import Prepared, seeds_from
 from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.nuisance.shrinkage import action_means, learned_counts, shrink
 from etips.learn.training.objectives import bernoulli, squared
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
@@ -14,6 +18,7 @@ from etips.models.encoders.encoder import Encoder
 from etips.models.network import Network
 
 PURPOSE = 2  # of the random numbers drawn here
+_SCALINGS = 8  # until the mean prediction is the mean loss to six digits and more
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +26,7 @@ class FittedOutcome:
     """Networks that predict losses, and what they said of stays they had not seen.
 
     Args:
-        bundle: One network a fold.
+        bundle: One network a fold, whose mean is the prediction.
         expected: Predicted loss of every action, out of fold, shape (n_decisions, n_actions).
     """
 
@@ -35,7 +40,8 @@ def fit_outcome(
     """Fit networks that predict the loss of every action, one a fold, all of them at once.
 
     A loss within [0, 1] is predicted as a probability, any other as an amount: networks learn it in
-    standard deviations from its mean, so that they need not walk far.
+    standard deviations from its mean, so that they need not walk far. They start at the mean loss
+    of each action, and what they learn beyond it is shrunk as far as that fits better out of fold.
 
     Args:
         prepared: The stays.
@@ -51,15 +57,73 @@ def fit_outcome(
     )
     formula = bernoulli if share else squared
     loss = (prepared.loss - centre) / unit
+    start = _plain(prepared, centre, unit, learned_counts(prepared))
+    target = _Losses(prepared, centre, unit)
     bundle = yield TrainingRequest(
         prepared,
-        Bundle.start(network, seeds_from(seed, PURPOSE, prepared.folds.n_networks)),
+        Bundle.start(
+            network, seeds_from(seed, PURPOSE, prepared.folds.n_networks), bias=start.float()
+        ),
         lambda outputs, seen: formula(outputs, prepared.action[seen], loss[seen]),
         stage="additive" if additive else "outcome",
         settings=settings,
     )
-    answers = out_of_fold(bundle, prepared, lambda o, _: o.sigmoid() if share else o)[0]
-    return FittedOutcome(bundle, centre + unit * answers.double().cpu().numpy())
+    fitted = shrink(prepared, bundle, start, target)
+    answers = target.predict(fitted.outputs).cpu().numpy()
+    return FittedOutcome(fitted.together, centre + unit * answers)
+
+
+class _Losses:
+    """Logged losses, as what outputs are held against; see `shrinkage.Target`.
+
+    Args:
+        prepared: The stays.
+        centre: What was taken off the losses.
+        unit: What they were divided by.
+    """
+
+    def __init__(self, prepared: Prepared, centre: float, unit: float) -> None:
+        data = prepared.data
+        self.is_share = is_share(data)
+        self.action = torch.from_numpy(data.logged_action.copy())
+        self.losses = torch.from_numpy((data.logged_loss - centre) / unit)
+        self.centre = _plain(prepared, centre, unit, np.ones((1, data.n_decisions)))[0]
+
+    def predict(self, outputs: Tensor) -> Tensor:
+        """Predicted loss from outputs."""
+        return outputs.sigmoid() if self.is_share else outputs
+
+    def loss(self, outputs: Tensor, rows: Tensor) -> float:
+        """Cross-entropy, or squared error, of the prediction for the logged actions."""
+        taken = self.action.to(outputs.device)[rows]
+        logged = outputs.gather(2, taken[None, :, None].expand(len(outputs), -1, 1)).squeeze(2)
+        said, true = self.predict(logged).mean(0), self.losses.to(outputs.device)[rows]
+        if not self.is_share:
+            return float((said - true).square().mean())
+        return float(torch.nn.functional.binary_cross_entropy(said, true))
+
+    def shift(self, outputs: Tensor) -> Tensor:
+        """What makes the mean predicted loss of the logged actions that of the log, shape ()."""
+        taken = self.action.to(outputs.device)
+        logged = outputs.gather(1, taken[:, None]).squeeze(1)
+        mean, shift = self.losses.to(outputs.device).mean(), logged.new_zeros(())
+        if not self.is_share:
+            return mean - logged.mean()
+        mean = mean.clamp(0.5 / len(logged), 1 - 0.5 / len(logged))
+        for _ in range(_SCALINGS):
+            shift = shift + mean.logit() - (logged + shift).sigmoid().mean().logit()
+        return shift
+
+
+def _plain(prepared: Prepared, centre: float, unit: float, counts: Floats) -> Tensor:
+    """Outputs that say the mean loss of each action, for networks that count so, shape (J, K)."""
+    data = prepared.data
+    losses = (data.logged_loss - centre) / unit
+    means = action_means(losses, data.logged_action, data.n_actions, counts)
+    if not is_share(data):
+        return torch.from_numpy(means)
+    size = counts.sum(1, keepdims=True)
+    return torch.from_numpy((means * size + 0.5) / (size + 1)).logit()
 
 
 def is_share(data: Trajectories) -> bool:

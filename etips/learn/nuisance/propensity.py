@@ -1,6 +1,7 @@
 """How likely each logged action was: networks that imitate the clinicians, and how well they do."""
 
 import copy
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +11,10 @@ from torch import Tensor
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, require
-from etips.learn.fitting.crossfit import out_of_fold
 from etips.learn.fitting.prepare import Prepared, seeds_from
 from etips.learn.fitting.requests import Requests, TrainingRequest
 from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
+from etips.learn.nuisance.shrinkage import learned_counts, log_frequencies, shrink
 from etips.learn.training.objectives import cross_entropy
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
@@ -22,6 +23,7 @@ from etips.models.network import Network
 
 PURPOSE = 1  # of the random numbers drawn here
 N_BINS = 15  # of the calibration error
+_SCALINGS = 8  # until mean propensities are frequencies to six digits and more
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,17 @@ class FittedPropensity:
     """Networks that imitate the clinicians, and what they said of stays they had not seen.
 
     Args:
-        bundle: One network a fold.
-        temperature: Divides the logits, so that probabilities mean what they say.
+        bundle: One network a fold, each so that it is right when it answers alone.
+        together: The same so that their mean is right: what a policy keeps.
+        share: Of what the networks learned beyond plain frequencies that is kept; 1 without
+            calibration, 0 where plain frequencies fit better.
         log_probabilities: Out of fold, shape (n_decisions, n_actions).
         quality: Out of fold.
     """
 
     bundle: Bundle
-    temperature: float
+    together: Bundle
+    share: float
     log_probabilities: Floats
     quality: Quality
 
@@ -62,50 +67,64 @@ def fit_propensity(
 ) -> Requests[FittedPropensity]:
     """Fit the clinicians' policy, one network a fold, all of them at once.
 
+    Networks start at the plain frequencies of the actions.
+
     Args:
         prepared: The stays.
         encoder: Of the networks.
         settings: Of the training.
         seed: Of the networks.
-        calibrate: Fit a temperature on the out-of-fold logits.
+        calibrate: Shrink what they learned towards plain frequencies as far as that fits better out
+            of fold, and give every action its frequency as mean propensity.
     """
     steps, data = prepared.steps, prepared.data
     network = Network(encoder, steps.n_features, data.static.shape[1], data.n_actions)
     seeds = seeds_from(seed, PURPOSE, prepared.folds.n_networks)
+    action = torch.from_numpy(data.logged_action.copy())
+    counts = torch.from_numpy(learned_counts(prepared))
+    start = log_frequencies(action, data.n_actions, counts)
     bundle = yield TrainingRequest(
         prepared,
-        Bundle.start(network, seeds),
+        Bundle.start(network, seeds, bias=start.float()),
         lambda outputs, seen: cross_entropy(outputs, prepared.action[seen]),
         stage="propensity",
         settings=settings,
     )
-    logits = out_of_fold(bundle, prepared, lambda outputs, _: outputs)[0].double()
-    action = torch.from_numpy(data.logged_action.copy()).to(logits.device)
-    temperature = fit_temperature(logits, action) if calibrate else 1.0
-    log_probabilities = (logits / temperature).log_softmax(-1).cpu().numpy()
+    centre = log_frequencies(action, data.n_actions)
+    fitted = shrink(prepared, bundle, start, _Actions(action, centre), fit=calibrate)
+    log_probabilities = fitted.outputs.log_softmax(-1).cpu().numpy()
     return FittedPropensity(
-        bundle,
-        temperature,
+        fitted.alone,
+        fitted.together,
+        fitted.share,
         log_probabilities,
         measure(np.exp(log_probabilities), data.logged_action),
     )
 
 
-def fit_temperature(logits: Tensor, action: Tensor) -> float:
-    """The temperature that makes the logged actions likeliest, by Newton's method on its inverse.
+class _Actions:
+    """Logged actions, as what outputs are held against; see `shrinkage.Target`.
 
     Args:
-        logits: Shape (n, K).
         action: Shape (n,).
+        centre: Logarithm of how often each was taken, shape (K,).
     """
-    inverse = 1.0
-    for _ in range(25):
-        probabilities = (logits * inverse).softmax(-1)
-        mean = (probabilities * logits).sum(-1)
-        slope = float((mean - logits.gather(1, action[:, None]).squeeze(1)).mean())
-        bend = float(((probabilities * logits.square()).sum(-1) - mean.square()).mean())
-        inverse = min(max(inverse - slope / max(bend, 1e-12), inverse / 2), inverse * 2)
-    return 1 / min(max(inverse, 0.05), 20.0)
+
+    def __init__(self, action: Tensor, centre: Tensor) -> None:
+        self.action, self.centre = action, centre
+
+    def loss(self, outputs: Tensor, rows: Tensor) -> float:
+        """Minus the mean log-probability of the logged actions."""
+        taken = self.action.to(outputs.device)[rows]
+        likely = outputs.log_softmax(-1).gather(2, taken[None, :, None].expand(len(outputs), -1, 1))
+        return -float((likely.logsumexp(0) - math.log(len(outputs))).mean())
+
+    def shift(self, outputs: Tensor) -> Tensor:
+        """What gives every action its frequency as mean propensity, shape (K,)."""
+        wanted, shift = self.centre.to(outputs.device), torch.zeros_like(outputs[0])
+        for _ in range(_SCALINGS):
+            shift = shift + wanted - (outputs + shift).softmax(-1).mean(0).log()
+        return shift
 
 
 def measure(probabilities: Floats, action: Ints) -> Quality:

@@ -45,6 +45,30 @@ def test_in_sample_one_stay_in_ten_decides_when_to_stop():
     assert (folds.fold == 0).all()
 
 
+@pytest.mark.parametrize(("n_stays", "n_folds"), [(3, 3), (4, 2), (50, 5), (400, 5), (400, 10)])
+def test_what_judges_a_network_neither_trained_nor_stopped_it(n_stays, n_folds):
+    folds = prepared(ward(n_stays=n_stays), n_folds=n_folds).folds
+    judged = torch.from_numpy(folds.fold == np.arange(n_folds)[:, None]).float()
+    assert ((folds.weight + folds.held_out + judged) == 1).all()
+    assert (folds.held_out.sum(1) >= 1).all()
+    assert (folds.weight.sum(1) >= 1).all()
+    assert (folds.held_out.sum(1) <= 0.25 * n_stays).all() or n_stays < 8
+    assert (folds.held_out.sum(0) <= 1).all()  # no stay stops two of them
+
+
+def test_nobody_stops_a_network_that_a_patient_of_theirs_trained():
+    data = replace(ward(n_stays=60), group=np.arange(60) // 3)
+    folds = prepared(data, n_folds=4).folds
+    for learned, stopped in zip(folds.weight.bool(), folds.held_out.bool(), strict=True):
+        assert not set(data.group[learned.numpy()]) & set(data.group[stopped.numpy()])
+
+
+def test_of_two_stays_none_is_left_to_stop_by():
+    folds = prepared(ward(n_stays=40).subset([1, 4]), n_folds=5).folds
+    assert folds.weight.sum(1).tolist() == [1, 1]
+    assert not folds.held_out.any()
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 def test_a_gpu_that_is_not_there_is_refused():
     assert choose_device("auto") == CPU

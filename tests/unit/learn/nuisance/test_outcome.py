@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from small_worlds import CLINIC, training
+from small_worlds import CLEAR, CLINIC, randomised, training
 
 from etips.data.tables.arrays import from_arrays
 from etips.learn.fitting.driver import drive
@@ -50,9 +50,19 @@ def test_equal_losses_are_predicted_without_a_spread_to_divide_by():
 
 
 def test_an_additive_network_ranks_the_actions_alike_for_everybody():
-    fitted = outcome(CLINIC.log(60, seed=0), additive=True)
+    fitted = outcome(CLEAR.log(400, seed=0), additive=True)
     bundle, found = fitted.bundle, fitted.expected
     logits = np.log(found / (1 - found))
     gaps = np.unique((logits - logits[:, :1]).round(4), axis=0)
     assert len(gaps) <= bundle.n_members
     assert len(np.unique(logits.round(4), axis=0)) > bundle.n_members
+
+
+@pytest.mark.parametrize("risk", [0.005, 0.5])
+def test_predicted_losses_have_the_mean_of_the_logged_ones(risk):
+    """Ten epochs predicted 1.5 % where 0.5 % occur: networks started at one half."""
+    data = randomised(1500, 5, risk=risk, seed=2)
+    found = outcome(data).expected
+    logged = found[np.arange(data.n_decisions), data.logged_action]
+    assert logged.mean() == pytest.approx(data.logged_loss.mean(), rel=1e-3)
+    assert found.mean() == pytest.approx(data.logged_loss.mean(), rel=0.1)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from small_worlds import CLINIC, training, ward
+from small_worlds import CLINIC, randomised, training, ward
 
 from etips.errors import DataError
 from etips.learn import KnownPropensity
@@ -13,11 +13,13 @@ from etips.learn.fitting.driver import drive
 from etips.learn.fitting.prepare import prepare
 from etips.learn.nuisance.propensity import (
     fit_propensity,
-    fit_temperature,
     logged_log_propensity,
     measure,
 )
+from etips.learn.nuisance.shrinkage import best_share
 from etips.models.encoders.gru import GRU
+from etips.policies.policy import FittedPolicy
+from etips.worlds.clinic import Clinic
 
 CPU = torch.device("cpu")
 
@@ -167,24 +169,64 @@ def test_networks_learn_the_clinicians():
     assert np.exp(fitted.log_probabilities).sum(axis=1) == pytest.approx(1)
 
 
-def test_without_calibration_the_temperature_is_one():
-    assert fit_networks(CLINIC.log(30, seed=0), calibrate=False).temperature == 1.0
+def test_without_calibration_networks_are_left_as_they_are():
+    fitted = fit_networks(CLINIC.log(30, seed=0), calibrate=False)
+    assert fitted.share == 1.0
+    assert fitted.bundle is fitted.together
 
 
-@pytest.mark.parametrize("heat", [0.3, 1.0, 4.0])
-def test_the_temperature_undoes_what_made_logits_too_bold_or_too_shy(heat):
-    generator = torch.Generator().manual_seed(0)
-    logits = torch.randn(20_000, 4, generator=generator, dtype=torch.float64)
-    action = torch.multinomial(logits.softmax(-1), 1, generator=generator).squeeze(1)
-    assert fit_temperature(logits * heat, action) == pytest.approx(heat, rel=0.08)
+@pytest.mark.parametrize(("n_actions", "n_steps"), [(4, 1), (80, 1), (6, 4)])
+def test_in_a_randomised_log_networks_are_no_worse_than_plain_frequencies(n_actions, n_steps):
+    """They were by 0.01 and more: here there is nothing to learn but how often each is taken."""
+    data = randomised(1200, n_actions, n_steps=n_steps)
+    settings = training(epochs=6).propensity
+    fitted = drive(fit_propensity(prepared(data, 3), GRU(16), settings, seed=0))
+    counts = np.bincount(data.logged_action, minlength=n_actions)
+    frequency = counts / counts.sum()
+    plain = -np.log(frequency[data.logged_action]).mean()
+    assert fitted.quality.log_loss < plain + 0.001
+    mean = np.exp(fitted.log_probabilities).mean(axis=0)
+    assert mean == pytest.approx(frequency, rel=0.005)
 
 
-def test_the_temperature_has_limits():
-    logits = torch.tensor([[3.0, 0.0]], dtype=torch.float64).repeat(10, 1)
-    always, never = torch.zeros(10, dtype=torch.long), torch.ones(10, dtype=torch.long)
-    assert fit_temperature(logits, always) >= 0.05
-    assert fit_temperature(logits, never) <= 20
-    assert fit_temperature(torch.zeros(10, 1, dtype=torch.float64), always) > 0  # one action
+def test_networks_start_at_the_frequencies_of_the_stays_they_learn_from():
+    data, still = randomised(90, 3), replace(training(epochs=1).propensity, learning_rate=1e-12)
+    ready = prepared(data)
+    fitted = drive(fit_propensity(ready, GRU(6), still, seed=0, calibrate=False))
+    stay = data.decisions().stay
+    for fold in range(3):
+        learned = (ready.folds.weight[fold] > 0).numpy()[stay]
+        counts = np.bincount(data.logged_action[learned], minlength=3)
+        said = np.exp(fitted.log_probabilities[ready.folds.fold[stay] == fold])
+        assert said == pytest.approx(np.tile((counts + 1 / 3) / (counts.sum() + 1), (len(said), 1)))
+
+
+def test_an_action_that_was_never_taken_has_a_small_propensity():
+    data = randomised(60, 3)
+    schema = replace(data.schema, n_actions=5)
+    fitted = fit_networks(replace(data, schema=schema))
+    assert np.isfinite(fitted.log_probabilities).all()
+    assert np.exp(fitted.log_probabilities)[:, 3:].max() < 0.02
+
+
+def test_the_mean_of_the_networks_is_right_for_stays_that_nobody_learned_from():
+    """What a policy keeps is fitted for the mean of its networks, not for one of them."""
+    world = Clinic(n_contexts=60, n_features=5, n_actions=4, decisions_per_stay=2)
+    fresh = world.log(1500, seed=9)
+    ready = prepared(world.log(500, seed=1), 5)
+    settings = replace(training(epochs=30).propensity, patience=30)  # bold on purpose
+    fitted = drive(fit_propensity(ready, GRU(24), settings, seed=0))
+    policy = FittedPolicy(
+        "imitation", ready.data.schema, scaler=ready.scaler, propensity=fitted.together
+    )
+    log_chance = torch.from_numpy(np.log(policy.predict_proba(fresh)))
+    action = torch.from_numpy(fresh.logged_action.copy())
+
+    def loss(slope):
+        return float(torch.nn.functional.cross_entropy(slope * log_chance, action))
+
+    assert best_share(loss) == pytest.approx(1.0, abs=0.15)
+    assert fitted.share < 1
 
 
 def test_quality_is_measured_as_by_hand():
