@@ -28,7 +28,7 @@ class Training:
         policy: Of the policy networks.
         earlier_actions: Let all of them read the newest earlier action; then a table to recommend
             for must hold the actions taken so far.
-        calibrate: Fit a temperature to the propensities.
+        calibrate: Shrink propensities to plain frequencies as far as that fits better out of fold.
     """
 
     n_folds: int = 5

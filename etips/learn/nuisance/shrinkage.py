@@ -109,7 +109,7 @@ def _pairs(
     prepared: Prepared, bundle: Bundle, start: Tensor, beyond: Tensor
 ) -> tuple[Tensor, Tensor]:
     """What two networks learned of decisions that neither learned from, (2, n, K), and of which."""
-    if prepared.folds.n_networks < 2:
+    if prepared.folds.n_networks < 2 or not prepared.folds.held_out.any():
         return beyond[None, :0], torch.zeros(0, dtype=torch.long)
     second, stopped = where_stopped(bundle, prepared, lambda said, _: said)
     rows = torch.from_numpy(np.flatnonzero(stopped)).to(beyond.device)

@@ -21,4 +21,4 @@ def test_a_fit_holds_what_the_learner_has_and_none_where_it_has_nothing(name):
         assert fit.outcome.expected.shape == (data.n_decisions, data.n_actions)
     if fit.propensity is not None:
         assert fit.quality is fit.propensity.quality
-        assert fit.policy.propensity is fit.propensity.bundle
+        assert fit.policy.propensity is fit.propensity.together

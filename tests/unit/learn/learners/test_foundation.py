@@ -72,7 +72,7 @@ def test_a_policy_keeps_what_it_stands_on():
     policy = base.policy("constant", constant=1)
     assert policy.schema == data.schema
     assert policy.support == 0.2
-    assert policy.temperature == base.propensity.temperature
+    assert policy.propensity is base.propensity.together
     assert policy.earlier_actions is False
     base = lay(data, training=training(earlier_actions=True))
     assert base.policy("imitation").earlier_actions is True
