@@ -21,7 +21,13 @@ from etips.policies.deployed import Deployed
 from etips.results.assembly import make_exhibits
 from etips.results.evaluation_log import Models, make_log
 from etips.results.exhibits import Record
-from etips.results.followed_policies import Followed, Policy, as_followed, follow
+from etips.results.followed_policies import (
+    Followed,
+    Policy,
+    as_followed,
+    follow,
+    true_risk,
+)
 from etips.results.results import MethodResult, Results
 from etips.results.summaries import summarize_data, summarize_method
 from etips.results.translation_path import path_of
@@ -118,7 +124,7 @@ def assess_policies(
             as_drawn=_if_drawn(own, assessments[name], judge),
             sensitivity=bound_risk(log, view(log, *own.deployed.judged), interval=interval),
             improvement=improvement,
-            truth=_truth(own.deployed, data),
+            truth=true_risk(own.deployed, data),
             notes=notes,
             method=find_method(learned_by.get(name, name)),
             data=about,
@@ -135,13 +141,6 @@ def _if_drawn(
         return None
     headline = followed.estimates[0].estimator
     return judge(*policy.drawn.judged, estimators=(headline,)).estimates[0]
-
-
-def _truth(policy: Deployed, data: Trajectories) -> float | None:
-    """The true risk, where it is known: where it abstains the clinicians do what they do."""
-    if data.truth is None:
-        return None
-    return data.true_risk(policy.left_to(data.true_logging()))
 
 
 def _check(horizon: str, outcome: str) -> None:

@@ -52,3 +52,10 @@ def follow(policy: Policy, data: Trajectories) -> Followed:
 def as_followed(policy: Floats | Deployed | Followed) -> Followed:
     """What comes of following a policy; an array holds the probabilities that it draws from."""
     return policy if isinstance(policy, Followed) else Followed(as_deployed(policy))
+
+
+def true_risk(policy: Deployed, data: Trajectories) -> float | None:
+    """The true risk, where it is known: where it abstains the clinicians do what they do."""
+    if data.truth is None:
+        return None
+    return data.true_risk(policy.left_to(data.true_logging()))

@@ -117,8 +117,8 @@ class Measures:
         atenp: Mean loss of matched decisions minus that of the others.
         n_matched: Decisions whose logged action is the policy's likeliest.
         n_unmatched: The others.
-        risk: True risk of the policy, in a world that knows it.
-        greedy_risk: True risk of taking its likeliest action.
+        risk: True risk of what the policy does, in a world that knows it.
+        drawn_risk: True risk of drawing actions from its probabilities.
     """
 
     accuracy: float | None
@@ -130,7 +130,7 @@ class Measures:
     n_matched: int | None
     n_unmatched: int | None
     risk: float | None
-    greedy_risk: float | None
+    drawn_risk: float | None
 
 
 @dataclass(frozen=True)

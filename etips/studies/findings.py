@@ -6,19 +6,20 @@ from pathlib import Path
 
 import numpy as np
 
-from etips.data.decisions import Bools, Floats
+from etips.data.decisions import Bools
 from etips.data.trajectories import Trajectories
 from etips.evaluation.log import Log
 from etips.files.json_documents import finite
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.catalogue import find_method
 from etips.results.evaluate import assess_policies
+from etips.results.followed_policies import Followed
 from etips.results.results import MethodResult
 from etips.results.study_result import FitRecord, Measures
 from etips.results.translation_path import restore_path
 from etips.studies.experiment import Experiment
 from etips.studies.fit_records import fit_from_json
-from etips.studies.fits import POLICY
+from etips.studies.fold_policies import join_folds, load_followed, mix_folds
 from etips.studies.folds import Dealing
 from etips.studies.measures import mean_of, measure_policy
 from etips.studies.outcome_fits import PREDICTED, PROPENSITIES
@@ -35,7 +36,7 @@ class Findings:
         experiment: What was studied.
         data: The decisions that policies are judged on: the test part, or all of the log.
         log: The same with propensities and predicted losses.
-        policies: Of each method the probabilities, fold by fold, shape (n_held, n_actions).
+        policies: Of each method what its policies do, fold by fold, where they were held out.
         pooled: Of each method one policy on all of `data`.
         measures: Of each method the figures, fold by fold.
         assessed: Estimates, intervals and verdicts of `pooled`, in the same order.
@@ -46,8 +47,8 @@ class Findings:
     experiment: Experiment
     data: Trajectories
     log: Log
-    policies: Mapping[str, Sequence[Floats]]
-    pooled: Mapping[str, Floats]
+    policies: Mapping[str, Sequence[Followed]]
+    pooled: Mapping[str, Followed]
     measures: Mapping[str, Sequence[Measures]]
     assessed: Sequence[MethodResult]
     fits: Mapping[str, Sequence[FitRecord]]
@@ -119,13 +120,13 @@ def gather(
     if not apart:
         folds = [mask[data.decisions().stay] for mask in held]
     policies = {
-        method: [
-            load_array(tasks / task_name(method, fold) / POLICY) for fold in range(experiment.folds)
-        ]
+        method: [load_followed(tasks / task_name(method, n)) for n in range(experiment.folds)]
         for method in experiment.methods
     }
-    pool = _mixed if apart else _joined
-    pooled = {method: pool(own, folds) for method, own in policies.items()}
+    pooled = {
+        method: mix_folds(own, log.propensities) if apart else join_folds(own, folds)
+        for method, own in policies.items()
+    }
     return Findings(
         experiment=experiment,
         data=data,
@@ -168,7 +169,7 @@ def _log(experiment: Experiment, data: Trajectories, folder: Path) -> tuple[Log,
 def _measure(
     data: Trajectories,
     log: Log,
-    policies: Mapping[str, Sequence[Floats]],
+    policies: Mapping[str, Sequence[Followed]],
     folds: Sequence[Bools] | None,
 ) -> dict[str, list[Measures]]:
     """Figures of every method and fold; without `folds` all are judged on all of the data."""
@@ -192,16 +193,3 @@ def _measure(
 def _draws(method: str) -> bool:
     entry = find_method(method)  # rows of the table that are no learner's are not in the catalogue
     return entry is not None and entry.draws
-
-
-def _mixed(policies: Sequence[Floats], _: Sequence[Bools]) -> Floats:
-    """One of the folds' policies, drawn at random: its risk is the mean of their risks."""
-    return np.asarray(np.mean(policies, axis=0))
-
-
-def _joined(policies: Sequence[Floats], folds: Sequence[Bools]) -> Floats:
-    """Every decision answered by the policy of the fold that held it out."""
-    answered = np.empty((len(folds[0]), policies[0].shape[1]))
-    for policy, mask in zip(policies, folds, strict=True):
-        answered[mask] = policy
-    return answered

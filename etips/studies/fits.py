@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.files.fingerprint import fingerprint
 from etips.files.json_documents import finite
@@ -20,11 +19,13 @@ from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.sharing import Sharing
 from etips.models.bundle import Bundle
 from etips.policies.policy import FittedPolicy
+from etips.results.followed_policies import Followed, as_followed, follow
 from etips.results.study_result import FitRecord, PropensityQuality
 from etips.results.translation_path import summarize_path
 from etips.runs.run import Run, stage_file
 from etips.studies.experiment import LOGGING, SUPERVISED, Settings, recipe_of
 from etips.studies.fit_records import fit_to_json
+from etips.studies.fold_policies import save_followed
 from etips.studies.folds import Dealing, Part
 from etips.studies.study_data import (
     SimulatedData,
@@ -32,12 +33,8 @@ from etips.studies.study_data import (
     data_from_json,
     open_answers,
     open_log,
-    save_array,
 )
 from etips.tasks.task import Json, Work
-
-POLICY = "policy.npy"
-"""What a task leaves: the policy's probabilities where it was held out."""
 
 
 @dataclass(frozen=True)
@@ -117,12 +114,12 @@ class FitTask(Work):
         held = log.subset(part.held)
         record = FitRecord(n_learned_from=int(part.learn.sum()), n_held_out=held.n_stays)
         if self.method == LOGGING:
-            probabilities = open_answers(study)[part.held]
+            policy = as_followed(open_answers(study)[part.held])
         else:
             stays = self._stays(log, part)
-            probabilities, learner = self._learn(stays, held, folder, sharing)
+            policy, learner = self._learn(stays, held, folder, sharing)
             record = _describe_fit(record, learner)
-        save_array(folder / POLICY, probabilities)
+        save_followed(policy, folder)
         return fit_to_json(record)
 
     def _stays(self, log: Trajectories, part: Part) -> Trajectories:
@@ -134,7 +131,7 @@ class FitTask(Work):
 
     def _learn(
         self, stays: Trajectories, held: Trajectories, folder: Path, sharing: Sharing | None
-    ) -> tuple[Floats, Learner]:
+    ) -> tuple[Followed, Learner]:
         learner = make_learner(
             recipe_of(self.method), self.settings, device=self.device, seed=self.seed
         )
@@ -142,11 +139,10 @@ class FitTask(Work):
             for stage, task in self.lent.items():
                 _borrow(folder.parent / task, folder, stage)
             learner.fit(stays, run=run, sharing=sharing)
-            policy = turn_round(learner.policy_) if self.turned else learner
-            probabilities = policy.predict_proba(held)
+            policy = follow(turn_round(learner.policy_) if self.turned else learner, held)
             if not self.lends:
                 run.clear()
-        return probabilities, learner
+        return policy, learner
 
     @property
     def _checkpoint_identity(self) -> str:

@@ -13,6 +13,8 @@ from etips.evaluation.assessment import assess
 from etips.evaluation.inference.contrast import atenp
 from etips.evaluation.log import Log
 from etips.files.json_documents import finite
+from etips.policies.deployed import Deployed
+from etips.results.followed_policies import Followed, as_followed, true_risk
 from etips.results.study_result import Measures
 
 
@@ -33,27 +35,33 @@ class Spread:
 
 
 def measure_policy(
-    log: Log, held: Trajectories, probabilities: Floats, *, answers: Ints | None = None
+    log: Log,
+    held: Trajectories,
+    policy: Floats | Deployed | Followed,
+    *,
+    answers: Ints | None = None,
 ) -> Measures:
     """Score a policy.
 
     Args:
         log: The held-out decisions with what it takes to weigh them.
         held: The same decisions; with labels as truth in the digit tasks.
-        probabilities: The policy there, shape (n_decisions, n_actions).
-        answers: Actions the policy took, where it draws them; its likeliest if left out. Accuracy,
-            greedy risk and ATENP are about these.
+        policy: What it does there, or the probabilities that it draws from, shape (n_decisions,
+            n_actions).
+        answers: Actions the policy took, where it draws them; its likeliest if left out. Accuracy
+            and ATENP are about these.
     """
-    assessment = assess(log, probabilities, estimators=("snips", "ips", "dr"))
+    followed = as_followed(policy)
+    deployed, drawn = followed.deployed, followed.drawn or followed.deployed
+    assessment = assess(log, *deployed.judged, estimators=("snips", "ips", "dr"))
     snips, ips, dr = (estimate.risk for estimate in assessment.estimates)
-    taken = probabilities.argmax(axis=1) if answers is None else answers
+    taken = drawn.probabilities.argmax(axis=1) if answers is None else answers
     answered = np.eye(held.n_actions)[taken]
     matched = atenp(log.loss, log.action, answered, log.clusters)
     n_matched, n_unmatched = shown_parts(matched.n_matched, matched.n_unmatched)
-    known = held.truth is not None
-    greedy = held.true_risk(answered) if known else None
     return Measures(
-        accuracy=None if greedy is None else 1 - greedy,  # where the loss is 1 for a wrong label
+        # Where the loss is 1 for a wrong label.
+        accuracy=None if held.truth is None else 1 - held.true_risk(answered),
         matching_factor=finite(assessment.diagnostics.matching_factor.risk),
         snips=finite(snips),
         ips=finite(ips),
@@ -61,8 +69,8 @@ def measure_policy(
         atenp=finite(matched.difference),
         n_matched=n_matched,
         n_unmatched=n_unmatched,
-        risk=held.true_risk(probabilities) if known else None,
-        greedy_risk=greedy,
+        risk=true_risk(deployed, held),
+        drawn_risk=true_risk(drawn, held),
     )
 
 

@@ -75,13 +75,13 @@ def table2(findings: Findings) -> Table:
             row += [str(figures.get(name, "-"))] if beside and name != "snips" else []
         row += [show_groups(own), verdicts[method]]
         if known:
-            row += [over_folds(own, attrgetter(name)).show(4) for name in ("risk", "greedy_risk")]
+            row += [over_folds(own, attrgetter(name)).show(4) for name in ("risk", "drawn_risk")]
         rows.append(row)
     columns = ["policy"]
     for name, title in _COLUMNS2.items():
         columns += [title, "paper"] if beside and name != "snips" else [title]
     columns += ["matched / others", "verdict"]
-    columns += ["true risk", "true risk, greedy"] if known else []
+    columns += ["true risk", "true risk, drawn"] if known else []
     return _table(findings, findings.experiment.title, columns, rows, _note2(findings))
 
 
@@ -191,8 +191,8 @@ def _note2(findings: Findings) -> str:
     clinicians = data.true_risk(data.true_logging())
     best = data.true_expected_loss().min(axis=1).mean()
     return (
-        f"{text} True risk of the clinicians {clinicians:.4f}, best possible {best:.4f}; greedy: "
-        "of always taking a policy's likeliest action."
+        f"{text} True risk of the clinicians {clinicians:.4f}, best possible {best:.4f}; "
+        "drawn: if actions were drawn from a policy's probabilities."
     )
 
 

@@ -81,7 +81,7 @@ def summarize_study(
     exhibits = make_exhibits(
         findings.data,
         findings.log,
-        findings.pooled,
+        {method: own.deployed for method, own in findings.pooled.items()},
         headline=headline,
         paths={method: findings.mean_path(method) for method in findings.pooled},
         settings=experiment.to_json(),

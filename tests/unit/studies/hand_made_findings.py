@@ -10,6 +10,7 @@ from small_worlds import CLINIC
 from etips.evaluation.log import Log
 from etips.learn.fitting.candidates import Candidate
 from etips.results.evaluate import assess_policies
+from etips.results.followed_policies import as_followed
 from etips.results.study_result import FitRecord, PropensityQuality
 from etips.results.translation_path import summarize_path
 from etips.studies.findings import Findings
@@ -31,7 +32,7 @@ def findings(table="table2", *, data=None, methods=("etips", "random"), path=PAT
     stays = CLINIC.log(60, seed=0) if data is None else data
     sharp = CLINIC.log(60, seed=0).true_logging() ** 2
     policies = [sharp / sharp.sum(axis=1, keepdims=True), np.full_like(sharp, 1 / 3)]
-    pooled = dict(zip(methods, policies, strict=True))
+    pooled = dict(zip(methods, map(as_followed, policies), strict=True))
     log = Log.of(stays, predicted=np.full_like(sharp, 0.5))
     fit = FitRecord(n_learned_from=30, n_held_out=30, quality=QUALITY)
     return Findings(

@@ -2,12 +2,11 @@
 
 import math
 
-import numpy as np
 import pytest
 from hand_made_findings import findings
 
 from etips.learn.fitting.candidates import Candidate
-from etips.studies.findings import _draws, _joined, _mixed
+from etips.studies.findings import _draws
 
 
 def test_the_path_of_a_method_is_that_of_each_fold():
@@ -27,17 +26,6 @@ def test_the_mean_path_averages_folds_and_takes_what_most_chose():
 def test_what_candidates_were_compared_on_is_said_in_words():
     assert findings().judged_on == "on what their networks did not learn from"
     assert findings().expected_factor == "The matching factor is 1 in expectation."
-
-
-def test_folds_that_share_a_test_part_are_mixed():
-    one, other = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
-    assert _mixed([one, other], []) == pytest.approx(np.array([[0.5, 0.5]]))
-
-
-def test_folds_that_were_held_out_once_answer_for_themselves():
-    folds = [np.array([True, False, True]), np.array([False, True, False])]
-    policies = [np.array([[1.0, 0.0], [0.8, 0.2]]), np.array([[0.0, 1.0]])]
-    assert _joined(policies, folds).tolist() == [[1.0, 0.0], [0.0, 1.0], [0.8, 0.2]]
 
 
 def test_only_a_method_without_preference_draws():

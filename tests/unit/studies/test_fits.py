@@ -5,9 +5,10 @@ from small_worlds import CLINIC
 from etips.learn.learners.recipes import make_learner
 from etips.learn.nuisance.propensity import Quality
 from etips.studies.fit_records import fit_from_json
-from etips.studies.fits import POLICY, FitTask, FoldOfStudy, summarize_quality, turn_round
+from etips.studies.fits import FitTask, FoldOfStudy, summarize_quality, turn_round
+from etips.studies.fold_policies import load_followed
 from etips.studies.folds import Dealing
-from etips.studies.study_data import SimulatedData, load_array, open_log
+from etips.studies.study_data import SimulatedData, open_log
 from etips.tasks.task import Task
 
 FOLD = FoldOfStudy(SimulatedData("clinic", 60, 0), Dealing("table2", folds=2, seed=0), 1)
@@ -30,7 +31,7 @@ def test_it_answers_the_stays_it_holds_out_and_says_how_it_went(tmp_path):
     fit = fit_from_json(fit_task().run(tmp_path / "direct-fold-2"))
     assert (fit.n_learned_from, fit.n_held_out, fit.path) == (30, 30, ())
     assert fit.quality.log_loss > 0
-    policy = load_array(tmp_path / "direct-fold-2" / POLICY)
+    policy = load_followed(tmp_path / "direct-fold-2").deployed.probabilities
     log = open_log(FOLD.data, tmp_path)
     held = FOLD.dealing.part(log, 1).held
     assert policy.shape == (log.subset(held).n_decisions, log.n_actions)
@@ -43,8 +44,8 @@ def test_a_borrowed_stage_changes_nothing_and_a_lender_keeps_it(tmp_path):
     lent = {"propensity": "predictive-fold-2", "outcome": "nobody"}
     borrowed = fit_task(lent=lent).run(tmp_path / "borrows")
     assert borrowed == fit_task().run(tmp_path / "alone")
-    policies = [load_array(tmp_path / name / POLICY) for name in ("borrows", "alone")]
-    assert (policies[0] == policies[1]).all()
+    one, other = (load_followed(tmp_path / name).deployed for name in ("borrows", "alone"))
+    assert (one.probabilities == other.probabilities).all()
 
 
 def test_quality_is_shown_without_nan():

@@ -7,6 +7,8 @@ import pytest
 from small_worlds import CLINIC
 
 from etips.evaluation.log import Log
+from etips.policies.deployed import Deployed, take_likeliest
+from etips.results.followed_policies import Followed
 from etips.results.study_result import Measures
 from etips.studies.measures import (
     Spread,
@@ -37,7 +39,23 @@ def test_a_policy_is_measured_by_its_formulas(clinic):
     assert (found.n_matched, found.n_unmatched) == (matched.sum(), (~matched).sum())
     assert found.atenp == pytest.approx(log.loss[matched].mean() - log.loss[~matched].mean())
     assert found.risk == pytest.approx((policy * stays.true_expected_loss()).sum(axis=1).mean())
-    assert found.greedy_risk == pytest.approx(stays.true_expected_loss()[:, 0].mean())
+    assert found.drawn_risk == found.risk
+
+
+def test_what_a_policy_does_is_measured_and_what_it_would_draw_stands_beside(clinic):
+    log, stays = clinic
+    chances = np.tile([0.5, 0.3, 0.2], (stays.n_decisions, 1))
+    away = np.arange(stays.n_decisions) % 2 == 0
+    sure = take_likeliest(chances, away)
+    found = measure_policy(log, stays, Followed(sure, Deployed(chances, away)))
+    weight = np.where(away, 1.0, (log.action == 0) / log.propensity)
+    assert found.matching_factor == pytest.approx(weight.mean())
+    assert found.ips == pytest.approx((weight * log.loss).mean())
+    expected, clinicians = stays.true_expected_loss(), stays.true_logging()
+    left = (clinicians * expected).sum(axis=1)
+    assert found.risk == pytest.approx(np.where(away, left, expected[:, 0]).mean())
+    drawn = (chances * expected).sum(axis=1)
+    assert found.drawn_risk == pytest.approx(np.where(away, left, drawn).mean())
 
 
 def test_a_policy_that_draws_is_measured_by_what_it_drew(clinic):
@@ -53,7 +71,7 @@ def test_a_policy_that_draws_is_measured_by_what_it_drew(clinic):
 def test_without_truth_there_is_no_accuracy(clinic):
     log, stays = clinic
     found = measure_policy(log, replace(stays, truth=None), np.full((stays.n_decisions, 3), 1 / 3))
-    assert (found.accuracy, found.risk, found.greedy_risk) == (None, None, None)
+    assert (found.accuracy, found.risk, found.drawn_risk) == (None, None, None)
 
 
 def test_the_spread_over_folds_is_the_sample_standard_deviation():

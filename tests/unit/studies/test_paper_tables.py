@@ -19,7 +19,7 @@ def test_table_one_has_the_published_accuracy_beside_ours():
 def test_table_two_has_true_risks_where_they_are_known_and_the_verdict_of_all_folds():
     made = findings()
     table = table2(made)
-    assert table.columns[-2:] == ("true risk", "true risk, greedy")
+    assert table.columns[-2:] == ("true risk", "true risk, drawn")
     assert "paper" not in table.columns
     verdicts = [row[table.columns.index("verdict")] for row in table.rows]
     assert verdicts == [method.verdict for method in made.assessed]

@@ -14,8 +14,10 @@ from small_worlds import CLINIC
 from etips.errors import FileError
 from etips.files.json_documents import canonical
 from etips.learn.learners.recipes import make_learner
+from etips.results.followed_policies import follow, true_risk
 from etips.studies import fits, plan
 from etips.studies.fits import FitTask
+from etips.studies.fold_policies import load_followed
 from etips.studies.folds import dealt_part
 from etips.studies.published import TABLE1
 from etips.studies.study import run_study
@@ -145,18 +147,18 @@ class Spy:
 
     def __call__(self, method, settings, *, device="auto", seed=0):
         learner = make_learner(method, settings, device=device, seed=seed)
-        fit, predict = learner.fit, learner.predict_proba
+        fit = learner.fit
 
         def spy_fit(stays, **more):
             self.learned.append((method, stays))
             return fit(stays, **more)
 
-        def spy_predict(stays, **more):
-            self.asked.append((method, stays))
-            return predict(stays, **more)
-
-        learner.fit, learner.predict_proba = spy_fit, spy_predict
+        learner.fit = spy_fit
         return learner
+
+    def follow(self, policy, stays):
+        self.asked.append((type(policy).__name__, stays))
+        return follow(policy, stays)
 
 
 FEW = ["full-supervision", "direct", "etips", "ips"]
@@ -166,6 +168,7 @@ FEW = ["full-supervision", "direct", "etips", "ips"]
 def test_no_learner_sees_a_stay_it_is_judged_on(document, tmp_path, monkeypatch):
     spy = Spy()
     monkeypatch.setattr(fits, "make_learner", spy)
+    monkeypatch.setattr(fits, "follow", spy.follow)
     study(tmp_path / "s", document)
     assert len(spy.learned) == len(spy.asked) >= 8
     for (_, learned), (_, asked) in zip(spy.learned, spy.asked, strict=True):
@@ -198,10 +201,11 @@ def test_a_folds_figures_are_those_of_the_stays_it_held_out(clinic):
     answered = np.empty((log.n_decisions, log.n_actions))
     for fold in range(2):
         held = dealt_part(log, folds=2, fold=fold, seed=0).held
-        own = load_array(folder / "tasks" / f"etips-fold-{fold + 1}" / "policy.npy")
+        stays = log.subset(held)
+        own = load_followed(folder / "tasks" / f"etips-fold-{fold + 1}").deployed
         found = document["study"]["folds"]["etips"][fold]
-        assert found["risk"] == pytest.approx(log.subset(held).true_risk(own))
-        answered[held[log.decisions().stay]] = own
+        assert found["risk"] == pytest.approx(true_risk(own, stays))
+        answered[held[log.decisions().stay]] = own.left_to(stays.true_logging())
     etips = next(m for m in document["methods"] if m["name"] == "etips")
     assert etips["truth"] == pytest.approx(log.true_risk(answered))
 
@@ -264,7 +268,7 @@ def test_data_that_change_under_a_running_study_are_refused(tmp_path):
 
 
 def test_a_known_world_has_its_true_risks_in_the_last_columns(clinic):
-    assert clinic[1]["tables"][0]["columns"][-2:] == ["true risk", "true risk, greedy"]
+    assert clinic[1]["tables"][0]["columns"][-2:] == ["true risk", "true risk, drawn"]
     assert "True risk of the clinicians" in clinic[1]["tables"][0]["note"]
 
 
