@@ -6,7 +6,7 @@ the patient it decides about, as they would in use.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,10 +15,8 @@ from etips.data.decisions import Bools, Floats, Ints
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError, require
+from etips.evaluation.whole_stay_course import Outcome, require_outcome
 from etips.worlds.draws import generator
-
-Outcome = Literal["sum", "last"]
-"""What counts of a stay: the sum of its losses, or the loss of its last decision."""
 
 HistoryPolicy = Callable[[Trajectories], Floats]
 """Probability of every action at every decision, shape (n_decisions, n_actions), such as the
@@ -212,12 +210,6 @@ def walk(
         if not going.size:
             break
     return walked
-
-
-def require_outcome(outcome: str) -> None:
-    """Refuse what is no outcome of a stay."""
-    if outcome not in ("sum", "last"):
-        raise SettingError("outcome", "must be 'sum' or 'last'")
 
 
 def _chances(

@@ -16,14 +16,13 @@ from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.data.truth import Truth
 from etips.errors import DataError, SettingError, require
+from etips.evaluation.whole_stay_course import Outcome, require_outcome
 from etips.worlds.deployment import (
     ENDED,
     Deployment,
     HistoryPolicy,
     Move,
-    Outcome,
     deploy,
-    require_outcome,
 )
 from etips.worlds.draws import Chances, generator
 from etips.worlds.shipped import read_shipped

@@ -11,13 +11,12 @@ from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.data.truth import Truth
 from etips.errors import DataError, SettingError, require
+from etips.evaluation.whole_stay_course import Outcome, require_outcome
 from etips.worlds.deployment import (
     Deployment,
     HistoryPolicy,
     Move,
-    Outcome,
     deploy,
-    require_outcome,
     walk,
 )
 from etips.worlds.draws import Chances, generator

@@ -1,24 +1,38 @@
-"""The direct method: predict the loss of every action and take the least."""
+"""The direct method: predict what every action costs and take the least."""
 
 from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
+import numpy as np
+
+from etips.data.decisions import Bools
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
+from etips.evaluation.whole_stay_course import Outcome, require_outcome
 from etips.learn.fitting.requests import Requests
 from etips.learn.learners.fit import Fit
+from etips.learn.learners.foundation import Foundation
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.nuisance.outcome import is_share
+from etips.learn.nuisance.stay_value import fit_stay_value
+from etips.models.encoders.registry import as_encoder
 from etips.policies.policy import Kind
+
+Horizon = Literal["decision", "stay"]
+"""How far a policy looks ahead: to the loss of the decision, or to the end of the stay."""
 
 
 @dataclass(kw_only=True, eq=False)
 class DirectMethod(NetworkLearner):
-    """Predict the loss of every action from the history, and recommend the least.
+    """Predict what every action costs from the history, and recommend the least.
 
     Args:
         interaction: Let the effect of an action depend on the history. False is the network of the
             paper, which adds a history term to an action term: it ranks the actions the same for
             everybody, so it can only give a constant policy.
+        horizon: "decision" predicts the loss of the action; "stay" predicts the outcome of the stay
+            if the action is taken now and this policy decides from then on (fitted Q iteration).
+        outcome: Of a stay, where that is the horizon: the sum of its losses, or the last of them.
         encoder: As in `EtIPS`.
         support: Least propensity of an action that may be recommended; see `lay_foundation`.
         training: Folds, device, and settings of each kind of network.
@@ -26,12 +40,15 @@ class DirectMethod(NetworkLearner):
     """
 
     interaction: bool = True
+    horizon: Horizon = "decision"
+    outcome: Outcome = "sum"
     support: float | None = None
 
     def _learn(self, stays: Trajectories) -> Requests[Fit]:
-        if not isinstance(self.interaction, bool):
-            raise SettingError("interaction", "must be true or false")
+        self._check()
         base = yield from self._lay_foundation(stays, support=self.support)
+        if self.horizon == "stay":
+            return (yield from self._look_ahead(base))
         outcome = yield from self._fit_outcome(base, additive=not self.interaction)
         # The additive network ranks alike in logits; a mean of chances would bend the ranking.
         chances = self.interaction and is_share(stays)
@@ -43,3 +60,43 @@ class DirectMethod(NetworkLearner):
             quality=base.propensity.quality,
             support=base.support,
         )
+
+    def _look_ahead(self, base: Foundation) -> Requests[Fit]:
+        """The policy of least outcome of the stay, among actions with support."""
+        value = yield from fit_stay_value(
+            base.prepared,
+            as_encoder(self.encoder),
+            self.training.with_seed(self.seed).outcome,
+            seed=self.seed,
+            policy=None,
+            outcome=self.outcome,
+            allowed=_open(base).astype(np.float64),
+        )
+        return Fit(
+            base.policy("least amount", networks=value.bundle),
+            propensity=base.propensity,
+            quality=base.propensity.quality,
+            support=base.support,
+        )
+
+    def _check(self) -> None:
+        if not isinstance(self.interaction, bool):
+            raise SettingError("interaction", "must be true or false")
+        if self.horizon not in get_args(Horizon):
+            raise SettingError("horizon", "must be decision or stay")
+        require_outcome(self.outcome)
+        if self.horizon == "stay" and not self.interaction:
+            raise SettingError("interaction", "must be true where the horizon is the stay")
+
+
+def StayDirectMethod(**settings: Any) -> DirectMethod:  # noqa: ANN401, N802
+    """`DirectMethod` with the outcome of the stay in view."""
+    return DirectMethod(**{"horizon": "stay", **settings})
+
+
+def _open(base: Foundation) -> Bools:
+    """Actions that the policy may come to take; without support, what is likeliest."""
+    likeliest = base.propensity.log_probabilities.argmax(axis=1)
+    unsupported = ~base.allowed.any(axis=1, keepdims=True)
+    usual = np.eye(base.allowed.shape[1], dtype=bool)[likeliest]
+    return np.where(unsupported, usual, base.allowed)

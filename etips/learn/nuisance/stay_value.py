@@ -168,10 +168,17 @@ class _Task:
     def values(self, bundle: Bundle) -> Tensor:
         """What the policy makes of every decision, each network for all stays, (J, n_decisions)."""
         every = slice(0, self.start.shape[0])
+        fold = as_tensor(self.prepared.folds.fold, self.start.device)
 
         def ask(batch: Batch, _: int) -> tuple[Tensor, ...]:
-            outputs = outputs_at(bundle, batch, self.prepared.steps)
-            return (self._of_policy(self._amounts(outputs, batch.seen, every), batch.seen),)
+            amounts = self._amounts(
+                outputs_at(bundle, batch, self.prepared.steps), batch.seen, every
+            )
+            if self.policy is not None:
+                return ((amounts * self.policy[batch.seen]).sum(-1),)
+            if self.allowed is not None:
+                amounts = amounts.masked_fill(~self.allowed[batch.seen], torch.inf)
+            return (_least(amounts, fold[batch.owner]),)
 
         size = memory.stays_at_once(bundle.network, self.prepared.steps, bundle.n_members)
         return answer_decisions(self.prepared.steps, ask, batch_size=size, axis=1)[0]
@@ -216,13 +223,23 @@ class _Task:
         predicted = _of_actions(outputs) + _at(self.start, these, seen)[..., None]
         return predicted.sigmoid() if self.share else predicted * self.unit
 
-    def _of_policy(self, amounts: Tensor, seen: Tensor) -> Tensor:
-        """What the policy makes of predicted outcomes (J, n, n_actions), shape (J, n)."""
-        if self.policy is not None:
-            return (amounts * self.policy[seen]).sum(-1)
-        if self.allowed is not None:
-            amounts = amounts.masked_fill(~self.allowed[seen], torch.inf)
+
+def _least(amounts: Tensor, fold: Tensor) -> Tensor:
+    """What the action with the least amount costs, the same for every network, shape (J, n).
+
+    The least of several guesses is a guess that erred downwards. So the networks that learned from
+    a stay choose the action, and the one that did not says what it costs: double Q-learning.
+
+    Args:
+        amounts: Predicted outcomes, infinite where an action may not be taken, (J, n, n_actions).
+        fold: Network that did not learn from the stay, shape (n,).
+    """
+    if len(amounts) == 1:
         return amounts.amin(-1)
+    own = amounts[fold, torch.arange(len(fold), device=fold.device)]
+    others = amounts.sum(0) - own.masked_fill(own.isinf(), 0.0)
+    best = others.argmin(-1)
+    return own.gather(1, best[:, None]).squeeze(1).expand(len(amounts), -1)
 
 
 def _in_small_batches(settings: Settings, n_stays: int) -> Settings:

@@ -294,7 +294,7 @@ def test_a_policy_of_the_present_is_a_table_with_an_exact_mortality(clinicians):
 def test_a_loss_or_outcome_that_there_is_not_is_refused(clinicians):
     with pytest.raises(SettingError, match="loss: must be 'sofa' or 'mortality'"):
         icu_sepsis.simulate(1, seed=0, loss="days")
-    with pytest.raises(SettingError, match="outcome: must be 'sum' or 'last'"):
+    with pytest.raises(SettingError, match="outcome: must be sum or last"):
         icu_sepsis.stay_risk(clinicians, outcome="mean")
     with pytest.raises(DataError, match="policy: must have shape"):
         icu_sepsis.stay_risk(clinicians[:3])

@@ -178,7 +178,7 @@ def test_a_log_can_be_split():
         (lambda: Tolerance(effect=np.nan), "effect: must be in"),
         (lambda: Tolerance(noise=-1), "noise: must be finite"),
         (lambda: TRIAL.log(0, seed=0), "n_stays: must be at least 1"),
-        (lambda: TRIAL.stay_risk(TRIAL.greedy_table(), outcome="mean"), "outcome: must be 'sum'"),
+        (lambda: TRIAL.stay_risk(TRIAL.greedy_table(), outcome="mean"), "outcome: must be sum"),
     ],
 )
 def test_a_setting_outside_its_limits_is_refused(call, words):

@@ -133,3 +133,33 @@ def test_rare_late_decisions_share_a_start(monkeypatch):
     monkeypatch.setattr(stay_value, "LEAST_STAYS", 10**6)
     data = debts(60)
     assert np.isfinite(fit(data, policy=always(0, data)).expected).all()
+
+
+def test_the_least_is_chosen_by_some_networks_and_priced_by_the_one_that_has_not_seen_the_stay():
+    amounts = torch.tensor(
+        [
+            [[5.0, 1.0, torch.inf], [3.0, 2.0, 0.0]],
+            [[2.0, 4.0, torch.inf], [1.0, 9.0, 9.0]],
+            [[2.0, 4.0, torch.inf], [1.0, 9.0, 9.0]],
+        ]
+    )
+    found = stay_value._least(amounts, torch.tensor([0, 1]))
+    assert found.shape == (3, 2)
+    # Decision 0: networks 1 and 2 choose action 0, network 0 prices it at 5, not at its least, 1.
+    # Decision 1: networks 0 and 2 choose action 0 (4 against 11 and 9), network 1 prices it at 1.
+    assert found[0].tolist() == found[2].tolist() == [5.0, 1.0]
+    assert stay_value._least(amounts[:1], torch.tensor([0, 0])).tolist() == [[1.0, 0.0]]
+
+
+def test_the_greedy_value_of_actions_that_are_all_alike_is_not_the_luckiest():
+    """Maximisation bias: of nine actions without any effect the least looks better than it is."""
+    rng = np.random.default_rng(4)
+    data = Trajectories(
+        sequence=rng.normal(size=(600, 2)).astype(np.float32),
+        offsets=np.arange(151) * 4,
+        schema=Schema(sequence=("a", "b"), n_actions=9, lag=0),
+        action=rng.integers(0, 9, 600),
+        loss=rng.normal(size=600),
+    )
+    expected = fit(data, policy=None).expected
+    assert abs(expected[::4].mean()) < 0.5  # of a sum of four losses with mean 0
