@@ -1,0 +1,1 @@
+"""Weights that balance: fitted propensities corrected by what they leave out of balance."""

@@ -1,0 +1,212 @@
+"""Correct fitted propensities where that brings held-out decisions into balance."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from etips.errors import DataError
+from etips.evaluation.inference.checks import (
+    Bools,
+    Clusters,
+    Floats,
+    Ints,
+    Rows,
+    check_actions,
+    check_numbers,
+    check_probabilities,
+    code_clusters,
+)
+from etips.evaluation.reweighting.balance_functions import (
+    MOST_FUNCTIONS,
+    BalanceFunctions,
+    choose_functions,
+)
+from etips.evaluation.reweighting.imbalance import measure_imbalance
+from etips.evaluation.reweighting.tilt import LEAST, fit_tilt, log_table, tilted
+
+N_FOLDS = 5
+LEAST_CLUSTERS = 30
+"""Stays below which no correction is tried: none could show that it is more than noise."""
+
+MOST_ROWS = 50_000
+"""Decisions that theta is fitted to: five hundred numbers need no more."""
+
+BEYOND_NOISE = 1.64
+"""Standard errors by which the held-out log-likelihood must rise, one-sided 5 %. With right
+propensities it falls, by 1.5 on average, so that they are left alone; with wrong ones it rose by 4
+and more in most worlds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """What propensities are to be multiplied with, as learned from some stays.
+
+    Args:
+        functions: Of what is visible.
+        theta: How much of each goes into the logit of each action, shape (q, n_actions).
+    """
+
+    functions: BalanceFunctions
+    theta: Floats
+
+    def apply(self, propensities: Floats, features: Rows, prognosis: Floats) -> Floats:
+        """The corrected table, shape (n, n_actions).
+
+        Args:
+            propensities: Before, shape (n, n_actions).
+            features: What was visible, shape (n, d).
+            prognosis: Expected loss given that, shape (n,).
+        """
+        values = self.functions.of(features, prognosis)
+        return tilted(log_table(propensities), values, self.theta)
+
+
+@dataclass(frozen=True, eq=False)
+class Rebalanced:
+    """A table of propensities, corrected where that helped, and what it did to held-out decisions.
+
+    Args:
+        propensities: Corrected, or as they were, shape (n, n_actions).
+        used: Whether they are corrected.
+        before: How far weighting by one over the propensity moves the mean prognosis of an action's
+            decisions away from everybody's, in units of the loss: root mean square over actions.
+        after: The same with the correction, whether it is used or not.
+        log_loss: Mean of minus the log-propensity of the logged action, before.
+        log_loss_after: The same with the correction.
+    """
+
+    propensities: Floats
+    used: bool
+    before: float
+    after: float
+    log_loss: float
+    log_loss_after: float
+
+    @property
+    def sentence(self) -> str:
+        """What was done, in words."""
+        if self.used:
+            return (
+                f"balanced: imbalance of the prognosis {self.before:.3f} before, "
+                f"{self.after:.3f} after"
+            )
+        return (
+            f"left as fitted: imbalance of the prognosis {self.before:.3f}, and balancing does not "
+            "improve held-out stays beyond chance"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """Decisions that a correction is learned from.
+
+    Args:
+        action: Taken, shape (n,).
+        loss: Logged, shape (n,).
+        features: What was visible, shape (n, d); gaps may be NaN.
+        prognosis: Expected loss given that, without the action, cross-fitted, shape (n,).
+    """
+
+    action: Ints
+    loss: Floats
+    features: Rows
+    prognosis: Floats
+
+    def __post_init__(self) -> None:
+        n = check_numbers("loss", self.loss).size
+        check_numbers("prognosis", self.prognosis, n=n)
+        if self.features.ndim != 2 or len(self.features) != n:
+            raise DataError("features", "must have one row a decision")
+
+    def take(self, keep: Bools | slice) -> "Decided":
+        """Some of the decisions."""
+        return Decided(
+            self.action[keep], self.loss[keep], self.features[keep], self.prognosis[keep]
+        )
+
+
+def fit_correction(propensities: Floats, decided: Decided) -> Correction:
+    """Learn a correction of propensities (n, n_actions) from stays that it will not be used on."""
+    residual = -propensities
+    residual[np.arange(len(decided.action)), decided.action] += 1
+    functions = choose_functions(decided.features, decided.prognosis, decided.loss, residual)
+    some = slice(None, None, -(-len(decided.action) // MOST_ROWS))
+    few = decided.take(some)
+    values = functions.of(few.features, few.prognosis)
+    return Correction(functions, fit_tilt(log_table(propensities[some]), values, few.action))
+
+
+def rebalance(
+    propensities: ArrayLike,
+    decided: Decided,
+    cluster: ArrayLike | Clusters,
+    *,
+    fold: Ints | None = None,
+) -> Rebalanced:
+    """Correct propensities fold by fold; keep that if it improves balance on held-out decisions.
+
+    The correction of a fold is learned from the other folds, so that nobody's propensity knows what
+    was done to them. It stays if, weighted by one over the propensity of their action, decisions
+    resemble all decisions better than before, beyond noise, and if the log-loss falls too.
+
+    Args:
+        propensities: Of every action, from models that did not see the decision's stay, shape
+            (n, n_actions).
+        decided: What was done, what came of it, and what was visible.
+        cluster: Stay or patient of each decision, shape (n,).
+        fold: Of each decision, shape (n,); whole clusters, at random, if left out.
+    """
+    n = decided.loss.size
+    table = check_probabilities("propensities", propensities, n=n)
+    check_actions(decided.action, n=n, n_actions=table.shape[1])
+    clusters = code_clusters(cluster, n=n)
+    parts = _deal(clusters) if fold is None else np.unique(fold, return_inverse=True)[1]
+    enough = clusters.size >= LEAST_CLUSTERS and parts.max() > 0
+    if not enough or float(np.ptp(decided.prognosis)) == 0:
+        return _compare(table, table, decided, decided.prognosis[:, None], clusters)
+    after, values = _cross_fit(table, decided, parts)
+    return _compare(table, after, decided, values, clusters)
+
+
+def _deal(clusters: Clusters) -> Ints:
+    """A fold for every decision, by cluster."""
+    number = np.random.default_rng(0).permutation(clusters.size) % N_FOLDS
+    return np.asarray(number[clusters.code])
+
+
+def _cross_fit(table: Floats, decided: Decided, fold: Ints) -> tuple[Floats, Floats]:
+    """The corrected table, and the functions that the other folds chose, by decision.
+
+    A function may differ from fold to fold; right weights balance it all the same.
+    """
+    n = decided.loss.size
+    after, values = np.empty(table.shape), np.zeros((n, 1 + MOST_FUNCTIONS))
+    for number in range(int(fold.max()) + 1):
+        inside = fold == number
+        correction = fit_correction(table[~inside], decided.take(~inside))
+        held_out = decided.take(inside)
+        own = correction.functions.of(held_out.features, held_out.prognosis)
+        after[inside] = tilted(log_table(table[inside]), own, correction.theta)
+        values[inside, : own.shape[1] - 1] = own[:, 1:]
+    return after, values
+
+
+def _compare(
+    table: Floats, after: Floats, decided: Decided, values: Floats, clusters: Clusters
+) -> Rebalanced:
+    """Keep the corrected table if it is better on decisions that it was not learned from."""
+    action, spread = decided.action, float(decided.prognosis.std())
+    old, new = (measure_imbalance(own, action, values) for own in (table, after))
+    logs = [np.log(np.maximum(own[np.arange(len(own)), action], LEAST)) for own in (table, after)]
+    likelier = clusters.sums(logs[1] - logs[0])
+    noise = float(likelier.std()) * np.sqrt(clusters.size)
+    used = new.size < old.size and float(likelier.sum()) > BEYOND_NOISE * noise
+    return Rebalanced(
+        propensities=after if used else table,
+        used=bool(used),
+        before=old.prognosis * spread,
+        after=new.prognosis * spread,
+        log_loss=float(-logs[0].mean()),
+        log_loss_after=float(-logs[1].mean()),
+    )
