@@ -39,6 +39,10 @@ OPTIONS: Mapping[str, _Option] = {
     "static": _Option("Columns, by comma: static features."),
     "propensity": _Option("Column: known propensity."),
     "group": _Option("Column: the patient.", ("--group", "--cluster")),
+    "negative_control": _Option(
+        "Column: something from before the action, which it cannot have changed."
+    ),
+    "missing_loss": _Option("drop (default) or weight: what becomes of an action without a loss."),
     "lag": _Option("1 (default): a decision sees earlier steps only; 0: its own.", most=1),
 }
 """By field of `TableColumns`."""

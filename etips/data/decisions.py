@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,12 @@ from etips.errors import DataError
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+
+MissingLoss = Literal["drop", "weight"]
+"""What becomes of an action whose loss is not known."""
+
+PER_STEP = ("action", "loss", "propensity", "eligible", "negative_control")
+"""Roles that have a value a step where they are known."""
 
 NO_ACTION = -1
 """Stands in `action` at a step where no action is known."""

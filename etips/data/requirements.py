@@ -1,16 +1,16 @@
 """What the arrays of Trajectories must satisfy, each refused by place, rule and row."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from etips.data.coded import Coded, Features
-from etips.data.decisions import NO_ACTION, Ints
+from etips.data.decisions import NO_ACTION, Ints, MissingLoss
 from etips.data.schema import Schema
 from etips.data.stay_arrays import StayArrays
-from etips.errors import DataError, require
+from etips.errors import DataError, SettingError, require
 
 _CHUNK = 65_536  # rows looked at together, so that a check costs little memory
 
@@ -58,6 +58,12 @@ def require_features(where: str, values: Features, names: Sequence[str], schema:
             raise DataError(place, "must be finite", rows=rows, total=len(values))
 
 
+def require_missing_loss(value: str) -> None:
+    """Refuse any other word."""
+    if value not in get_args(MissingLoss):
+        raise SettingError("missing_loss", 'must be "drop" or "weight"')
+
+
 def require_sound(data: StayArrays) -> None:
     """Refuse arrays that do not fit together, or hold what none of them may."""
     _check_shapes(data)
@@ -71,6 +77,10 @@ def require_sound(data: StayArrays) -> None:
     rule = f"must be whole, 0..{data.schema.n_actions - 1}, or {NO_ACTION} where there is none"
     require("action", rule, in_range & whole)
     require("loss", "must be finite, or NaN where it is not known", ~np.isinf(data.loss))
+    require_missing_loss(data.missing_loss)
+    if data.negative_control is not None:
+        rule = "must be finite, or NaN where it is not known"
+        require("negative_control", rule, ~np.isinf(data.negative_control))
     if data.propensity is not None:
         valid = (data.propensity > 0) & (data.propensity <= 1)
         idle = np.ones(data.n_steps, bool)
@@ -90,6 +100,7 @@ def _check_shapes(data: StayArrays) -> None:
         ("loss", data.loss, (n_steps,)),
         ("propensity", data.propensity, (n_steps,)),
         ("eligible", data.eligible, (n_steps,)),
+        ("negative_control", data.negative_control, (n_steps,)),
         ("stay", data.stay, (n_stays,)),
         ("step", data.step, (n_steps,)),
         ("group", data.group, (n_stays,)),

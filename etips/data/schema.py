@@ -29,6 +29,7 @@ class Roles:
     propensity: str = "propensity"
     eligible: str = "eligible"
     group: str = "group"
+    negative_control: str = "negative_control"
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ class Schema:
         if set(given) != expected:
             raise SettingError("schema", "must hold exactly " + ", ".join(sorted(expected)))
         roles = _mapping(given["roles"], "roles")
+        roles.setdefault("negative_control", _unused(given))  # files of before know none
         if set(roles) != {f.name for f in fields(Roles)}:
             raise SettingError("schema", "roles are incomplete")
         return cls(
@@ -119,6 +121,14 @@ class Schema:
             logarithms=_names(given["logarithms"], "logarithms"),
             provenance=_texts(_mapping(given["provenance"], "provenance"), "provenance"),
         )
+
+
+def _unused(given: dict[str, object]) -> str:
+    """A name for the column of negative controls that no feature has."""
+    taken, name = str([given["sequence"], given["static"]]), Roles.negative_control
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _mapping(value: object, name: str) -> dict[str, object]:

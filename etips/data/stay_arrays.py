@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from etips.data.coded import Features, Floats32
-from etips.data.decisions import Bools, Floats, Ints
+from etips.data.decisions import Bools, Floats, Ints, MissingLoss
 from etips.data.schema import Schema
 from etips.data.truth import Truth
 
@@ -37,6 +37,10 @@ class StayArrays(Protocol):
     def step(self) -> NDArray[Any]: ...
     @property
     def group(self) -> NDArray[Any] | None: ...
+    @property
+    def negative_control(self) -> Floats | None: ...
+    @property
+    def missing_loss(self) -> MissingLoss: ...
     @property
     def truth(self) -> Truth | None: ...
     @property

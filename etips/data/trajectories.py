@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from etips.data.coded import Coded, Features, Floats32, read_only
 from etips.data.decisions import (
     NO_ACTION,
+    PER_STEP,
     Bools,
     Decisions,
     Floats,
     Ints,
     Loss,
+    MissingLoss,
     Stay,
     find_decisions,
 )
@@ -58,6 +60,11 @@ class Trajectories:
         step: Label of each step, rising within a stay, shape (total_steps,); 0, 1, ... if left out.
         group: Whom the stay belongs to (a patient), for splits, shape (n_stays,).
         truth: Only in simulated worlds.
+        negative_control: Something measured before the action, which it cannot have changed; NaN
+            where it is not known, shape (total_steps,). No policy sees it.
+        missing_loss: "drop": a step whose loss is not known is no decision. "weight": it is one,
+            and whoever learns or evaluates lets decisions with a loss speak for it
+            (`etips.evaluation.censoring`).
     """
 
     sequence: Features
@@ -72,6 +79,8 @@ class Trajectories:
     step: NDArray[Any] = None  # type: ignore[assignment]
     group: NDArray[Any] | None = None
     truth: Truth | None = None
+    negative_control: Floats | None = None
+    missing_loss: MissingLoss = "drop"
 
     def __post_init__(self) -> None:
         require_offsets(self.offsets)
@@ -126,7 +135,9 @@ class Trajectories:
     def _known(self) -> Bools | None:
         if self.action is None or self.loss is None:
             return None
-        known: Bools = (self.action != NO_ACTION) & ~np.isnan(self.loss)
+        known: Bools = self.action != NO_ACTION
+        if self.missing_loss == "drop":
+            known = known & ~np.isnan(self.loss)
         return known if self.eligible is None else known & self.eligible
 
     def decisions(self) -> Decisions:
@@ -169,7 +180,7 @@ class Trajectories:
 
     @property
     def logged_loss(self) -> Floats:
-        """The loss of each decision's logged action, shape (n_decisions,)."""
+        """The loss of each decision's logged action, NaN if not known, shape (n_decisions,)."""
         return self._of_log(self.loss)[self.decision_rows]
 
     @property
@@ -239,9 +250,10 @@ class Trajectories:
             stay=self.stay[which],
             group=None if self.group is None else self.group[which],
             truth=truth and replace(truth, code=truth.code[rows]),
+            missing_loss=self.missing_loss,
             **{
                 name: None if (value := getattr(self, name)) is None else value[rows]
-                for name in ("action", "loss", "propensity", "eligible", "step")
+                for name in (*PER_STEP, "step")
             },
         )
 
@@ -279,7 +291,8 @@ class Trajectories:
 
     def without_log(self) -> Self:
         """The same stays as questions: no action, no loss, every step a decision."""
-        return replace(self, action=None, loss=None, propensity=None, eligible=None, truth=None)
+        bare = replace(self, action=None, loss=None, propensity=None, eligible=None, truth=None)
+        return replace(bare, negative_control=None)
 
     def true_risk(self, probabilities: Floats) -> float:
         """Exact risk of a policy at the logged decisions; only a simulated world knows it.
@@ -325,7 +338,7 @@ class Trajectories:
             f"n_actions={self.n_actions}",
             f"lag={self.lag}",
         ]
-        held = ("propensity", "eligible", "group", "truth")
+        held = ("propensity", "eligible", "group", "truth", "negative_control")
         parts += [f"with {name}" for name in held if getattr(self, name) is not None]
         return f"Trajectories({', '.join(parts)})"
 

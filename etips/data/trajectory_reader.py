@@ -1,7 +1,7 @@
 """Trajectories folders as they are read: every byte is checked against the manifest first."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from etips.data.coded import Coded, Features, Floats32
-from etips.data.decisions import NO_ACTION
+from etips.data.decisions import NO_ACTION, PER_STEP, MissingLoss
+from etips.data.requirements import require_missing_loss
 from etips.data.schema import Schema
 from etips.data.tables.arrow_columns import fill_rows
 from etips.data.trajectories import Trajectories
@@ -17,7 +18,6 @@ from etips.data.trajectory_writer import (
     CODE,
     FORMAT,
     MANIFEST,
-    PER_STEP,
     TRUTH,
     VERSION,
     truth_names,
@@ -69,8 +69,14 @@ def _rebuild(folder: Path, document: dict[str, object]) -> Trajectories:
         step=cells.column(roles.step).to_numpy(),
         group=_labels(stays.column(roles.group)) if roles.group in stays.column_names else None,
         truth=_read_truth(folder, cells, schema.n_actions) if TRUTH in present else None,
+        missing_loss=_missing_loss(document.get("missing_loss", "drop")),
         **per_step,
     )
+
+
+def _missing_loss(value: object) -> MissingLoss:
+    require_missing_loss(str(value))
+    return cast(MissingLoss, value)
 
 
 def _offsets(stay_of_step: NDArray[Any], stays: NDArray[Any]) -> NDArray[np.int64]:

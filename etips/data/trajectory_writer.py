@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from etips.data.coded import Coded
-from etips.data.decisions import NO_ACTION
+from etips.data.decisions import NO_ACTION, PER_STEP
 from etips.data.stay_arrays import StayArrays
 from etips.data.truth import Truth
 from etips.errors import FileError
@@ -27,9 +27,6 @@ MANIFEST = "schema.json"
 FORMAT, VERSION = "etips/trajectories", 1
 CODE, TRUTH = "__code__", "__truth__"
 """Columns of steps.parquet beside the user's own."""
-
-PER_STEP = ("action", "loss", "propensity", "eligible")
-"""Roles that have a value a step where they are known."""
 
 _ROWS = 131_072  # rows written together
 
@@ -60,6 +57,8 @@ def save_trajectories(
         "schema": data.schema.to_json(),
         "logged": data.action is not None,
     }
+    if data.missing_loss != "drop":
+        manifest["missing_loss"] = data.missing_loss
     if isinstance(data.sequence, Coded):
         table = data.sequence.table
         files["codebook.parquet"] = _parquet(iter([_matrix(table, data.schema.sequence)]))

@@ -119,8 +119,8 @@ def bound_risk(
 
     return Sensitivity(
         bounds=tuple(at(gamma) for gamma in sorted(gammas)),
-        gamma_point=_crossing(lambda gamma: bound(gamma, most=True)[1].value),
-        gamma_interval=_crossing(lambda gamma: bound(gamma, most=True)[1].high),
+        gamma_point=find_crossing(lambda gamma: bound(gamma, most=True)[1].value),
+        gamma_interval=find_crossing(lambda gamma: bound(gamma, most=True)[1].high),
         balanced=expected is not None,
     )
 
@@ -141,7 +141,7 @@ def _bound(log: Log, above: Floats, below: Floats, interval: Interval) -> tuple[
     )
 
 
-def _crossing(height: Callable[[float], float]) -> float:
+def find_crossing(height: Callable[[float], float]) -> float:
     """Least gamma at which a rising `height` reaches zero, to one part in a thousand."""
     if not height(1.0) < 0:
         return 1.0

@@ -10,11 +10,10 @@ from functools import cached_property
 
 import numpy as np
 
-from etips.evaluation.inference.checks import Bools, Floats, Ints
+from etips.evaluation.inference.checks import Floats, Ints
 from etips.evaluation.inference.evidence import divide
 from etips.evaluation.log import Log, View
 
-SAME = 1e-9  # of probabilities that count as the clinicians' own
 MOST_STRATA = 20
 PER_STRATUM = 40  # decisions' worth of open weight: fewer would fit a cut-off to noise
 
@@ -112,30 +111,22 @@ class Extremes:
 def extremes(log: Log, policy: View, *, expected: Floats | None) -> Extremes:
     """What hidden confounding can do to the weights of `policy`.
 
+    Nothing where it abstains. A policy that has the clinicians' own probabilities is read as
+    abstaining (see `view`); to draw from them without knowing what the clinicians knew would be
+    another policy, which a log without hidden states cannot tell from theirs.
+
     Args:
         log: The decisions.
         policy: The policy, seen through them.
         expected: Loss to expect at each decision, made without it, shape (n,): weights are then
             balanced among decisions that expect alike. None leaves them free.
     """
-    same = left_to_clinicians(log, policy)
+    same = np.zeros(log.n_decisions, bool) if policy.abstains is None else policy.abstains
     probability = policy.weight * log.propensity
     sure = np.where(same, policy.weight, probability)
     open_ = np.where(same, 0.0, np.maximum(policy.weight - probability, 0.0))
     stratum = None if expected is None else strata(expected, open_)
     return Extremes(log.loss, sure, open_, stratum)
-
-
-def left_to_clinicians(log: Log, policy: View) -> Bools:
-    """Where the policy has the clinicians' own probabilities: there it decides nothing, (n,).
-
-    To draw from those probabilities without knowing what the clinicians knew would be another
-    policy; it is read as leaving the decision to them, as an abstaining policy does.
-    """
-    if log.propensities is None:
-        return np.zeros(log.n_decisions, bool)
-    gap = np.abs(policy.probabilities - log.propensities).max(axis=1)
-    return np.asarray(gap <= SAME)
 
 
 def strata(expected: Floats, mass: Floats) -> Ints:

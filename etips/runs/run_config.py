@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import cast
+from typing import cast, get_args
 
 import numpy as np
 import torch
 
+from etips.data.decisions import MissingLoss
 from etips.data.tables.columns import TableColumns
 from etips.errors import FileError, SettingError
 from etips.files.toml import read_toml
@@ -45,6 +46,8 @@ class RunConfig:
         columns: dict[str, object] = dict(self.columns.named)
         if self.columns.static:
             columns["static"] = self.columns.static_names
+        if self.columns.missing_loss is not None:
+            columns["missing_loss"] = self.columns.missing_loss
         if self.columns.lag is not None:
             columns["lag"] = self.columns.lag
         versions = {
@@ -95,6 +98,8 @@ def _check_column(name: str, value: object) -> None:
         raise SettingError(f"data.{name}", "is not a key")
     if name == "lag":
         holds, rule = type(value) is int and value in (0, 1), "must be 0 or 1"
+    elif name == "missing_loss":
+        holds, rule = value in get_args(MissingLoss), 'must be "drop" or "weight"'
     elif name == "static":
         holds = isinstance(value, list) and all(isinstance(column, str) for column in value)
         rule = "must be a list of columns"

@@ -1,9 +1,12 @@
 """Which column of a table is what, and the data that are read by it."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
+from etips.data.decisions import MissingLoss
+from etips.data.requirements import require_missing_loss
 from etips.data.schema import Schema
 from etips.data.tables.reading import read_table
 from etips.data.trajectories import Trajectories
@@ -24,6 +27,8 @@ class TableColumns:
         static: Static features, by comma.
         propensity: Known propensity.
         group: The patient.
+        negative_control: Something measured before the action, which no policy sees.
+        missing_loss: No column: "drop" or "weight" an action without a loss.
         lag: No column: 1, a decision sees earlier steps only; 0, its own.
     """
 
@@ -34,12 +39,15 @@ class TableColumns:
     static: str | None = None
     propensity: str | None = None
     group: str | None = None
+    negative_control: str | None = None
+    missing_loss: str | None = None
     lag: int | None = None
 
     @property
     def named(self) -> dict[str, str]:
-        """The columns that were named, by role; `lag` names none."""
-        return {k: v for k, v in asdict(self).items() if k != "lag" and v is not None}
+        """The columns that were named, by role."""
+        given = {k: v for k, v in asdict(self).items() if v is not None}
+        return {k: v for k, v in given.items() if k not in ("lag", "missing_loss")}
 
     @property
     def static_names(self) -> list[str]:
@@ -61,6 +69,9 @@ def read_data(data: Path, columns: TableColumns, *, like: Schema | None = None) 
         lag = like.lag
     if data.is_dir():
         return _read_folder(data, columns, lag)
+    control = columns.negative_control
+    if like is not None and control in (*like.sequence, *like.static):
+        control = None  # what a policy sees stays a feature; the evaluation finds it by its name
     read = partial(
         read_table,
         data,
@@ -70,6 +81,8 @@ def read_data(data: Path, columns: TableColumns, *, like: Schema | None = None) 
         loss=columns.loss,
         propensity=columns.propensity,
         group=columns.group,
+        negative_control=control,
+        missing_loss=_missing_loss(columns),
     )
     if like is not None:
         return read(like=like)
@@ -82,12 +95,20 @@ def require_log(data: Path, columns: TableColumns) -> None:
         raise SettingError("--action, --loss", "must name columns: a table needs both")
 
 
+def _missing_loss(columns: TableColumns) -> MissingLoss:
+    given = columns.missing_loss or "drop"
+    require_missing_loss(given)
+    return cast(MissingLoss, given)
+
+
 def _read_folder(data: Path, columns: TableColumns, lag: int | None) -> Trajectories:
-    if columns.named:
+    if columns.named.keys() - {"negative_control"}:
         raise SettingError("column options", "go with a table; a folder knows its columns")
     if not (data / MANIFEST).exists():
         raise FileError(str(data), f"holds no {MANIFEST}, so it is no Trajectories folder")
     stays = load_trajectories(data)
+    if columns.missing_loss is not None:
+        stays = replace(stays, missing_loss=_missing_loss(columns))
     return stays if lag is None or lag == stays.lag else stays.with_lag(lag)
 
 

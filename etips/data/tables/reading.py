@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from etips.data.decisions import NO_ACTION, Bools, Floats, Ints
+from etips.data.decisions import NO_ACTION, Bools, Floats, Ints, MissingLoss
+from etips.data.missing_loss import count_missing_losses
+from etips.data.requirements import require_missing_loss
 from etips.data.schema import MOST_ACTIONS, Schema
 from etips.data.tables.features import (
     FeatureBlock,
@@ -38,6 +40,8 @@ def read_table(
     propensity: str | None = None,
     group: str | None = None,
     eligible: str | None = None,
+    negative_control: str | None = None,
+    missing_loss: MissingLoss = "drop",
     categorical: Sequence[str] = (),
     missing: Missing = "refuse",
     lag: int = 1,
@@ -60,6 +64,9 @@ def read_table(
         propensity: Column of the known probability of the logged action.
         group: Column of the patient, so that splits keep a patient's stays together.
         eligible: Column of booleans, false at a step that must not become a decision.
+        negative_control: Column of something from before the action, which no policy sees.
+        missing_loss: "drop" an action without a loss, which then is no decision, or "weight": it
+            is one, and decisions with a loss speak for it when a policy is learned or evaluated.
         categorical: Columns of text or whole numbers to read as categories; other text is refused.
         missing: "refuse" a missing feature value, or "carry" the stay's last one forward and add
             a column `name_missing`. What has no earlier value is left to the scaler.
@@ -69,12 +76,21 @@ def read_table(
         like: Read the table as this schema wants it (that of the data a policy was fitted on): the
             same columns, levels and roles. Further columns are left alone.
     """
-    columns = (stay, step, action, loss, propensity, group, eligible)
-    wanted = _Wanted(tuple(static), missing, lag, n_actions, tuple(actions), like)
+    columns = (stay, step, action, loss, propensity, group, eligible, negative_control)
+    wanted = _Wanted(tuple(static), missing, lag, n_actions, tuple(actions), like, missing_loss)
     return _read(open_source(table), columns, tuple(categorical), wanted)
 
 
-_ROLES = ("stay", "step", "action", "loss", "propensity", "group", "eligible")
+_ROLES = (
+    "stay",
+    "step",
+    "action",
+    "loss",
+    "propensity",
+    "group",
+    "eligible",
+    "negative_control",
+)
 
 
 @dataclass(frozen=True)
@@ -87,8 +103,10 @@ class _Wanted:
     n_actions: int | None
     actions: tuple[str, ...]
     like: Schema | None
+    missing_loss: MissingLoss = "drop"
 
     def check(self) -> None:
+        require_missing_loss(self.missing_loss)
         if self.missing not in ("refuse", "carry"):
             raise SettingError("missing", 'must be "refuse" or "carry"')
         if self.n_actions is not None and not 1 <= self.n_actions <= MOST_ACTIONS:
@@ -98,12 +116,12 @@ class _Wanted:
         """The same with what `like` fixes, which the caller must not have named."""
         if self.like is None:
             return self
-        if self != _Wanted((), "refuse", 1, None, (), self.like):
+        if self != _Wanted((), "refuse", 1, None, (), self.like, self.missing_loss):
             fixed = "static, missing, lag, n_actions and actions"
             raise SettingError("like", f"fixes {fixed}", fix="Leave them out.")
         own = self.like
         missing: Missing = "carry" if own.indicators else "refuse"
-        return _Wanted((), missing, own.lag, own.n_actions, own.actions, own)
+        return _Wanted((), missing, own.lag, own.n_actions, own.actions, own, self.missing_loss)
 
 
 def _read(
@@ -140,7 +158,7 @@ def _complete(
     if given["loss"] is None and like is not None:
         given["action"] = None
     if given["action"] is None:
-        for role in ("propensity", "eligible"):
+        for role in ("propensity", "eligible", "negative_control"):
             if given[role] is not None and like is None:
                 raise SettingError(role, "needs action")
             given[role] = None
@@ -155,7 +173,7 @@ def _assemble(table: SortedTable, wanted: _Wanted) -> Trajectories:
     if "action" in table.layout.present:
         action, n_actions = _actions(table, wanted.n_actions)
         loss = _losses(table, action)
-        propensity = _propensities(table, action, loss, wanted.lag)
+        propensity = _propensities(table, action, loss, wanted)
     if wanted.like is not None:
         schema = replace(wanted.like, roles=table.layout.roles)
     else:
@@ -181,10 +199,15 @@ def _assemble(table: SortedTable, wanted: _Wanted) -> Trajectories:
         stay=table.stays,
         step=table.step,
         group=_groups(table),
+        negative_control=_controls(table),
+        missing_loss=wanted.missing_loss,
     )
     if "loss" in table.layout.present and data.n_decisions == 0:
         fix = "A decision is a step with an action, a loss and a history; see lag."
         raise DataError(table.name, "must hold at least one decision", fix=fix)
+    missing = count_missing_losses(data)
+    if missing is not None:
+        log.info("%s: %s", table.name, missing.tell())
     return data
 
 
@@ -229,19 +252,16 @@ def _losses(table: SortedTable, action: Ints) -> Floats:
     odd = np.isinf(loss) | (table.is_nan("loss") & (action != NO_ACTION))
     fix = "Leave the cell empty where the loss of an action is not known."
     require(place, "must be finite", ~odd, rows=table.rows, fix=fix)
-    unknown = int((np.isnan(loss) & (action != NO_ACTION)).sum())
-    if unknown:
-        log.info("%s: %d steps have an action but no loss; they are no decisions", place, unknown)
     return loss
 
 
-def _propensities(table: SortedTable, action: Ints, loss: Floats, lag: int) -> Floats | None:
+def _propensities(table: SortedTable, action: Ints, loss: Floats, wanted: _Wanted) -> Floats | None:
     """Known propensities; what stands where no decision can be is not looked at."""
     if "propensity" not in table.layout.present:
         return None
     chance, eligible = table.number("propensity"), _eligible(table)
-    idle = (action == NO_ACTION) | (np.arange(action.size) - table.starts < lag)
-    if "loss" in table.layout.present:
+    idle = (action == NO_ACTION) | (np.arange(action.size) - table.starts < wanted.lag)
+    if "loss" in table.layout.present and wanted.missing_loss == "drop":
         idle |= np.isnan(loss)
     if eligible is not None:
         idle |= ~eligible
@@ -249,6 +269,15 @@ def _propensities(table: SortedTable, action: Ints, loss: Floats, lag: int) -> F
     place, rule = table.place("propensity"), "must be in (0, 1] at every decision"
     require(place, rule, valid | idle, rows=table.rows)
     return np.where(valid, chance, np.nan)
+
+
+def _controls(table: SortedTable) -> Floats | None:
+    if "negative_control" not in table.layout.present:
+        return None
+    values = table.number("negative_control")
+    rule = "must be finite, or empty where it is not known"
+    require(table.place("negative_control"), rule, ~np.isinf(values), rows=table.rows)
+    return values
 
 
 def _eligible(table: SortedTable) -> Bools | None:

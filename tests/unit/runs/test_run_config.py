@@ -9,7 +9,15 @@ from etips.runs.run_config import Device, RunConfig, read_config
 
 
 def test_a_config_reads_back_from_its_text(tmp_path):
-    columns = TableColumns(stay="id", action="a", loss="l", static="age,weight", lag=0)
+    columns = TableColumns(
+        stay="id",
+        action="a",
+        loss="l",
+        static="age,weight",
+        negative_control="before",
+        missing_loss="weight",
+        lag=0,
+    )
     config = RunConfig(Recipe("direct", {"policy.epochs": 3}, 4), columns, Device.CPU)
     (tmp_path / "config.toml").write_text(config.to_toml(data="0" * 64))
     assert read_config(tmp_path / "config.toml") == config
@@ -26,6 +34,7 @@ def test_what_is_left_out_has_its_default(tmp_path):
         ('device = "tpu"', "device must be auto, cpu, cuda"),
         ("data = 3", "data must be a table"),
         ("[data]\nlag = 2", "data.lag must be 0 or 1"),
+        ('[data]\nmissing_loss = "x"', 'data.missing_loss must be "drop" or "weight"'),
         ("[data]\nstay = 3", "data.stay must be a text"),
         ('[data]\nstatic = "age"', "data.static must be a list of columns"),
         ("[data]\npath = 3", "data.path is not a key"),

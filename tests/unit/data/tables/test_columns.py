@@ -1,5 +1,7 @@
 """Data by the columns that somebody named: a folder, a table, or a table like another."""
 
+from dataclasses import replace
+
 import pytest
 from small_worlds import ward
 
@@ -47,6 +49,29 @@ def test_a_table_is_read_like_the_data_that_a_policy_knows(place):
     for columns, name in ((TableColumns(lag=0), "--lag"), (TableColumns(static="x"), "--static")):
         with pytest.raises(SettingError, match=rf"^{name}: must be as in the data"):
             read_data(place / "log.csv", columns, like=like)
+
+
+def test_a_folder_and_a_table_take_the_word_on_missing_losses(place):
+    weight = TableColumns(missing_loss="weight")
+    assert read_data(place / "log", weight).missing_loss == "weight"
+    assert (
+        read_data(place / "log.csv", replace(NAMED, missing_loss="weight")).missing_loss == "weight"
+    )
+    assert read_data(place / "log.csv", NAMED).missing_loss == "drop"
+    with pytest.raises(SettingError, match=r'^missing_loss: must be "drop" or "weight"'):
+        read_data(place / "log", TableColumns(missing_loss="forget"))
+
+
+def test_a_negative_control_is_no_feature_unless_the_policy_sees_it(place):
+    like = ward(n_stays=8).schema
+    name = like.sequence[0]
+    own = read_data(place / "log.csv", replace(NAMED, negative_control=name))
+    assert name not in own.schema.sequence
+    assert own.negative_control is not None
+    seen = read_data(place / "log.csv", TableColumns(negative_control=name), like=like)
+    assert name in seen.schema.sequence
+    assert seen.negative_control is None
+    assert read_data(place / "log", TableColumns(negative_control=name)).n_stays == 8
 
 
 def test_a_table_to_learn_from_needs_actions_and_losses(place):

@@ -38,7 +38,7 @@ def test_action_and_loss_are_null_where_there_is_no_decision(caplog):
     data = read(table(a=[0, None, 2, 0, 1, 2], l=[0.1, None, 0.3, 0.4, None, 0.6]), lag=0)
     assert list(zip(*map(list, data.decisions()), strict=True)) == [(0, 0), (0, 2), (1, 0), (1, 2)]
     assert data.action.tolist() == [0, -1, 2, 0, 1, 2]
-    assert "1 steps have an action but no loss" in caplog.text
+    assert "loss: under 11 actions have none" in caplog.text
 
 
 def test_propensity_eligible_and_group_are_read():
