@@ -121,7 +121,7 @@ class StayGain:
         std_error: Of it.
         low: Lower limit.
         high: Upper limit.
-        better: Whether the whole interval lies below zero.
+        better: Whether the interval lies below zero, allowing for all policies looked at.
     """
 
     difference: float
@@ -150,16 +150,18 @@ class StayAssessment:
     verdict: Verdict
 
 
-def assess_stays(log: StayLog, *, interval: Interval | None = None) -> StayAssessment:
+def assess_stays(log: StayLog, *, level: float = 0.95, n_policies: int = 1) -> StayAssessment:
     """Estimate the outcome of stays under a policy, beside that under the clinicians.
 
     Without a model the headline is the one of ratios.
 
     Args:
         log: Stays as the policy sees them.
-        interval: How limits are made; `Cautious` if left out.
+        level: Of the limits.
+        n_policies: How many are looked at; each makes a lucky one likelier, so that "better" asks
+            for an interval below zero at a level that allows for all (Bonferroni).
     """
-    limits = interval or Cautious()
+    limits, strict = Cautious(level), Cautious(1 - (1 - level) / n_policies)
     makers = {"wdr": wdr, "fqe": fqe, "pdwis": pdwis}
     if log.value is None:
         makers = {"pdwis": pdwis}
@@ -172,12 +174,13 @@ def assess_stays(log: StayLog, *, interval: Interval | None = None) -> StayAsses
     clinicians = _estimate(log, "logged", logged(log), DEFAULT, 0.0)
     gain = evidence[estimates[0].estimator].minus(clinicians.evidence)
     low, high = _widened(limits(gain), slack)
+    surely_below = _widened(strict(gain), slack)[1]
     rounding = 1e-9 * abs(clinicians.risk)  # two ways to add up the same outcomes
     diagnosis = diagnose_stays(log)
     return StayAssessment(
         estimates,
         clinicians,
-        StayGain(gain.value, gain.std_error, low, high, bool(high < -rounding)),
+        StayGain(gain.value, gain.std_error, low, high, bool(surely_below < -rounding)),
         diagnosis,
         judge_stays(diagnosis),
     )

@@ -31,6 +31,11 @@ from etips.results.followed_policies import (
 from etips.results.results import MethodResult, Results
 from etips.results.summaries import summarize_data, summarize_method
 from etips.results.translation_path import path_of
+from etips.results.whole_stay_evaluation import (
+    Throughout,
+    assess_throughout,
+    summarize_throughout,
+)
 
 Horizon = Literal["decision", "stay"]
 """What is looked at: one decision changed and the rest as logged, or the whole stay as well."""
@@ -77,9 +82,11 @@ def evaluate(
     made = make_log(named, data, models, known=propensities)
     followed = {name: follow(policy, data) for name, policy in named.items()}
     learned_by = _methods_on_record(settings)
-    judged = partial(assess_policies, estimators=estimators, interval=interval)
-    methods = judged(followed, made.log, data, notes=made.notes, learned_by=learned_by)
     deployed = {name: own.deployed for name, own in followed.items()}
+    look = horizon == "stay"
+    stays = assess_throughout(deployed, made.log, data, models, outcome) if look else {}
+    judged = partial(assess_policies, estimators=estimators, interval=interval, stays=stays)
+    methods = judged(followed, made.log, data, notes=made.notes, learned_by=learned_by)
     record = {**_record(models, estimators, interval), **settings}
     known = {n: path_of(p) for n, p in named.items()} if paths is None else paths
     shown = partial(make_exhibits, headline=next(iter(named)), paths=known, settings=record)
@@ -96,6 +103,7 @@ def assess_policies(
     learned_by: Mapping[str, str] = {},
     estimators: Sequence[str] = (),
     interval: Interval = DEFAULT,
+    stays: Mapping[str, Throughout] = {},
 ) -> tuple[MethodResult, ...]:
     """What the log says of policies, all of them judged together.
 
@@ -108,6 +116,7 @@ def assess_policies(
         learned_by: Method of each policy that is not called by it.
         estimators: Names, the headline first; all if left out.
         interval: How limits are made.
+        stays: What the log says of each over whole stays, where that was asked.
     """
     policies = {name: as_followed(policy) for name, policy in named.items()}
     judge = partial(assess, log, interval=interval)
@@ -128,6 +137,7 @@ def assess_policies(
             notes=notes,
             method=find_method(learned_by.get(name, name)),
             data=about,
+            whole_stay=summarize_throughout(stays.get(name), assessments[name]),
         )
         for (name, own), improvement in zip(policies.items(), improvements, strict=True)
     )

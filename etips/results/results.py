@@ -11,6 +11,7 @@ from typing import ClassVar
 from etips.results.exhibits import Exhibits, Label, Record
 from etips.results.prognosis_result import PrognosisResult
 from etips.results.serialization import to_json
+from etips.results.whole_stay_result import WholeStayResult
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,7 @@ class MethodResult:
             where that is what it does.
         prognosis: How much better or worse off the weighted patients were to begin with.
         in_sample: Whether it learned from stays or patients that it was evaluated on.
+        whole_stay: What becomes of stays in which it decides throughout, if anybody asked.
     """
 
     name: str
@@ -182,6 +184,7 @@ class MethodResult:
     as_probabilities: EstimateResult | None = None
     prognosis: PrognosisResult | None = None
     in_sample: bool = False
+    whole_stay: WholeStayResult | None = None
 
     def __post_init__(self) -> None:
         if self.estimates and self.verdict is None:

@@ -24,6 +24,7 @@ from etips.results.results import (
     MethodResult,
     SensitivityResult,
 )
+from etips.results.whole_stay_result import WholeStayResult
 
 
 def summarize_data(data: Trajectories) -> DataSummary:
@@ -59,7 +60,7 @@ def summarize_method(
     method: Method | None,
     data: DataSummary,
     as_drawn: Estimate | None = None,
-    whole_stay_better: bool | None = None,
+    whole_stay: WholeStayResult | None = None,
 ) -> MethodResult:
     """One policy.
 
@@ -74,7 +75,7 @@ def summarize_method(
         data: What it was evaluated on. Where the mean loss is hidden so is the gain, since a gain
             and a risk would give it away.
         as_drawn: The same policy if it drew its actions.
-        whole_stay_better: Whether its whole-stay gain is shown too; None if nobody looked.
+        whole_stay: What becomes of stays in which it decides throughout; None if nobody looked.
     """
     matched, unmatched = shown_parts(assessment.matched.n_matched, assessment.matched.n_unmatched)
     return MethodResult(
@@ -86,14 +87,20 @@ def summarize_method(
         truth=truth,
         gain=GainResult()
         if data.mean_loss is None
-        else _gain(assessment, improvement, data.one_decision or bool(whole_stay_better)),
+        else _gain(assessment, improvement, data.one_decision or _shown_throughout(whole_stay)),
         atenp=AtenpResult(finite(assessment.matched.difference), matched, unmatched),
         sensitivity=_bounds(sensitivity),
         notes=dict(notes),
         label=None if method is None else method.label,
         sentence=None if method is None else method.sentence,
         as_probabilities=None if as_drawn is None else _estimate(as_drawn),
+        whole_stay=whole_stay,
     )
+
+
+def _shown_throughout(whole_stay: WholeStayResult | None) -> bool:
+    """Whether a gain over the whole stay is shown."""
+    return whole_stay is not None and bool(whole_stay.gain.better)
 
 
 def _diagnostics(found: Diagnostics, n_matched: int | None) -> DiagnosticsResult:
