@@ -23,6 +23,7 @@ from etips.learn import (
     PredictiveModel,
     RandomPolicy,
     Settings,
+    StayDirectMethod,
     Training,
 )
 from etips.models.encoders.gru import GRU
@@ -54,6 +55,7 @@ NETWORKS = {
     "additive DirectMethod": lambda seed=0, **more: DirectMethod(
         interaction=False, **small(seed, **more)
     ),
+    "StayDirectMethod": lambda seed=0, **more: StayDirectMethod(**small(seed, **more)),
     "DoublyRobust": lambda seed=0, **more: DoublyRobust(**small(seed, **more)),
     "PredictiveModel": lambda seed=0, **more: PredictiveModel(**small(seed, **more)),
 }

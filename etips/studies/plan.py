@@ -20,6 +20,7 @@ EVALUATION = "evaluation"
 """Name of the task that fits what policies are evaluated with."""
 
 _NOTHING, _THE_DATA = 0.1, 2.0  # in passes of a network over the stays, as `fit_cost` counts
+_STAY_ROUNDS = 3  # predicted outcomes of stays are learned round by round, most of them short
 
 
 def make_plan(experiment: Experiment, data: StudyData, *, device: str) -> list[list[Task]]:
@@ -87,6 +88,7 @@ def fit_cost(method: str, settings: Settings, lent: Container[str]) -> float:
     passes: dict[Stage, int] = {
         "propensity": parts.training.propensity.epochs,
         "outcome": parts.training.outcome.epochs,
+        "stay": _STAY_ROUNDS * parts.training.outcome.epochs,
         "policy": epochs * known.n_policies(learner),
         "pilot": 2 * epochs if parts.looks_for_support else 0,
     }
@@ -131,6 +133,7 @@ class _Parts:
     support: object  # None: pilots look for it
     clip: object
     interaction: object  # False: additive networks predict its losses
+    horizon: object  # "stay": networks predict the outcome of the stay, not losses
 
     @classmethod
     def of(cls, learner: Learner) -> Self:
@@ -144,6 +147,7 @@ class _Parts:
             params.get("support", 0.0),
             params.get("clip", PROPENSITY_FLOOR),
             params.get("interaction", True),
+            params.get("horizon", "decision"),
         )
 
     @property
@@ -162,7 +166,8 @@ class _Parts:
         if stage == "propensity" or not same:
             return same
         if stage == "outcome":
-            return one.outcome == other.outcome and self.interaction == theirs.interaction
+            alike = (self.interaction, self.horizon) == (theirs.interaction, theirs.horizon)
+            return one.outcome == other.outcome and alike
         weighed = self.propensity is None and self.clip == PROPENSITY_FLOOR
         looked = self.looks_for_support and theirs.looks_for_support
         return weighed and looked and (one.policy, one.calibrate) == (other.policy, other.calibrate)

@@ -128,11 +128,13 @@ def score_trial(recipe: Recipe, learner: Learner, data: Trajectories) -> TrialRe
     """What held-out stays say of a learner fitted to `data`.
 
     A learner that compares candidates has them judged already, each by networks
-    that did not learn from the stays in question. Of any other, every fold is put to the networks
+    that did not learn from the stays in question; so has one that looks ahead to the end of the
+    stay, whose risk is the outcome of a stay. Of any other, every fold is put to the networks
     that did not learn from it. An imitation has the same weights whatever it learned; its risk is
     the log-loss itself.
     """
-    chosen = next((candidate for candidate in learner.path_ if candidate.chosen), None)
+    path = [candidate for candidate in learner.path_ if candidate.chosen]
+    chosen = path[0] if path else learner.fit_.whole_stay
     if chosen is not None:
         known = require_method(recipe.method).known_propensities
         fitted = None if known else learner.quality_

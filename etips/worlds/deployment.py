@@ -182,6 +182,23 @@ def deploy(
     return Deployment(total, last, lengths)
 
 
+class Followed(Protocol):
+    """A policy that says what it does once somebody follows it, such as a fitted one."""
+
+    def deployed(self, data: Trajectories) -> tuple[Floats, Bools]:
+        """Probability of each action that is taken, and where the clinicians decide."""
+
+
+def follow(policy: Followed) -> HistoryPolicy:
+    """What a fitted policy does where somebody follows it; the clinicians where it abstains."""
+
+    def act(asked: Trajectories) -> Floats:
+        probabilities, abstained = policy.deployed(asked)
+        return np.where(abstained[:, None], 0.0, probabilities)
+
+    return act
+
+
 def walk(
     world: SteppingWorld, policy: HistoryPolicy | None, *, n_stays: int, rng: np.random.Generator
 ) -> Walk:

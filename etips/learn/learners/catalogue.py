@@ -12,6 +12,7 @@ from etips.errors import SettingError
 from etips.learn.learners.baselines import MostFrequent as MostFrequent
 from etips.learn.learners.baselines import RandomPolicy as RandomPolicy
 from etips.learn.learners.direct import DirectMethod as DirectMethod
+from etips.learn.learners.direct import StayDirectMethod as StayDirectMethod
 from etips.learn.learners.etips import EIPS as EIPS
 from etips.learn.learners.etips import IPS as IPS
 from etips.learn.learners.etips import TIPS as TIPS
@@ -22,9 +23,9 @@ from etips.learn.learners.predictive import PredictiveModel as PredictiveModel
 from etips.learn.learners.ranges import Choice, Space
 from etips.learn.learners.robust import DoublyRobust as DoublyRobust
 
-Stage = Literal["propensity", "outcome", "pilot", "policy"]
-"""What is trained: the clinicians, predicted losses, pilots that look for a floor of support, and
-policies."""
+Stage = Literal["propensity", "outcome", "stay", "pilot", "policy"]
+"""What is trained: the clinicians, predicted losses, predicted outcomes of stays, pilots that look
+for a floor of support, and policies."""
 
 _GRIDS: Space = {
     "translations": Choice(
@@ -147,6 +148,15 @@ _METHODS = (
         stages=("propensity", "outcome", "pilot"),
         lends=("outcome", "pilot"),
         predicts_loss=True,
+    ),
+    Method(
+        name="direct-stay",
+        label="DM, stay",
+        sentence="Predicts the outcome of the stay after every action and takes the least.",
+        learner=DirectMethod,
+        make=StayDirectMethod,
+        stages=("propensity", "stay", "pilot"),
+        space={"support": Choice((0.05, 0.02, 0.1))},
     ),
     Method(
         name="doubly-robust",

@@ -5,10 +5,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from etips.data.decisions import Bools
+from etips.data.decisions import Bools, Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
-from etips.evaluation.whole_stay_course import Outcome, require_outcome
+from etips.evaluation.whole_stay import StayLog, silent_values, wdr
+from etips.evaluation.whole_stay_course import Course, Outcome, require_outcome
+from etips.learn.fitting.candidates import Candidate
 from etips.learn.fitting.requests import Requests
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import Foundation
@@ -77,6 +79,7 @@ class DirectMethod(NetworkLearner):
             propensity=base.propensity,
             quality=base.propensity.quality,
             support=base.support,
+            whole_stay=_judge(base, value.expected, self.outcome),
         )
 
     def _check(self) -> None:
@@ -100,3 +103,31 @@ def _open(base: Foundation) -> Bools:
     unsupported = ~base.allowed.any(axis=1, keepdims=True)
     usual = np.eye(base.allowed.shape[1], dtype=bool)[likeliest]
     return np.where(unsupported, usual, base.allowed)
+
+
+def _judge(base: Foundation, expected: Floats, outcome: Outcome) -> Candidate:
+    """The outcome of a stay under the policy, by networks that had not seen the stay.
+
+    Args:
+        base: What the policy stands on.
+        expected: Predicted outcome after every action, out of fold, shape (n_decisions, n_actions).
+        outcome: Of a stay.
+    """
+    data = base.prepared.data
+    action, n_actions = data.logged_action, data.n_actions
+    likely = np.eye(n_actions)[np.where(_open(base), expected, np.inf).argmin(axis=1)]
+    abstains: Bools = ~np.asarray(base.allowed.any(axis=1))
+    weight = np.where(abstains, 1.0, likely[np.arange(action.size), action] / base.chance)
+    value, taken = silent_values(expected, likely, action, abstains)
+    course = Course.of(data.decisions().stay, data.logged_loss, outcome)
+    log = StayLog(course, weight, data.cluster, value, taken)
+    evidence, ratios = wdr(log), log.ratios
+    return Candidate(
+        translation=np.nan,
+        action=None,
+        risk=evidence.value,
+        std_error=evidence.std_error,
+        matching_factor=float(weight.mean()),
+        effective_size=float(ratios.effective[max(ratios.n_terms, 1) - 1]),
+        chosen=True,
+    )

@@ -19,6 +19,8 @@ class Fit:
         path: Every candidate it chose from; empty if it compares none.
         quality: How well the propensities fit; None if it fits none.
         support: Least propensity of a recommended action; None if it has no such floor.
+        whole_stay: What held-out stays say of the outcome of a stay under the policy, of one that
+            looks that far; None of any other.
         clipped_share: Share of decisions whose propensity was raised; None if it weighs none.
     """
 
@@ -29,3 +31,4 @@ class Fit:
     quality: Quality | None = None
     support: float | None = None
     clipped_share: float | None = None
+    whole_stay: Candidate | None = None

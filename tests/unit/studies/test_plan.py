@@ -79,6 +79,15 @@ def test_additive_networks_predict_losses_for_nobody_else():
     assert set(lent_stages(methods, "doubly-robust")) == {"outcome", "pilot"}
 
 
+def test_who_looks_ahead_to_the_end_of_the_stay_predicts_losses_for_nobody_else():
+    plain = {"hidden": 4}
+    methods = {"direct": {**plain, "horizon": "stay"}, "doubly-robust": plain}
+    assert set(lent_stages(methods, "doubly-robust")) == {"pilot"}
+    methods = {"predictive": plain, "direct": plain, "direct-stay": plain}
+    assert lent_stages(methods, "direct-stay") == {"propensity": "predictive", "pilot": "direct"}
+    assert fit_cost("direct-stay", plain, ()) > fit_cost("direct", plain, ())
+
+
 def test_known_propensities_need_pilots_of_their_own():
     methods = read_experiment(shipped("table1-zeros"), name="zeros").methods
     assert lent_stages(methods, "tips") == {"propensity": "predictive"}

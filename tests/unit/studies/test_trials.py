@@ -69,6 +69,15 @@ def test_known_propensities_serve_where_there_are_some(log):
     assert score_trial(recipe, learner, replace(log, propensity=None)).log_loss > 0
 
 
+def test_who_looks_ahead_is_judged_by_the_outcome_of_stays(log):
+    recipe = Recipe("direct-stay", QUICK)
+    learner = recipe.make(device="cpu").fit(log)
+    found = score_trial(recipe, learner, log)
+    assert found.risk == learner.fit_.whole_stay.risk
+    per_stay = log.logged_loss.sum() / log.n_stays
+    assert found.risk == pytest.approx(per_stay, rel=0.5)  # of a sum, not of one loss
+
+
 def test_an_imitation_is_judged_by_how_well_it_imitates(log):
     recipe = Recipe("predictive", QUICK)
     learner = recipe.make(device="cpu").fit(log)

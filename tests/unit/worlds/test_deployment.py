@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from etips.errors import DataError, SettingError
-from etips.worlds.deployment import deploy, walk
+from etips.worlds.deployment import deploy, follow, walk
 from etips.worlds.draws import generator
 from etips.worlds.tolerance import Tolerance
 
@@ -51,6 +51,20 @@ def test_a_row_of_zeros_leaves_the_decision_to_the_clinicians():
     left = deploy(WORLD, lambda asked: np.zeros((asked.n_decisions, 5)), n_stays=500, seed=2)
     same = deploy(WORLD, by_table(WORLD, WORLD.logging_table()), n_stays=500, seed=2)
     assert (left.total == same.total).all()
+
+
+def test_a_fitted_policy_is_followed_unless_it_abstains():
+    class Half:
+        def deployed(self, data):
+            return always(4)(data), data.sequence[data.seen_rows][:, 2] == 1  # one phenotype
+
+    found = deploy(WORLD, follow(Half()), n_stays=2_000, seed=5).stay_risk()
+    table = np.where(
+        (np.arange(WORLD.n_states) < WORLD.n_states // 2)[:, None],
+        WORLD.logging_table(),
+        WORLD.constant_table(4),
+    )
+    assert abs(found.risk - WORLD.stay_risk(table)) < 4 * found.std_error
 
 
 def test_two_policies_meet_the_same_patients_and_the_same_luck():

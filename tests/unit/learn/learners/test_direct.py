@@ -7,7 +7,8 @@ import pytest
 from small_worlds import CLEAR, CLINIC, gain_in_a_clear_world, small, training
 
 from etips.data.tables.arrays import from_arrays
-from etips.learn import DirectMethod
+from etips.errors import SettingError
+from etips.learn import DirectMethod, StayDirectMethod
 from etips.models.encoders.gru import GRU
 
 
@@ -87,3 +88,72 @@ def test_it_keeps_how_well_the_propensities_fit():
     assert 0 <= learner.quality_.accuracy <= 1
     assert learner.quality_.log_loss > 0
     assert learner.support_ in (0.0, 0.05)
+
+
+def debts(n_stays=200, seed=0):
+    """Action 1 saves half a point now and costs one at the next of three decisions."""
+    rng = np.random.default_rng(seed)
+    action = rng.integers(0, 2, (n_stays, 3))
+    debt = np.concatenate([np.zeros((n_stays, 1), int), action[:, :-1]], axis=1)
+    return from_arrays(debt[..., None].astype(float), action, 0.5 - 0.5 * action + debt)
+
+
+def looking(epochs=15, **more):
+    return DirectMethod(encoder=GRU(8), training=training(epochs, 2), support=0.0, **more)
+
+
+def test_a_policy_that_looks_ahead_waits_where_the_next_loss_would_tempt_it():
+    log = debts()
+    number = log.decisions().step
+    tempted = looking().fit(log).predict(log)
+    assert (tempted == 1).all()
+    patient = looking(horizon="stay").fit(log)
+    chosen = patient.predict(log)
+    assert (chosen[number < 2] == 0).mean() > 0.95
+    assert (chosen[number == 2] == 1).mean() > 0.95
+    assert patient.fit_.outcome is None  # outcomes of stays are no predicted losses
+    assert patient.policy_.kind == "least amount"
+
+
+def test_held_out_stays_say_what_looking_ahead_is_worth():
+    log = debts()
+    candidate = looking(horizon="stay").fit(log).fit_.whole_stay
+    assert candidate.risk == pytest.approx(1.0, abs=0.15)  # the log has 0.25 + 2 * 0.75 = 1.75
+    assert candidate.chosen
+    assert candidate.effective_size > 10
+    assert looking().fit(log).fit_.whole_stay is None
+
+
+def test_the_last_loss_alone_may_count():
+    log = debts()
+    last = looking(horizon="stay", outcome="last").fit(log)
+    number, chosen = log.decisions().step, last.predict(log)
+    assert (chosen[number == 1] == 0).mean() > 0.95
+    assert (chosen[number == 2] == 1).mean() > 0.95
+    assert last.fit_.whole_stay.risk == pytest.approx(0.0, abs=0.1)
+
+
+def test_one_decision_ahead_is_the_default_and_trains_what_it_did(trained):
+    stages = []
+    learner = DirectMethod(**small(support=0.0))
+    learner.fit(CLINIC.log(30, seed=0), report=lambda at: stages.append(at.stage))
+    assert set(stages) == {"propensity", "outcome"}
+    assert trained == [2, 2]
+
+
+def test_the_method_of_stays_is_the_direct_method_looking_ahead():
+    made = StayDirectMethod(outcome="last")
+    assert (type(made), made.horizon, made.outcome) == (DirectMethod, "stay", "last")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"horizon": "week"}, "horizon: must be decision or stay"),
+        ({"horizon": "stay", "outcome": "mean"}, "outcome: must be sum or last"),
+        ({"horizon": "stay", "interaction": False}, "interaction: must be true where"),
+    ],
+)
+def test_a_horizon_that_there_is_not_is_refused(settings, words):
+    with pytest.raises(SettingError, match=f"^{words}"):
+        DirectMethod(**settings).fit(CLINIC.log(10, seed=0))
