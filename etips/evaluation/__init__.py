@@ -14,6 +14,7 @@ from etips.evaluation.diagnostics import (
 )
 from etips.evaluation.estimators import ESTIMATORS, Estimator, estimator_names
 from etips.evaluation.inference.contrast import Contrast, MatchedContrast, atenp, difference
+from etips.evaluation.inference.effective_count import EffectiveCount
 from etips.evaluation.inference.estimate import Estimate, effective_size
 from etips.evaluation.inference.evidence import Evidence
 from etips.evaluation.inference.improvement import (
@@ -67,6 +68,7 @@ __all__ = [
     "Calibration",
     "Contrast",
     "Diagnostics",
+    "EffectiveCount",
     "Estimate",
     "Estimator",
     "Evidence",

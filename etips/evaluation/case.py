@@ -5,7 +5,7 @@ arrays in, `Estimate` out, named after the formula.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,7 @@ from etips.evaluation.inference.checks import (
 )
 from etips.evaluation.inference.estimate import Estimate
 from etips.evaluation.inference.evidence import Bounds, Evidence, ratio_of
+from etips.evaluation.inference.exposure import Exposure, expose
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 
 UNIT: Bounds = (0.0, 1.0)
@@ -53,16 +54,25 @@ class Case:
         """Decisions in each cluster: the denominator of every mean, so counted once."""
         return self.clusters.sums(np.ones(self.loss.size) if self.count is None else self.count)
 
+    @cached_property
+    def exposure(self) -> Exposure | None:
+        """How the losses enter a risk that is made with these weights."""
+        sums, loss, weight = self.clusters.sums, self.loss, self.weight
+        if self.count is not None:
+            loss, weight = loss * self.count, weight * self.count
+        return expose(sums(loss), self.sizes, sums(self.loss * weight), sums(weight), self.bounds)
+
     def mean(self, values: Floats, bounds: Bounds | None = None) -> Evidence:
         """The mean of `values` (n,) over decisions."""
         totals = self.clusters.sums(values if self.count is None else values * self.count)
         columns = totals[:, None], self.sizes[:, None]
-        return Evidence(*columns, np.ones(1), self.clusters.ids, bounds)
+        return Evidence(*columns, np.ones(1), self.clusters.ids, bounds, self.exposure)
 
     def ratio(self, terms: list[tuple[Floats, Floats]], bounds: Bounds | None = None) -> Evidence:
         """Sum of the ratios of totals of each (numerator, denominator), shape (n,) each."""
         sign = (1.0,) * len(terms)
-        return ratio_of(self.clusters, terms, count=self.count, sign=sign, bounds=bounds)
+        evidence = ratio_of(self.clusters, terms, count=self.count, sign=sign, bounds=bounds)
+        return replace(evidence, exposure=self.exposure)
 
     def estimate(self, estimator: str, evidence: Evidence, interval: Interval) -> Estimate:
         """The value of `evidence` with an interval around it."""

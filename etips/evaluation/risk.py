@@ -13,6 +13,8 @@ The outcome model must not have seen the decisions it predicts: fit it on other 
 it by stay. When all losses lie in 0..1 the risk is taken to lie there too.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -67,7 +69,8 @@ def matching_factor(
 ) -> Estimate:
     """Mean weight (the paper's TMF): 1 in expectation when the propensities are right."""
     case = make_case(np.zeros(np.shape(weight)), weight, cluster, count)
-    return case.estimate("matching_factor", case.mean(case.weight), interval)
+    weights = replace(case.mean(case.weight), exposure=None)  # no losses are in it
+    return case.estimate("matching_factor", weights, interval)
 
 
 @Weighted

@@ -1,6 +1,5 @@
 """Differences of two risks, estimated in pairs on the same clusters."""
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,8 +14,7 @@ from etips.evaluation.inference.checks import (
 )
 from etips.evaluation.inference.estimate import Estimate
 from etips.evaluation.inference.evidence import Evidence, ratio_of
-from etips.evaluation.inference.intervals import DEFAULT, Interval
-from etips.evaluation.inference.quantiles import student_cdf
+from etips.evaluation.inference.intervals import DEFAULT, Interval, p_of_zero
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,9 @@ class Contrast:
         std_error: Clustered standard error of the paired difference.
         low: Lower limit.
         high: Upper limit.
-        p_value: One-sided, of "the first risk is not below the second".
+        p_value: Of "the first risk is not below the second": the two-sided p-value of the very
+            interval where the difference is below zero, else 1. So it is at most 0.05 just where a
+            95 % interval lies below zero.
         n_clusters: Clusters behind both.
         evidence: Cluster totals behind the difference.
     """
@@ -72,7 +72,7 @@ def difference(first: Estimate, second: Estimate, *, interval: Interval = DEFAUL
         std_error=evidence.std_error,
         low=low,
         high=high,
-        p_value=_p_below_zero(evidence),
+        p_value=p_of_zero(interval, evidence) if evidence.value < 0 else 1.0,
         n_clusters=evidence.n_clusters,
         evidence=evidence,
     )
@@ -104,7 +104,8 @@ def atenp(
     taken = check_actions(action, n=n, n_actions=table.shape[1])
     matched = (taken == table.argmax(axis=1)).astype(np.float64)
     terms = [(matched * losses, matched), ((1 - matched) * losses, 1 - matched)]
-    evidence = ratio_of(code_clusters(cluster, n=n), terms, sign=(1.0, -1.0))
+    clusters = code_clusters(cluster, n=n)
+    evidence = ratio_of(clusters, terms, sign=(1.0, -1.0))
     low, high = interval(evidence)
     n_matched = int(matched.sum())
     return MatchedContrast(
@@ -116,11 +117,3 @@ def atenp(
         n_unmatched=n - n_matched,
         n_clusters=evidence.n_clusters,
     )
-
-
-def _p_below_zero(evidence: Evidence) -> float:
-    if math.isnan(evidence.value) or math.isinf(evidence.std_error):
-        return 1.0
-    if evidence.std_error == 0:
-        return 0.0 if evidence.value < 0 else 1.0
-    return student_cdf(evidence.value / evidence.std_error, evidence.n_clusters - 1)

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from etips.errors import DataError
 from etips.evaluation.inference.checks import Clusters, Floats
+from etips.evaluation.inference.exposure import Exposure, deviations
+from etips.evaluation.inference.exposure import divide as divide
 
 Bounds = tuple[float, float]
 
@@ -29,6 +31,7 @@ class Evidence:
         sign: Factor of each term, shape (terms,).
         clusters: Ids of the clusters, sorted, shape (k,).
         bounds: The lowest and highest value the truth can take, where known.
+        exposure: How losses enter, where the quantity is made of them.
     """
 
     numerator: Floats
@@ -36,6 +39,7 @@ class Evidence:
     sign: Floats
     clusters: NDArray[Any]
     bounds: Bounds | None = None
+    exposure: Exposure | None = None
 
     @cached_property
     def value(self) -> float:
@@ -50,7 +54,7 @@ class Evidence:
     @cached_property
     def influence(self) -> Floats:
         """First-order effect of each cluster on the value, shape (k,); sums to zero."""
-        effect: Floats = self._deviations() @ self.sign
+        effect: Floats = deviations(self.numerator, self.denominator) @ self.sign
         return effect
 
     @cached_property
@@ -62,7 +66,8 @@ class Evidence:
         """
         share = divide(self.denominator, self.denominator.sum(axis=0))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray((self._deviations() / (1 - share)) @ self.sign)
+            change = deviations(self.numerator, self.denominator) / (1 - share)
+            return np.asarray(change @ self.sign)
 
     @cached_property
     def std_error(self) -> float:
@@ -72,8 +77,13 @@ class Evidence:
         change = self.jackknife
         if not np.isfinite(change).all():
             return float("inf")
-        k = change.size
-        return float(np.sqrt((k - 1) / k * ((change - change.mean()) ** 2).sum()))
+        return float(np.sqrt((self.errors**2).sum()))
+
+    @cached_property
+    def errors(self) -> Floats:
+        """Share of each cluster in the error, shape (k,): their squares sum to that squared."""
+        k = self.n_clusters
+        return np.asarray((self.jackknife - self.jackknife.mean()) * np.sqrt((k - 1) / k))
 
     @property
     def n_clusters(self) -> int:
@@ -84,27 +94,16 @@ class Evidence:
         """The paired difference; both must come from the same clusters."""
         if not np.array_equal(self.clusters, other.clusters):
             raise DataError("cluster", "must be the same in both estimates of a paired difference")
+        exposure = None
+        if self.exposure is not None and other.exposure is not None:
+            exposure = self.exposure.minus(other.exposure)
         return Evidence(
             np.hstack([self.numerator, other.numerator]),
             np.hstack([self.denominator, other.denominator]),
             np.concatenate([self.sign, -other.sign]),
             self.clusters,
+            exposure=exposure,
         )
-
-    def _deviations(self) -> Floats:
-        below = self.denominator.sum(axis=0)
-        ratio = divide(self.numerator.sum(axis=0), below)
-        share = ratio * self.denominator
-        excess = self.numerator - share
-        rounding = np.abs(excess) <= 1e-13 * (np.abs(self.numerator) + np.abs(share))
-        return divide(np.where(rounding, 0.0, excess), below)  # a constant loss has no error at all
-
-
-def divide(above: Floats, below: Floats) -> Floats:
-    """`above / below` with NaN, and no warning, where `below` is zero."""
-    result = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
-    np.divide(above, below, out=result, where=below != 0)
-    return result
 
 
 def ratio_of(

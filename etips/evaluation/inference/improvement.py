@@ -1,4 +1,4 @@
-"""Is a policy safely better than the clinicians? One-sided, corrected for how many are asked."""
+"""Is a policy safely better than the clinicians? Corrected for how many are asked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Improvement:
     Args:
         policy: Its name.
         difference: Its risk minus the clinicians'.
-        p_value: One-sided, for this policy alone.
+        p_value: For this policy alone, see `Contrast`.
         adjusted_p: The same after Holm's correction for all policies of the study.
         better: Whether "its risk is below the clinicians'" holds at the study's level.
     """

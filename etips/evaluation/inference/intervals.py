@@ -2,15 +2,16 @@
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from etips.errors import SettingError
 from etips.evaluation.inference.bootstrap import replicate_studentised, replicate_values
 from etips.evaluation.inference.checks import Floats, check_share
+from etips.evaluation.inference.effective_count import EffectiveCount
 from etips.evaluation.inference.evidence import Evidence
-from etips.evaluation.inference.quantiles import student_quantile
+from etips.evaluation.inference.quantiles import student_cdf, student_quantile
 
 Range = tuple[float, float]
 
@@ -20,6 +21,15 @@ class Interval(Protocol):
 
     def __call__(self, evidence: Evidence, /) -> Range:
         """Lower and upper limit of the quantity."""
+        ...
+
+
+@runtime_checkable
+class Testing(Protocol):
+    """An interval that also knows the level at which it would just hold zero."""
+
+    def p_value(self, evidence: Evidence, /) -> float:
+        """Two-sided, of a quantity of zero: under 1 - level just where the limits omit it."""
         ...
 
 
@@ -37,13 +47,17 @@ class Wald:
         reach = _reach(evidence, self.level)
         return evidence.value - reach, evidence.value + reach
 
+    def p_value(self, evidence: Evidence) -> float:
+        """Two-sided, of Student's t."""
+        return _student_p(evidence)
+
 
 @dataclass(frozen=True)
 class Logit:
     """Wald on the logit scale, for quantities with known bounds; plain Wald for all others.
 
-    The default: near a bound the error of a risk is lopsided, and the symmetric interval covers
-    86 to 90 % where this one covers 96 (docs/method/coverage.md: 200 stays, risk 0.05 or 0.95).
+    Near a bound the error of a risk is lopsided, and the symmetric interval covers 86 to 90 % where
+    this one covers 96 (200 stays, risk 0.05 or 0.95). At the bound itself it has no width.
     """
 
     level: float = 0.95
@@ -68,10 +82,14 @@ class Logit:
             low + (high - low) * _expit(middle + reach),
         )
 
+    def p_value(self, evidence: Evidence) -> float:
+        """Two-sided, of Student's t: a quantity that may be zero has no bounds there."""
+        return _student_p(evidence)
+
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Settings of an interval that resamples clusters.
+    """An interval that resamples clusters.
 
     Args:
         level: Share of such intervals that hold the truth.
@@ -88,35 +106,73 @@ class Bootstrap:
         if self.replicates < 100:
             raise SettingError("replicates", "must be at least 100")
 
+    def __call__(self, evidence: Evidence) -> Range:
+        """Limits from the replicates in which the quantity is defined."""
+        return _tails(self._candidates(evidence), self.level)
+
+    def p_value(self, evidence: Evidence) -> float:
+        """Two-sided: one minus the greatest level at which the limits omit zero."""
+        candidates = self._candidates(evidence)
+
+        def omits(level: float) -> bool:
+            low, high = _tails(candidates, level)
+            return low > 0 or high < 0
+
+        inside, outside = (0.0, self.level) if not omits(self.level) else (self.level, 1.0)
+        while outside - inside > 1e-6:
+            middle = (inside + outside) / 2
+            inside, outside = (middle, outside) if omits(middle) else (inside, middle)
+        return 1 - inside
+
+    def _candidates(self, evidence: Evidence) -> Floats:
+        """Values whose quantiles are the limits, shape (replicates,)."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class Percentile(Bootstrap):
     """Quantiles of the cluster bootstrap."""
 
-    def __call__(self, evidence: Evidence) -> Range:
-        """Limits from the replicates in which the quantity is defined."""
-        values = replicate_values(evidence, replicates=self.replicates, seed=self.seed)
-        return _tails(values, self.level)
+    def _candidates(self, evidence: Evidence) -> Floats:
+        return replicate_values(evidence, replicates=self.replicates, seed=self.seed)
 
 
 @dataclass(frozen=True)
 class Studentised(Bootstrap):
     """Cluster bootstrap of the t statistic: each replicate carries its own standard error."""
 
-    def __call__(self, evidence: Evidence) -> Range:
-        """Limits from the replicates with a positive standard error."""
+    def _candidates(self, evidence: Evidence) -> Floats:
         value, error = replicate_studentised(evidence, replicates=self.replicates, seed=self.seed)
         own = math.sqrt(
             evidence.n_clusters / (evidence.n_clusters - 1) * float((evidence.influence**2).sum())
         )
         usable = error > 1e-6 * own  # a replicate of one cluster only has none but rounding
         if not usable.any():
-            return Wald(self.level)(evidence)
-        low, high = _tails((value[usable] - evidence.value) / error[usable], self.level)
-        return evidence.value - high * own, evidence.value - low * own
+            return np.full(1, evidence.value)
+        return evidence.value - own * (value[usable] - evidence.value) / error[usable]
 
 
-DEFAULT = Logit()
+DEFAULT = EffectiveCount()
+
+
+def p_of_zero(interval: Interval, evidence: Evidence) -> float:
+    """Two-sided p-value of a quantity of zero that never contradicts the limits of `interval`.
+
+    A function that gives limits alone has no other levels: Student's t, moved to their side of 5 %.
+    """
+    if isinstance(interval, Testing):
+        return interval.p_value(evidence)
+    low, high = interval(evidence)
+    p_value = _student_p(evidence)
+    return min(p_value, 0.05) if low > 0 or high < 0 else max(p_value, math.nextafter(0.05, 1))
+
+
+def _student_p(evidence: Evidence) -> float:
+    if math.isnan(evidence.value) or math.isinf(evidence.std_error):
+        return 1.0
+    if evidence.std_error == 0:
+        return float(evidence.value == 0)
+    return 2 * student_cdf(-abs(evidence.value) / evidence.std_error, evidence.n_clusters - 1)
 
 
 def _reach(evidence: Evidence, level: float) -> float:

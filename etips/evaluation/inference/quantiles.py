@@ -1,11 +1,15 @@
-"""Student's t: its distribution function and quantiles.
+"""Student's t, beta and gamma: distribution functions and quantiles.
 
-SciPy has both. It is not used, since learning selects by intervals and must run where only torch,
+SciPy has them. It is not used, since learning selects by intervals and must run where only torch,
 NumPy and safetensors are (tests/unit/test_few_packages.py).
 """
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
+from statistics import NormalDist
+
+LARGE_SHAPE = 1e4  # beyond, the cube of a normal is as good as a gamma: 1e-5 standard deviations
 
 
 def student_cdf(value: float, freedom: float) -> float:
@@ -31,6 +35,142 @@ def student_quantile(probability: float, freedom: float) -> float:
         else:
             high = middle
     return (low + high) / 2
+
+
+def normal_tail(value: float) -> float:
+    """Probability that a standard normal exceeds `value`, exact to the last digits far out too."""
+    return 0.5 * math.erfc(value / math.sqrt(2))
+
+
+def normal_beyond(tail: float) -> float:
+    """The value that a standard normal exceeds with probability `tail`."""
+    if tail <= 0:
+        return math.inf
+    return -NormalDist().inv_cdf(tail) if tail < 1 else -math.inf
+
+
+def beta_quantile(tail: float, a: float, b: float) -> float:
+    """The value that a beta variable stays below with probability `tail`.
+
+    The upper one is `1 - beta_quantile(tail, b, a)`, without loss of digits.
+    """
+    start = _normal_start(tail, a, b)
+    return _solve(lambda x: _incomplete_beta(x, a, b), tail, start, 1.0)
+
+
+def gamma_tail(value: float, shape: float) -> float:
+    """Probability that a gamma variable of this `shape` (scale 1) exceeds `value`."""
+    if value <= 0:
+        return 1.0
+    if shape > LARGE_SHAPE:  # Wilson and Hilferty: the cube root is nearly normal
+        return normal_tail(
+            ((value / shape) ** (1 / 3) - 1 + 1 / (9 * shape)) * 3 * math.sqrt(shape)
+        )
+    return _gamma_above(value, shape) if value > shape + 1 else 1 - _gamma_below(value, shape)
+
+
+def gamma_beyond(tail: float, shape: float) -> float:
+    """The value that a gamma variable of this `shape` exceeds with probability `tail`."""
+    start = _cube(normal_beyond(tail), shape)
+    if shape > LARGE_SHAPE:
+        return start
+    top = max(1.0, 2 * start)
+    while gamma_tail(top, shape) > tail:
+        top *= 2
+    return _solve(lambda x: -gamma_tail(x, shape), -tail, start, top)
+
+
+def gamma_quantile(tail: float, shape: float) -> float:
+    """The value that a gamma variable of this `shape` stays below with probability `tail`."""
+    start = _cube(-normal_beyond(tail), shape)
+    if shape > LARGE_SHAPE:
+        return start
+
+    def below(x: float) -> float:
+        return 1 - _gamma_above(x, shape) if x > shape + 1 else _gamma_below(x, shape)
+
+    top = shape + 1
+    while below(top) < tail:
+        top *= 2
+    return _solve(below, tail, start, top)
+
+
+def _cube(z: float, shape: float) -> float:
+    """Wilson and Hilferty's quantile of a gamma variable where a normal has `z`."""
+    return shape * max(0.0, 1 - 1 / (9 * shape) + z / (3 * math.sqrt(shape))) ** 3
+
+
+def _normal_start(tail: float, a: float, b: float) -> float:
+    mean = a / (a + b)
+    return mean - normal_beyond(tail) * math.sqrt(mean * (1 - mean) / (a + b + 1))
+
+
+def _solve(rises: Callable[[float], float], goal: float, start: float, top: float) -> float:
+    """Where a function that rises on 0..`top` reaches `goal`: secants, and halving between."""
+    low, high = 0.0, top
+    x = min(max(start, 0.01 * top), 0.99 * top)
+    points: list[tuple[float, float]] = []
+    for turn in range(300):
+        value = rises(x) - goal
+        if value == 0:
+            return x
+        low, high = (x, high) if value < 0 else (low, x)
+        if high - low <= 1e-12 * high or high < 1e-300:
+            break
+        points = [*points[-1:], (x, value)]
+        x = _middle(low, high) if turn % 3 == 2 else _secant(points)
+        if not low < x < high:
+            x = _middle(low, high)
+    return x
+
+
+def _middle(low: float, high: float) -> float:
+    """Halfway, in orders of magnitude where they differ by many."""
+    if high > 4 * low:
+        return math.sqrt(low * high) if low > 0 else high / 1024
+    return (low + high) / 2
+
+
+def _secant(points: list[tuple[float, float]]) -> float:
+    if len(points) < 2 or points[0][1] == points[1][1]:
+        return math.nan
+    (first, before), (last, value) = points
+    step = last - value * (last - first) / (value - before)
+    return step + math.copysign(1e-13 * last, -value)  # just beyond, so that the bracket closes
+
+
+def _gamma_below(x: float, shape: float) -> float:
+    """Regularised lower incomplete gamma function by its series, for x up to shape + 1."""
+    if x <= 0:
+        return 0.0
+    term = total = 1 / shape
+    n = shape
+    while abs(term) > 1e-16 * abs(total):
+        n += 1
+        term *= x / n
+        total += term
+    return total * math.exp(shape * math.log(x) - x - math.lgamma(shape))
+
+
+def _gamma_above(x: float, shape: float) -> float:
+    """Regularised upper incomplete gamma function by its fraction, for x above shape + 1."""
+    tiny = 1e-300
+    b = x + 1 - shape
+    c, d = 1 / tiny, 1 / b
+    value = d
+    for step in range(1, 10_000):
+        term = -step * (step - shape)
+        b += 2
+        d = 1 / _away_from_zero(term * d + b, tiny)
+        c = _away_from_zero(b + term / c, tiny)
+        value *= c * d
+        if abs(c * d - 1) < 1e-15:
+            break
+    return value * math.exp(shape * math.log(x) - x - math.lgamma(shape))
+
+
+def _away_from_zero(value: float, tiny: float) -> float:
+    return value if abs(value) > tiny else tiny
 
 
 def _incomplete_beta(x: float, a: float, b: float) -> float:

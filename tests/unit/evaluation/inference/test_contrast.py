@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,12 +8,18 @@ from hypothesis import given, settings
 
 from etips.errors import DataError
 from etips.evaluation import (
+    Contrast,
+    Logit,
+    Percentile,
+    Studentised,
     Wald,
     atenp,
     difference,
     logged_risk,
     snips,
 )
+from etips.evaluation.inference.effective_count import EffectiveCount
+from etips.evaluation.inference.intervals import p_of_zero
 from etips.evaluation.inference.quantiles import student_cdf
 
 CLUSTER = np.array([0, 0, 1, 1, 2, 2])
@@ -48,7 +55,7 @@ def test_a_paired_difference_is_the_difference_and_reverses(case):
     assert forth.difference == pytest.approx(first.risk - second.risk, abs=1e-12)
     assert forth.std_error == pytest.approx(back.std_error)
     assert (forth.low, forth.high) == pytest.approx((-back.high, -back.low))
-    assert forth.p_value + back.p_value == pytest.approx(1) or forth.std_error == 0
+    assert max(forth.p_value, back.p_value) == 1
 
 
 def test_an_estimate_does_not_differ_from_itself():
@@ -75,12 +82,42 @@ def test_estimates_of_different_clusters_cannot_be_paired():
         difference(snips(LOSS, np.ones(6), CLUSTER), snips(LOSS, np.ones(6), CLUSTER + 1))
 
 
-def test_the_p_value_is_one_sided_and_agrees_with_the_interval():
-    gain = gain_of(0.1)
+@pytest.mark.parametrize("kind", [EffectiveCount, Wald, Logit, Percentile, Studentised])
+def test_better_and_the_printed_interval_never_disagree(kind):
+    below = 0
+    for seed in range(40):
+        for level in (0.9, 0.95):
+            gain = gain_of(0.09, seed=seed)
+            found = difference_by(kind(level), gain)
+            assert (found.high < 0) == (found.p_value <= 1 - level)
+            below += found.high < 0
+    assert 10 < below < 70  # both happened
+
+
+def test_the_p_value_is_the_level_at_which_the_limit_is_zero():
+    gain = gain_of(0.2)
+    assert EffectiveCount(1 - gain.p_value)(gain.evidence)[1] == pytest.approx(0, abs=1e-9)
+    plain = difference_by(Wald(), gain)
     t = gain.difference / gain.std_error
-    assert gain.p_value == pytest.approx(student_cdf(t, 199))
-    limit = Wald(0.9)(gain.evidence)[1]  # its upper end is the one-sided 95 % limit
-    assert (limit < 0) == (gain.p_value < 0.05)
+    assert plain.p_value == pytest.approx(2 * student_cdf(t, 199))
+
+
+def test_an_interval_that_is_a_bare_function_is_not_contradicted_either():
+    gain = gain_of(0.2)
+    assert difference_by(lambda evidence: (-1.0, 1.0), gain).p_value > 0.05
+    assert difference_by(lambda evidence: (-2.0, -1.0), gain).p_value <= 0.05
+
+
+def difference_by(interval, gain):
+    """The same gain with another interval."""
+    return Contrast(
+        **{
+            **vars(gain),
+            "low": interval(gain.evidence)[0],
+            "high": interval(gain.evidence)[1],
+            "p_value": p_of_zero(interval, gain.evidence),
+        }
+    )
 
 
 def test_a_gain_that_cannot_be_known_has_p_value_one():
@@ -90,6 +127,14 @@ def test_a_gain_that_cannot_be_known_has_p_value_one():
     assert difference(snips(LOSS, one, CLUSTER), logged_risk(LOSS, CLUSTER)).p_value == 1
 
 
-def test_a_certain_gain_has_p_value_zero():
-    sure = difference(logged_risk(LOSS * 0, CLUSTER), logged_risk(LOSS * 0 + 1, CLUSTER))
-    assert (sure.difference, sure.std_error, sure.p_value) == (-1, 0, 0)
+def test_a_gain_without_any_error_is_certain_only_with_the_number_of_stays_behind_it():
+    def sure(k):
+        cluster = np.arange(k)
+        return difference(logged_risk(np.zeros(k), cluster), logged_risk(np.ones(k), cluster))
+
+    assert (sure(6).difference, sure(6).std_error) == (-1, 0)
+    matched = np.arange(60) % 2 == 0
+    loss = np.where(matched, 0.0, np.arange(60) % 3 == 0)  # all that match have no loss
+    found = difference(snips(loss, 2.0 * matched, np.arange(60)), logged_risk(loss, np.arange(60)))
+    bare = replace(found.evidence, exposure=None)
+    assert EffectiveCount()(bare)[1] - EffectiveCount()(bare)[0] < found.high - found.low

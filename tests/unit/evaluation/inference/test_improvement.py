@@ -1,4 +1,4 @@
-"""Better than the clinicians: one-sided, with Holm's correction, on unseen stays."""
+"""Better than the clinicians: with Holm's correction, on unseen stays."""
 
 import pytest
 from evaluation_logs import gain_of
@@ -14,7 +14,7 @@ def test_holm_by_hand():
 
 
 def test_safe_improvement_corrects_for_every_policy_asked_about():
-    single = gain_of(0.14)
+    single = gain_of(0.16)
     assert 0.001 < single.p_value < 0.05
     (alone,) = safe_improvement({"one": single})
     assert alone.better

@@ -1,13 +1,23 @@
-"""Student's t agrees with SciPy's, which only the tests need."""
+"""Student's t, beta and gamma agree with SciPy's, which only the tests need."""
 
 import math
 
 import numpy as np
 import pytest
-from scipy import special
+from scipy import special, stats
 
 from etips.evaluation.inference import quantiles
-from etips.evaluation.inference.quantiles import student_cdf, student_quantile
+from etips.evaluation.inference.quantiles import (
+    LARGE_SHAPE,
+    beta_quantile,
+    gamma_beyond,
+    gamma_quantile,
+    gamma_tail,
+    normal_beyond,
+    normal_tail,
+    student_cdf,
+    student_quantile,
+)
 
 FREEDOMS = (1, 2, 3, 4, 7.5, 10, 29, 30, 120, 999, 20_943, 1e6)
 
@@ -75,3 +85,33 @@ def test_rounding_at_the_edge_of_both_sides_does_not_send_it_round_in_circles():
     assert x > (a + 1) / (a + b + 2)
     assert 1 - x > (b + 1) / (a + b + 2)
     assert quantiles._incomplete_beta(x, a, b) == pytest.approx(special.betainc(a, b, x), rel=1e-12)
+
+
+TAILS = (1e-12, 1e-4, 0.005, 0.025, 0.2, 0.5, 0.9)
+
+
+@pytest.mark.parametrize("tail", TAILS)
+def test_quantiles_of_beta_are_scipys(tail):
+    for a in (0.25, 1, 1.7, 33.3, 5000):
+        for b in (0.3, 1, 4.4, 3000, 1e6):
+            expected = stats.beta.ppf(tail, a, b)
+            assert beta_quantile(tail, a, b) == pytest.approx(expected, rel=1e-6), (a, b)
+
+
+@pytest.mark.parametrize("tail", TAILS)
+def test_quantiles_of_gamma_are_scipys(tail):
+    for shape in (0.25, 0.75, 1, 7, 50, 999, 9_999, 2e4, 1e6):
+        exact = shape <= LARGE_SHAPE
+        tolerance = {"rel": 1e-8} if exact else {"abs": 1e-3 * shape**0.5}
+        assert gamma_beyond(tail, shape) == pytest.approx(stats.gamma.isf(tail, shape), **tolerance)
+        assert gamma_quantile(tail, shape) == pytest.approx(
+            stats.gamma.ppf(tail, shape), **tolerance
+        )
+        assert gamma_tail(gamma_beyond(tail, shape), shape) == pytest.approx(tail, rel=1e-6)
+
+
+def test_tails_of_the_normal_far_out():
+    assert normal_tail(12.7) == pytest.approx(stats.norm.sf(12.7), rel=1e-9)
+    assert normal_beyond(1e-37) == pytest.approx(stats.norm.isf(1e-37))
+    assert (normal_beyond(0.0), normal_beyond(1.0)) == (math.inf, -math.inf)
+    assert gamma_tail(-1.0, 2.0) == 1

@@ -1,0 +1,199 @@
+"""Limits of a count, at the effective number of events: the default interval.
+
+A mean of many losses errs like a normal variable; a mean of few, or of weights that fell on few,
+errs like a count. Three numbers say which count: the variance, the third moment and what the
+estimate has not seen (`exposure`). The limits are then those that have been used for counts for
+ninety years: Clopper's and Pearson's of a binomial count where the quantity has a least and a
+greatest value (at an effective size, as Korn and Graubard do for surveys), Garwood's of a Poisson
+count elsewhere (as Fay and Feuer do for weighted sums).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from etips.evaluation.inference.checks import check_share
+from etips.evaluation.inference.evidence import Bounds, Evidence
+from etips.evaluation.inference.exposure import scarcity_of
+from etips.evaluation.inference.quantiles import (
+    beta_quantile,
+    gamma_beyond,
+    gamma_quantile,
+    gamma_tail,
+    normal_beyond,
+    normal_tail,
+    student_cdf,
+    student_quantile,
+)
+
+UNSEEN = 0.5
+"""Events that none of the weighted losses show and that are counted all the same, where few do."""
+
+STEP = 0.75
+"""How much of the step from one count to the next the limits allow for: 1 is exact and covers more
+than it says, 0.5 covers what it says on average. No event at all is given the whole step."""
+
+LEAST_SKEWNESS = 1e-4  # a hundred million events: normal to every digit that is shown
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class EffectiveCount:
+    """Binomial or Poisson limits at the effective number of events; never of width zero by luck.
+
+    For a ratio whose value lies between known bounds, a binomial count; for all else, differences
+    and doubly robust risks among them, a Poisson one. Both turn into value plus and minus t
+    standard errors, k-1 degrees of freedom for k clusters, as the events become many.
+    """
+
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        check_share("level", self.level)
+
+    def __call__(self, evidence: Evidence) -> Bounds:
+        """Lower and upper limit."""
+        if math.isnan(evidence.value):
+            return math.nan, math.nan
+        tail = self._tail(evidence)
+        if evidence.bounds is None:
+            return _poisson_limits(evidence, tail)
+        if math.isinf(evidence.std_error):
+            return evidence.bounds
+        if _within(evidence, evidence.bounds):
+            return _binomial_limits(evidence, evidence.bounds, tail)
+        return _clipped_limits(evidence, evidence.bounds, tail)
+
+    def p_value(self, evidence: Evidence) -> float:
+        """Two-sided, of a difference of zero: under `1 - level` just where the limits omit it."""
+        if math.isnan(evidence.value) or math.isinf(evidence.std_error):
+            return 1.0
+        error, value = _error_of(evidence), evidence.value
+        if error.variance == 0:
+            return float(abs(value) <= ROUNDING)
+        tail = error.tail_up(-value) if value < 0 else error.mirrored.tail_up(value)
+        return min(1.0, 2 * student_cdf(-normal_beyond(tail), evidence.n_clusters - 1))
+
+    def _tail(self, evidence: Evidence) -> float:
+        """Tail of a normal where Student's t has its share: fewer clusters, farther out."""
+        return normal_tail(student_quantile((1 + self.level) / 2, evidence.n_clusters - 1))
+
+
+@dataclass(frozen=True)
+class _Error:
+    """The error of a value, as three moments.
+
+    Args:
+        variance: Its square.
+        above: Third moment that makes the upper limit.
+        below: Third moment that makes the lower limit, at most as great.
+    """
+
+    variance: float
+    above: float
+    below: float
+
+    @property
+    def mirrored(self) -> "_Error":
+        """That of the value with its sign reversed."""
+        return _Error(self.variance, -self.below, -self.above)
+
+    def up(self, tail: float) -> float:
+        """How far the truth may lie above the value."""
+        if self._normal:
+            return math.sqrt(self.variance) * normal_beyond(tail)
+        events, size = self._count()
+        step = _step(events)
+        if self.above >= 0:
+            return size * (gamma_beyond(tail, events + step) - events)
+        shape = events + 1 - step
+        return size * (events - (gamma_quantile(tail, shape) if shape > 0 else 0.0))
+
+    def tail_up(self, distance: float) -> float:
+        """The tail at which `up` is this distance; not of a variance of zero."""
+        if self._normal:
+            return normal_tail(distance / math.sqrt(self.variance))
+        events, size = self._count()
+        step = _step(events)
+        if self.above >= 0:
+            return gamma_tail(events + distance / size, events + step)
+        return 1 - gamma_tail(events - distance / size, events + 1 - step)
+
+    @property
+    def _normal(self) -> bool:
+        return abs(self.above) <= LEAST_SKEWNESS * self.variance * math.sqrt(self.variance)
+
+    def _count(self) -> tuple[float, float]:
+        """How many events make an error like this, and how much each of them moves the value."""
+        size = abs(self.above) / self.variance
+        return self.variance / size**2, size
+
+
+def _step(events: float) -> float:
+    return 1 - (1 - STEP) * min(1.0, events)
+
+
+def _error_of(evidence: Evidence) -> _Error:
+    errors, variance = evidence.errors, evidence.std_error**2
+    cube = float((errors * errors) @ errors)
+    exposure = evidence.exposure
+    if exposure is None:
+        return _Error(variance, cube, cube)
+    share = exposure.share
+    squares, cubes = float(share @ share), float((share * share) @ share)
+    unseen = UNSEEN * exposure.rate
+    more = unseen * squares * (exposure.above**2 + exposure.below**2)
+    more += max(0.0, squares * exposure.second - variance)
+    tilt = unseen * cubes * (exposure.above**3 - exposure.below**3)
+    tilt = exposure.scarcity * (tilt + cubes * exposure.third - cube)
+    return _Error(variance + exposure.scarcity * more, cube + max(0.0, tilt), cube + min(0.0, tilt))
+
+
+def _poisson_limits(evidence: Evidence, tail: float) -> Bounds:
+    if math.isinf(evidence.std_error):
+        return -math.inf, math.inf
+    error = _error_of(evidence)
+    return evidence.value - error.mirrored.up(tail), evidence.value + error.up(tail)
+
+
+def _clipped_limits(evidence: Evidence, bounds: Bounds, tail: float) -> Bounds:
+    """Those of a value that should lie within the bounds, and of which not every part does."""
+    error = _error_of(evidence)
+    inside = min(max(evidence.value, bounds[0]), bounds[1])
+    low, high = inside - error.mirrored.up(tail), inside + error.up(tail)
+    return (
+        min(max(low, bounds[0]), evidence.value),
+        max(min(high, bounds[1]), evidence.value),
+    )
+
+
+def _binomial_limits(evidence: Evidence, bounds: Bounds, tail: float) -> Bounds:
+    low, high = bounds
+    share = min(max((evidence.value - low) / (high - low), 0.0), 1.0)
+    size = _effective_size(evidence, share, high - low)
+    events, others = share * size, (1 - share) * size
+    step = 1 - (1 - STEP) * min(1.0, events, others)
+    least = beta_quantile(tail, events + 1 - step, others + step) if events > ROUNDING else 0.0
+    most = beta_quantile(tail, others + 1 - step, events + step) if others > ROUNDING else 0.0
+    return low + (high - low) * least, high - (high - low) * most
+
+
+def _effective_size(evidence: Evidence, share: float, width: float) -> float:
+    """Independent zeros and ones that would know as much, see `Exposure.scarcity`."""
+    weight = evidence.denominator[:, 0]
+    rate = float(weight @ weight) / float(weight.sum()) ** 2
+    error = evidence.std_error / width
+    if error == 0 or not ROUNDING < share < 1 - ROUNDING:
+        return 1 / rate
+    part = scarcity_of(evidence.influence)
+    return 1 / ((1 - part) * error**2 / (share * (1 - share)) + part * rate)
+
+
+def _within(evidence: Evidence, bounds: Bounds) -> bool:
+    """Whether every cluster's own ratio lies within the bounds: losses with weights, no more."""
+    if evidence.sign.size > 1 or evidence.sign[0] != 1:
+        return False
+    above, below = evidence.numerator[:, 0], evidence.denominator[:, 0]
+    slack = ROUNDING * np.abs(below)
+    return bool(((above >= bounds[0] * below - slack) & (above <= bounds[1] * below + slack)).all())
