@@ -2,12 +2,11 @@
 
 from etips.evaluation.abstention import AbstentionPoint, abstention_curve
 from etips.evaluation.assessment import Assessment, assess
+from etips.evaluation.calibration import ActionCalibration, Calibration, calibration
 from etips.evaluation.diagnostics import (
     ActionOverlap,
-    Calibration,
     Diagnostics,
     balance,
-    calibration,
     diagnose,
     gain,
     overlap_by_action,
@@ -32,6 +31,7 @@ from etips.evaluation.inference.intervals import (
     Wald,
 )
 from etips.evaluation.log import Log, View, view
+from etips.evaluation.prognosis_balance import PrognosisBalance, PrognosisBalances
 from etips.evaluation.risk import (
     clipped_ips,
     dm,
@@ -62,6 +62,7 @@ __all__ = [
     "ESTIMATORS",
     "RULES",
     "AbstentionPoint",
+    "ActionCalibration",
     "ActionOverlap",
     "Assessment",
     "Bound",
@@ -78,6 +79,8 @@ __all__ = [
     "Logit",
     "MatchedContrast",
     "Percentile",
+    "PrognosisBalance",
+    "PrognosisBalances",
     "Rule",
     "Sensitivity",
     "SensitivityBounds",

@@ -53,7 +53,7 @@ def assess(
     policy = view(log, probabilities, abstains)
     chosen = find_estimators(tuple(estimators), log)
     estimates = tuple(entry.estimate(log, policy, interval=interval) for entry in chosen)
-    diagnostics = diagnose(log, policy, interval=interval)
+    diagnostics = diagnose(log, policy, interval=interval, headline=estimates[0])
     return Assessment(
         estimates=estimates,
         gain=gain(log, estimates[0], interval=interval),

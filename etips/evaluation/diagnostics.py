@@ -1,18 +1,22 @@
 """How far a log can speak about a policy: weights, overlap, calibration, balance."""
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from etips.errors import DataError
-from etips.evaluation.inference.checks import Clusters, Floats, Ints, check_table, totals
+from etips.evaluation.calibration import Calibration, calibration, misplaced_weight
+from etips.evaluation.expected_weights import ExpectedWeights, expect_weights
+from etips.evaluation.inference.checks import Floats, Ints, check_table, totals
 from etips.evaluation.inference.contrast import Contrast, difference
 from etips.evaluation.inference.estimate import Estimate, effective_size
 from etips.evaluation.inference.evidence import divide
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
-from etips.evaluation.risk import logged_risk, matching_factor
+from etips.evaluation.prognosis_balance import PrognosisBalances, balance_prognosis
+from etips.evaluation.risk import logged_risk, matching_factor, snips
 
 RARE = 0.01  # a propensity below one in a hundred: the weight of a single decision exceeds 100
 N_LARGEST = 5
@@ -39,9 +43,16 @@ class Diagnostics:
         largest_shares: Share of the whole weight of the five heaviest decisions, falling.
         heaviest_cluster: Share of the whole weight in the heaviest cluster.
         clipped_share: Decisions whose propensity was raised to the floor.
-        expected_share: Effective share expected from the propensities of all actions.
+        headline: Name of the estimator that is judged.
+        known: Whether the propensities are known by design.
+        visible: Whether the log holds what was visible at a decision.
+        lag: 1 if that leaves out the decision's own step.
+        expected: Moments of the weights if the propensities of all actions are right.
+        even_error: Standard error of `uniform_factor`, likewise.
         unsupported: Policy probability on actions with propensity under 0.01.
-        calibration_gap: Largest gap between stated and observed propensity that is not noise.
+        calibration: Stated against observed propensities.
+        misplaced: Share of the weight on the wrong actions or patients.
+        prognosis: Whether weighting leaves the patients' prognosis as it is.
     """
 
     matching_factor: Estimate
@@ -57,20 +68,36 @@ class Diagnostics:
     largest_shares: tuple[float, ...]
     heaviest_cluster: float
     clipped_share: float
-    expected_share: float | None = None
+    headline: str = "snips"
+    known: bool = False
+    visible: bool = False
+    lag: int = 0
+    expected: ExpectedWeights | None = None
+    even_error: float | None = None
     unsupported: float | None = None
-    calibration_gap: float | None = None
+    calibration: Calibration | None = None
+    misplaced: float | None = None
+    prognosis: PrognosisBalances | None = None
 
 
-def diagnose(log: Log, policy: View, *, interval: Interval = DEFAULT) -> Diagnostics:
-    """Measure how well `log` supports an estimate of `policy`."""
+def diagnose(
+    log: Log, policy: View, *, interval: Interval = DEFAULT, headline: Estimate | None = None
+) -> Diagnostics:
+    """Measure how well `log` supports an estimate of `policy`.
+
+    Args:
+        log: The decisions.
+        policy: The policy, seen through them.
+        interval: How limits are made.
+        headline: The estimate that is judged; SNIPS if left out.
+    """
     weight, n = policy.weight, log.n_decisions
-    even = 1 / (log.n_actions * log.propensity) / _expected_even(log)
+    judged = headline or snips(log.loss, weight, log.clusters, interval=interval)
     by_cluster = log.clusters.sums(weight)
     total = float(by_cluster.sum())
     largest = np.sort(np.partition(weight, -min(N_LARGEST, n))[-N_LARGEST:])[::-1]
     size = effective_size(weight)
-    table = log.propensities
+    even, even_error = _even(log)
     return Diagnostics(
         matching_factor=matching_factor(weight, log.clusters, interval=interval),
         uniform_factor=matching_factor(even, log.clusters, interval=interval),
@@ -85,9 +112,46 @@ def diagnose(log: Log, policy: View, *, interval: Interval = DEFAULT) -> Diagnos
         largest_shares=tuple(float(w) / total if total else 0.0 for w in largest),
         heaviest_cluster=float(by_cluster.max()) / total if total else 0.0,
         clipped_share=float((log.propensity <= log.propensity_floor).mean()),
-        expected_share=None if table is None else _expected_share(policy.probabilities, table),
-        unsupported=None if table is None else _unsupported(policy.probabilities, table),
-        calibration_gap=None if table is None else calibration(log).gap,
+        headline=judged.estimator,
+        known=log.known,
+        visible=log.features is not None,
+        lag=log.lag,
+        even_error=even_error,
+        prognosis=balance_prognosis(log, policy, judged, _half_width(log, judged, interval)),
+        **_from_table(log, policy),
+    )
+
+
+def _half_width(log: Log, headline: Estimate, interval: Interval) -> float:
+    """Of the risk or of the gain, whichever is known better: a bias matters against that."""
+    own = gain(log, headline, interval=interval)
+    return min(headline.high - headline.low, own.high - own.low) / 2
+
+
+class _FromTable(TypedDict):
+    expected: ExpectedWeights | None
+    unsupported: float | None
+    calibration: Calibration | None
+    misplaced: float | None
+
+
+def _from_table(log: Log, policy: View) -> _FromTable:
+    """What only the propensities of all actions tell."""
+    table = log.propensities
+    if table is None:
+        return _FromTable(expected=None, unsupported=None, calibration=None, misplaced=None)
+    speaks = 1.0 if policy.abstains is None else ~policy.abstains[:, None]
+    return _FromTable(
+        expected=expect_weights(
+            policy.probabilities,
+            table,
+            log.clusters,
+            floor=log.propensity_floor,
+            abstains=policy.abstains,
+        ),
+        unsupported=_unsupported(policy.probabilities * speaks, table),
+        calibration=calibration(log),
+        misplaced=misplaced_weight(log, policy),
     )
 
 
@@ -134,58 +198,6 @@ def overlap_by_action(log: Log, policy: View) -> ActionOverlap:
     )
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """Stated against observed propensity over all actions, in bins of the stated one.
-
-    Args:
-        stated: Mean stated propensity in each bin, shape (bins,); NaN where empty.
-        observed: How often the action was taken, shape (bins,).
-        std_error: Clustered standard error of their difference, shape (bins,).
-        n_pairs: (decision, action) pairs in each bin, shape (bins,).
-        error: Expected calibration error: mean absolute difference, weighted by pairs.
-        gap: Largest absolute difference among bins where it exceeds four standard errors; else 0.
-    """
-
-    stated: Floats
-    observed: Floats
-    std_error: Floats
-    n_pairs: Ints
-    error: float
-    gap: float
-
-
-def calibration(log: Log, *, n_bins: int = 10) -> Calibration:
-    """Compare the propensities of all actions with what was done; needs `log.propensities`."""
-    if log.propensities is None:
-        raise DataError("propensities", "must be given for every action to check calibration")
-    place = np.minimum((log.propensities * n_bins).astype(np.int64), n_bins - 1)
-    taken = np.zeros(log.propensities.shape)
-    taken[log.rows, log.action] = 1
-    flat = place.ravel()
-    n_pairs = np.bincount(flat, minlength=n_bins)
-    pairs = n_pairs.astype(np.float64)
-    stated = divide(totals(flat, log.propensities.ravel(), n_bins), pairs)
-    observed = divide(totals(flat, taken.ravel(), n_bins), pairs)
-    gap = observed - stated
-    excess = _binned(log.clusters, place, taken - log.propensities, n_bins)  # (k, bins)
-    k = log.clusters.size
-    spread = np.sqrt(k / (k - 1) * ((excess - excess.mean(axis=0)) ** 2).sum(axis=0))
-    std_error = divide(spread, pairs)
-    size = np.abs(np.nan_to_num(gap))
-    certain = size > 4 * np.nan_to_num(
-        std_error
-    )  # four: ten bins, and bins with a handful of events
-    return Calibration(
-        stated=stated,
-        observed=observed,
-        std_error=std_error,
-        n_pairs=n_pairs,
-        error=float((size * n_pairs).sum() / n_pairs.sum()),
-        gap=float(size[certain & (n_pairs >= 50)].max(initial=0.0)),
-    )
-
-
 def balance(log: Log, policy: View, features: ArrayLike) -> tuple[Floats, Floats]:
     """Standardised mean differences of features before and after weighting, shape (d,) each.
 
@@ -225,28 +237,18 @@ def _evenness(loss: Floats) -> float:
     return spread**2 / float((square**2).mean()) if spread > 1e-24 else 0.0
 
 
-def _expected_share(probabilities: Floats, propensities: Floats) -> float:
-    """1 / E[w^2] with the expectation over all actions, not only over those that were logged."""
-    square = divide(probabilities**2, propensities)
-    square[probabilities == 0] = 0
-    mean = float(np.nan_to_num(square, nan=np.inf).sum(axis=1).mean())
-    return 1 / mean if mean > 0 else 0.0
-
-
-def _expected_even(log: Log) -> float:
-    """Matching factor to expect of drawing actions evenly, if the propensities are right."""
+def _even(log: Log) -> tuple[Floats, float | None]:
+    """Weights of drawing actions evenly, over what to expect of them, and their standard error."""
+    even = 1 / (log.n_actions * log.propensity)
     if log.propensities is None:
-        return 1.0
-    table = log.propensities
-    used = np.maximum(table, max(log.propensity_floor, np.finfo(float).tiny))
-    return float((table / used).mean())
+        return even, None
+    used = np.maximum(log.propensities, max(log.propensity_floor, np.finfo(float).tiny))
+    drawn = np.where(log.propensities > 0, 1 / used, 0.0) / log.n_actions
+    mean = (log.propensities * drawn).sum(axis=1)
+    noise = (log.propensities * drawn**2).sum(axis=1) - mean**2
+    expected = float(mean.mean())
+    return even / expected, float(np.sqrt(max(noise.sum(), 0.0))) / log.n_decisions / expected
 
 
 def _unsupported(probabilities: Floats, propensities: Floats) -> float:
     return float((probabilities * (propensities < RARE)).sum() / probabilities.shape[0])
-
-
-def _binned(clusters: Clusters, place: Ints, values: Floats, n_bins: int) -> Floats:
-    cell = clusters.code[:, None] * n_bins + place
-    sums = totals(cell.ravel(), values.ravel(), clusters.size * n_bins)
-    return sums.reshape(clusters.size, n_bins)

@@ -24,6 +24,7 @@ from etips.evaluation.inference.checks import (
     code_clusters,
     weigh_logged,
 )
+from etips.evaluation.prognosis import Expected, cross_fit
 
 if TYPE_CHECKING:
     from etips.data.trajectories import Trajectories
@@ -68,6 +69,7 @@ class Log:
     known: bool = False
     lag: int = 0
     clusters: Clusters = field(init=False, repr=False, compare=False)
+    _whole: "tuple[Log, Bools] | None" = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
         if self.n_actions < 2:
@@ -143,13 +145,42 @@ class Log:
         return self.loss.size
 
     @cached_property
+    def expected(self) -> Expected | None:
+        """Expected loss from what was visible, cross-fitted by cluster; None without features."""
+        if self._whole is not None:
+            whole, keep = self._whole
+            return None if whole.expected is None else whole.expected.take(keep)
+        return self._expect(self.loss)
+
+    @property
+    def prognosis(self) -> Floats | None:
+        """Expected loss from what was visible, whatever is done, shape (n,)."""
+        return None if self.expected is None else self.expected.plain
+
+    @cached_property
+    def expected_residual(self) -> Expected | None:
+        """The same of what the predicted losses leave; None without features or predictions."""
+        if self.predicted is None:
+            return None
+        if self._whole is not None:
+            whole, keep = self._whole
+            left = whole.expected_residual
+            return None if left is None else left.take(keep)
+        return self._expect(self.loss - self.predicted[self.rows, self.action])
+
+    def _expect(self, target: Floats) -> Expected | None:
+        if self.features is None:
+            return None
+        return cross_fit(self.features, target, self.clusters, self.action, self.n_actions)
+
+    @cached_property
     def rows(self) -> Ints:
         """0..n-1, to pick the logged action from a table."""
         return np.arange(self.n_decisions)
 
     def take(self, keep: NDArray[np.bool_]) -> "Log":
-        """The decisions for which `keep` (n,) holds."""
-        return Log(
+        """The decisions for which `keep` (n,) holds; what all of them lead to expect stays."""
+        part = Log(
             loss=self.loss[keep],
             action=self.action[keep],
             propensity=self.propensity[keep],
@@ -162,6 +193,8 @@ class Log:
             known=self.known,
             lag=self.lag,
         )
+        part._store("_whole", (self, keep))
+        return part
 
     def _check_propensities(self, values: Floats) -> Floats:
         n = self.loss.size

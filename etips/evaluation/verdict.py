@@ -1,11 +1,13 @@
 """Reliable, doubtful or unusable, with the reasons in plain words."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from etips.disclosure import rounds_to_few
 from etips.evaluation.diagnostics import Diagnostics
 from etips.evaluation.inference.estimate import Estimate
+from etips.evaluation.prognosis_balance import PrognosisBalance, PrognosisBalances
 
 Label = Literal["reliable", "doubtful", "unusable"]
 
@@ -51,12 +53,63 @@ class Rule:
         return self.reason.format(value=value)
 
 
+CHANCE = 2.6
+"""Standard errors of a mean weight that are put down to chance: about one in a hundred."""
+
+IMBALANCE = 2.2
+"""Standard errors from which a prognosis is taken to be out of balance: about one in forty. The
+size must count too, see `RULES`."""
+
+GRAVE = 5.0
+"""Standard errors that an imbalance needs to make an estimate unusable."""
+
+NEVER = math.inf
+
 RULES = (
+    Rule(
+        "unchecked", 1, NEVER, "high",
+        "The log holds neither what was visible at a decision nor propensities known by design, so "
+        "nobody can tell whether weighted patients are like all patients: give it the features, or "
+        "say that the propensities are known.",
+        "Propensities that ignore the confounder pass every other rule: intervals of constant "
+        "policies then covered 12 to 36 %.",
+    ),
+    Rule(
+        "own_step_hidden", 1, NEVER, "high",
+        "Histories end a step before the decision (lag 1), and the clinicians saw that step: the "
+        "propensities may miss what they acted on.",
+        "ICU-Sepsis at lag 1: the estimate was 0.42 where the truth was 0.50.",
+    ),
+    Rule(
+        "model_alone", 1, NEVER, "high",
+        "The headline is the word of a model, and its interval leaves out the model's own error.",
+        "With a model of noise 75 % of null worlds were called better.",
+    ),
+    Rule(
+        "prognosis_shift", 0.3, 2, "high",
+        "Weighted patients are unlike all patients in what was to be expected of them, by "
+        "{value:.1f} times half the interval's width: the propensities miss visible reasons for "
+        "treatment.",
+        "A bias of 0.3 half-widths leaves a 95 % interval with a coverage of 91 %.",
+    ),
+    Rule(
+        "rests_on_model", 1, NEVER, "high",
+        "The weights leave the expected loss off by {value:.1f} times half the interval's width; "
+        "the predicted losses make up for it, but their own error is not in the interval.",
+        "Marginal propensities with a right outcome model: unbiased, and covered 67 to 75 %.",
+    ),
     Rule(
         "effective_clusters", 30, 10, "low",
         "The evidence is worth only {value:.0f} stays.",
         "docs/method/coverage.md, overlap 0.1: with 20 to 30 of them coverage is 87 to 94 %.",
         few="The evidence is worth fewer than 11 stays.",
+    ),
+    Rule(
+        "expected_clusters", 20, 5, "low",
+        "Over all actions the evidence can be worth only {value:.0f} stays.",
+        "A lucky sample can look better than it is: under 5 of them 86 to 88 % cover, from 10 on "
+        "93 and more.",
+        few="Over all actions the evidence can be worth fewer than 11 stays.",
     ),
     Rule(
         "effective_events", 15, 3, "low",
@@ -65,14 +118,10 @@ RULES = (
         few="The evidence is worth fewer than 11 stays with the rarer outcome.",
     ),
     Rule(
-        "effective_share", 0.1, 0.01, "low",
-        "Only {value:.1%} of the decisions speak about this policy.",
-        "ICU-Sepsis at lag 1: at 7 to 9 % the estimate was 0.42 where the truth was 0.50.",
-    ),
-    Rule(
-        "expected_share", 0.1, 0.01, "low",
-        "Over all actions only {value:.1%} of the decisions can speak about this policy.",
-        "As for the effective share, which a lucky sample can hide.",
+        "tail", 0.25, 0.6, "high",
+        "{value:.0%} of the policy's choices hang on about five decisions.",
+        "Five heavy decisions may all be missing from a log, and their choices with them: 89 % "
+        "cover from 0.3 on, 80 from 0.5 on.",
     ),
     Rule(
         "heaviest_cluster", 0.1, 0.5, "high",
@@ -92,14 +141,32 @@ RULES = (
         "The same check for a policy that uses every action.",
     ),
     Rule(
+        "misplaced", 0.1, 0.5, "high",
+        "{value:.0%} of the weight lies on the wrong actions or patients, beyond chance.",
+        "The matching factor, action by action and by quarter of its stated propensity.",
+    ),
+    Rule(
         "calibration_gap", 0.05, 0.2, "high",
         "Stated propensities miss what was done by {value:.0%} in part of their range.",
         "0.05 on a propensity of 0.2 changes a weight by a quarter.",
     ),
     Rule(
-        "unsupported", 0.05, 0.3, "high",
-        "{value:.0%} of the policy's choices were made less than once in a hundred times.",
-        "What is not in the log cannot be estimated from it.",
+        "action_gap", 0.2, 0.8, "high",
+        "An action was taken more or less often than stated, by {value:.0%} of the larger share.",
+        "A fifth of a propensity is a fifth of a weight. Pooled calibration passes a uniform table "
+        "whatever is done.",
+    ),
+    Rule(
+        "excess_log_loss", 0.01, 1, "high",
+        "The propensities foretell what was done worse than the plain frequencies of the actions, "
+        "by {value:.3f} nats.",
+        "A model that knows less than the frequencies has learned noise.",
+    ),
+    Rule(
+        "lost", 0.05, 0.3, "high",
+        "{value:.0%} of the policy's choices are lost: clinicians never made them, or so rarely "
+        "that the floor under the propensities takes their weight.",
+        "What is not in the log cannot be estimated from it; the risk is off by up to that share.",
     ),
     Rule(
         "clipped_share", 0.05, 0.3, "high",
@@ -137,20 +204,59 @@ def judge(diagnostics: Diagnostics, *, rules: tuple[Rule, ...] = RULES) -> Verdi
 
 def measures(diagnostics: Diagnostics) -> dict[str, float | None]:
     """The numbers that `Rule.measure` may name; None where the log lacks what it takes."""
+    d, expected, stated = diagnostics, diagnostics.expected, diagnostics.calibration
     return {
-        "effective_clusters": diagnostics.effective_clusters,
-        "effective_events": diagnostics.effective_events,
-        "effective_share": diagnostics.effective_share,
-        "expected_share": diagnostics.expected_share,
-        "heaviest_cluster": diagnostics.heaviest_cluster,
-        "matching_error": _distance_from_one(diagnostics.matching_factor),
-        "propensity_error": _distance_from_one(diagnostics.uniform_factor),
-        "calibration_gap": diagnostics.calibration_gap,
-        "unsupported": diagnostics.unsupported,
-        "clipped_share": diagnostics.clipped_share,
+        "unchecked": float(not d.visible and not d.known),
+        "own_step_hidden": float(d.lag == 1 and not d.known),
+        "model_alone": float(d.headline == "dm"),
+        "prognosis_shift": _shift(d.prognosis),
+        "rests_on_model": _leaning(d.prognosis),
+        "effective_clusters": d.effective_clusters,
+        "expected_clusters": None if expected is None else expected.clusters,
+        "effective_events": d.effective_events,
+        "tail": None if expected is None else expected.tail,
+        "heaviest_cluster": d.heaviest_cluster,
+        "matching_error": _off(d.matching_factor, None if expected is None else expected.std_error),
+        "propensity_error": _off(d.uniform_factor, d.even_error),
+        "misplaced": d.misplaced,
+        "calibration_gap": None if stated is None else stated.gap,
+        "action_gap": None if stated is None else stated.action_gap,
+        "excess_log_loss": None if stated is None else stated.excess,
+        "lost": None if expected is None else max(0.0, 1 - expected.mean),
+        "clipped_share": d.clipped_share,
     }
 
 
-def _distance_from_one(factor: Estimate) -> float:
-    """How far a factor is from 1; 0 while its interval reaches there."""
-    return 0.0 if factor.low <= 1 <= factor.high else abs(factor.risk - 1)
+def _off(factor: Estimate, expected_error: float | None) -> float:
+    """How far a mean weight is from 1; 0 while chance may have done it.
+
+    Chance is what the propensities of all actions lead to expect, where they are there: the
+    sample's own spread is too small whenever the heavy weights happened not to occur.
+    """
+    distance = abs(factor.risk - 1)
+    error = factor.std_error if expected_error is None else expected_error
+    return 0.0 if distance <= CHANCE * error else distance
+
+
+def _shift(balances: PrognosisBalances | None) -> float | None:
+    """The largest imbalance that biases the headline, over the half-width it is held against."""
+    if balances is None:
+        return None
+    if balances.rest is not None and balances.rest_by_action is not None:
+        return max(_beyond_chance(balances.rest), _beyond_chance(balances.rest_by_action))
+    return max(_beyond_chance(balances.plain), _beyond_chance(balances.by_action))
+
+
+def _leaning(balances: PrognosisBalances | None) -> float | None:
+    """The imbalance that predicted losses have to make up for; None where the headline has none."""
+    if balances is None or balances.rest is None:
+        return None
+    return max(_beyond_chance(balances.plain), _beyond_chance(balances.by_action))
+
+
+def _beyond_chance(balance: PrognosisBalance) -> float:
+    """Its share of the half-width, or 0; short of unusable unless it is certain."""
+    if not abs(balance.z) > IMBALANCE:
+        return 0.0
+    most = math.inf if abs(balance.z) > GRAVE else 1.99
+    return min(balance.half_width_share, most)

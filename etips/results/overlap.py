@@ -8,7 +8,8 @@ import numpy as np
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.disclosure import LEAST_PEOPLE, hide_together, is_small
-from etips.evaluation.diagnostics import RARE, balance, calibration, overlap_by_action
+from etips.evaluation.calibration import calibration
+from etips.evaluation.diagnostics import RARE, balance, overlap_by_action
 from etips.evaluation.inference.checks import Bools, Clusters
 from etips.evaluation.log import Log, View
 from etips.files.json_documents import finite

@@ -6,7 +6,6 @@ from etips.errors import DataError
 from etips.evaluation import (
     Log,
     balance,
-    calibration,
     diagnose,
     overlap_by_action,
     view,
@@ -39,15 +38,20 @@ def test_diagnosis_by_hand():
     assert found.largest_shares == pytest.approx((10 / 16, 4 / 16, 2 / 16, 0))
     assert found.heaviest_cluster == 10 / 16
     assert found.clipped_share == 0.25
-    assert found.expected_share is None
+    assert found.expected is None
     assert found.unsupported is None
-    assert found.calibration_gap is None
+    assert found.calibration is None
+    assert found.prognosis is None
+    assert (found.headline, found.known, found.visible, found.lag) == ("snips", False, False, 0)
 
 
 def test_overlap_of_all_actions_by_hand():
     table = np.array([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5], [0.005, 0.995]])
     found = diagnose(*tiny(propensities=table, propensity=[0.5, 0.25, 0.5, 0.005]))
-    assert found.expected_share == pytest.approx(4 / (2 + 4 + 2 + 200))
+    assert found.expected.share == pytest.approx(4 / (2 + 4 + 2 + 200))
+    assert found.expected.clusters == pytest.approx(16 / (4 + 4 + 1 + 3 + 1 + 199))
+    assert found.expected.std_error == pytest.approx(np.sqrt(1 + 3 + 1 + 199) / 4)
+    assert found.expected.mean == pytest.approx(1)
     assert found.unsupported == 0.25
 
 
@@ -79,14 +83,15 @@ def test_propensities_raised_to_a_floor_are_not_doubted_for_it():
 def test_an_action_that_is_never_taken_has_no_expected_support():
     table = np.array([[0.5, 0.5], [0.25, 0.75], [0.0, 1.0], [0.1, 0.9]])
     found = diagnose(*tiny(propensities=table, propensity=[0.5, 0.25, 1.0, 0.1]))
-    assert found.expected_share == 0
+    assert found.expected.share == found.expected.clusters == 0
+    assert found.expected.mean == 0.75
     assert found.unsupported == 0.25
 
 
 def test_what_neither_clinicians_nor_policy_do_does_not_matter():
     table = np.array([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5], [1.0, 0.0]])
     found = diagnose(*tiny(propensities=table, propensity=[0.5, 0.25, 0.5, 1.0]))
-    assert found.expected_share == pytest.approx(4 / (2 + 4 + 2 + 1))
+    assert found.expected.share == pytest.approx(4 / (2 + 4 + 2 + 1))
     assert found.unsupported == 0
 
 
@@ -132,42 +137,6 @@ def test_overlap_of_25_actions_is_laid_out_by_fluid_and_vasopressor():
 def test_an_action_never_taken_has_no_least_propensity():
     log, _ = tiny(action=[0, 0, 0, 0])
     assert np.isnan(overlap_by_action(log, view(log, np.full((4, 2), 0.5))).least_propensity[1])
-
-
-def test_right_propensities_are_calibrated_and_flattened_ones_are_not():
-    log, _, _ = make_log(n_stays=2000)
-    found = calibration(log)
-    assert found.error < 0.02
-    assert found.gap == 0
-    assert found.n_pairs.sum() == log.n_decisions * 4
-    wrong = softmax(np.log(log.propensities) * 0.3)
-    rows = np.arange(log.n_decisions)
-    flat = Log(
-        loss=log.loss,
-        action=log.action,
-        propensity=wrong[rows, log.action],
-        cluster=log.cluster,
-        n_actions=4,
-        propensities=wrong,
-    )
-    assert calibration(flat).gap > 0.05
-    assert calibration(flat).error > 0.05
-
-
-def test_calibration_by_hand():
-    table = np.array([[0.55, 0.45], [0.55, 0.45], [0.95, 0.05], [0.95, 0.05]])
-    log, _ = tiny(propensities=table, propensity=[0.55, 0.55, 0.05, 0.95])
-    found = calibration(log)
-    assert found.n_pairs.tolist() == [2, 0, 0, 0, 2, 2, 0, 0, 0, 2]
-    assert found.observed[[0, 4, 5, 9]].tolist() == [0.5, 0, 1, 0.5]
-    assert found.stated[[0, 4, 5, 9]] == pytest.approx([0.05, 0.45, 0.55, 0.95])
-    assert found.error == pytest.approx(0.45)
-    assert found.gap == 0  # two pairs a bin prove nothing
-
-
-def test_calibration_needs_every_propensity():
-    with pytest.raises(DataError, match=r"^propensities: must be given for every action"):
-        calibration(tiny()[0])
 
 
 def test_weighting_balances_a_feature_that_the_clinicians_followed():

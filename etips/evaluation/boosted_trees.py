@@ -1,0 +1,177 @@
+"""Gradient-boosted trees of depth three for squared loss, on features cut into a few bins.
+
+Small on purpose: it predicts a loss from what was visible, so that the evaluation can ask whether
+weighting left the patients' prognosis as it was. Trees follow thresholds and products of features,
+which a linear model does not. NumPy alone, about a second for 20,000 rows of 60 columns.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etips.evaluation.inference.checks import Floats, Ints, Rows
+
+Codes = NDArray[np.uint8]
+DEPTH = 3
+N_BINS = 32
+LEAVES = 2**DEPTH
+NO_SPLIT = 255  # above every bin: all rows go left
+
+
+@dataclass(frozen=True)
+class Boosting:
+    """How trees are grown.
+
+    Args:
+        n_trees: Rounds.
+        shrinkage: Share of each tree that is added.
+        least_rows: Rows that each side of a split must keep.
+        ridge: Rows' worth of zero that each leaf is averaged with.
+        tree_rows: A tree sees at most so many rows, drawn anew.
+        tree_columns: And at most so many columns.
+    """
+
+    n_trees: int = 60
+    shrinkage: float = 0.1
+    least_rows: int = 10
+    ridge: float = 5.0
+    tree_rows: int = 3000
+    tree_columns: int = 24
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Cuts of each feature, about as many rows between two of them everywhere.
+
+    Args:
+        cuts: Rising, padded with infinity, shape (d, N_BINS - 2).
+    """
+
+    cuts: Floats
+
+    @classmethod
+    def of(cls, rows: Rows) -> "Bins":
+        """Quantiles of the values that are known."""
+        shares = np.linspace(0, 1, N_BINS)[1:-1]
+        cuts = np.full((rows.shape[1], shares.size), np.inf)
+        for number, column in enumerate(rows.T):
+            known = column[~np.isnan(column)]
+            if known.size:
+                own = np.unique(np.quantile(known, shares, method="lower"))
+                own = own[own < known.max()]  # a cut with nothing above it splits nothing
+                cuts[number, : own.size] = own
+        return cls(cuts)
+
+    def code(self, rows: Rows) -> Codes:
+        """Bin of each value, shape (n, d): 0 where missing, else one more than cuts below it."""
+        codes = np.empty(rows.shape, np.uint8)
+        for number, column in enumerate(rows.T):
+            below = np.searchsorted(self.cuts[number], column, side="left")
+            codes[:, number] = np.where(np.isnan(column), 0, below + 1)
+        return codes
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Fitted trees, each complete; inner node j has children 2 j + 1 and 2 j + 2.
+
+    Args:
+        base: Mean of the target.
+        column: Feature that each inner node asks for, shape (trees, LEAVES - 1).
+        cut: Rows whose bin is above go right, shape (trees, LEAVES - 1).
+        value: Of each leaf, shrunk, shape (trees, LEAVES).
+    """
+
+    base: float
+    column: Ints
+    cut: Ints
+    value: Floats
+
+    def predict(self, codes: Codes) -> Floats:
+        """Sum of all trees, shape (n,)."""
+        result = np.full(len(codes), self.base)
+        for column, cut, value in zip(self.column, self.cut, self.value, strict=True):
+            result += value[_leaf(codes, column, cut)]
+        return result
+
+
+def fit_trees(
+    codes: Codes, target: Floats, *, seed: int, settings: Boosting | None = None
+) -> Trees:
+    """Boost trees on the squared error.
+
+    Args:
+        codes: Bins of the features, shape (n, d).
+        target: What is predicted, shape (n,).
+        seed: Of the rows and columns that each tree sees.
+        settings: How trees are grown.
+    """
+    grow = settings or Boosting()
+    generator = np.random.default_rng(seed)
+    base = float(target.mean())
+    rest = target - base
+    columns, cuts, values = [], [], []
+    for _ in range(grow.n_trees):
+        rows = _some(generator, len(codes), grow.tree_rows)
+        asked = _some(generator, codes.shape[1], grow.tree_columns)
+        column, cut = _grow(codes[np.ix_(rows, asked)], rest[rows], grow)
+        column = asked[column]
+        leaf = _leaf(codes, column, cut)
+        seen = leaf[rows]
+        size = np.bincount(seen, minlength=LEAVES) + grow.ridge
+        value = grow.shrinkage * np.bincount(seen, rest[rows], LEAVES) / size
+        rest -= value[leaf]
+        columns.append(column)
+        cuts.append(cut)
+        values.append(value)
+    return Trees(base, np.stack(columns), np.stack(cuts), np.stack(values))
+
+
+def _some(generator: np.random.Generator, size: int, most: int) -> Ints:
+    """Numbers 0..size-1, or `most` of them."""
+    if size <= most:
+        return np.arange(size)
+    return np.sort(generator.choice(size, most, replace=False))
+
+
+def _grow(codes: Codes, rest: Floats, grow: Boosting) -> tuple[Ints, Ints]:
+    """Columns and cuts of the inner nodes, level by level."""
+    n, width = codes.shape
+    place = codes + N_BINS * np.arange(width)
+    spread = np.repeat(rest, width)
+    node = np.zeros(n, np.int64)
+    columns, cuts = [], []
+    for level in range(DEPTH):
+        shape = (2**level, width, N_BINS)
+        cell = (place + (node * width * N_BINS)[:, None]).ravel()
+        total = np.bincount(cell, spread, int(np.prod(shape))).reshape(shape)
+        count = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
+        gain = _gain(total.cumsum(axis=2), count.cumsum(axis=2), grow).reshape(2**level, -1)
+        best = gain.argmax(axis=1)
+        splits = gain.max(axis=1) > 0
+        column = np.where(splits, best // N_BINS, 0)
+        cut = np.where(splits, best % N_BINS, NO_SPLIT)
+        columns.append(column)
+        cuts.append(cut)
+        node = 2 * node + (codes[np.arange(n), column[node]] > cut[node])
+    return np.concatenate(columns), np.concatenate(cuts)
+
+
+def _gain(total: Floats, count: Ints, grow: Boosting) -> Floats:
+    """Fall of the squared error by a cut after each bin, shape (nodes, columns, bins)."""
+    whole, all_rows = total[..., -1:], count[..., -1:]
+    gain = total**2 / (count + grow.ridge)
+    gain += (whole - total) ** 2 / (all_rows - count + grow.ridge)
+    gain -= whole**2 / (all_rows + grow.ridge)
+    allowed = (count >= grow.least_rows) & (all_rows - count >= grow.least_rows)
+    return np.where(allowed, gain, -np.inf)
+
+
+def _leaf(codes: Codes, column: Ints, cut: Ints) -> Ints:
+    """Leaf 0..LEAVES-1 of each row, shape (n,)."""
+    rows = np.arange(len(codes))
+    node = np.zeros(len(codes), np.int64)
+    for _ in range(DEPTH):
+        node = 2 * node + 1 + (codes[rows, column[node]] > cut[node])
+    return np.asarray(node - (LEAVES - 1))

@@ -1,0 +1,239 @@
+"""What a loss could be expected to be from what was visible, and whether weighting moves it.
+
+If the propensities are right, every function of what was visible has the same mean weighted and
+plain. The mean weight tests the function 1; the function that matters is the prognosis: its
+weighted minus plain mean is in units of risk, so it can be held against the interval itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etips.evaluation.boosted_trees import Bins, Trees, fit_trees
+from etips.evaluation.inference.checks import Bools, Clusters, Floats, Ints, Rows
+from etips.evaluation.inference.evidence import divide
+
+N_FOLDS = 3
+MORE_FOLDS = 5  # of a log with few rows, which costs little and leaves more to learn from
+FEW_ROWS = 5_000
+MOST_FIT = 20_000  # rows that one fit sees
+MOST_SCREENED = 5_000  # rows that the search for products sees
+BLOCK = 50_000  # rows predicted at a time
+REACH = 4.0  # standard deviations beyond which a value is as good as that
+N_PRODUCTS = 10
+WIDEST_SEARCH = 150  # columns among which products are searched
+LEAST_ROWS = 20  # of an action, to learn more of it than of all
+ROWS_PER_COLUMN = 15
+LEAST_COLUMNS = 3
+PENALTIES = np.geomspace(1e-3, 10, 13)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Mean of a target given what was visible, of each row by a model that never saw its cluster.
+
+    Args:
+        plain: Over the actions as they were taken, shape (n,).
+        by_action: Had each action been taken, shape (n, n_actions).
+    """
+
+    plain: Floats
+    by_action: NDArray[np.float32]
+
+    def take(self, keep: Bools) -> "Expected":
+        """Of the rows for which `keep` (n,) holds."""
+        return Expected(self.plain[keep], self.by_action[keep])
+
+
+def cross_fit(
+    features: Rows, target: Floats, clusters: Clusters, action: Ints, n_actions: int
+) -> Expected:
+    """Predict `target` from `features`, fold by fold of clusters.
+
+    A ridge regression on the features and the few products of two that go with the target most,
+    then boosted trees on what it leaves: the plain mean. Then a ridge regression for each action on
+    what remains, for an action may help some and harm others.
+
+    Args:
+        features: One row a decision, NaN where missing, shape (n, d).
+        target: What is predicted, shape (n,).
+        clusters: The cluster of each decision.
+        action: Logged actions, shape (n,).
+        n_actions: How many there are.
+    """
+    if features.shape[1] == 0:
+        features = np.zeros((target.size, 1))
+    n_folds = MORE_FOLDS if target.size <= FEW_ROWS else N_FOLDS
+    fold = np.random.default_rng(0).permutation(clusters.size)[clusters.code] % n_folds
+    bins = Bins.of(features[_some(np.arange(target.size), MOST_SCREENED)])
+    plain = np.zeros(target.size)
+    by_action = np.zeros((target.size, n_actions), np.float32)
+    for held in range(n_folds):
+        learn, ask = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
+        if learn.size == 0:
+            continue
+        learn = _some(learn, MOST_FIT)
+        model = _Model.fit(features[learn], target[learn], action[learn], n_actions, bins)
+        for start in range(0, ask.size, BLOCK):
+            rows = ask[start : start + BLOCK]
+            plain[rows], by_action[rows] = model.predict(features[rows])
+        # Folds differ in level by chance, and the weights' share of a fold too.
+        level = plain[ask].mean() if ask.size else 0.0
+        plain[ask] -= level
+        by_action[ask] -= np.float32(level)
+    return _calibrated(plain, by_action, target, action)
+
+
+def _calibrated(
+    plain: Floats, by_action: NDArray[np.float32], target: Floats, action: Ints
+) -> Expected:
+    """Shrunk towards the mean as far as the target asks for: a fit of noise says nothing."""
+    own = by_action[np.arange(target.size), action]
+    mean, common = target.mean(), plain - plain.mean()
+    special = own - plain
+    special -= special.mean()
+    first, second = _slopes(common, special, target - mean)
+    kept = mean + first * common
+    by_action = (kept[:, None] + second * (by_action - plain[:, None])).astype(np.float32)
+    return Expected(kept, by_action)
+
+
+def _slopes(first: Floats, second: Floats, target: Floats) -> tuple[float, float]:
+    """Least-squares slopes of two centred columns, each kept within 0 and 1."""
+    alone = _slope(first, target), _slope(second, target)
+    table = np.stack([first, second], axis=1)
+    square = table.T @ table
+    if min(alone) == 0 or np.linalg.cond(square) > 1e8:
+        return alone[0], alone[1] if alone[0] == 0 else _slope(second, target - alone[0] * first)
+    both = np.clip(np.linalg.solve(square, table.T @ target), 0.0, 1.0)
+    return float(both[0]), float(both[1])
+
+
+def _slope(column: Floats, target: Floats) -> float:
+    spread = float(column @ column)
+    return min(max(float(column @ target) / spread, 0.0), 1.0) if spread > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Features as multiples of their standard deviation, gaps and constants at 0, and products."""
+
+    centre: Floats
+    spread: Floats
+    pairs: Ints  # (2, m)
+
+    @classmethod
+    def of(cls, rows: Rows, target: Floats) -> "_Scale":
+        known = ~np.isnan(rows)
+        count = np.maximum(known.sum(axis=0), 1)
+        filled = np.where(known, rows, 0.0)
+        centre = filled.sum(axis=0) / count
+        spread = np.sqrt(np.where(known, (filled - centre) ** 2, 0.0).sum(axis=0) / count)
+        some = _some(np.arange(target.size), MOST_SCREENED)
+        scaled = _standardise(rows[some], centre, spread)
+        return cls(centre, spread, _telling_pairs(scaled, target[some]))
+
+    def __call__(self, rows: Rows) -> Floats:
+        scaled = _standardise(rows, self.centre, self.spread)
+        first, second = self.pairs
+        return np.hstack([scaled, scaled[:, first] * scaled[:, second]])
+
+
+@dataclass(frozen=True)
+class _Model:
+    """A fitted model: linear on features and products, trees on the rest, linear by action."""
+
+    scale: _Scale
+    base: float
+    slope: Floats  # (columns,)
+    bins: Bins
+    trees: Trees
+    offset: Floats  # (n_actions,)
+    tilt: Floats  # (columns, n_actions)
+
+    @classmethod
+    def fit(cls, rows: Rows, target: Floats, action: Ints, n_actions: int, bins: Bins) -> "_Model":
+        scale = _Scale.of(rows, target)
+        table = scale(rows)
+        base, slope = _ridge(table, target)
+        codes = bins.code(rows)
+        rest = target - base - table @ slope
+        trees = fit_trees(codes, rest, seed=0)
+        # Not on what the trees leave: they have followed noise, and with it what an action does.
+        offset, tilt = np.zeros(n_actions), np.zeros((table.shape[1], n_actions))
+        for number in range(n_actions):
+            own = action == number
+            if own.sum() >= LEAST_ROWS:
+                offset[number], tilt[:, number] = _ridge(table[own], rest[own])
+        return cls(scale, base, slope, bins, trees, offset, tilt)
+
+    def predict(self, rows: Rows) -> tuple[Floats, Floats]:
+        table = self.scale(rows)
+        plain = self.base + table @ self.slope + self.trees.predict(self.bins.code(rows))
+        return plain, plain[:, None] + self.offset + table @ self.tilt
+
+
+def _standardise(rows: Rows, centre: Floats, spread: Floats) -> Floats:
+    flat = spread < 1e-9 * (1 + np.abs(centre))
+    scaled = (rows - centre) / np.where(flat, 1.0, spread)
+    scaled = np.where(np.isnan(scaled) | flat, 0.0, scaled)
+    return np.clip(scaled, -REACH, REACH)
+
+
+def _telling_pairs(scaled: Floats, target: Floats) -> Ints:
+    """The products of two features, squares too, that go with the target most, shape (2, m).
+
+    One matrix product gives the covariance of all of them with what a straight line leaves.
+    """
+    columns = np.flatnonzero(scaled.std(axis=0) > 0)[:WIDEST_SEARCH]
+    part = scaled[:, columns]
+    base, slope = _ridge(part, target)
+    rest = target - base - part @ slope
+    mean = part.T @ part / rest.size
+    square = part**2
+    spread = np.sqrt(np.maximum(square.T @ square / rest.size - mean**2, 0.0))
+    signal = np.abs((part * rest[:, None]).T @ part / rest.size)
+    score = np.triu(np.where(spread > 1e-3, divide(signal, spread), 0.0)).ravel()
+    best = np.argsort(-score, kind="stable")[:N_PRODUCTS]
+    first, second = np.divmod(best[score[best] > 0], max(columns.size, 1))
+    return np.stack([columns[first], columns[second]])
+
+
+def _ridge(table: Floats, target: Floats) -> tuple[float, Floats]:
+    """Intercept and slopes, of at most a column for each fifteen rows: those that tell most."""
+    n, width = table.shape
+    slope = np.zeros(width)
+    keep = np.arange(width)
+    middle, mean = table.mean(axis=0), float(target.mean())
+    if width * ROWS_PER_COLUMN > n:
+        spread = table.std(axis=0)
+        signal = np.abs((target - mean) @ (table - middle)) / np.where(spread > 0, spread, np.inf)
+        most = max(LEAST_COLUMNS, n // ROWS_PER_COLUMN)
+        keep = np.sort(np.argsort(-signal, kind="stable")[:most])
+    slope[keep] = _least_gcv(table[:, keep] - middle[keep], target - mean)
+    return mean - float(middle @ slope), slope
+
+
+def _least_gcv(centred: Floats, rest: Floats) -> Floats:
+    """Slopes whose penalty has the least generalised cross-validation error; none at all may."""
+    n = rest.size
+    values, vectors = np.linalg.eigh(centred.T @ centred / n)
+    values = np.maximum(values, 0.0)
+    signal = vectors.T @ (centred.T @ rest / n)
+    total = float(rest @ rest) / n
+    slope, least = np.zeros(centred.shape[1]), total / (1 - 1 / n) ** 2
+    for penalty in PENALTIES:
+        shrunk = signal / (values + penalty)
+        error = total - 2 * float(signal @ shrunk) + float(values @ shrunk**2)
+        freedom = float((values / (values + penalty)).sum()) + 1
+        score = error / (1 - freedom / n) ** 2 if freedom < n else np.inf
+        if score < least:
+            slope, least = vectors @ shrunk, score
+    return slope
+
+
+def _some(rows: Ints, most: int) -> Ints:
+    if rows.size <= most:
+        return rows
+    return np.sort(np.random.default_rng(0).choice(rows, most, replace=False))

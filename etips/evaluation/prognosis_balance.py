@@ -1,0 +1,101 @@
+"""Whether the weighted patients had the same prognosis as all patients."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from etips.evaluation.inference.checks import Floats
+from etips.evaluation.inference.estimate import Estimate
+from etips.evaluation.inference.evidence import ratio_of
+from etips.evaluation.log import Log, View
+from etips.evaluation.prognosis import Expected
+
+WITHOUT_MODEL = ("snips", "ips", "clipped_ips")
+
+
+@dataclass(frozen=True)
+class PrognosisBalance:
+    """Weighted minus plain mean of what losses were to be expected.
+
+    Args:
+        difference: In units of the loss; below zero the weighted patients had the better prognosis.
+        std_error: By cluster.
+        z: Their ratio; 0 where both are.
+        half_width_share: Size of the difference over half the width of the interval it is held
+            against.
+    """
+
+    difference: float
+    std_error: float
+    z: float
+    half_width_share: float
+
+
+@dataclass(frozen=True)
+class PrognosisBalances:
+    """The balance of the prognosis, and of what it takes apart.
+
+    Args:
+        plain: Of the expected loss, whatever is done.
+        by_action: Of the expected loss of each action, against the policy's mean of it.
+        rest: As `plain`, of what the predicted losses leave; None where the headline uses none.
+        rest_by_action: As `by_action`, likewise.
+    """
+
+    plain: PrognosisBalance
+    by_action: PrognosisBalance
+    rest: PrognosisBalance | None = None
+    rest_by_action: PrognosisBalance | None = None
+
+
+def balance_prognosis(
+    log: Log, policy: View, headline: Estimate, half_width: float
+) -> PrognosisBalances | None:
+    """Compare weighted with plain means of the prognosis; None without features or any weight.
+
+    Args:
+        log: The decisions.
+        policy: The policy, seen through them.
+        headline: The estimate that is judged: one that uses predicted losses is biased only by
+            what these leave.
+        half_width: Of the interval that a bias matters against.
+    """
+    if log.expected is None or not policy.weight.any() or not math.isfinite(half_width):
+        return None
+    plain, by_action = _both(log, policy, log.expected, half_width)
+    if headline.estimator in WITHOUT_MODEL or log.expected_residual is None:
+        return PrognosisBalances(plain, by_action)
+    rest, rest_by_action = _both(log, policy, log.expected_residual, half_width)
+    return PrognosisBalances(plain, by_action, rest, rest_by_action)
+
+
+def _both(
+    log: Log, policy: View, expected: Expected, half_width: float
+) -> tuple[PrognosisBalance, PrognosisBalance]:
+    own = expected.by_action[log.rows, log.action].astype(np.float64)
+    averaged = np.einsum("na,na->n", policy.probabilities, expected.by_action)
+    if policy.abstains is not None:
+        averaged = np.where(policy.abstains, own, averaged)
+    plain = expected.plain
+    return (
+        _compare(log, policy.weight, plain, plain, half_width),
+        _compare(log, policy.weight, own, averaged, half_width),
+    )
+
+
+def _compare(
+    log: Log, weight: Floats, weighted: Floats, plain: Floats, half_width: float
+) -> PrognosisBalance:
+    terms = [(weight * weighted, weight), (plain, np.ones(plain.size))]
+    evidence = ratio_of(log.clusters, terms, sign=(1.0, -1.0))
+    difference, error = evidence.value, evidence.std_error
+    size = abs(difference)
+    if size < 1e-12:
+        difference, size = 0.0, 0.0
+    return PrognosisBalance(
+        difference=difference,
+        std_error=error,
+        z=difference / error if error > 1e-12 else 0.0,
+        half_width_share=size / half_width if half_width > 0 else float(size > 0) * math.inf,
+    )

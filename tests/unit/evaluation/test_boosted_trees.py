@@ -1,0 +1,64 @@
+"""Boosted trees: thresholds, products, gaps, and the same answer every time."""
+
+import numpy as np
+import pytest
+
+from etips.evaluation.boosted_trees import N_BINS, NO_SPLIT, Bins, Boosting, fit_trees
+
+
+def fitted(rows, target, **settings):
+    bins = Bins.of(rows)
+    codes = bins.code(rows)
+    return fit_trees(codes, target, seed=0, settings=Boosting(**settings)), bins
+
+
+def test_bins_hold_about_as_many_rows_each_and_gaps_have_their_own():
+    column = np.random.default_rng(0).lognormal(size=5000)
+    rows = np.stack([column, np.where(column > 2, np.nan, column), np.ones(5000)], axis=1)
+    codes = Bins.of(rows).code(rows)
+    counts = np.bincount(codes[:, 0], minlength=N_BINS)
+    assert counts[0] == 0
+    assert counts[1:].min() > 100
+    assert ((codes[:, 1] == 0) == (column > 2)).all()
+    assert np.unique(codes[:, 2]).size == 1
+    assert (np.diff(codes[np.argsort(column), 0].astype(int)) >= 0).all()
+
+
+def test_two_levels_stay_two_bins():
+    rows = (np.random.default_rng(1).random((400, 1)) < 0.03).astype(float)
+    assert np.unique(Bins.of(rows).code(rows)).size == 2
+
+
+@pytest.mark.parametrize("shape", ["step", "product", "missing"])
+def test_what_a_line_cannot_follow_is_followed(shape):
+    generator = np.random.default_rng(2)
+    rows = generator.normal(size=(4000, 4))
+    target = {
+        "step": (rows[:, 0] > 0.5) * 1.0,
+        "product": np.sign(rows[:, 0]) * np.sign(rows[:, 1] + 0.2),
+        "missing": (rows[:, 2] > 0) * 1.0,
+    }[shape]
+    if shape == "missing":
+        rows[rows[:, 2] > 0, 2] = np.nan
+    trees, bins = fitted(rows[:3000], target[:3000])
+    found = trees.predict(bins.code(rows[3000:]))
+    assert np.corrcoef(found, target[3000:])[0, 1] > 0.9
+
+
+def test_noise_is_shrunk_and_constants_split_nothing():
+    generator = np.random.default_rng(3)
+    rows, noise = generator.normal(size=(3000, 5)), generator.normal(size=3000)
+    trees, bins = fitted(rows[:2000], noise[:2000])
+    assert trees.predict(bins.code(rows[2000:])).std() < 0.3
+    flat, bins = fitted(np.ones((100, 2)), generator.normal(size=100))
+    assert (flat.cut == NO_SPLIT).all()
+    assert np.ptp(flat.predict(bins.code(np.ones((5, 2))))) == 0
+
+
+def test_the_same_rows_give_the_same_trees_and_wide_tables_are_sampled():
+    generator = np.random.default_rng(4)
+    rows, target = generator.normal(size=(500, 60)), generator.normal(size=500)
+    first, _ = fitted(rows, target, n_trees=5, tree_rows=200)
+    again, _ = fitted(rows, target, n_trees=5, tree_rows=200)
+    assert (first.value == again.value).all()
+    assert first.column.max() < 60
