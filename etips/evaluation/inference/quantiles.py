@@ -54,8 +54,15 @@ def beta_quantile(tail: float, a: float, b: float) -> float:
 
     The upper one is `1 - beta_quantile(tail, b, a)`, without loss of digits.
     """
-    start = _normal_start(tail, a, b)
-    return _solve(lambda x: _incomplete_beta(x, a, b), tail, start, 1.0)
+    start = _beta_start(tail, a, b)
+    if min(a, b) > LARGE_SHAPE:
+        return start
+    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+
+    def density(x: float) -> float:
+        return math.exp(scale + (a - 1) * math.log(x) + (b - 1) * math.log1p(-x))
+
+    return _solve(lambda x: _incomplete_beta(x, a, b), density, tail, start, 1.0)
 
 
 def gamma_tail(value: float, shape: float) -> float:
@@ -77,7 +84,7 @@ def gamma_beyond(tail: float, shape: float) -> float:
     top = max(1.0, 2 * start)
     while gamma_tail(top, shape) > tail:
         top *= 2
-    return _solve(lambda x: -gamma_tail(x, shape), -tail, start, top)
+    return _solve(lambda x: -gamma_tail(x, shape), _gamma_density(shape), -tail, start, top)
 
 
 def gamma_quantile(tail: float, shape: float) -> float:
@@ -92,7 +99,12 @@ def gamma_quantile(tail: float, shape: float) -> float:
     top = shape + 1
     while below(top) < tail:
         top *= 2
-    return _solve(below, tail, start, top)
+    return _solve(below, _gamma_density(shape), tail, start, top)
+
+
+def _gamma_density(shape: float) -> Callable[[float], float]:
+    scale = math.lgamma(shape)
+    return lambda x: math.exp((shape - 1) * math.log(x) - x - scale)
 
 
 def _cube(z: float, shape: float) -> float:
@@ -100,43 +112,50 @@ def _cube(z: float, shape: float) -> float:
     return shape * max(0.0, 1 - 1 / (9 * shape) + z / (3 * math.sqrt(shape))) ** 3
 
 
-def _normal_start(tail: float, a: float, b: float) -> float:
-    mean = a / (a + b)
-    return mean - normal_beyond(tail) * math.sqrt(mean * (1 - mean) / (a + b + 1))
+def _beta_start(tail: float, a: float, b: float) -> float:
+    """A good guess; Abramowitz and Stegun 26.5.22 where neither shape is small."""
+    z = normal_beyond(tail)
+    if min(a, b) <= 1:
+        return (tail * a * math.exp(math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b))) ** (
+            1 / a
+        )
+    right, left = 1 / (2 * b - 1), 1 / (2 * a - 1)
+    middle, bend = 2 / (left + right), (z * z - 3) / 6
+    power = z * math.sqrt(middle + bend) / middle if middle + bend > 0 else 0.0
+    power -= (right - left) * (bend + 5 / 6 - 2 / (3 * middle))
+    return a / (a + b * math.exp(min(2 * power, 700.0)))
 
 
-def _solve(rises: Callable[[float], float], goal: float, start: float, top: float) -> float:
-    """Where a function that rises on 0..`top` reaches `goal`: secants, and halving between."""
+def _solve(
+    rises: Callable[[float], float],
+    slope: Callable[[float], float],
+    goal: float,
+    start: float,
+    top: float,
+) -> float:
+    """Where a function that rises on 0..`top` reaches `goal`: Newton's steps, or halving."""
     low, high = 0.0, top
-    x = min(max(start, 0.01 * top), 0.99 * top)
-    points: list[tuple[float, float]] = []
-    for turn in range(300):
+    x = start if 0 < start < top else _middle(low, high)
+    last = math.inf
+    for _ in range(300):
         value = rises(x) - goal
-        if value == 0:
-            return x
         low, high = (x, high) if value < 0 else (low, x)
-        if high - low <= 1e-12 * high or high < 1e-300:
+        if high < 1e-300:
             break
-        points = [*points[-1:], (x, value)]
-        x = _middle(low, high) if turn % 3 == 2 else _secant(points)
-        if not low < x < high:
-            x = _middle(low, high)
+        steep = slope(x)
+        step = value / steep if steep > 0 else math.inf
+        if abs(step) <= 1e-13 * x or high - low <= 1e-13 * high:
+            break
+        slow, last = abs(step) > 0.5 * last, abs(step)
+        x = x - step if low < x - step < high and not slow else _middle(low, high)
     return x
 
 
 def _middle(low: float, high: float) -> float:
     """Halfway, in orders of magnitude where they differ by many."""
     if high > 4 * low:
-        return math.sqrt(low * high) if low > 0 else high / 1024
+        return math.sqrt(low) * math.sqrt(high) if low > 0 else high / 1024
     return (low + high) / 2
-
-
-def _secant(points: list[tuple[float, float]]) -> float:
-    if len(points) < 2 or points[0][1] == points[1][1]:
-        return math.nan
-    (first, before), (last, value) = points
-    step = last - value * (last - first) / (value - before)
-    return step + math.copysign(1e-13 * last, -value)  # just beyond, so that the bracket closes
 
 
 def _gamma_below(x: float, shape: float) -> float:
