@@ -57,10 +57,7 @@ class Case:
     @cached_property
     def exposure(self) -> Exposure | None:
         """How the losses enter a risk that is made with these weights."""
-        sums, loss, weight = self.clusters.sums, self.loss, self.weight
-        if self.count is not None:
-            loss, weight = loss * self.count, weight * self.count
-        return expose(sums(loss), self.sizes, sums(self.loss * weight), sums(weight), self.bounds)
+        return expose(self.loss, self.weight, self.count, self.clusters, self.bounds)
 
     def mean(self, values: Floats, bounds: Bounds | None = None) -> Evidence:
         """The mean of `values` (n,) over decisions."""

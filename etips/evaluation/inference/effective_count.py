@@ -140,13 +140,12 @@ def _error_of(evidence: Evidence) -> _Error:
     exposure = evidence.exposure
     if exposure is None:
         return _Error(variance, cube, cube)
-    share = exposure.share
-    squares, cubes = float(share @ share), float((share * share) @ share)
+    clusters, spread = exposure.clusters, exposure.widest
     unseen = UNSEEN * exposure.rate
-    more = unseen * squares * (exposure.above**2 + exposure.below**2)
-    more += max(0.0, squares * exposure.second - variance)
-    tilt = unseen * cubes * (exposure.above**3 - exposure.below**3)
-    tilt = exposure.scarcity * (tilt + cubes * exposure.third - cube)
+    more = unseen * clusters.squares * (exposure.above**2 + exposure.below**2)
+    more += max(0.0, spread.squares * spread.second - variance)
+    tilt = unseen * clusters.cubes * (exposure.above**3 - exposure.below**3)
+    tilt = exposure.scarcity * (tilt + spread.cubes * spread.third - cube)
     return _Error(variance + exposure.scarcity * more, cube + max(0.0, tilt), cube + min(0.0, tilt))
 
 

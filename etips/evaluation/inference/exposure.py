@@ -9,77 +9,121 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etips.evaluation.inference.checks import Floats
+from etips.evaluation.inference.checks import Clusters, Floats
 
-FEW = 4.0
+FEW = 5.0
 """Clusters behind an error at which it counts half; at ten times as many, one part in a hundred."""
 
 
 @dataclass(frozen=True)
-class Exposure:
-    """How the losses of the clusters enter a quantity, and what was seen of them.
+class Spread:
+    """How units (decisions, or whole clusters) would make an error, were weight and loss unrelated.
 
     Args:
-        share: What a loss of one at every decision of a cluster adds, shape (k,); sums to one for a
-            risk, to zero for a difference.
-        scarcity: From 0, the losses that were weighted show their own spread, to 1, they do not.
-        rate: One over the effective number of clusters.
-        above: How far a single loss can lie above the usual.
-        below: How far below.
-        second: Second moment of the clusters' mean losses about the mean, all logged ones.
+        share: What a loss of one in a unit adds, shape (units,); sums to one for a risk, to zero
+            for a difference.
+        second: Second moment of the units' mean losses about the mean, all logged ones.
         third: Third moment.
     """
 
     share: Floats
+    second: float
+    third: float
+
+    @property
+    def squares(self) -> float:
+        """Sum of the squared shares."""
+        return float(self.share @ self.share)
+
+    @property
+    def cubes(self) -> float:
+        """Sum of the cubed shares."""
+        return float((self.share * self.share) @ self.share)
+
+    def minus(self, other: "Spread") -> "Spread":
+        """That of a difference of two quantities of the same losses."""
+        return Spread(self.share - other.share, self.second, self.third)
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """How the losses enter a quantity, and what was seen of them.
+
+    Args:
+        clusters: By cluster.
+        decisions: By decision: decisions of one stay may have little in common.
+        scarcity: From 0, the losses that were weighted show their own spread, to 1, they do not.
+        rate: One over the effective number of clusters.
+        above: How far a single loss can lie above the usual.
+        below: How far below.
+    """
+
+    clusters: Spread
+    decisions: Spread
     scarcity: float
     rate: float
     above: float
     below: float
-    second: float
-    third: float
+
+    @property
+    def widest(self) -> Spread:
+        """That of clusters or of decisions, whichever makes the larger error."""
+        return max(self.clusters, self.decisions, key=lambda s: s.squares * s.second)
 
     def minus(self, other: "Exposure") -> "Exposure":
         """That of a difference of two quantities of the same losses."""
         return Exposure(
-            self.share - other.share,
+            self.clusters.minus(other.clusters),
+            self.decisions.minus(other.decisions),
             max(self.scarcity, other.scarcity),
             max(self.rate, other.rate),
             max(self.above, other.above),
             max(self.below, other.below),
-            self.second,
-            self.third,
         )
 
 
 def expose(
-    loss: Floats, size: Floats, weighted: Floats, weight: Floats, bounds: tuple[float, float] | None
+    loss: Floats,
+    weight: Floats,
+    count: Floats | None,
+    clusters: Clusters,
+    bounds: tuple[float, float] | None,
 ) -> Exposure | None:
-    """The exposure of a risk; None where no cluster has any weight.
+    """The exposure of a risk; None where no decision has any weight.
 
     Args:
-        loss: Total loss of each cluster, shape (k,).
-        size: Its decisions, shape (k,).
-        weighted: Its total loss, each times its weight, shape (k,).
-        weight: Its total weight, shape (k,).
+        loss: Loss of each decision, shape (n,).
+        weight: Its weight, shape (n,).
+        count: How many times it counts, shape (n,); None for once.
+        clusters: The cluster of each decision.
         bounds: The lowest and highest loss there is, where known.
     """
-    total = float(weight.sum())
+    times = np.ones(loss.size) if count is None else count
+    weight = weight * times
+    total, size = float(weight.sum()), clusters.sums(times)
     if not total > 0:
         return None
-    share = weight / total
-    risk = float(weighted.sum()) / total
+    weighted, by_cluster = clusters.sums(loss * weight), clusters.sums(weight)
     known = size > 0
-    mean = loss[known] / size[known]
-    centred = mean - float(loss.sum()) / float(size.sum())
-    square = centred**2
-    second, third = float(square.mean()), float((square * centred).mean())
+    mean = float(loss @ times) / float(times.sum())
+    centred = clusters.sums(loss * times)[known] / size[known] - mean
+    decisions = Spread(weight / total, *_moments(loss - mean))
+    share = by_cluster / total
+    own = Spread(share, *_moments(centred))
     if bounds is not None:
+        risk = float(weighted.sum()) / total
         above, below = bounds[1] - risk, risk - bounds[0]
     else:
-        reach = float(np.sqrt((square**2).mean() / second)) if second > 0 else 0.0
-        above, below = (reach, 0.0) if third >= 0 else (0.0, reach)
-    scarcity = scarcity_of(deviations(weighted, weight))
-    return Exposure(share, scarcity, float(share @ share), above, below, second, third)
+        square = centred**2
+        reach = float(np.sqrt(square @ square / square.sum())) if own.second > 0 else 0.0
+        above, below = (reach, 0.0) if own.third >= 0 else (0.0, reach)
+    scarcity = scarcity_of(deviations(weighted, by_cluster))
+    return Exposure(own, decisions, scarcity, own.squares, above, below)
+
+
+def _moments(centred: Floats) -> tuple[float, float]:
+    square = centred * centred
+    return float(square.mean()), float(square @ centred) / centred.size
 
 
 def scarcity_of(effect: Floats) -> float:

@@ -116,9 +116,8 @@ def _beta_start(tail: float, a: float, b: float) -> float:
     """A good guess; Abramowitz and Stegun 26.5.22 where neither shape is small."""
     z = normal_beyond(tail)
     if min(a, b) <= 1:
-        return (tail * a * math.exp(math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b))) ** (
-            1 / a
-        )
+        factor = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
+        return math.exp((math.log(tail * a) + factor) / a) if tail > 0 else 0.0
     right, left = 1 / (2 * b - 1), 1 / (2 * a - 1)
     middle, bend = 2 / (left + right), (z * z - 3) / 6
     power = z * math.sqrt(middle + bend) / middle if middle + bend > 0 else 0.0

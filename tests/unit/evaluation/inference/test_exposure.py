@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from etips.evaluation import difference, logged_risk, snips
+from etips.evaluation.inference.checks import code_clusters
 from etips.evaluation.inference.exposure import (
     FEW,
     deviations,
@@ -32,27 +33,51 @@ def test_equal_losses_have_no_deviations_in_spite_of_rounding():
 
 
 def test_exposure_by_hand():
-    loss, size = np.array([2.0, 0.0, 0.0, 1.0]), np.array([2.0, 1.0, 2.0, 1.0])
-    weight = np.array([1.0, 3.0, 0.0, 0.0])
-    found = expose(loss, size, np.array([1.0, 0, 0, 0]), weight, (0.0, 1.0))
-    assert found.share == pytest.approx([0.25, 0.75, 0, 0])
-    assert found.rate == pytest.approx(0.0625 + 0.5625)
+    clusters = code_clusters([0, 0, 1, 2, 2, 3], n=6)
+    loss = np.array([1.0, 1, 0, 0, 0, 1])
+    found = expose(loss, np.array([0.5, 0.5, 3, 0, 0, 0]), None, clusters, (0.0, 1.0))
+    assert found.clusters.share == pytest.approx([0.25, 0.75, 0, 0])
+    assert found.decisions.share == pytest.approx([0.125, 0.125, 0.75, 0, 0, 0])
+    assert found.rate == found.clusters.squares == pytest.approx(0.0625 + 0.5625)
     assert (found.above, found.below) == pytest.approx((0.75, 0.25))
-    assert (found.second, found.third) == pytest.approx((0.25, 0))
-    assert expose(loss, size, 0 * weight, 0 * weight, None) is None
+    assert (found.clusters.second, found.clusters.third) == pytest.approx((0.25, 0))
+    assert (found.decisions.second, found.decisions.third) == pytest.approx((0.25, 0))
+    assert found.widest is found.clusters
+    assert expose(loss, 0 * loss, None, clusters, None) is None
+
+
+def test_a_decision_that_counts_twice_is_two_decisions():
+    clusters = code_clusters([0, 0, 1, 2], n=4)
+    loss, weight = np.array([1.0, 1, 0, 3]), np.array([2.0, 2, 1, 4])
+    twice = expose(loss, weight, None, clusters, None)
+    counted = expose(
+        loss[1:], weight[1:], np.array([2.0, 1, 1]), code_clusters([0, 1, 2], n=3), None
+    )
+    assert counted.clusters.share == pytest.approx(twice.clusters.share)
+    assert counted.scarcity == pytest.approx(twice.scarcity)
+    assert counted.above == pytest.approx(twice.above)
+
+
+def test_independent_decisions_of_a_stay_make_an_error_of_their_own():
+    generator = np.random.default_rng(0)
+    loss, weight = generator.random(3000), generator.exponential(size=3000)
+    clusters = code_clusters(np.repeat(np.arange(300), 10), n=3000)
+    plain = expose(loss, np.ones(3000), None, clusters, None)
+    gain = expose(loss, weight, None, clusters, None).minus(plain)
+    assert gain.widest is gain.decisions
 
 
 def test_losses_without_bounds_reach_as_far_as_the_logged_ones_on_their_longer_side():
-    loss, one = np.array([0.0] * 99 + [10.0]), np.ones(100)
-    found = expose(loss, one, loss, one, None)
+    loss, clusters = np.array([0.0] * 99 + [10.0]), code_clusters(np.arange(100), n=100)
+    found = expose(loss, np.ones(100), None, clusters, None)
     assert found.above == pytest.approx(9.9, rel=0.01)
     assert found.below == 0
-    mirrored = expose(-loss, one, -loss, one, None)
+    mirrored = expose(-loss, np.ones(100), None, clusters, None)
     assert (mirrored.above, mirrored.below) == (0, found.above)
 
 
 def test_a_policy_that_does_as_was_done_is_exposed_to_nothing():
     loss = (np.arange(30) % 7 == 0).astype(float)
     same = difference(snips(loss, np.ones(30), np.arange(30)), logged_risk(loss, np.arange(30)))
-    assert not same.evidence.exposure.share.any()
+    assert not same.evidence.exposure.clusters.share.any()
     assert same.low == same.high == same.difference == 0
