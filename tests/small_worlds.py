@@ -120,21 +120,20 @@ def manifest_of(folder):
     return json.loads((folder / "policy.json").read_bytes())
 
 
-def reseal(folder, change=None, weights=None):
+def reseal(folder, change=None, weights=None, file="weights.safetensors"):
     """Change a saved policy as a forger would: every checksum fits again.
 
-    `change` alters the manifest in place, `weights` maps tensors to tensors or bytes.
+    `change` alters the manifest in place, `weights` maps tensors of `file` to tensors or bytes.
     """
     document = manifest_of(folder)
     document.pop("seal")
-    path = folder / "weights.safetensors"
+    path = folder / file
     if weights is not None:
         found = weights(load_tensors(path.read_bytes()))
         path.write_bytes(found if isinstance(found, bytes) else save_tensors(found))
         raw = path.read_bytes()
-        document["files"] = {
-            path.name: {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
-        }
+        checksum = {"bytes": len(raw), "sha256": hashlib.sha256(raw).hexdigest()}
+        document["files"][path.name] = checksum
     if change is not None:
         change(document)
     (folder / "policy.json").write_bytes(canonical(seal(document)))

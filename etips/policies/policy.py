@@ -20,6 +20,7 @@ from etips.models.batches import Batch, StepTensors, step_tensors
 from etips.models.bundle import Bundle
 from etips.models.masking import forbid
 from etips.policies.deployed import Acts, Deployed, draw_from, take_likeliest
+from etips.policies.seen_stays import SeenStays, make_salt
 from etips.policies.uniform import draw_actions
 
 Kind = Literal["softmax", "least loss", "least amount", "constant", "imitation", "uniform"]
@@ -59,6 +60,7 @@ class FittedPolicy:
         seed: Of the actions that are drawn, where it draws them.
         acts: Whether it takes its likeliest action or draws from its probabilities. What imitates
             the clinicians, or has no preference, always draws.
+        seen: Hashes of the stays and patients it learned from; None where that is not known.
     """
 
     kind: Kind
@@ -72,6 +74,7 @@ class FittedPolicy:
     earlier_actions: bool = False
     seed: int = 0
     acts: Acts = "likeliest"
+    seen: SeenStays | None = None
 
     def __post_init__(self) -> None:
         if self.kind in ("imitation", "uniform"):
@@ -139,6 +142,22 @@ class FittedPolicy:
         if self.propensity is None:
             raise SettingError("policy", "was fitted without propensities")
         return replace(self, kind="imitation", networks=None, constant=None)
+
+    def having_seen(self, stays: Trajectories) -> "FittedPolicy":
+        """The same policy, which now knows that it learned from these stays.
+
+        One without a preference learned from nobody.
+        """
+        if self.kind == "uniform":
+            return self
+        bundles = [bundle for bundle in (self.propensity, self.networks) if bundle is not None]
+        weights = [
+            value.detach().cpu().contiguous().numpy().tobytes()
+            for bundle in bundles
+            for _, value in sorted(bundle.parameters.items())
+        ]
+        salt = make_salt(stays, self.kind.encode(), f"{self.constant}".encode(), *weights)
+        return replace(self, seen=SeenStays.of(stays, salt=salt))
 
     def _answer_alike(self, n: int) -> Answer:
         """The same answer for everybody: one action, or all alike."""

@@ -1,11 +1,14 @@
 """Fitted policies on disk: weights as safetensors, the rest as sealed JSON, never an object."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import cast, get_args
 
 import torch
 from safetensors import SafetensorError
+from safetensors.numpy import load as load_arrays
+from safetensors.numpy import save as save_arrays
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
@@ -26,17 +29,22 @@ from etips.models.encoders.registry import (
 from etips.models.network import Network
 from etips.policies.deployed import Acts
 from etips.policies.policy import FittedPolicy, Kind
+from etips.policies.seen_stays import SeenStays
 
 MANIFEST = "policy.json"
 _WEIGHTS = "weights.safetensors"
 _FORMAT, _VERSION = "etips/policy", 3
 _READ = (2, _VERSION)  # version 2 did not say how a policy acts, nor whom it had seen
+_SEEN = "seen.safetensors"
 _PARTS = ("propensity", "networks")
 _LARGEST = 1e300  # of a number in a manifest; JSON's whole numbers have no end
 
 
 def save_policy(policy: FittedPolicy, folder: str | Path, *, overwrite: bool = False) -> None:
-    """Write a policy folder; it appears whole or not at all. It holds no row of any patient."""
+    """Write a policy folder; it appears whole or not at all.
+
+    It holds no row of any patient, but hashes of those it learned from; see `SeenStays`.
+    """
     bundles = {name: getattr(policy, name) for name in _PARTS}
     tensors = {
         f"{part}.{name}": value.detach().cpu().contiguous()
@@ -57,8 +65,11 @@ def save_policy(policy: FittedPolicy, folder: str | Path, *, overwrite: bool = F
         "seed": policy.seed,
         "acts": policy.acts,
         "shapes": {part: _shape(bundle) for part, bundle in bundles.items()},
+        "seen": None if policy.seen is None else policy.seen.to_json(),
     }
     files = {_WEIGHTS: save_tensors(tensors)}
+    if policy.seen is not None:
+        files[_SEEN] = save_arrays(policy.seen.arrays())
     write_artifact(Path(folder), files, manifest, manifest_name=MANIFEST, overwrite=overwrite)
 
 
@@ -76,7 +87,8 @@ def load_policy(folder: str | Path, *, encoder: AnyEncoder | None = None) -> Fit
         raise FileError(str(folder / MANIFEST), f"must be {_FORMAT}, version {_VERSION}")
     try:
         tensors = load_tensors((folder / _WEIGHTS).read_bytes())
-        return _rebuild(document, tensors, encoder)
+        policy = _rebuild(document, tensors, encoder)
+        return replace(policy, seen=_seen(document, folder / _SEEN))
     except EtipsError:
         raise
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
@@ -111,10 +123,20 @@ def _rebuild(
         earlier_actions=cast(bool, earlier_actions),
         seed=_whole(document["seed"], MOST_SEEDS),
         acts=cast(Acts, document["acts"] if document["version"] == _VERSION else "likeliest"),
-        **bundles,
+        propensity=bundles["propensity"],
+        networks=bundles["networks"],
     )
     _require_whole_policy(policy)
     return policy
+
+
+def _seen(document: Mapping[str, object], file: Path) -> SeenStays | None:
+    """Whom it learned from; a policy of an earlier version does not say."""
+    told = document["seen"] if document["version"] == _VERSION else None
+    _require((told is not None) == file.exists())
+    if told is None:
+        return None
+    return SeenStays.from_json(told, load_arrays(file.read_bytes()))
 
 
 def _require_whole_policy(policy: FittedPolicy) -> None:

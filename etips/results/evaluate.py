@@ -31,6 +31,7 @@ from etips.results.followed_policies import (
 from etips.results.results import MethodResult, Results
 from etips.results.summaries import summarize_data, summarize_method
 from etips.results.translation_path import path_of
+from etips.results.unseen import require_unseen_stays
 from etips.results.whole_stay_evaluation import (
     Throughout,
     assess_throughout,
@@ -54,6 +55,7 @@ def evaluate(
     propensities: Floats | None = None,
     horizon: Horizon = "decision",
     outcome: Outcome = "sum",
+    allow_seen: bool = False,
     paths: Mapping[str, Sequence[Candidate]] | None = None,
     settings: Mapping[str, object] = {},
     cohort: Record | None = None,
@@ -71,6 +73,7 @@ def evaluate(
         propensities: Known probability of every action, shape (n_decisions, n_actions).
         horizon: What to look at, one decision or the whole stay too.
         outcome: Of a whole stay.
+        allow_seen: Evaluate policies on stays that they learned from; the results say so.
         paths: Candidates of each policy as in `make_exhibits`; those the policies hold if left out.
         settings: What else the study was run with, for the record; JSON-ready. Settings of a
             policy, by its name, may say its `method`.
@@ -79,8 +82,9 @@ def evaluate(
     _check(horizon, outcome)
     started, models = time.perf_counter(), models or Models()
     named = policies if isinstance(policies, Mapping) else {type(policies).__name__: policies}
+    seen = require_unseen_stays(named, data, allow_seen=allow_seen)
     made = make_log(named, data, models, known=propensities)
-    followed = {name: follow(policy, data) for name, policy in named.items()}
+    followed = {name: seen[name].mark(follow(policy, data)) for name, policy in named.items()}
     learned_by = _methods_on_record(settings)
     deployed = {name: own.deployed for name, own in followed.items()}
     look = horizon == "stay"
@@ -134,7 +138,8 @@ def assess_policies(
             sensitivity=bound_risk(log, view(log, *own.deployed.judged), interval=interval),
             improvement=improvement,
             truth=true_risk(own.deployed, data),
-            notes=notes,
+            notes={**notes, **own.notes},
+            in_sample=own.in_sample,
             method=find_method(learned_by.get(name, name)),
             data=about,
             whole_stay=summarize_throughout(stays.get(name), assessments[name]),

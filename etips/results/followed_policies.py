@@ -1,6 +1,7 @@
 """Policies as somebody follows them: what each does at every decision of some stays."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -26,10 +27,14 @@ class Followed:
     Args:
         deployed: What it does.
         drawn: What it would do if it drew its actions; None where it does, or is always sure.
+        in_sample: Whether it learned from some of the stays.
+        notes: What else is on record of it.
     """
 
     deployed: Deployed
     drawn: Deployed | None = None
+    in_sample: bool = False
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 def as_fitted(policy: Policy) -> FittedPolicy | None:

@@ -61,6 +61,7 @@ def summarize_method(
     data: DataSummary,
     as_drawn: Estimate | None = None,
     whole_stay: WholeStayResult | None = None,
+    in_sample: bool = False,
 ) -> MethodResult:
     """One policy.
 
@@ -76,6 +77,7 @@ def summarize_method(
             and a risk would give it away.
         as_drawn: The same policy if it drew its actions.
         whole_stay: What becomes of stays in which it decides throughout; None if nobody looked.
+        in_sample: Whether it learned from some of the data.
     """
     matched, unmatched = shown_parts(assessment.matched.n_matched, assessment.matched.n_unmatched)
     return MethodResult(
@@ -95,6 +97,7 @@ def summarize_method(
         sentence=None if method is None else method.sentence,
         as_probabilities=None if as_drawn is None else _estimate(as_drawn),
         whole_stay=whole_stay,
+        in_sample=in_sample,
     )
 
 

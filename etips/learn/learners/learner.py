@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,6 +23,7 @@ from etips.learn.learners.params import get_params, set_params
 from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.epoch_report import Report
 from etips.learn.training.sharing import Sharing
+from etips.policies.deployed import Deployed
 from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import save_policy
 
@@ -89,6 +91,10 @@ class Learner(ABC):
         """Where no action has enough support, shape (n_decisions,)."""
         return self.fitted_policy().abstains(data, **arrays)
 
+    def deployed(self, data: Trajectories | ArrayLike, **arrays: Any) -> Deployed:  # noqa: ANN401
+        """What the policy does at every decision once it is followed."""
+        return self.fitted_policy().deployed(data, **arrays)
+
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the fitted policy; `etips.load` reads it back."""
         save_policy(self.fitted_policy(), folder, overwrite=overwrite)
@@ -117,7 +123,8 @@ class Learner(ABC):
 
     def _fitting(self, stays: Trajectories) -> Requests[None]:
         """Learn, and keep what was learned."""
-        self.fit_ = fit = yield from self._learn(stays)
+        learned = yield from self._learn(stays)
+        self.fit_ = fit = replace(learned, policy=learned.policy.having_seen(stays))
         self.policy_ = fit.policy
         self.path_ = fit.path
         self.quality_ = fit.quality

@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -43,7 +44,7 @@ def refuse(folder, match="does not hold what its manifest says"):
 
 def test_everything_comes_back(learner, folder):
     found = load_policy(folder)
-    for name in ("kind", "schema", "temperature", "support", "constant", "earlier_actions"):
+    for name in ("kind", "schema", "temperature", "support", "constant", "earlier_actions", "acts"):
         assert getattr(found, name) == getattr(learner.policy_, name)
     assert found.scaler.to_json() == learner.policy_.scaler.to_json()
     for part in ("propensity", "networks"):
@@ -51,6 +52,53 @@ def test_everything_comes_back(learner, folder):
         assert mine.network == theirs.network
         for name, value in theirs.parameters.items():
             assert (mine.parameters[name] == value).all()
+
+
+@pytest.mark.parametrize("acts", ["likeliest", "draws"])
+def test_how_a_policy_acts_comes_back(learner, tmp_path, acts):
+    save_policy(replace(learner.policy_, acts=acts), tmp_path / "policy")
+    assert load_policy(tmp_path / "policy").acts == acts
+
+
+def test_whom_a_policy_learned_from_comes_back(learner, folder):
+    found = load_policy(folder).seen
+    assert found.to_json() == learner.policy_.seen.to_json()
+    assert found.overlap(DATA) == (DATA.n_stays, 0, False)
+    assert found.overlap(ward(seed=9)).n_stays == DATA.n_stays  # by their names
+
+
+def test_a_folder_of_an_earlier_version_still_loads(folder):
+    """Version 2 did not say how a policy acts, nor whom it had seen."""
+    (folder / "seen.safetensors").unlink()
+
+    def as_it_was(document):
+        document["version"] = 2
+        for name in ("acts", "seen"):
+            document.pop(name)
+        document["files"].pop("seen.safetensors")
+
+    reseal(folder, as_it_was)
+    found = load_policy(folder)
+    assert (found.acts, found.seen) == ("likeliest", None)
+    assert found.predict_proba(DATA).shape == (DATA.n_decisions, 3)
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        lambda hashes: hashes | {"names": hashes["names"][::-1].copy()},
+        lambda hashes: hashes | {"names": hashes["names"][1:]},
+        lambda hashes: hashes | {"names": hashes["names"].astype(np.float64)},
+        lambda hashes: hashes | {"more": hashes["names"]},
+        lambda hashes: {name: values[:0] for name, values in hashes.items()},
+        lambda hashes: {"names": hashes["names"]},
+        lambda hashes: b"",
+    ],
+)
+def test_f7_hashes_that_are_none_are_refused(folder, attack):
+    """F7."""
+    reseal(folder, weights=attack, file="seen.safetensors")
+    refuse(folder)
 
 
 def test_units_that_read_each_step_first_come_back(tmp_path):
@@ -79,8 +127,9 @@ def test_f7_a_transformer_of_endless_layers_is_refused_at_once(tmp_path):
     refuse(tmp_path / "policy")
 
 
-def test_a_folder_holds_two_files_that_nobody_else_can_read(folder):
-    assert sorted(p.name for p in folder.iterdir()) == ["policy.json", "weights.safetensors"]
+def test_a_folder_holds_three_files_that_nobody_else_can_read(folder):
+    names = ["policy.json", "seen.safetensors", "weights.safetensors"]
+    assert sorted(p.name for p in folder.iterdir()) == names
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert {stat.S_IMODE(p.stat().st_mode) for p in folder.iterdir()} == {0o600}
 
@@ -264,6 +313,15 @@ HOSTILE = {
     "a constant kind without its action": put("kind", value="constant"),
     "an imitation with networks": put("kind", value="imitation"),
     "uniform with networks": put("kind", value="uniform"),
+    "an act nobody knows": put("acts", value="dances"),
+    "an act that is a list": put("acts", value=["draws"]),
+    "no act": lambda d: d.pop("acts"),
+    "hashes that are denied": put("seen", value=None),
+    "hashes of a word": put("seen", value="salt"),
+    "hashes without salt": lambda d: d["seen"].pop("salt"),
+    "a short salt": put("seen", "salt", value="00"),
+    "a salt that is none": put("seen", "salt", value="zz" * 16),
+    "a flag of a word": put("seen", "numbered", value="yes"),
     "no scaler": put("scaler", value=None),
     "a scaler that is a word": put("scaler", value="none"),
     "a scaler of nothing": put("scaler", "mean", value={}),
@@ -339,7 +397,8 @@ def test_f7_a_hostile_manifest_is_refused_at_once(folder, attack):
 
 def test_f7_a_manifest_that_lists_no_weights_is_refused(folder):
     """F7: nothing to read is not nothing to check."""
-    (folder / "weights.safetensors").unlink()
+    for file in folder.glob("*.safetensors"):
+        file.unlink()
     reseal(folder, put("files", value={}))
     refuse(folder)
 

@@ -101,6 +101,23 @@ def test_where_a_policy_abstains_the_clinicians_decide(world):
     assert snips.risk == pytest.approx((weight * test.logged_loss).sum() / weight.sum())
 
 
+def test_stays_that_were_learned_from_are_refused_or_marked(world):
+    log = world.log(150, seed=1)
+    policies = {"own": MostFrequent().fit(log), "random": RandomPolicy().fit(log)}
+    plain = replace(SMALL, outcome=False)
+    refusal = (
+        r"^data: must be unseen; the policy own learned from all of the stays\. "
+        r"Evaluate on others; allow_seen=True \(--allow-seen\) judges it in sample\.$"
+    )
+    with pytest.raises(etips.DataError, match=refusal):
+        evaluate(policies, log, models=plain)
+    own, random = evaluate(policies, log, models=plain, allow_seen=True).methods
+    assert (own.in_sample, random.in_sample) == (True, False)
+    assert own.notes["evaluated stays"].startswith("IN SAMPLE")
+    held = evaluate(policies, world.log(150, seed=2), models=plain)
+    assert not any(m.in_sample for m in held.methods)
+
+
 def test_better_alone_is_said_where_a_stay_is_one_decision():
     for decisions, better in ((1, True), (3, False)):
         log = Clinic(decisions_per_stay=decisions).log(900, seed=9)
@@ -118,8 +135,8 @@ def test_what_nobody_can_look_at_is_refused(world):
 
 
 def test_without_any_they_are_cross_fitted_on_the_evaluated_stays(world):
-    log = replace(world.log(150, seed=3), propensity=None)
-    results = evaluate(MostFrequent().fit(log), log, models=SMALL)
+    train, log = (replace(world.log(150, seed=s), propensity=None) for s in (13, 3))
+    results = evaluate(MostFrequent().fit(train), log, models=SMALL)
     assert results.methods[0].name == "MostFrequent"
     assert results.methods[0].notes["propensities"] == "cross-fitted on the evaluated stays"
 
@@ -163,7 +180,9 @@ def test_results_are_json_of_the_contract_and_the_printed_form_names_the_verdict
 
 def test_a_count_of_fewer_than_eleven_is_not_shown(world):
     log = world.log(4, seed=8)  # twelve decisions
-    results = evaluate(MostFrequent().fit(log), log, models=replace(SMALL, outcome=False))
+    policy = MostFrequent().fit(log)
+    plain = replace(SMALL, outcome=False)
+    results = evaluate(policy, log, models=plain, allow_seen=True)
     matched = log.logged_action == np.bincount(log.logged_action).argmax()
     assert 0 < matched.sum() < 11
     assert results.methods[0].diagnostics.n_matched is None
@@ -196,8 +215,8 @@ def test_policies_known_by_their_probabilities_are_assessed_alike(world):
 
 
 def test_results_hold_exhibits_with_the_path_a_policy_remembers(world):
-    log = world.log(150, seed=11)
-    policy = etips.EtIPS(encoder=GRU(4), training=QUICK, translations=(0.3, 0.7)).fit(log)
+    train, log = (world.log(150, seed=s) for s in (10, 11))
+    policy = etips.EtIPS(encoder=GRU(4), training=QUICK, translations=(0.3, 0.7)).fit(train)
     found = evaluate({"own": policy}, log, models=SMALL, settings={"why": "a test"})
     document = json.loads(canonical(found.to_json()))
     assert parse_results(document) == found
