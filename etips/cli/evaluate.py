@@ -1,5 +1,6 @@
 """`etips evaluate`: the risk of one or more policies on logged decisions."""
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,37 +13,63 @@ from etips.errors import SettingError
 from etips.evaluation.estimators import BESIDE, ESTIMATORS
 from etips.files.json_documents import canonical, read_document
 from etips.files.writing import write_file
+from etips.report.comparison import ONE_DECISION, better_words
 from etips.report.finding import hidden_confounding
 from etips.results.evaluate import evaluate as evaluate_policies
 from etips.results.evaluation_log import Models
-from etips.results.results import MethodResult, Results
+from etips.results.results import DataSummary, MethodResult, Results
 from etips.runs.folder import RunFolder
+
+
+class StayOutcome(Enum):
+    """What becomes of a whole stay."""
+
+    SUM = "sum"
+    LAST = "last"
+
 
 _BESIDE = [name for name in BESIDE if name != next(iter(ESTIMATORS))]  # three would be too wide
 
 
+RunsArgument = Annotated[
+    list[Path], typer.Argument(help="Run folders, then the data: RUN [RUN ...] DATA.")
+]
+EstimatorsOption = Annotated[
+    str | None, typer.Option(help=f"By comma, the headline first: {', '.join(ESTIMATORS)}.")
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(help="File for the results. Left out, one run keeps them as results.json."),
+]
+WholeStayFlag = Annotated[
+    bool, typer.Option("--whole-stay", help="Also had the policy decided throughout the stay.")
+]
+OutcomeOption = Annotated[
+    StayOutcome, typer.Option(help="Of a whole stay: the sum of its losses, or the last one.")
+]
+SeenFlag = Annotated[
+    bool, typer.Option("--allow-seen", help="Take stays that a policy learned from; marked so.")
+]
+
+
 @takes_columns
 def evaluate(
-    paths: Annotated[
-        list[Path], typer.Argument(help="Run folders, then the data: RUN [RUN ...] DATA.")
-    ],
+    paths: RunsArgument,
     columns: TableColumns,
-    estimators: Annotated[
-        str | None,
-        typer.Option(help=f"By comma, the headline first: {', '.join(ESTIMATORS)}."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="File for the results. Left out, one run keeps them as results.json."),
-    ] = None,
+    estimators: EstimatorsOption = None,
+    out: OutOption = None,
+    whole_stay: WholeStayFlag = False,
+    outcome: OutcomeOption = StayOutcome.SUM,
+    allow_seen: SeenFlag = False,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
     """Estimate the risk of policies, each with interval, diagnosis and verdict.
 
-    Use decisions that no policy learned from. Lower risk is better; the mean logged loss is what
-    the clinicians had. "Better" allows one false yes in twenty over all policies given together.
-    See `etips report` for a page to read.
+    Stays that a policy learned from are refused. Lower risk is better; the mean logged loss is what
+    the clinicians had. The risk is that of one decision changed, the rest as logged; where stays
+    have several, "better" also asks for --whole-stay. It allows one false yes in twenty over all
+    policies given together. See `etips report` for a page to read.
     """
     with refusals("etips evaluate"):
         if len(paths) < 2:
@@ -60,6 +87,9 @@ def evaluate(
                 stays,
                 estimators=tuple(estimators.split(",")) if estimators else (),
                 models=Models(seed=seed),
+                horizon="stay" if whole_stay else "decision",
+                outcome=outcome.value,
+                allow_seen=allow_seen,
                 paths={name: run.read_path() for name, run in folders.items()},
                 settings={n: told for n, run in folders.items() if (told := run.read_told())},
                 cohort=read_document(data / "funnel.json"),
@@ -84,24 +114,27 @@ def _print(results: Results, *, as_json: bool) -> None:
     title = f"{'Few' if n is None else format(n, ',')} decisions, "
     title += f"mean logged loss {'hidden' if loss is None else format(loss, '.4f')}"
     show(title, [_row(method) for method in results.methods], as_json=False)
+    if not results.data.one_decision:
+        typer.echo(f"{ONE_DECISION}.")
     for method in results.methods:
-        typer.echo(f"{method.name} ({method.verdict}): {_against(method)}")
+        marks = f"{method.verdict}, in sample" if method.in_sample else method.verdict
+        said, _, doubt = _against(method, results.data).partition("; ")
+        typer.echo(f"{method.name} ({marks}): {said}")
+        if doubt:
+            typer.echo(f"  {doubt[0].upper()}{doubt[1:]}.")
         for reason in method.reasons:
             typer.echo(f"  {reason}")
         if method.gain is not None and (method.gain.difference or 0) < 0:
             typer.echo(f"  {hidden_confounding(method)}")
 
 
-def _against(method: MethodResult) -> str:
+def _against(method: MethodResult, data: DataSummary) -> str:
     """The policy against the clinicians; the verdict has a say in "better"."""
     gain = method.gain
     if gain is None or gain.difference is None:
         return "against the clinicians hidden or not known"
     limits = f"[{_number(gain.low, '+.4f')}, {_number(gain.high, '+.4f')}]"
-    word = "better" if gain.better else "not shown to be better"
-    if gain.better and method.verdict != "reliable":
-        word = f"better only were it not {method.verdict}"
-    return f"against the clinicians {gain.difference:+.4f} {limits}, {word}"
+    return f"against the clinicians {gain.difference:+.4f} {limits}, {better_words(method, data)}"
 
 
 def _number(value: float | None, form: str = ".3f") -> str:

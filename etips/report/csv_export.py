@@ -10,6 +10,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _COLUMNS = (
     *("policy", "verdict", "estimator", "risk", "std_error", "low", "high"),
     *("difference", "difference_low", "difference_high", "better"),
+    *("better_at_one_decision", "in_sample"),
     *("matching_factor", "effective_sample_size", "true_risk"),
 )
 _NO_ESTIMATE = EstimateResult("none", risk=None, std_error=None, low=None, high=None)
@@ -34,6 +35,7 @@ def _rows(method: MethodResult) -> Iterator[list[object]]:
             guard(estimate.estimator),
             *(estimate.risk, estimate.std_error, estimate.low, estimate.high),
             *(gain.difference, gain.low, gain.high, gain.better),
+            *(gain.better_at_one_decision, method.in_sample),
             None if diagnostics is None else diagnostics.matching_factor,
             None if diagnostics is None else diagnostics.effective_sample_size,
             method.truth,

@@ -2,6 +2,7 @@
 
 from markupsafe import Markup
 
+from etips.report.comparison import doubt_of
 from etips.report.section import Section
 from etips.report.wording import clean, name, number, signed, span
 from etips.results.results import DataSummary, MethodResult, Results
@@ -31,28 +32,35 @@ def _sentences(method: MethodResult, data: DataSummary, n_policies: int) -> Mark
         return Markup("No risk of {} was estimated from the log.").format(name(method.name))
     head = method.estimates[0]
     first = Markup(
-        "Had the policy <b>{}</b> decided, the risk is estimated at <strong>{}</strong> "
+        "Had the policy <b>{}</b> decided{}, the risk is estimated at <strong>{}</strong> "
         "(95\u00a0% interval {}) against {} under the clinicians, {}."
     ).format(
         name(method.name),
+        "" if data.one_decision else " once and all else been as logged",
         number(head.risk),
         span(head.low, head.high),
         number(data.mean_loss),
         _TRUST[method.verdict] if method.verdict else "without a verdict",
     )
-    return first + " " + _gain(method, n_policies)
+    return first + " " + _gain(method, data, n_policies)
 
 
-def _gain(method: MethodResult, n_policies: int) -> Markup:
+def _gain(method: MethodResult, data: DataSummary, n_policies: int) -> Markup:
     gain = method.gain
     if gain is None or gain.difference is None:
         return Markup("Whether that is better than the clinicians cannot be said.")
     crowd = "" if n_policies == 1 else f", allowing for all {n_policies} policies that were tried"
-    if gain.better and method.verdict == "reliable":
-        tail = f"it is shown to be lower than the clinicians' risk{crowd}"
-    elif gain.better:
+    shown = gain.better or gain.better_at_one_decision
+    where = "" if data.one_decision or gain.better else "at one decision "
+    doubt = doubt_of(method, data)
+    if method.in_sample:
+        tail = "the policy learned from some of these stays, so that this shows nothing of others"
+    elif shown and method.verdict == "reliable":
+        tail = f"{where}it is shown to be lower than the clinicians' risk{crowd}"
+        tail += f"; {doubt}" if doubt else ""
+    elif shown:
         tail = (
-            f"it would count as lower than the clinicians' risk{crowd}, "
+            f"{where}it would count as lower than the clinicians' risk{crowd}, "
             f"were the verdict not {method.verdict}"
         )
     else:

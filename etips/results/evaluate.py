@@ -75,8 +75,7 @@ def evaluate(
         outcome: Of a whole stay.
         allow_seen: Evaluate policies on stays that they learned from; the results say so.
         paths: Candidates of each policy as in `make_exhibits`; those the policies hold if left out.
-        settings: What else the study was run with, for the record; JSON-ready. Settings of a
-            policy, by its name, may say its `method`.
+        settings: For the record, JSON-ready; those of a policy, by its name, may say its `method`.
         cohort: `funnel.json` of the cohort the data came from.
     """
     _check(horizon, outcome)

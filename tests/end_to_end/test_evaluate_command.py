@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from commands import refuse, run
 from hospital_log import SIMPLE
 from small_worlds import ward
@@ -13,11 +14,12 @@ from etips.worlds.clinic import Clinic
 
 
 def test_runs_are_judged_side_by_side(tmp_path):
-    Clinic(n_actions=3).log(60, seed=0).save(tmp_path / "data")
+    for seed, name in enumerate(("learn", "held")):
+        Clinic(n_actions=3).log(60, seed=seed).save(tmp_path / name)
     for method in SIMPLE:
-        run("fit", tmp_path / "data", "--out", tmp_path / method, "--method", method)
+        run("fit", tmp_path / "learn", "--out", tmp_path / method, "--method", method)
     runs = [tmp_path / method for method in SIMPLE]
-    results = json.loads(run("evaluate", *runs, tmp_path / "data", "--json"))
+    results = json.loads(run("evaluate", *runs, tmp_path / "held", "--json"))
     assert [m["name"] for m in results["methods"]] == list(SIMPLE)
     for method in results["methods"]:
         assert method["verdict"]
@@ -43,14 +45,18 @@ def test_names_in_brackets_are_printed_as_they_are(tmp_path):
     assert "b][red]" in run("evaluate", place, tmp_path / "data").split("against")[0]
 
 
-def said_of(loss_of, folder):
+def said_of(loss_of, folder, *options):
     """What is said of two policies on a small log with a loss at every step."""
     log = ward(n_stays=30)
     log = replace(log, loss=np.zeros(log.n_steps))
-    replace(log, loss=loss_of(log).astype(float)).save(folder / "data")
+    log = replace(log, loss=loss_of(log).astype(float))
+    log.save(folder / "held")
+    names = np.array([f"earlier {i}" for i in range(log.n_stays)])
+    replace(log, sequence=log.sequence + np.float32(1), stay=names).save(folder / "learn")
     for method in SIMPLE:
-        run("fit", folder / "data", "--out", folder / method, "--method", method)
-    return run("evaluate", *(folder / method for method in SIMPLE), folder / "data")
+        run("fit", folder / "learn", "--out", folder / method, "--method", method)
+    runs = [folder / method for method in SIMPLE]
+    return run("evaluate", *runs, folder / "held", *options)
 
 
 def worse_unless_usual(log):
@@ -63,8 +69,10 @@ def test_h2_better_is_not_said_of_a_policy_that_is_not_reliable(tmp_path):
     said = said_of(worse_unless_usual, tmp_path)
     (line,) = re.findall(r"^most-frequent \(.*", said, re.MULTILINE)
     assert "against the clinicians -0." in line
-    assert re.search(r"\((doubtful|unusable)\).*, better only were it not \1$", line)
+    word = "better at one decision only were it not"
+    assert re.search(rf"\((doubtful|unusable)\).*, {word} \1$", line)
     assert not re.search(r", better$", said, re.MULTILINE)
+    assert "One decision changed, the rest as logged." in said
 
 
 def test_p2_what_would_count_a_few_bad_outcomes_is_not_printed(tmp_path):
@@ -81,3 +89,27 @@ def test_a_gain_that_no_confounding_undoes_is_said_in_words(tmp_path):
     said = said_of(worse_unless_usual, tmp_path)
     assert "inf" not in said
     assert "Even very strong hidden confounding would not undo the gain." in said
+
+
+def test_stays_that_were_learned_from_are_refused_in_one_line_or_marked(tmp_path):
+    Clinic(n_actions=3).log(60, seed=0).save(tmp_path / "data")
+    run("fit", tmp_path / "data", "--out", tmp_path / "usual", "--method", "most-frequent")
+    said = refuse("evaluate", tmp_path / "usual", tmp_path / "data")
+    assert "data: must be unseen; the policy usual learned from all of the stays" in said
+    assert "--allow-seen" in said
+    told = run("evaluate", tmp_path / "usual", tmp_path / "data", "--allow-seen")
+    assert re.search(r"^usual \(\w+, in sample\): ", told, re.MULTILINE)
+    document = json.loads((tmp_path / "usual" / "results.json").read_bytes())
+    assert document["methods"][0]["in_sample"] is True
+    run("report", tmp_path / "usual", "--out", tmp_path / "page.html")
+    assert "In sample:" in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("outcome", ["sum", "last"])
+def test_the_whole_stay_is_looked_at_where_it_is_asked_for(tmp_path, outcome):
+    for seed, name in enumerate(("learn", "held")):
+        Clinic(n_actions=2, n_contexts=5).log(60, seed=seed).save(tmp_path / name)
+    run("fit", tmp_path / "learn", "--out", tmp_path / "usual", "--method", "most-frequent")
+    options = ("--whole-stay", "--outcome", outcome, "--json")
+    found = json.loads(run("evaluate", tmp_path / "usual", tmp_path / "held", *options))
+    assert found["methods"][0]["whole_stay"]["outcome"] == outcome

@@ -65,7 +65,7 @@ def place(tmp_path_factory, table):
     etips.read_table(folder / "log.csv", propensity="chance", **more).save(folder / "known")
     etips.read_table(table.drop("chance"), **more).save(folder / "log")
     run("fit", folder / "log", "--out", folder / "run", *QUICK)
-    run("evaluate", folder / "run", folder / "log")
+    run("evaluate", folder / "run", folder / "log", "--allow-seen")
     return folder
 
 
@@ -82,7 +82,7 @@ def test_one_run_keeps_its_results_with_all_that_a_report_holds(place):
 def test_several_runs_write_only_where_they_are_told(place, tmp_path):
     run("fit", place / "log", "--out", tmp_path / "run", "--method", "random")
     runs = [place / "run", tmp_path / "run"]
-    out = run("evaluate", *runs, place / "log", "--json")
+    out = run("evaluate", *runs, place / "log", "--allow-seen", "--json")
     assert [m["name"] for m in json.loads(out)["methods"]] == [str(r) for r in runs]
     assert not (tmp_path / "run" / "results.json").exists()
     run("evaluate", tmp_path / "run", place / "log", "--out", tmp_path / "r.json")
@@ -149,7 +149,7 @@ def test_p5_a_study_with_hostile_names_gives_a_page_intact(table, tmp_path):
     etips.read_table(named.drop("chance"), **roles, **more).save(tmp_path / "data")
     place = tmp_path / "=run <b>[x]"
     run("fit", tmp_path / "data", "--out", place, *QUICK)
-    run("evaluate", place, tmp_path / "data")
+    run("evaluate", place, tmp_path / "data", "--allow-seen")
     run("report", place)
     run("report", place, "--out", tmp_path / "sheet.csv")
     page = (place / "report.html").read_text()
@@ -169,21 +169,23 @@ def test_p5_a_study_with_hostile_names_gives_a_page_intact(table, tmp_path):
 def test_p1_no_value_of_a_patient_is_in_any_output(place, tmp_path, caplog):
     """P1: canaries in every column; commands that succeed and that fail, at DEBUG."""
     caplog.set_level(logging.DEBUG)
+    seen = ["--allow-seen"]
     results = [
         call("fit", place / "log", "--out", tmp_path / "run", *QUICK),
-        call("evaluate", tmp_path / "run", place / "log"),
-        call("evaluate", tmp_path / "run", place / "known", "--out", tmp_path / "k.json"),
-        call("evaluate", tmp_path / "run", place / "log", "--json"),
+        call("evaluate", tmp_path / "run", place / "log", *seen),
+        call("evaluate", tmp_path / "run", place / "known", *seen, "--out", tmp_path / "k.json"),
+        call("evaluate", tmp_path / "run", place / "log", *seen, "--json"),
         call("report", tmp_path / "run"),
         call("report", tmp_path / "run", "--out", tmp_path / "run.csv"),
         call("report", tmp_path / "k.json", "--out", tmp_path / "k.html"),
         call("report", place / "log.csv"),
-        call("evaluate", tmp_path / "run", place / "log", "--estimators", "magic"),
+        call("evaluate", tmp_path / "run", place / "log"),
+        call("evaluate", tmp_path / "run", place / "log", *seen, "--estimators", "magic"),
         call("evaluate", tmp_path / "run", place / "log.csv", *COLUMNS[:-1], "ward"),
         call("fit", place / "log.csv", "--out", tmp_path / "no", *COLUMNS),
     ]
     assert [r.exit_code for r in results[:7]] == [0] * 7
-    assert [r.exit_code for r in results[7:]] == [2] * 4
+    assert [r.exit_code for r in results[7:]] == [2] * 5
     said = "".join(r.stdout + r.stderr for r in results) + caplog.text
     files = [
         *(tmp_path / "run" / name for name in ("results.json", "report.html", "path.json")),

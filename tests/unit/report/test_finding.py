@@ -27,6 +27,31 @@ def test_the_finding_says_better_only_when_reliable_and_shown(found):
     assert "cannot be said" in finding_of(changed)
 
 
+def test_better_at_one_decision_is_not_said_of_the_stay(found):
+    changed = json.loads(json.dumps(found))
+    main = changed["methods"][0]
+    gain = {"better": False, "better_at_one_decision": True, "difference": -0.1}
+    main["gain"] |= gain | {"low": -0.2, "high": -0.05}
+    main["verdict"] = "reliable"
+    said = finding_of(changed)
+    assert "decided once and all else been as logged" in said
+    assert "at one decision it is shown to be lower" in said
+    assert "the whole stay was not looked at (--whole-stay)" in said
+    text = " ".join(Page(render(changed)).root.text.split())
+    assert "at one decision; the whole stay was not looked at" in text
+    changed["data"]["one_decision"] = True
+    assert "all else" not in finding_of(changed)
+
+
+def test_what_is_in_sample_says_so_before_any_figure(found):
+    changed = json.loads(json.dumps(found))
+    assert "In sample" not in finding_of(changed)
+    changed["methods"][0]["in_sample"] = True
+    said = finding_of(changed)
+    assert said.index("In sample") < said.index("the risk is estimated")
+    assert "this shows nothing of others" in said
+
+
 def finding_of(made):
     section = section_of(Page(render(made)), "finding")
     return " ".join(section.text.split())

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from small_worlds import CLINIC, small
 
-from etips.learn import EtIPS, LoggingPolicy, PredictiveModel
+from etips.learn import DoublyRobust, LoggingPolicy, PredictiveModel
 from etips.results.followed_policies import as_fitted, follow
 
 
 @pytest.fixture(scope="module")
 def learner():
-    return EtIPS(**small(translations=(0.5,))).fit(CLINIC.log(60, seed=0))
+    return DoublyRobust(**small(support=0.0)).fit(CLINIC.log(60, seed=0))
 
 
 def test_a_learner_and_its_policy_are_followed_alike(learner):

@@ -1,0 +1,64 @@
+"""Better than the clinicians: said of a whole stay, or said to be of one decision."""
+
+from dataclasses import replace
+
+import pytest
+
+from etips.report.comparison import DISAGREES, NOT_LOOKED, better_words, doubt_of
+from etips.results.results import DataSummary, GainResult, MethodResult
+from etips.results.whole_stay_result import StayGainResult, WholeStayResult
+
+ONE = DataSummary(300, 300, 3, 0, one_decision=True)
+SEVERAL = DataSummary(100, 300, 3, 0)
+WHOLE = WholeStayResult(
+    outcome="sum",
+    estimates=(),
+    clinicians=None,
+    gain=StayGainResult(-1.0, 0.1, -1.2, -0.8, True),
+    effective_stays=50.0,
+    weight_share=1.0,
+    n_corrected=3,
+    longest_stay=3,
+    verdict="reliable",
+    reasons=(),
+    sentence="",
+    one_decision="",
+)
+
+
+def method(better, at_one, verdict="reliable", **more):
+    gain = GainResult(-0.1, 0.01, -0.2, -0.05, 0.01, better, at_one)
+    return MethodResult("p", (), None, verdict, (), None, gain, **more)
+
+
+def test_where_a_stay_is_one_decision_better_is_better():
+    assert better_words(method(True, True), ONE) == "better"
+    assert better_words(method(False, False), ONE) == "not shown to be better"
+    assert better_words(method(True, True, "doubtful"), ONE) == "better only were it not doubtful"
+
+
+def test_where_it_is_not_better_is_said_of_one_decision_until_the_stay_agrees():
+    found = better_words(method(False, True), SEVERAL)
+    assert found == f"better at one decision; {NOT_LOOKED}"
+    found = better_words(method(False, True, whole_stay=WHOLE), SEVERAL)
+    assert found == f"better at one decision; {DISAGREES}"
+    assert better_words(method(True, True, whole_stay=WHOLE), SEVERAL) == "better"
+    found = better_words(method(False, True, "unusable"), SEVERAL)
+    assert found == "better at one decision only were it not unusable"
+
+
+def test_a_doubtful_gain_over_the_stay_is_called_so():
+    doubtful = method(True, True, whole_stay=replace(WHOLE, verdict="doubtful"))
+    assert better_words(doubtful, SEVERAL) == "better; over the whole stay it is doubtful"
+    assert doubt_of(doubtful, ONE) is None
+
+
+@pytest.mark.parametrize("data", [ONE, SEVERAL])
+def test_nothing_is_better_on_stays_it_learned_from(data):
+    found = better_words(method(data is ONE, True, in_sample=True), data)
+    assert found.endswith("on stays it learned from, which shows nothing")
+
+
+def test_what_is_hidden_is_not_known():
+    hidden = replace(method(True, True), gain=GainResult())
+    assert better_words(hidden, ONE) == "not known to be better"
