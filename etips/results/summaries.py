@@ -14,6 +14,7 @@ from etips.evaluation.inference.improvement import Improvement
 from etips.evaluation.sensitivity import Sensitivity
 from etips.files.json_documents import finite
 from etips.learn.learners.catalogue import Method
+from etips.results.prognosis_words import summarize_prognosis
 from etips.results.results import (
     AtenpResult,
     DataSummary,
@@ -87,23 +88,17 @@ def summarize_method(
         verdict=assessment.verdict.label,
         reasons=assessment.verdict.reasons,
         truth=truth,
-        gain=GainResult()
-        if data.mean_loss is None
-        else _gain(assessment, improvement, data.one_decision or _shown_throughout(whole_stay)),
+        gain=_gain(assessment, improvement, data, whole_stay),
         atenp=AtenpResult(finite(assessment.matched.difference), matched, unmatched),
         sensitivity=_bounds(sensitivity),
         notes=dict(notes),
         label=None if method is None else method.label,
         sentence=None if method is None else method.sentence,
         as_probabilities=None if as_drawn is None else _estimate(as_drawn),
+        prognosis=summarize_prognosis(assessment, hidden=data.mean_loss is None),
         whole_stay=whole_stay,
         in_sample=in_sample,
     )
-
-
-def _shown_throughout(whole_stay: WholeStayResult | None) -> bool:
-    """Whether a gain over the whole stay is shown."""
-    return whole_stay is not None and bool(whole_stay.gain.better)
 
 
 def _diagnostics(found: Diagnostics, n_matched: int | None) -> DiagnosticsResult:
@@ -128,16 +123,24 @@ def _estimate(estimate: Estimate) -> EstimateResult:
     )
 
 
-def _gain(assessment: Assessment, improvement: Improvement, whole_stay: bool) -> GainResult:
-    """Against the clinicians; "better" without more only where the `whole_stay` is, too."""
+def _gain(
+    assessment: Assessment,
+    improvement: Improvement,
+    data: DataSummary,
+    whole_stay: WholeStayResult | None,
+) -> GainResult:
+    """Against the clinicians; "better" without more only where the whole stay is, too."""
+    if data.mean_loss is None:
+        return GainResult()
     gain = assessment.gain
+    throughout = whole_stay is not None and bool(whole_stay.gain.better)
     return GainResult(
         difference=finite(gain.difference),
         std_error=finite(gain.std_error),
         low=finite(gain.low),
         high=finite(gain.high),
         adjusted_p=finite(improvement.adjusted_p),
-        better=improvement.better and whole_stay,
+        better=improvement.better and (data.one_decision or throughout),
         better_at_one_decision=improvement.better,
     )
 
