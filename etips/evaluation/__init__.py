@@ -12,6 +12,7 @@ from etips.evaluation.diagnostics import (
     overlap_by_action,
 )
 from etips.evaluation.estimators import ESTIMATORS, Estimator, estimator_names
+from etips.evaluation.inference.betting import guaranteed_gain
 from etips.evaluation.inference.contrast import Contrast, MatchedContrast, atenp, difference
 from etips.evaluation.inference.effective_count import EffectiveCount
 from etips.evaluation.inference.estimate import Estimate, effective_size
@@ -104,6 +105,7 @@ __all__ = [
     "effective_size",
     "estimator_names",
     "gain",
+    "guaranteed_gain",
     "holm",
     "ips",
     "judge",

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from etips.evaluation.diagnostics import Diagnostics, diagnose, gain
 from etips.evaluation.estimators import find_estimators
+from etips.evaluation.inference.betting import guaranteed_gain
 from etips.evaluation.inference.contrast import Contrast, MatchedContrast, atenp
 from etips.evaluation.inference.estimate import Estimate
 from etips.evaluation.inference.intervals import DEFAULT, Interval
@@ -24,6 +25,8 @@ class Assessment:
         matched: Matched against unmatched decisions.
         diagnostics: What the verdict looked at.
         verdict: Show no number without it unless its label is "reliable".
+        guaranteed: The greatest gain that is not excluded, without any approximation; None where a
+            loss lies outside 0..1. See `guaranteed_gain`.
     """
 
     estimates: tuple[Estimate, ...]
@@ -31,6 +34,7 @@ class Assessment:
     matched: MatchedContrast
     diagnostics: Diagnostics
     verdict: Verdict
+    guaranteed: float | None = None
 
 
 def assess(
@@ -60,4 +64,5 @@ def assess(
         matched=atenp(log.loss, log.action, policy.probabilities, log.clusters, interval=interval),
         diagnostics=diagnostics,
         verdict=judge(diagnostics),
+        guaranteed=guaranteed_gain(log.loss, policy.weight, log.clusters),
     )

@@ -142,6 +142,7 @@ def _gain(
         adjusted_p=finite(improvement.adjusted_p),
         better=improvement.better and (data.one_decision or throughout),
         better_at_one_decision=improvement.better,
+        guaranteed=assessment.guaranteed,
     )
 
 

@@ -69,9 +69,9 @@ class EffectiveCount:
         """Two-sided, of a difference of zero: under `1 - level` just where the limits omit it."""
         if math.isnan(evidence.value) or math.isinf(evidence.std_error):
             return 1.0
-        error, value = _error_of(evidence), evidence.value
-        if error.variance == 0:
-            return float(abs(value) <= ROUNDING)
+        error, value = _error_of(evidence), _exact_value(evidence)
+        if value == 0 or error.variance == 0:
+            return float(value == 0)
         tail = error.tail_up(-value) if value < 0 else error.mirrored.tail_up(value)
         return min(1.0, 2 * student_cdf(-normal_beyond(tail), evidence.n_clusters - 1))
 
@@ -152,8 +152,15 @@ def _error_of(evidence: Evidence) -> _Error:
 def _poisson_limits(evidence: Evidence, tail: float) -> Bounds:
     if math.isinf(evidence.std_error):
         return -math.inf, math.inf
-    error = _error_of(evidence)
-    return evidence.value - error.mirrored.up(tail), evidence.value + error.up(tail)
+    error, value = _error_of(evidence), _exact_value(evidence)
+    return value - error.mirrored.up(tail), value + error.up(tail)
+
+
+def _exact_value(evidence: Evidence) -> float:
+    """The value, zero where two equal terms differ by rounding alone."""
+    above, below = np.abs(evidence.numerator.sum(axis=0)), evidence.denominator.sum(axis=0)
+    scale = float((above / below).sum())
+    return 0.0 if abs(evidence.value) <= ROUNDING * scale else evidence.value
 
 
 def _clipped_limits(evidence: Evidence, bounds: Bounds, tail: float) -> Bounds:

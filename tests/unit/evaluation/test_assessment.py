@@ -14,6 +14,7 @@ from etips.evaluation import (
     difference,
     dm,
     dr,
+    guaranteed_gain,
     logged_risk,
     snips,
     view,
@@ -37,6 +38,7 @@ def test_an_assessment_holds_every_estimate_gain_diagnosis_and_verdict():
     assert found.matched == atenp(log.loss, log.action, table, log.cluster)
     assert found.diagnostics.n_matched == found.matched.n_matched
     assert found.verdict.label in ("reliable", "doubtful", "unusable")
+    assert found.guaranteed == guaranteed_gain(log.loss, policy.weight, log.cluster)
 
 
 def test_the_first_estimator_asked_for_is_the_headline():
@@ -56,7 +58,10 @@ def test_where_a_policy_abstains_the_clinicians_loss_counts_as_it_is():
             if estimate.estimator == "dm"
             else log.loss.mean()
         ), estimate.estimator
-    assert assess(log, table, silent).gain.difference == pytest.approx(0, abs=1e-12)
+    gain = assess(log, table, silent).gain
+    assert gain.difference == pytest.approx(0, abs=1e-12)
+    assert (gain.low, gain.high) == pytest.approx((0, 0), abs=1e-12)
+    assert gain.p_value == 1
 
 
 def test_without_an_outcome_model_the_weighted_estimators_remain():
