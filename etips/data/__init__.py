@@ -8,7 +8,8 @@ from etips.data.decisions import Decisions, Stay, final_value, sofa_change
 from etips.data.scale import Scaler
 from etips.data.schema import Roles, Schema
 from etips.data.splitting import assign_folds, folds, split
-from etips.data.tables.arrays import from_arrays, from_obp, to_obp
+from etips.data.tables.arrays import from_arrays
+from etips.data.tables.bandit_feedback import from_obp, obp_propensities, to_obp
 from etips.data.trajectories import Histories, Trajectories
 from etips.data.truth import Truth
 
@@ -33,6 +34,7 @@ __all__ = [
     "from_arrays",
     "from_obp",
     "load_trajectories",
+    "obp_propensities",
     "read_table",
     "sofa_change",
     "split",

@@ -1,7 +1,6 @@
-"""Arrays as scikit-learn users hold them, and the feedback dictionary of obp, in and out."""
+"""Arrays as scikit-learn users hold them."""
 
-from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,7 +33,9 @@ def from_arrays(
         loss: Loss of the logged action, same shape as `action`; NaN only where there is no action.
         static: Static features, shape (n, s).
         lengths: Number of real steps of each row of a 3-D `features`; all of them if left out.
-        propensity: Known probability of the logged action, same shape as `action`.
+        propensity: Known probability of the logged action, same shape as `action`; or of every
+            action, with one axis more. Only the logged one's is kept: hand the whole table to
+            `etips.evaluate(propensities=...)`, one row a decision.
         groups: Whom each row belongs to, shape (n,).
         n_actions: Number of actions; one more than the largest if left out.
         lag: 0 if a decision sees its own step (the only choice without time), 1 if not.
@@ -105,47 +106,28 @@ def _log(
     }
     require("loss", "must be finite", np.isfinite(log["loss"]) | idle, rows=row)
     if propensity is not None:
-        log["propensity"] = _per_step("propensity", propensity, counts, inside)
+        known = of_logged(numeric("propensity", propensity), numeric("action", action))
+        log["propensity"] = _per_step("propensity", known, counts, inside)
     return log
 
 
-def from_obp(feedback: Mapping[str, ArrayLike | None]) -> Trajectories:
-    """Trajectories from an obp feedback dictionary; its reward becomes loss = 1 - reward.
+def of_logged(propensity: Floats, action: Floats) -> Floats:
+    """Propensity of the logged action, from one of every action on a last axis, or as it is.
 
-    Reads `context`, `action`, `reward`, and if there `pscore` and `n_actions`. Lists of several
-    positions are refused.
+    Args:
+        propensity: Same shape as `action`, or with an axis of actions behind it.
+        action: Logged actions; -1 or NaN where there is none.
     """
-    for name in ("context", "action", "reward"):
-        if feedback.get(name) is None:
-            raise DataError(f"feedback, {name}", "must be there")
-    if feedback.get("position") is not None:
-        raise DataError("feedback, position", "must be empty: one action a round")
-    return from_arrays(
-        cast(ArrayLike, feedback["context"]),
-        feedback["action"],
-        1.0 - _numeric("feedback, reward", cast(ArrayLike, feedback["reward"])),
-        propensity=feedback.get("pscore"),
-        n_actions=cast("int | None", feedback.get("n_actions")),
-    )
-
-
-def to_obp(data: Trajectories) -> dict[str, ArrayLike | None]:
-    """An obp feedback dictionary, one round a decision; reward = 1 - loss.
-
-    The context is what a decision's last visible step and its stay's static features say; what came
-    before it has no place in obp.
-    """
-    seen = data.sequence[data.seen_rows]
-    context = np.concatenate([seen, data.static[data.decisions().stay]], axis=1)
-    return {
-        "n_rounds": data.n_decisions,
-        "n_actions": data.n_actions,
-        "context": context,
-        "action": data.logged_action,
-        "reward": 1.0 - data.logged_loss,
-        "pscore": None if data.propensity is None else data.logged_propensity,
-        "position": None,
-    }
+    if propensity.shape[:-1] != action.shape or propensity.ndim != action.ndim + 1:
+        return propensity
+    none = np.isnan(action) | (action < 0)
+    chosen = np.where(none, 0, action).astype(np.int64)
+    rule = "must have a column for every action that was logged"
+    if chosen.size and chosen.max() >= propensity.shape[-1]:
+        raise DataError("propensity", rule)
+    sums = np.abs(propensity.sum(axis=-1) - 1) <= 1e-5
+    require("propensity", "must sum to 1 over the actions", (sums | none).ravel())
+    return np.where(none, np.nan, np.take_along_axis(propensity, chosen[..., None], -1)[..., 0])
 
 
 def _padded(features: ArrayLike) -> Floats32:
@@ -171,7 +153,7 @@ def _lengths(lengths: ArrayLike | None, n: int, longest: int) -> Ints:
 
 def _per_step(name: str, values: ArrayLike, counts: Ints, inside: Bools) -> Floats:
     """One value a real step: given so, or one a stay, which then belongs to its last step."""
-    numbers = _numeric(name, values)
+    numbers = numeric(name, values)
     if numbers.shape == counts.shape:
         spread = np.full(inside.shape, np.nan)
         spread[np.arange(len(counts)), counts - 1] = numbers
@@ -193,10 +175,11 @@ def _static(static: ArrayLike | None, n: int) -> Floats32:
 
 def _float32(name: str, values: ArrayLike) -> Floats32:
     with np.errstate(over="ignore"):  # too large for float32 is refused as infinite
-        return _numeric(name, values).astype(np.float32)
+        return numeric(name, values).astype(np.float32)
 
 
-def _numeric(name: str, values: ArrayLike) -> Floats:
+def numeric(name: str, values: ArrayLike) -> Floats:
+    """Values as an array of real numbers; anything else is refused by its name."""
     if hasattr(values, "toarray"):  # as SciPy's sparse arrays and matrices have
         raise DataError(name, "must be dense", fix="Sparse input is not supported: use toarray().")
     try:

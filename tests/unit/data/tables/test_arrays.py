@@ -1,13 +1,13 @@
-"""Arrays as scikit-learn users hold them, and obp's dictionary."""
+"""Arrays as scikit-learn users hold them."""
 
 import numpy as np
 import pytest
 from hypothesis import given
-from random_cohorts import Cohort, cohorts
+from random_cohorts import cohorts
 from scipy import sparse
-from strategies import fingerprint, refusal_text
+from strategies import refusal_text
 
-from etips.data import from_arrays, from_obp, load_trajectories, to_obp
+from etips.data import from_arrays
 from etips.errors import DataError, SettingError
 
 NAN = float("nan")
@@ -164,58 +164,18 @@ def test_n_actions_of_none_are_refused():
         from_arrays(X, n_actions=0)
 
 
-def test_reward_is_one_minus_loss_in_both_directions():
-    feedback = {
-        "n_rounds": 3,
-        "n_actions": np.int64(4),
-        "context": np.array([[1.0, 2], [3, 4], [5, 6]]),
-        "action": np.array([0, 2, 1]),
-        "reward": np.array([1, 0, 0.25]),
-        "pscore": np.array([0.5, 0.25, 1]),
-        "position": None,
-    }
-    data = from_obp(feedback)
-    assert data.logged_loss.tolist() == [0, 1, 0.75]
-    again = to_obp(data)
-    assert set(again) == set(feedback)
-    for name, value in feedback.items():
-        assert np.array_equal(again[name], value), name
+def test_a_table_of_propensities_gives_that_of_the_logged_action():
+    table = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
+    data = from_arrays(np.zeros((2, 1)), [2, 0], [0.0, 1.0], propensity=table)
+    assert data.logged_propensity.tolist() == [0.5, 0.6]
+    steps = np.stack([table, table[::-1], table], axis=1)  # (2, 3, 3)
+    action = [[0, 1, -1], [2, -1, 0]]
+    data = from_arrays(np.zeros((2, 3, 1)), action, np.zeros((2, 3)), propensity=steps, n_actions=3)
+    assert data.logged_propensity.tolist() == [0.2, 0.3, 0.1, 0.6]
 
 
-@given(cohorts)
-def test_stays_go_to_obp_and_back_as_one_round_a_decision(cohort):
-    data = cohort.make()
-    feedback = to_obp(data)
-    back = from_obp(feedback)
-    assert back.n_decisions == data.n_decisions
-    assert np.allclose(back.logged_loss, data.logged_loss, atol=1e-15)
-    assert np.array_equal(back.logged_action, data.logged_action)
-    for number, (stay, step) in enumerate(zip(*data.decisions(), strict=True)):
-        seen = data.sequence[data.offsets[stay] + step - data.lag]
-        expected = [*seen, *data.static[stay]]
-        assert feedback["context"][number].tolist() == expected
-
-
-def test_data_from_obp_can_be_saved(tmp_path):
-    data = from_obp({"context": [[1.0]], "action": [0], "reward": [1], "n_actions": np.int64(3)})
-    data.save(tmp_path / "saved")
-    assert fingerprint(load_trajectories(tmp_path / "saved")) == fingerprint(data)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"reward": None}, r"^feedback, reward: must be there\.$"),
-        ({"context": None}, r"^feedback, context: must be there\.$"),
-        ({"position": [0]}, r"^feedback, position: must be empty: one action a round\.$"),
-        ({"reward": ["kanarienvogel"]}, r"^feedback, reward: must be an array of numbers\.$"),
-    ],
-)
-def test_feedback_that_is_incomplete_is_refused(changes, message):
-    with pytest.raises(DataError, match=message):
-        from_obp({"context": [[1.0]], "action": [0], "reward": [1], **changes})
-
-
-def test_questions_cannot_go_to_obp():
-    with pytest.raises(DataError, match=r"^data: holds no logged actions\."):
-        to_obp(Cohort(seed=0).make().without_log())
+def test_a_table_that_is_none_is_refused():
+    wrong = {"must sum to 1": [[0.5, 0.1], [0.5, 0.5]], "a column for every action": [[1.0], [1.0]]}
+    for rule, table in wrong.items():
+        with pytest.raises(DataError, match=rf"^propensity: must .*{rule.removeprefix('must ')}"):
+            from_arrays(np.zeros((2, 1)), [1, 0], [0.0, 1.0], propensity=table)
