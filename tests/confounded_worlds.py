@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from etips.data.schema import Schema
+from etips.data.trajectories import Trajectories
+
 KINDS = ("linear", "square", "product")
 
 
@@ -68,3 +71,14 @@ def snips_bias(world: Confounded, table: np.ndarray) -> float:
     """Self-normalised risk of giving everybody action 0, less the truth."""
     weight = (world.action == 0) / np.maximum(table[:, 0], 0.01)
     return float(weight @ world.loss / weight.sum() - world.risk.mean())
+
+
+def stays_of(world: Confounded) -> Trajectories:
+    """The decisions of a world as stays."""
+    return Trajectories(
+        sequence=world.x.astype(np.float32),
+        offsets=np.concatenate([[0], np.cumsum(np.bincount(world.cluster))]),
+        schema=Schema(sequence=("a", "b", "c", "d", "e"), n_actions=3, lag=0),
+        action=world.action,
+        loss=world.loss,
+    )

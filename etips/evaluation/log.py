@@ -1,6 +1,6 @@
 """A log of decisions as the evaluation sees it, and a policy seen through it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -195,6 +195,13 @@ class Log:
         )
         part._store("_whole", (self, keep))
         return part
+
+    def weighed_by(self, propensities: Floats) -> "Log":
+        """The same decisions with other propensities of all actions, shape (n, n_actions)."""
+        chance = np.maximum(propensities[self.rows, self.action], self.propensity_floor)
+        other = replace(self, propensity=chance, propensities=propensities)
+        other._store("_whole", (self, np.ones(self.n_decisions, bool)))
+        return other
 
     def _check_propensities(self, values: Floats) -> Floats:
         n = self.loss.size

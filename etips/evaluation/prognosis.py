@@ -74,7 +74,7 @@ def cross_fit(
         if learn.size == 0:
             continue
         learn = _some(learn, MOST_FIT)
-        model = _Model.fit(features[learn], target[learn], action[learn], n_actions, bins)
+        model = Prognosis.fit(features[learn], target[learn], action[learn], n_actions, bins)
         for start in range(0, ask.size, BLOCK):
             rows = ask[start : start + BLOCK]
             plain[rows], by_action[rows] = model.predict(features[rows])
@@ -141,7 +141,7 @@ class _Scale:
 
 
 @dataclass(frozen=True)
-class _Model:
+class Prognosis:
     """A fitted model: linear on features and products, trees on the rest, linear by action."""
 
     scale: _Scale
@@ -153,7 +153,11 @@ class _Model:
     tilt: Floats  # (columns, n_actions)
 
     @classmethod
-    def fit(cls, rows: Rows, target: Floats, action: Ints, n_actions: int, bins: Bins) -> "_Model":
+    def fit(
+        cls, rows: Rows, target: Floats, action: Ints, n_actions: int, bins: Bins | None = None
+    ) -> "Prognosis":
+        """Learn from all rows; `bins` are cut from some of them if left out."""
+        bins = bins or Bins.of(rows[_some(np.arange(target.size), MOST_SCREENED)])
         scale = _Scale.of(rows, target)
         table = scale(rows)
         base, slope = _ridge(table, target)
@@ -169,6 +173,7 @@ class _Model:
         return cls(scale, base, slope, bins, trees, offset, tilt)
 
     def predict(self, rows: Rows) -> tuple[Floats, Floats]:
+        """Expected target whatever is done, shape (n,), and by action, shape (n, n_actions)."""
         table = self.scale(rows)
         plain = self.base + table @ self.slope + self.trees.predict(self.bins.code(rows))
         return plain, plain[:, None] + self.offset + table @ self.tilt

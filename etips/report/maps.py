@@ -114,8 +114,12 @@ def _figure(value: Share, *, signed: bool) -> str:
 
 
 def balance_plot(features: Sequence[FeatureBalance], threshold: float) -> Markup:
-    """Standardised differences before (hollow) and after weighting (filled), feature by feature."""
-    values = [side for f in features for side in (f.before, f.after) if side is not None]
+    """Standardised differences before (hollow) and after weighting (filled), feature by feature.
+
+    Where propensities were balanced, a small mark shows the weights as they were before that.
+    """
+    sides = [side for f in features for side in (f.before, f.after, f.fitted)]
+    values = [side for side in sides if side is not None]
     reach = max([abs(v) for v in values], default=threshold)
     reach = max(reach, 1.5 * threshold) * 1.06
     scale = Scale(-reach, reach, 134, 350)
@@ -144,20 +148,25 @@ def balance_plot(features: Sequence[FeatureBalance], threshold: float) -> Markup
             parts.append(line((scale.at(before), y), (scale.at(after), y), class_="link"))
         if before is not None:
             parts.append(dot(scale.at(before), y, 4, class_="hollow c1"))
+        if feature.fitted is not None:
+            parts.append(dot(scale.at(feature.fitted), y, 2.5, class_="mark c2"))
         if after is not None:
             parts.append(dot(scale.at(after), y, 4.5, class_="mark c0"))
     words = "difference, in standard deviations"
     parts.append(text(scale.at(0.0), bottom + 34, words, class_="small middle"))
-    legend = bottom + 54
-    parts += [
-        dot(140, legend, 4, class_="hollow c1"),
-        text(150, legend + 4, "before", class_="small"),
-    ]
-    parts += [
-        dot(216, legend, 4.5, class_="mark c0"),
-        text(226, legend + 4, "after", class_="small"),
-    ]
+    parts += _balance_legend(bottom + 54, balanced=any(f.fitted is not None for f in features))
     return drawing(bottom + 64, "Balance of features before and after weighting", *parts)
+
+
+def _balance_legend(y: float, *, balanced: bool) -> list[Markup]:
+    """What the marks stand for."""
+    marks = [(140, 4.0, "hollow c1", "before"), (216, 4.5, "mark c0", "after")]
+    marks += [(278, 2.5, "mark c2", "not balanced")] if balanced else []
+    return [
+        part
+        for x, size, look, words in marks
+        for part in (dot(x, y, size, class_=look), text(x + 10, y + 4, words, class_="small"))
+    ]
 
 
 def small_interval(value: Share, low: Share, high: Share, scale: Scale, label: str) -> Markup:

@@ -36,6 +36,7 @@ def make_exhibits(
     settings: Mapping[str, object] = {},
     cohort: Record | None = None,
     propensities: Floats | None = None,
+    unbalanced: Log | None = None,
 ) -> Exhibits:
     """Everything a report shows beyond estimates.
 
@@ -50,6 +51,7 @@ def make_exhibits(
         cohort: `funnel.json` of the cohort the data came from.
         propensities: Fitted probabilities of all actions, to be looked at where `log` knows those
             of the logged actions alone, shape (n_decisions, n_actions).
+        unbalanced: The log with propensities as fitted, where `log` has balanced ones.
     """
     if headline not in policies:
         raise SettingError("headline", "must be one of the policies")
@@ -61,7 +63,7 @@ def make_exhibits(
         actions=overlap.compare_actions(data, log, policy, stated),
         calibration=overlap.calibrate(log, stated, fitted=log.propensities is None),
         weights=overlap.bin_weights(log, policy),
-        balance=overlap.compare_features(data, log, policy),
+        balance=overlap.compare_features(data, log, policy, unbalanced),
         subgroups=subgroups(data, log, policy),
         abstention=_abstention(log, policy),
         paths={name: summarize_path(path) for name, path in paths.items() if path},

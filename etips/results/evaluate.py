@@ -91,10 +91,17 @@ def evaluate(
     judged = partial(assess_policies, estimators=estimators, interval=interval, stays=stays)
     methods = judged(followed, made.log, data, notes=made.notes, learned_by=learned_by)
     record = {**_record(models, estimators, interval), **settings}
-    known = {n: path_of(p) for n, p in named.items()} if paths is None else paths
-    shown = partial(make_exhibits, headline=next(iter(named)), paths=known, settings=record)
-    exhibits = shown(data, made.log, deployed, cohort=cohort, propensities=made.fitted)
+    shown = partial(make_exhibits, headline=next(iter(named)), paths=_paths(named, paths))
+    beside = partial(shown, propensities=made.fitted, unbalanced=made.unbalanced)
+    exhibits = beside(data, made.log, deployed, settings=record, cohort=cohort)
     return Results(summarize_data(data), methods, time.perf_counter() - started, exhibits)
+
+
+def _paths(
+    named: Mapping[str, Policy], given: Mapping[str, Sequence[Candidate]] | None
+) -> Mapping[str, Sequence[Candidate]]:
+    """Candidates of each policy: those given, else those that the policies hold."""
+    return {name: path_of(own) for name, own in named.items()} if given is None else given
 
 
 def assess_policies(

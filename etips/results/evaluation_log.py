@@ -20,6 +20,7 @@ from etips.learn.nuisance.outcome_models import SklearnOutcome
 from etips.learn.nuisance.propensity import fit_propensity
 from etips.models.encoders.registry import AnyEncoder, as_encoder
 from etips.policies.policy import FittedPolicy
+from etips.results.balanced_log import BalancedLog, balance_log
 from etips.results.followed_policies import Policy, as_fitted
 
 AGREEMENT = 1e-6
@@ -78,11 +79,13 @@ class EvaluationLog:
         notes: In words, for the record.
         fitted: Fitted propensities of all actions, to be looked at where the log uses known ones,
             shape (n_decisions, n_actions).
+        unbalanced: The log with propensities as they were fitted, where it has balanced ones.
     """
 
     log: Log
     notes: Mapping[str, str]
     fitted: Floats | None
+    unbalanced: Log | None = None
 
 
 def make_log(
@@ -111,6 +114,7 @@ def make_log(
     predicted = _predicted(data, models, prepared)
     by_design = known is not None or data.propensity is not None
     log = Log.of(data, propensities=table, predicted=predicted, floor=models.clip, known=by_design)
+    balanced = _balance(log, models, prepared)
     notes = {
         "propensities": source,
         "predicted losses": CROSS_FITTED if models.outcome else "none",
@@ -118,10 +122,20 @@ def make_log(
     }
     if not by_design:
         notes["intervals of snips and ips leave out"] = LEFT_OUT
+    if balanced.rebalanced is not None:
+        notes["balance"] = balanced.rebalanced.sentence
     beside = data.propensity is not None and known is None and by_policy is not None
-    return EvaluationLog(
-        log, notes, by_policy[1].propensities(data) if by_policy and beside else None
-    )
+    fitted = by_policy[1].propensities(data) if by_policy and beside else None
+    return EvaluationLog(balanced.log, notes, fitted, balanced.unbalanced)
+
+
+def _balance(log: Log, models: Models, prepared: Prepared | None) -> BalancedLog:
+    """The log with its fitted propensities corrected in the folds that they were fitted in."""
+    if not models.training.balance:
+        return BalancedLog(log)
+    if prepared is None:
+        return balance_log(log)
+    return balance_log(log, fold=prepared.folds.fold[prepared.data.decisions().stay])
 
 
 def check_known(table: Floats, data: Trajectories) -> Floats:

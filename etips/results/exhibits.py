@@ -142,11 +142,19 @@ class WeightHistogram:
 
 @dataclass(frozen=True)
 class FeatureBalance:
-    """Standardised difference of one feature, before and after weighting."""
+    """Standardised difference of one feature, before and after weighting.
+
+    Args:
+        name: Of the feature.
+        before: Decisions that match the policy, not weighted.
+        after: Decisions as they are weighted.
+        fitted: As they would be weighted by the propensities as fitted, where those are balanced.
+    """
 
     name: str
     before: float | None
     after: float | None
+    fitted: float | None = None
 
 
 @dataclass(frozen=True)
@@ -159,6 +167,7 @@ class Balance:
         n_above_before: Beyond the threshold before weighting.
         n_above_after: Likewise after.
         features: The largest differences.
+        n_above_fitted: Beyond it with propensities as fitted; None where they are not balanced.
     """
 
     threshold: float
@@ -166,6 +175,7 @@ class Balance:
     n_above_before: int
     n_above_after: int
     features: tuple[FeatureBalance, ...]
+    n_above_fitted: int | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from etips.disclosure import LEAST_PEOPLE, hide_together, is_small
 from etips.evaluation.calibration import calibration
 from etips.evaluation.diagnostics import RARE, balance, overlap_by_action
 from etips.evaluation.inference.checks import Bools, Clusters
-from etips.evaluation.log import Log, View
+from etips.evaluation.log import Log, View, view
 from etips.files.json_documents import finite
 from etips.results.exhibits import (
     Absent,
@@ -129,8 +129,17 @@ def bin_weights(log: Log, policy: View) -> WeightHistogram:
     )
 
 
-def compare_features(data: Trajectories, log: Log, policy: View) -> Balance | Absent:
-    """Standardised differences of the features a decision could see, the largest twenty."""
+def compare_features(
+    data: Trajectories, log: Log, policy: View, unbalanced: Log | None = None
+) -> Balance | Absent:
+    """Standardised differences of the features a decision could see, the largest twenty.
+
+    Args:
+        data: For the features.
+        log: The decisions.
+        policy: The policy, seen through them.
+        unbalanced: The log with propensities as fitted, where `log` has balanced ones.
+    """
     names, table = _features(data)
     keep = [
         number for number in range(len(names)) if not _names_a_few(table[:, number], log.clusters)
@@ -141,16 +150,27 @@ def compare_features(data: Trajectories, log: Log, policy: View) -> Balance | Ab
     if is_small(np.unique(log.clusters.code[matched]).size):
         return Absent("too few people were treated as the policy advises")
     before, after = balance(log, policy, table[:, keep])
-    order = np.argsort(-np.maximum(np.abs(before), np.abs(after)), kind="stable")[:MOST_FEATURES]
+    fitted = None
+    if unbalanced is not None:
+        seen = view(unbalanced, policy.probabilities, policy.abstains)
+        fitted = balance(unbalanced, seen, table[:, keep])[1]
+    largest = np.max(np.abs([before, after] if fitted is None else [before, after, fitted]), axis=0)
+    order = np.argsort(-largest, kind="stable")[:MOST_FEATURES]
     return Balance(
         threshold=IMBALANCE,
         n_features=len(keep),
         n_above_before=int((np.abs(before) > IMBALANCE).sum()),
         n_above_after=int((np.abs(after) > IMBALANCE).sum()),
         features=tuple(
-            FeatureBalance(names[keep[place]], finite(before[place]), finite(after[place]))
+            FeatureBalance(
+                names[keep[place]],
+                finite(before[place]),
+                finite(after[place]),
+                None if fitted is None else finite(fitted[place]),
+            )
             for place in order
         ),
+        n_above_fitted=None if fitted is None else int((np.abs(fitted) > IMBALANCE).sum()),
     )
 
 

@@ -29,6 +29,7 @@ class Training:
         earlier_actions: Let all of them read the newest earlier action; then a table to recommend
             for must hold the actions taken so far.
         calibrate: Shrink propensities to plain frequencies as far as that fits better out of fold.
+        balance: Correct fitted propensities of logged actions where that improves balance held out.
     """
 
     n_folds: int = 5
@@ -38,11 +39,12 @@ class Training:
     policy: Settings = POLICY
     earlier_actions: bool = False
     calibrate: bool = True
+    balance: bool = True
 
     def check(self) -> None:
         """Refuse what no network could be trained with."""
         require_whole("n_folds", self.n_folds, least=1)
-        for name in ("earlier_actions", "calibrate"):
+        for name in ("earlier_actions", "calibrate", "balance"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingError(name, "must be true or false")
         for name in STAGES:

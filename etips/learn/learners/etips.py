@@ -101,6 +101,7 @@ class EtIPS(NetworkLearner):
             quality=base.propensity.quality,
             support=base.support,
             clipped_share=base.clipped_share,
+            rebalanced=base.rebalanced,
         )
 
     def _check(self) -> None:

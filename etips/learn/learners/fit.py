@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from etips.evaluation.reweighting.rebalance import Rebalanced
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.nuisance.outcome import FittedOutcome
 from etips.learn.nuisance.propensity import FittedPropensity, Quality
@@ -22,6 +23,7 @@ class Fit:
         whole_stay: What held-out stays say of the outcome of a stay under the policy, of one that
             looks that far; None of any other.
         clipped_share: Share of decisions whose propensity was raised; None if it weighs none.
+        rebalanced: What balancing did to the logged propensities; None where it was not tried.
     """
 
     policy: FittedPolicy
@@ -32,3 +34,4 @@ class Fit:
     support: float | None = None
     clipped_share: float | None = None
     whole_stay: Candidate | None = None
+    rebalanced: Rebalanced | None = None

@@ -9,15 +9,13 @@ from etips.data.decisions import Bools, Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require_number, require_seed
 from etips.evaluation.log import PROPENSITY_FLOOR
+from etips.evaluation.reweighting.rebalance import Rebalanced
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.fitting.requests import Requests
 from etips.learn.fitting.stages import Training
-from etips.learn.nuisance.propensity import (
-    FittedPropensity,
-    fit_propensity,
-    logged_log_propensity,
-)
-from etips.learn.nuisance.propensity_models import PropensityModel, check_model
+from etips.learn.nuisance.balancing import check_propensities, logged_propensity
+from etips.learn.nuisance.propensity import FittedPropensity, fit_propensity
+from etips.learn.nuisance.propensity_models import PropensityModel
 from etips.learn.nuisance.support import choose_support
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import AnyEncoder, as_encoder
@@ -31,7 +29,8 @@ class Foundation:
     Args:
         prepared: The stays.
         propensity: Networks that imitate the clinicians.
-        chance: Propensity of each logged action, clipped, shape (n_decisions,).
+        chance: Propensity of each logged action, balanced and clipped, shape (n_decisions,).
+        rebalanced: What balancing did to the propensities; None where it was not tried.
         clipped_share: Share of decisions whose propensity was below the clip.
         support: Least propensity of a recommended action.
         allowed: Actions with that much support, out of fold, shape (n_decisions, n_actions).
@@ -40,6 +39,7 @@ class Foundation:
     prepared: Prepared
     propensity: FittedPropensity
     chance: Floats
+    rebalanced: Rebalanced | None
     clipped_share: float
     support: float
     allowed: Bools
@@ -104,11 +104,12 @@ def lay_foundation(
         seed: Of folds and networks.
         support: Least propensity of a recommended action. Left out it is 0.05, or 0.1 with lag 1,
             unless the held-out log shows that a floor does harm.
-        model: Where the logged propensities come from; our networks if left out.
+        model: Where the logged propensities come from; our networks if left out. They are balanced
+            where that helps held-out stays, unless known or `training.balance` is off.
         clip: Logged propensities below this are raised to it.
     """
     _check(training, support, clip, seed)
-    check_model(model, data)
+    check_propensities(model, data)
     training, shape = training.with_seed(seed), as_encoder(encoder)
     prepared = prepare(
         data,
@@ -120,15 +121,16 @@ def lay_foundation(
     propensity = yield from fit_propensity(
         prepared, shape, training.propensity, seed=seed, calibrate=training.calibrate
     )
-    log_chance = logged_log_propensity(prepared, propensity, model)
-    chance = np.maximum(np.exp(log_chance), clip)
+    logged = logged_propensity(prepared, propensity, model, balance=training.balance)
+    chance = np.maximum(np.exp(logged.log), clip)
     if support is None:
         support = yield from choose_support(prepared, propensity, chance, training.policy)
     return Foundation(
         prepared=prepared,
         propensity=propensity,
         chance=chance,
-        clipped_share=float((np.exp(log_chance) < clip).mean()),
+        rebalanced=logged.rebalanced,
+        clipped_share=float((np.exp(logged.log) < clip).mean()),
         support=support,
         allowed=np.exp(propensity.log_probabilities) >= support,
     )

@@ -14,6 +14,7 @@ from etips.data.schema import Schema
 from etips.data.tables.arrays import as_trajectories
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
+from etips.evaluation.reweighting.rebalance import Rebalanced
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.fitting.checkpoints import Checkpoints
 from etips.learn.fitting.driver import drive, drive_together
@@ -41,6 +42,7 @@ class Learner(ABC):
     quality_: Quality | None
     support_: float | None
     clipped_share_: float | None
+    rebalanced_: Rebalanced | None
 
     @abstractmethod
     def _learn(self, stays: Trajectories) -> Requests[Fit]:
@@ -130,6 +132,7 @@ class Learner(ABC):
         self.quality_ = fit.quality
         self.support_ = fit.support
         self.clipped_share_ = fit.clipped_share
+        self.rebalanced_ = fit.rebalanced
 
     def _schema(self) -> Schema:
         """Of the data fitted on; what is not there yet must say so as attributes do."""

@@ -59,6 +59,7 @@ class DoublyRobust(NetworkLearner):
             quality=base.propensity.quality,
             support=base.support,
             clipped_share=base.clipped_share,
+            rebalanced=base.rebalanced,
         )
 
     def _objective(self, base: Foundation, losses: Floats) -> Weighted:

@@ -13,7 +13,7 @@ from etips.data.trajectories import Trajectories
 from etips.errors import DataError, require
 from etips.learn.fitting.prepare import Prepared, seeds_from
 from etips.learn.fitting.requests import Requests, TrainingRequest
-from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
+from etips.learn.nuisance.propensity_models import PropensityModel
 from etips.learn.nuisance.shrinkage import learned_counts, log_frequencies, shrink
 from etips.learn.training.objectives import cross_entropy
 from etips.learn.training.settings import Settings
@@ -141,28 +141,24 @@ def measure(probabilities: Floats, action: Ints) -> Quality:
     )
 
 
-def logged_log_propensity(
-    prepared: Prepared, fitted: FittedPropensity, model: PropensityModel | None
-) -> Floats:
-    """Log-propensity of each logged action: from `model` if one is given, else as fitted.
+def cross_fit_model(model: PropensityModel, data: Trajectories, fold: Ints) -> Floats:
+    """What copies of a model say of stays that they did not learn from, shape (n_decisions, K).
 
-    A model is cross-fitted over the same folds as the networks; known propensities need no fitting.
+    Args:
+        model: Of somebody's own, not fitted.
+        data: Logged stays.
+        fold: Of each stay, shape (n_stays,); where all are one, the stays that are learned from are
+            asked about too.
     """
-    data = prepared.data
-    if isinstance(model, KnownPropensity):
-        return np.log(data.logged_propensity)
-    if model is None:
-        return _of_logged(fitted.log_probabilities, data.logged_action)
     probabilities = np.zeros((data.n_decisions, data.n_actions))
-    fold_of_decision = prepared.folds.fold[data.decisions().stay]
-    for fold in range(prepared.folds.n_networks):
-        inside = prepared.folds.fold == fold
-        learn_from = data if prepared.folds.n_networks == 1 else data.subset(~inside)
+    fold_of_decision = fold[data.decisions().stay]
+    for number in range(int(fold.max()) + 1):
+        inside = fold == number
         own = copy.deepcopy(model)
-        own.fit(learn_from)
+        own.fit(data if inside.all() else data.subset(~inside))
         asked = data.subset(inside)
-        probabilities[fold_of_decision == fold] = _checked(own.predict_proba(asked), asked)
-    return np.log(np.maximum(_of_logged(probabilities, data.logged_action), 1e-300))
+        probabilities[fold_of_decision == number] = _checked(own.predict_proba(asked), asked)
+    return probabilities
 
 
 def _checked(said: Floats, asked: Trajectories) -> Floats:
@@ -172,8 +168,4 @@ def _checked(said: Floats, asked: Trajectories) -> Floats:
         raise DataError("propensity model", "must give one row a decision, one column an action")
     sound = (values >= 0).all(axis=1) & (np.abs(values.sum(axis=1) - 1) < 1e-3)
     require("propensity model", "must give probabilities that sum to 1", sound)
-    return values
-
-
-def _of_logged(values: Floats, action: Ints) -> Floats:
-    return values[np.arange(len(action)), action]
+    return np.asarray(values / values.sum(axis=1, keepdims=True))

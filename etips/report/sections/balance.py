@@ -12,7 +12,9 @@ def _make(results: Results) -> dict[str, object]:
     if balance is None or isinstance(balance, Absent):
         return {"balance": None, "absent": absent}
     figure = balance_plot(balance.features, balance.threshold)
-    return {"balance": balance, "absent": None, "figure": figure}
+    notes = results.methods[0].notes if results.methods else None
+    balancing = None if notes is None else notes.get("balance")
+    return {"balance": balance, "absent": None, "figure": figure, "balancing": balancing}
 
 
 SECTION = Section("balance", "Balance", "balance.html", _make)

@@ -134,3 +134,14 @@ def test_features_may_be_missing_but_not_infinite_and_travel_with_their_decision
         replace(log, features=rows)
     with pytest.raises(DataError, match=r"^features: must have two axes"):
         replace(log, features=feature)
+
+
+def test_other_propensities_weigh_the_same_decisions_and_expect_the_same():
+    log, _, _ = make_log(60)
+    table = np.full((log.n_decisions, log.n_actions), 1 / log.n_actions)
+    log = replace(log, features=np.random.default_rng(0).normal(size=(log.n_decisions, 2)))
+    other = log.weighed_by(table)
+    assert (other.propensity == 1 / log.n_actions).all()
+    assert (other.propensities == table).all()
+    assert (other.loss == log.loss).all()
+    assert (other.prognosis == log.prognosis).all()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from etips.evaluation.inference.checks import code_clusters
-from etips.evaluation.prognosis import cross_fit
+from etips.evaluation.prognosis import Prognosis, cross_fit
 
 
 def world(kind, n=3000, seed=0):
@@ -93,3 +93,11 @@ def test_a_log_of_very_many_decisions_is_learned_from_a_sample():
     loss = rows[:, 0] + generator.normal(size=60_000)
     found = fit(rows, loss, np.zeros(60_000, int), cluster=np.arange(60_000) // 4)
     assert np.corrcoef(found.plain, rows[:, 0])[0, 1] > 0.97
+
+
+def test_one_fitted_to_all_rows_tells_the_prognosis_of_others():
+    rows, action, _, loss = world("product", seed=1)
+    later, _, truth, _ = world("product", seed=2)
+    plain, by_action = Prognosis.fit(rows, loss, action, 3).predict(later)
+    assert np.corrcoef(plain, truth)[0, 1] > 0.85
+    assert by_action.shape == (len(later), 3)

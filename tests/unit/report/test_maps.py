@@ -32,6 +32,15 @@ def test_balance_shows_each_feature_before_and_after():
     assert looks.count("hollow c1") == 1 + 1  # one of them in the legend
     assert looks.count("mark c0") == 2 + 1
     assert "age" in page.root.text
+    assert "not balanced" not in page.root.text
+
+
+def test_weights_before_balancing_stand_beside_those_after():
+    features = [FeatureBalance("age", 0.3, 0.05, 0.2), FeatureBalance("hr", None, -0.1, 0.1)]
+    page = Page(str(balance_plot(features, 0.1)))
+    looks = [e.attributes["class"] for e in page.all("circle")]
+    assert looks.count("mark c2") == 2 + 1
+    assert "not balanced" in page.root.text
 
 
 def test_a_small_interval_without_limits_is_a_point():

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from confounded_worlds import confounded, stays_of
 from small_worlds import CLINIC
 
 from etips.errors import DataError, SettingError
@@ -89,3 +90,22 @@ def test_a_known_table_that_is_none_or_contradicts_the_data_is_refused(stays):
 def test_no_stay_is_judged_by_a_network_that_saw_it():
     assert QUICK.n_folds == 1
     assert MODELS.n_folds == 2
+
+
+def test_fitted_propensities_are_balanced_where_that_helps_and_the_note_tells_it():
+    world = confounded("linear", n_stays=300, seed=0)
+    data = stays_of(world)
+    policies = {"random": RandomPolicy().fit(data)}
+    made = make_log(policies, data, MODELS)  # an epoch of four units learns next to nothing
+    assert made.notes["balance"].startswith("balanced: imbalance of the prognosis 0.0")
+    assert made.unbalanced is not None
+    assert not np.array_equal(made.log.propensities, made.unbalanced.propensities)
+    off = make_log(policies, data, replace(MODELS, training=replace(QUICK, balance=False)))
+    assert "balance" not in off.notes
+    assert np.array_equal(off.log.propensities, made.unbalanced.propensities)
+
+
+def test_known_propensities_are_not_balanced(stays):
+    made = make_log({"random": RandomPolicy().fit(stays)}, stays, MODELS)
+    assert "balance" not in made.notes
+    assert made.unbalanced is None

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from confounded_worlds import confounded, marginal, stays_of
 from hospital_stays import logged, make_exhibits
 
 from etips.evaluation.diagnostics import RARE
-from etips.evaluation.log import view
-from etips.results.overlap import grid_of
+from etips.evaluation.log import Log, view
+from etips.results.overlap import compare_features, grid_of
 
 
 def test_shares_of_actions_are_counted_and_few_are_hidden_with_one_more(made, exhibits):
@@ -68,3 +69,18 @@ def test_balance_leaves_out_a_feature_that_names_a_few(exhibits):
     names = {feature["name"] for feature in exhibits["balance"]["features"]}
     assert "ward=SECRET" not in names
     assert {"hr", "age", "ward=icu"} <= names
+
+
+def test_features_are_compared_before_and_after_balancing():
+    world = confounded("linear", n_stays=400, seed=0)
+    data = stays_of(world)
+    before = Log.of(data, propensities=marginal(world))
+    after = before.weighed_by(world.right)
+    always = np.eye(3)[np.zeros(data.n_decisions, int)]
+    found = compare_features(data, after, view(after, always), before)
+    first = next(feature for feature in found.features if feature.name == "a")
+    assert abs(first.after) < 0.2 < abs(first.fitted)
+    assert found.n_above_fitted >= 1
+    plain = compare_features(data, after, view(after, always))
+    assert plain.n_above_fitted is None
+    assert all(feature.fitted is None for feature in plain.features)

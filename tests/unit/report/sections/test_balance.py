@@ -18,3 +18,16 @@ def test_balance_that_cannot_be_shown_says_why(found):
     assert "because there is no feature" in section_of(Page(render(made)), "balance").text
     made["exhibits"] = None
     assert "was not recorded" in section_of(Page(render(made)), "balance").text
+
+
+def test_what_balancing_did_is_told(found):
+    made = json.loads(json.dumps(found))
+    balance = made["exhibits"]["balance"]
+    balance["n_above_fitted"] = 7
+    for feature in balance["features"]:
+        feature["fitted"] = 0.2
+    words = "balanced: imbalance of the prognosis 0.041 before, 0.004 after"
+    made["methods"][0]["notes"] = {"balance": words}
+    text = section_of(Page(render(made)), "balance").text
+    assert "7 would with the propensities as fitted" in text
+    assert f"The propensities were {words}." in text

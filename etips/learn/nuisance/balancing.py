@@ -1,0 +1,200 @@
+"""Balancing weights as a propensity model: another model's propensities, corrected to balance."""
+
+import copy
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from etips.data.decisions import Floats, Ints
+from etips.data.history_rows import visible_rows
+from etips.data.splitting import assign_folds
+from etips.data.trajectories import Trajectories
+from etips.errors import SettingError
+from etips.evaluation.inference.checks import code_clusters
+from etips.evaluation.prognosis import Prognosis, cross_fit
+from etips.evaluation.reweighting.rebalance import (
+    LEAST_CLUSTERS,
+    Correction,
+    Decided,
+    Rebalanced,
+    fit_correction,
+    rebalance,
+)
+from etips.learn.fitting.driver import drive
+from etips.learn.fitting.prepare import Prepared, choose_device, prepare
+from etips.learn.fitting.stages import ENCODER, PROPENSITY
+from etips.learn.nuisance.propensity import (
+    FittedPropensity,
+    cross_fit_model,
+    fit_propensity,
+)
+from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel, check_model
+from etips.policies.policy import FittedPolicy
+
+N_FOLDS = 5
+LEAST = 1e-300  # of a propensity before its logarithm is taken
+
+
+@dataclass(eq=False)
+class BalancedPropensity:
+    """Another model's propensities, corrected where that improves balance on held-out stays.
+
+    Weighted by one over the propensity of their action, decisions should resemble all decisions.
+    Where they do not, the propensities are multiplied by an exponential of what is out of balance:
+    the prognosis, features, products of them. If stays that the correction was not learned from are
+    none the better for it, the propensities stay as they were. Learners and evaluations do this by
+    themselves unless `Training(balance=False)` says otherwise.
+
+    Args:
+        model: Whose propensities are corrected; our networks if left out. It is copied.
+    """
+
+    model: PropensityModel | None = None
+
+    def fit(self, data: Trajectories) -> Self:
+        """Fit the model, and the correction to what it says of stays it had not seen."""
+        check_propensities(self, data)
+        self.model_, table = _fit_networks(data) if self.model is None else _fit(self.model, data)
+        decided = _decided(data)
+        self.rebalanced_ = None if decided is None else rebalance(table, decided, data.cluster)
+        self.correction_: Correction | None = None
+        if decided is not None and self.rebalanced_ is not None and self.rebalanced_.used:
+            self.correction_ = fit_correction(table, decided)
+            self.prognosis_ = Prognosis.fit(
+                decided.features, decided.loss, decided.action, data.n_actions
+            )
+        return self
+
+    def predict_proba(self, data: Trajectories) -> Floats:
+        """Probability of every action, shape (n_decisions, n_actions), in decision order."""
+        if "model_" not in vars(self):
+            raise SettingError("BalancedPropensity", "must be fitted first")
+        table = np.asarray(self.model_.predict_proba(data), np.float64)
+        if self.correction_ is None:
+            return table
+        rows = visible_rows(data)
+        return self.correction_.apply(table, rows, self.prognosis_.predict(rows)[0])
+
+
+def check_propensities(model: PropensityModel | None, data: Trajectories) -> None:
+    """Refuse what cannot give propensities of these stays, before anything is trained."""
+    if not isinstance(model, BalancedPropensity):
+        check_model(model, data)
+        return
+    if isinstance(model.model, KnownPropensity | BalancedPropensity):
+        raise SettingError("BalancedPropensity", "needs a model whose propensities are fitted")
+    check_model(model.model, data)
+
+
+class LoggedPropensity(NamedTuple):
+    """Propensities of the logged actions.
+
+    Args:
+        log: Their logarithms, shape (n_decisions,).
+        rebalanced: What balancing did; None where it was not tried.
+    """
+
+    log: Floats
+    rebalanced: Rebalanced | None
+
+
+def logged_propensity(
+    prepared: Prepared, fitted: FittedPropensity, model: PropensityModel | None, *, balance: bool
+) -> LoggedPropensity:
+    """Propensity of each logged action from a model that had not seen its stay.
+
+    Args:
+        prepared: The stays.
+        fitted: Networks fitted on them.
+        model: Instead of the networks; known propensities are taken as they are.
+        balance: Correct what is fitted, where that improves balance on held-out stays.
+    """
+    data = prepared.data
+    if isinstance(model, KnownPropensity):
+        return LoggedPropensity(np.log(data.logged_propensity), None)
+    if isinstance(model, BalancedPropensity):
+        model, balance = model.model, True
+    table = _table(prepared, fitted, model)
+    rebalanced = rebalance_table(data, table, prepared.folds.fold) if balance else None
+    if rebalanced is not None:
+        table = rebalanced.propensities
+    logged = table[np.arange(data.n_decisions), data.logged_action]
+    return LoggedPropensity(np.log(np.maximum(logged, LEAST)), rebalanced)
+
+
+def _table(prepared: Prepared, fitted: FittedPropensity, model: PropensityModel | None) -> Floats:
+    if model is None:
+        return np.asarray(np.exp(fitted.log_probabilities))
+    return cross_fit_model(model, prepared.data, prepared.folds.fold)
+
+
+def rebalance_table(
+    data: Trajectories, table: Floats, fold: Ints | None = None
+) -> Rebalanced | None:
+    """Correct cross-fitted propensities of stays where that improves their balance, held out.
+
+    None where there are too few stays to tell.
+
+    Args:
+        data: Logged stays.
+        table: Propensities from models that had not seen the stay, shape (n_decisions, n_actions).
+        fold: Of each stay, as the models were fitted; others are dealt if left out.
+    """
+    decided = _decided(data)
+    if decided is None:
+        return None
+    by_decision = None if fold is None or not fold.any() else fold[data.decisions().stay]
+    return rebalance(table, decided, data.cluster, fold=by_decision)
+
+
+def _decided(data: Trajectories) -> Decided | None:
+    """The decisions, with all that was visible and the prognosis from that; None of too few."""
+    if np.unique(data.cluster).size < LEAST_CLUSTERS:
+        return None
+    rows, loss, action = visible_rows(data), data.logged_loss, data.logged_action
+    clusters = code_clusters(data.cluster, n=data.n_decisions)
+    expected = cross_fit(rows, loss, clusters, action, data.n_actions)
+    return Decided(action, loss, rows, expected.plain)
+
+
+def _fit(model: PropensityModel, data: Trajectories) -> tuple[PropensityModel, Floats]:
+    """A copy fitted to all stays, and what copies said of stays they had not seen."""
+    n_folds = min(N_FOLDS, int(data.units.max()) + 1)
+    fold = assign_folds(data, n_folds=n_folds)
+    table = cross_fit_model(model, data, fold)
+    own = copy.deepcopy(model)
+    own.fit(data)
+    return own, table
+
+
+def _fit_networks(data: Trajectories) -> tuple[PropensityModel, Floats]:
+    """The same of our networks."""
+    prepared = prepare(data, n_folds=N_FOLDS, seed=0, device=choose_device("auto"))
+    fitted = drive(fit_propensity(prepared, ENCODER, PROPENSITY, seed=0))
+    return _Networks(prepared, fitted), np.exp(fitted.log_probabilities)
+
+
+class _Networks:
+    """Networks that were fitted, as a propensity model.
+
+    Args:
+        prepared: The stays.
+        fitted: On them.
+    """
+
+    def __init__(self, prepared: Prepared, fitted: FittedPropensity) -> None:
+        self.policy = FittedPolicy(
+            kind="imitation",
+            schema=prepared.data.schema,
+            scaler=prepared.scaler,
+            propensity=fitted.together,
+        )
+
+    def fit(self, data: Trajectories) -> Self:  # noqa: ARG002  # the interface
+        """They are fitted."""
+        return self
+
+    def predict_proba(self, data: Trajectories) -> Floats:
+        """Mean propensity of the networks."""
+        return self.policy.predict_proba(data)
