@@ -20,6 +20,7 @@ from etips.learn.learners.learner import Learner, fit_together
 from etips.learn.learners.recipes import Recipe
 from etips.learn.nuisance.propensity import measure
 from etips.learn.training.sharing import Sharing
+from etips.policies.deployed import Deployed
 from etips.policies.policy import FittedPolicy
 from etips.runs.run import Run
 from etips.tasks.task import Json, Work
@@ -139,35 +140,34 @@ def score_trial(recipe: Recipe, learner: Learner, data: Trajectories) -> TrialRe
         known = require_method(recipe.method).known_propensities
         fitted = None if known else learner.quality_
         return _record(chosen, None if fitted is None else fitted.log_loss)
-    policies, propensities = _out_of_fold(learner.fitted_policy(), data, recipe.seed)
+    deployed, propensities = _out_of_fold(learner.fitted_policy(), data, recipe.seed)
     row, action = np.arange(data.n_decisions), data.logged_action
     log_loss = measure(propensities, action).log_loss
     if require_method(recipe.method).imitates:
         return TrialRecord(log_loss, 0.0, sound=True, log_loss=log_loss)
     known = data.propensity is not None
     chance = data.logged_propensity if known else propensities[row, action]
-    stay, loss = data.decisions().stay, data.logged_loss
-    candidate = estimate_candidate(
-        policies[row, action], np.maximum(chance, PROPENSITY_FLOOR), loss, stay, np.nan, None
-    )
+    chance = np.maximum(chance, PROPENSITY_FLOOR)
+    taken = np.where(deployed.abstained, chance, deployed.probabilities[row, action])
+    candidate = estimate_candidate(taken, chance, data.logged_loss, data.cluster, np.nan, None)
     return _record(candidate, None if known else log_loss)
 
 
-def _out_of_fold(policy: FittedPolicy, data: Trajectories, seed: int) -> tuple[Floats, Floats]:
-    """The policy's and its clinicians' probabilities, fold by fold, shape (n_decisions, K) each."""
+def _out_of_fold(policy: FittedPolicy, data: Trajectories, seed: int) -> tuple[Deployed, Floats]:
+    """What the policy does, and its clinicians' probabilities (n_decisions, K), fold by fold."""
     assert policy.propensity is not None
     n_folds = policy.propensity.n_members
     fold = assign_folds(data, n_folds=n_folds, seed=seed)
     of_decision = fold[data.decisions().stay]
-    policies = np.empty((data.n_decisions, data.n_actions))
-    propensities = np.empty_like(policies)
+    propensities = np.empty((data.n_decisions, data.n_actions))
+    deployed = Deployed(np.empty_like(propensities), np.empty(data.n_decisions, bool))
     for number in range(n_folds):
         networks = None if policy.networks is None else policy.networks.select([number])
         own = replace(policy, networks=networks, propensity=policy.propensity.select([number]))
-        asked = data.subset(fold == number)
-        policies[of_decision == number] = own.predict_proba(asked)
-        propensities[of_decision == number] = own.propensities(asked)
-    return policies, propensities
+        asked, here = data.subset(fold == number), of_decision == number
+        deployed.probabilities[here], deployed.abstained[here] = own.deployed(asked)
+        propensities[here] = own.propensities(asked)
+    return deployed, propensities
 
 
 def _record(candidate: Candidate, log_loss: float | None) -> TrialRecord:

@@ -37,7 +37,9 @@ def test_a_learner_with_candidates_is_judged_by_the_one_it_kept(log):
 
 
 def test_any_other_is_judged_by_networks_that_did_not_learn_from_the_stay(log):
-    data = replace(log, propensity=None)
+    """As the policy is followed; stays of a patient count as one."""
+    patients = np.array([f"p{number // 3}" for number in range(log.n_stays)])
+    data = replace(log, propensity=None, group=patients)
     recipe = Recipe("doubly-robust", {**QUICK, "support": 0.0})
     learner = recipe.make(device="cpu").fit(data)
     found = score_trial(recipe, learner, data)
@@ -52,12 +54,12 @@ def test_any_other_is_judged_by_networks_that_did_not_learn_from_the_stay(log):
             policy, networks=policy.networks.select([k]), propensity=policy.propensity.select([k])
         )
         row = np.arange(part.n_decisions)
-        chosen[inside] = own.predict_proba(part)[row, part.logged_action]
+        chosen[inside] = own.predict(part) == part.logged_action
         chance[inside] = own.propensities(part)[row, part.logged_action]
-    stay = data.decisions().stay
     expected = estimate_candidate(
-        chosen, np.maximum(chance, 0.01), data.logged_loss, stay, math.nan, None
+        chosen, np.maximum(chance, 0.01), data.logged_loss, data.cluster, math.nan, None
     )
+    assert found.std_error == pytest.approx(expected.std_error)
     assert found.risk == pytest.approx(expected.risk)
     assert found.matching_factor == pytest.approx(expected.matching_factor)
 
