@@ -4,6 +4,7 @@ from markupsafe import Markup
 
 from etips.report.comparison import doubt_of
 from etips.report.section import Section
+from etips.report.sections.whole_stay_risk import stay_warning
 from etips.report.wording import clean, name, number, signed, span
 from etips.results.results import DataSummary, MethodResult, Results
 
@@ -19,6 +20,7 @@ def _make(results: Results) -> dict[str, object]:
     return {
         "main": head,
         "said": _sentences(head, results.data, len(results.methods)) if head else None,
+        "warning": stay_warning(head) if head else None,
         "confounding": hidden_confounding(head) if head else None,
     }
 

@@ -25,6 +25,7 @@ from etips.report.sections import (
     recommended_actions,
     reproducibility,
     subgroup_tables,
+    whole_stay_risk,
 )
 from etips.results.exhibits import NOTICE
 from etips.results.results import Results
@@ -32,6 +33,7 @@ from etips.results.study_result import StudyResult
 
 SECTIONS = (
     policy_table.SECTION,
+    whole_stay_risk.SECTION,
     estimator_comparison.SECTION,
     candidate_path.SECTION,
     recommended_actions.SECTION,
