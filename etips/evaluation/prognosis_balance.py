@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etips.evaluation.inference.checks import Floats
+from etips.evaluation.calibration import CERTAIN, LEAST_TAKEN
+from etips.evaluation.inference.checks import Floats, totals
 from etips.evaluation.inference.estimate import Estimate
-from etips.evaluation.inference.evidence import ratio_of
+from etips.evaluation.inference.evidence import divide, ratio_of
 from etips.evaluation.log import Log, View
 from etips.evaluation.prognosis import Expected
 
@@ -41,12 +42,16 @@ class PrognosisBalances:
         by_action: Of the expected loss of each action, against the policy's mean of it.
         rest: As `plain`, of what the predicted losses leave; None where the headline uses none.
         rest_by_action: As `by_action`, likewise.
+        selection: Largest difference between what was to be expected of the patients who got an
+            action and of those who should have, as stated, over the half-width; 0 for chance. It
+            is about the propensities, whatever the policy; None without those of every action.
     """
 
     plain: PrognosisBalance
     by_action: PrognosisBalance
     rest: PrognosisBalance | None = None
     rest_by_action: PrognosisBalance | None = None
+    selection: float | None = None
 
 
 def balance_prognosis(
@@ -64,10 +69,33 @@ def balance_prognosis(
     if log.expected is None or not policy.weight.any() or not math.isfinite(half_width):
         return None
     plain, by_action = _both(log, policy, log.expected, half_width)
-    if headline.estimator in WITHOUT_MODEL or log.expected_residual is None:
-        return PrognosisBalances(plain, by_action)
-    rest, rest_by_action = _both(log, policy, log.expected_residual, half_width)
-    return PrognosisBalances(plain, by_action, rest, rest_by_action)
+    left = None if headline.estimator in WITHOUT_MODEL else log.expected_residual
+    if left is None:
+        return PrognosisBalances(
+            plain, by_action, selection=_selection(log, log.expected, half_width)
+        )
+    rest, rest_by_action = _both(log, policy, left, half_width)
+    selection = _selection(log, left, half_width)
+    return PrognosisBalances(plain, by_action, rest, rest_by_action, selection)
+
+
+def _selection(log: Log, expected: Expected, half_width: float) -> float | None:
+    """How unlike the stated ones those are who got an action: the worst action counts.
+
+    A model that misses a reason for some actions is not to be trusted with the others. How far
+    chance may go follows from the stated propensities.
+    """
+    if log.propensities is None:
+        return None
+    table = log.propensities
+    due = table.sum(axis=0)
+    mean = divide((table * expected.by_action).sum(axis=0), due)
+    apart = expected.by_action - mean
+    spread = np.sqrt((table * (1 - table) * apart**2).sum(axis=0))
+    got = totals(log.action, apart[log.rows, log.action].astype(np.float64), log.n_actions)
+    certain = (np.abs(got) > CERTAIN * spread) & (due >= LEAST_TAKEN)
+    worst = float(np.abs(divide(got, due))[certain].max(initial=0.0))
+    return worst / half_width if half_width > 0 else float(worst > 0) * math.inf
 
 
 def _both(

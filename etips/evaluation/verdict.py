@@ -99,6 +99,14 @@ RULES = (
         "Marginal propensities with a right outcome model: unbiased, and covered 67 to 75 %.",
     ),
     Rule(
+        "selection", 1, NEVER, "high",
+        "Those who got one of the actions were unlike what the propensities lead to expect, by "
+        "{value:.1f} times half the interval's width: the propensities miss visible reasons for "
+        "treatment.",
+        "Where a wrong model happens to do no harm to one policy it was called reliable 3 to 20 % "
+        "of the time; this is about the model, whatever the policy.",
+    ),
+    Rule(
         "effective_clusters", 30, 10, "low",
         "The evidence is worth only {value:.0f} stays.",
         "docs/method/coverage.md, overlap 0.1: with 20 to 30 of them coverage is 87 to 94 %.",
@@ -211,6 +219,7 @@ def measures(diagnostics: Diagnostics) -> dict[str, float | None]:
         "model_alone": float(d.headline == "dm"),
         "prognosis_shift": _shift(d.prognosis),
         "rests_on_model": _leaning(d.prognosis),
+        "selection": None if d.prognosis is None else d.prognosis.selection,
         "effective_clusters": d.effective_clusters,
         "expected_clusters": None if expected is None else expected.clusters,
         "effective_events": d.effective_events,
