@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.record_worlds import World, constant, greedy, rule, tilt
+from benchmarks.record_worlds import EVEN, World, constant, greedy, rule, tilt
 from etips.data.history_rows import visible_rows
 from etips.evaluation import Log, assess
 
@@ -58,10 +58,11 @@ def known(world, n_stays, policy, seed):
 
 
 def right(world, n_stays, policy, seed):
-    """A logit of the features and of the severity, fitted in sample: right but for the floor."""
+    """The model that made the log, its coefficients fitted in sample."""
     draw = world.draw(n_stays, seed=seed)
     columns = np.column_stack([draw.features, draw.severity])
-    return _assessed(world, draw, _logit(columns, draw.action, world.n_actions), policy)
+    table = _logit(columns, draw.action, world.n_actions, even=EVEN)
+    return _assessed(world, draw, table, policy)
 
 
 def wrong(world, n_stays, policy, seed):
@@ -162,18 +163,23 @@ def _clinicians(world):
     return world.true_risk(lambda _, draw: draw.propensities)
 
 
-def _logit(columns, action, n_actions, rounds=400):
-    """Multinomial logit by accelerated gradient steps; enough of them to be calibrated."""
+def _logit(columns, action, n_actions, *, even=0.0, rounds=400):
+    """Multinomial logit by accelerated gradient steps; enough of them to be calibrated.
+
+    A share `even` of the actions is drawn evenly, whatever is seen.
+    """
     rows = np.column_stack([columns, np.ones(len(columns))])
     rows = rows / np.maximum(np.abs(rows).mean(axis=0), 1e-9)
-    taken = np.eye(n_actions)[action]
+    taken, own_action = np.eye(n_actions)[action], (np.arange(len(action)), action)
     step = 2.0 / (np.linalg.norm(rows, 2) ** 2 / len(rows))
     weight = ahead = np.zeros((rows.shape[1], n_actions))
     for turn in range(rounds):
-        table = _softmax(rows @ ahead)
-        new = ahead + step * rows.T @ (taken - table) / len(rows)
+        habit = _softmax(rows @ ahead)
+        own = (1 - even) * habit[own_action]
+        pull = (own / (own + even / n_actions))[:, None] * (taken - habit)
+        new = ahead + step * rows.T @ pull / len(rows)
         ahead, weight = new + turn / (turn + 3) * (new - weight), new
-    return _softmax(rows @ weight)
+    return (1 - even) * _softmax(rows @ weight) + even / n_actions
 
 
 def _softmax(score):

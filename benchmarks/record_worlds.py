@@ -16,6 +16,7 @@ from etips.data.trajectories import Trajectories
 N_FEATURES = 6
 MEMORY = 0.7  # of the features, from one step of a stay to the next
 FRAILTY = 0.5  # standard deviation, on the scale of log-odds or of log-losses
+EVEN = 0.1  # share of actions that clinicians draw evenly
 N_TRUTH = 60_000  # stays behind the true risk
 NODES, SHARES = np.polynomial.hermite_e.hermegauss(15)
 
@@ -117,7 +118,7 @@ class World:
         score[:, 0] += 2 * self.sharpness * severity  # confounding by indication, in every world
         table = np.exp(score - score.max(axis=1, keepdims=True))
         table /= table.sum(axis=1, keepdims=True)
-        return 0.9 * table + 0.1 / self.n_actions
+        return (1 - EVEN) * table + EVEN / self.n_actions
 
     def scores(self, features, severity):
         """Log-odds, or log-scale, of the loss of every action."""
