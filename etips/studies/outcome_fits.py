@@ -15,8 +15,9 @@ from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.fitting.stages import Training
 from etips.learn.learners.direct import DirectMethod
 from etips.learn.learners.recipes import make_learner
+from etips.learn.nuisance.balancing import rebalance_table
 from etips.learn.nuisance.outcome import fit_outcome, is_share
-from etips.learn.nuisance.propensity import fit_propensity
+from etips.learn.nuisance.propensity import FittedPropensity, fit_propensity
 from etips.learn.training.sharing import Sharing
 from etips.models.answers import BATCH_SIZE, answer_decisions, outputs_at
 from etips.models.batches import Batch, step_tensors
@@ -100,7 +101,7 @@ class EvaluationTask(Work):
                     calibrate=training.calibrate,
                 )
                 likely = drive(networks, checkpoints=run, sharing=sharing)
-                save_array(folder / PROPENSITIES, np.exp(likely.log_probabilities))
+                save_array(folder / PROPENSITIES, _balanced(prepared, likely, training))
             save_array(folder / PREDICTED, predicted)
             run.clear()
         return {}
@@ -121,6 +122,15 @@ class EvaluationTask(Work):
         return fingerprint(
             data=self.data.to_json(), dealing=self.dealing, device=self.device, seed=self.seed
         )
+
+
+def _balanced(prepared: Prepared, fitted: FittedPropensity, training: Training) -> Floats:
+    """Propensities out of fold, balanced where that helps held-out stays, shape (n, K)."""
+    table = np.asarray(np.exp(fitted.log_probabilities))
+    if not training.balance:
+        return table
+    rebalanced = rebalance_table(prepared.data, table, prepared.folds.fold)
+    return table if rebalanced is None else rebalanced.propensities
 
 
 def _predict(networks: Bundle, prepared: Prepared, asked: Trajectories) -> Floats:

@@ -170,7 +170,8 @@ class _Parts:
             return one.outcome == other.outcome and alike
         weighed = self.propensity is None and self.clip == PROPENSITY_FLOOR
         looked = self.looks_for_support and theirs.looks_for_support
-        return weighed and looked and (one.policy, one.calibrate) == (other.policy, other.calibrate)
+        mine, others = ((t.policy, t.calibrate, t.balance) for t in (one, other))
+        return weighed and looked and mine == others
 
 
 def _lenders(methods: Iterable[str]) -> list[str]:

@@ -62,6 +62,7 @@ def test_methods_with_the_same_propensity_networks_share_them():
         ({"clip": 0.2}, {"propensity"}),
         ({"support": 0.1}, {"propensity"}),
         ({"calibrate": False}, {"propensity"}),
+        ({"balance": False}, {"propensity"}),
         ({"kl": 0.1}, {"propensity", "pilot"}),
     ],
 )
