@@ -42,8 +42,9 @@ ROUNDING = 1e-12
 class EffectiveCount:
     """Binomial or Poisson limits at the effective number of events; never of width zero by luck.
 
-    For a ratio whose value lies between known bounds, a binomial count; for all else, differences
-    and doubly robust risks among them, a Poisson one. Both turn into value plus and minus t
+    For a ratio whose value lies between known bounds, a binomial count, and limits no nearer than
+    those of a Poisson count of events as uneven as the weights; for all else, differences and
+    doubly robust risks among them, a Poisson count. Both turn into value plus and minus t
     standard errors, k-1 degrees of freedom for k clusters, as the events become many.
     """
 
@@ -182,7 +183,21 @@ def _binomial_limits(evidence: Evidence, bounds: Bounds, tail: float) -> Bounds:
     step = 1 - (1 - STEP) * min(1.0, events, others)
     least = beta_quantile(tail, events + 1 - step, others + step) if events > ROUNDING else 0.0
     most = beta_quantile(tail, others + 1 - step, events + step) if others > ROUNDING else 0.0
+    error = _uneven_error(evidence, share, size)
+    least = min(least, max(0.0, share - error.mirrored.up(tail)))
+    most = min(most, max(0.0, 1 - share - error.up(tail)))
     return low + (high - low) * least, high - (high - low) * most
+
+
+def _uneven_error(evidence: Evidence, share: float, size: float) -> _Error:
+    """That of zeros and ones of which some weigh more: their events are fewer, and larger."""
+    weight = evidence.denominator[:, 0]
+    square = weight * weight
+    uneven = float(square @ weight) * float(weight.sum()) / float(square.sum()) ** 2
+    grown = 1 + (uneven - 1) * min(1.0, share * size, (1 - share) * size)
+    variance = share * (1 - share) / size
+    cube = variance * (1 - 2 * share) / size * grown
+    return _Error(variance, cube, cube)
 
 
 def _effective_size(evidence: Evidence, share: float, width: float) -> float:
