@@ -17,6 +17,8 @@ from etips.files.fingerprint import fingerprint
 from etips.learn.learners.learner import Learner
 from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.epoch_report import EpochReport
+from etips.results.exhibits import PathCandidate
+from etips.results.translation_path import summarize_path
 from etips.runs.file_names import CONFIG
 from etips.runs.folder import RunFolder
 from etips.runs.run import Run
@@ -96,18 +98,18 @@ def standing(at: EpochReport) -> tuple[str, float]:
 
 def _rows(learner: Learner) -> list[Mapping[str, object]]:
     if learner.path_:
+        risk = "held-out SNIPS" if learner.fit_.outcome is None else "held-out risk"
         return [
             {
-                "candidate": f"translation {c.translation:g}"
-                if c.action is None
-                else f"always action {c.action}",
-                "held-out SNIPS": c.risk,
-                "std error": c.std_error,
+                "candidate": c.called,
+                risk: math.nan if c.risk is None else c.risk,
+                "std error": math.nan if c.std_error is None else c.std_error,
                 "matching factor": c.matching_factor,
-                "effective size": round(c.effective_size),
+                "effective size": round(c.effective_size or 0),
                 "chosen": "<-" if c.chosen else "",
+                "after selection": _corrected(c),
             }
-            for c in learner.path_
+            for c in summarize_path(learner.path_)
             if c.action is None or c.chosen
         ]
     if learner.policy_.kind == "uniform":
@@ -126,3 +128,10 @@ def _rows(learner: Learner) -> list[Mapping[str, object]]:
             **stay,
         }
     ]
+
+
+def _corrected(candidate: PathCandidate) -> str:
+    """The risk that choosing comes to, beside the one that the luckiest was chosen by."""
+    if candidate.corrected is None or candidate.corrected_error is None:
+        return ""
+    return f"{candidate.corrected:.4f} +- {candidate.corrected_error:.4f}"

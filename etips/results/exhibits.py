@@ -245,14 +245,19 @@ class PathCandidate:
     """One candidate of a translation path.
 
     Args:
-        translation: It was trained with; None for a constant policy.
+        translation: It was trained with; None for one that was trained without, or not at all.
         action: The one action of a constant policy.
-        risk: SNIPS.
-        std_error: Of the risk, by stay.
+        risk: SNIPS, or its doubly robust form where the learner predicts losses.
+        std_error: Of the risk, by patient.
         matching_factor: Mean weight, 1 in expectation.
         effective_size: Effective number of decisions.
         chosen: Whether it became the policy.
         sound: Whether its risk could be believed enough to choose by.
+        acts: Whether it takes its likeliest action or draws; None where nobody wrote it down.
+        clinicians: Whether it is the clinicians themselves.
+        corrected: Of the chosen one: risk of what choosing comes to, on patients it did not look
+            at; the risk above is after selection. None where it is not known.
+        corrected_error: Standard error of that.
     """
 
     translation: float | None
@@ -263,6 +268,21 @@ class PathCandidate:
     effective_size: float | None
     chosen: bool
     sound: bool
+    acts: str | None = None
+    clinicians: bool = False
+    corrected: float | None = None
+    corrected_error: float | None = None
+
+    @property
+    def called(self) -> str:
+        """What it is, in words."""
+        if self.clinicians:
+            return "as the clinicians"
+        if self.action is not None:
+            return f"always action {self.action}"
+        form = {"likeliest": ", likeliest action", "draws": ", drawn"}.get(self.acts or "", "")
+        name = "trained" if self.translation is None else f"translation {self.translation:g}"
+        return name + form
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,10 @@ def summarize_path(path: Sequence[Candidate]) -> tuple[PathCandidate, ...]:
             effective_size=finite(candidate.effective_size),
             chosen=bool(candidate.chosen),
             sound=bool(candidate.sound),
+            acts=candidate.acts,
+            clinicians=candidate.clinicians,
+            corrected=candidate.corrected,
+            corrected_error=candidate.corrected_error,
         )
         for candidate in path
     )
@@ -42,6 +46,10 @@ def restore_path(path: Sequence[PathCandidate]) -> tuple[Candidate, ...]:
             matching_factor=_number(shown.matching_factor),
             effective_size=_number(shown.effective_size),
             chosen=shown.chosen,
+            acts="likeliest" if shown.acts == "likeliest" else "draws",
+            clinicians=shown.clinicians,
+            corrected=shown.corrected,
+            corrected_error=shown.corrected_error,
         )
         for shown in path
     )

@@ -36,9 +36,8 @@ def path_to_json(path: Iterable[Candidate]) -> list[dict[str, object]]:
     """The candidates as files keep them: null where there is no number."""
     return [
         {
-            **{name: finite(value) for name, value in asdict(candidate).items()},
-            "action": candidate.action,
-            "chosen": candidate.chosen,
+            **asdict(candidate),
+            **{name: finite(getattr(candidate, name)) for name in _NUMBERS},
         }
         for candidate in path
     ]
@@ -51,9 +50,18 @@ def path_from_json(path: Iterable[Mapping[str, object]]) -> tuple[Candidate, ...
 
 def _candidate(entry: Mapping[str, object]) -> Candidate:
     numbers = {name: finite(entry.get(name)) for name in _NUMBERS}
+    told = {name: math.nan if number is None else number for name, number in numbers.items()}
     action = entry.get("action")
     return Candidate(
+        translation=told["translation"],
         action=action if isinstance(action, int) else None,
+        risk=told["risk"],
+        std_error=told["std_error"],
+        matching_factor=told["matching_factor"],
+        effective_size=told["effective_size"],
         chosen=entry.get("chosen") is True,
-        **{name: math.nan if number is None else number for name, number in numbers.items()},
+        acts="likeliest" if entry.get("acts") == "likeliest" else "draws",
+        clinicians=entry.get("clinicians") is True,
+        corrected=finite(entry.get("corrected")),
+        corrected_error=finite(entry.get("corrected_error")),
     )

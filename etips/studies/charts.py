@@ -167,7 +167,7 @@ def _by_translation(paths: Sequence[Sequence[Candidate]]) -> dict[float, list[Ca
     alike: dict[float, list[Candidate]] = {}
     for path in paths:
         for candidate in path:
-            if not math.isnan(candidate.translation):
+            if not math.isnan(candidate.translation) and candidate.acts == "draws":
                 alike.setdefault(candidate.translation, []).append(candidate)
     return alike
 

@@ -1,7 +1,7 @@
 """What the tasks of a study found, put together: a log to weigh with, every fold's policy."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -78,22 +78,24 @@ class Findings:
 
     def mean_path(self, method: str) -> list[Candidate]:
         """The candidates, figures averaged over folds; chosen is what most folds chose."""
-        alike: dict[tuple[float | None, int | None], list[Candidate]] = {}
+        alike: dict[tuple[object, ...], list[Candidate]] = {}
         for path in self.path(method):
             for candidate in path:
-                key = (finite(candidate.translation), candidate.action)  # NaN differs from itself
+                same = (candidate.action, candidate.acts, candidate.clinicians)
+                key = (finite(candidate.translation), *same)  # NaN differs from itself
                 alike.setdefault(key, []).append(candidate)
         votes = {key: sum(c.chosen for c in own) for key, own in alike.items()}
         most = max(votes, key=lambda key: votes[key], default=None)
         return [
-            Candidate(
-                own[0].translation,
-                own[0].action,
+            replace(
+                own[0],
                 risk=mean_of(c.risk for c in own),
                 std_error=mean_of(c.std_error for c in own),
                 matching_factor=mean_of(c.matching_factor for c in own),
                 effective_size=mean_of(c.effective_size for c in own),
                 chosen=key == most,
+                corrected=finite(mean_of(c.corrected for c in own if c.chosen)),
+                corrected_error=finite(mean_of(c.corrected_error for c in own if c.chosen)),
             )
             for key, own in alike.items()
         ]

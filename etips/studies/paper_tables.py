@@ -111,7 +111,7 @@ def chosen_translations(findings: Findings) -> list[Table]:
     rows = []
     for method in findings.measures:
         paths = findings.path(method)
-        if max(len([c for c in path if c.action is None]) for path in paths) < 2:
+        if max(len({c.translation for c in path if c.is_rule}) for path in paths) < 2:
             continue
         rows.append((label_of(method), *(_chosen(path) for path in paths)))
     if not rows:
@@ -209,6 +209,8 @@ def _letters(name: str) -> str:
 def _chosen(path: Sequence[Candidate]) -> str:
     for candidate in path:
         if candidate.chosen:
+            if candidate.clinicians:
+                return "as the clinicians"
             constant = candidate.action is not None
             return f"always {candidate.action}" if constant else f"{candidate.translation:g}"
     return "-"

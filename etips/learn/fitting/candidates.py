@@ -1,11 +1,13 @@
 """A policy that could be chosen, and what held-out decisions say of it."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from etips.data.decisions import Floats, Ints
-from etips.evaluation.risk import matching_factor, snips
+from etips.data.decisions import Bools, Floats, Ints
+from etips.learn.fitting.risk_totals import Totals, Weighing
+from etips.policies.deployed import Acts
 
 FACTOR_RANGE = (0.7, 1.4)
 """A candidate whose matching factor lies outside has left the log behind; its SNIPS says little."""
@@ -19,13 +21,19 @@ class Candidate:
     """One policy that could be chosen.
 
     Args:
-        translation: It was trained with; NaN for a constant policy.
+        translation: It was trained with; NaN for one that was trained without, or not at all.
         action: The one action of a constant policy, else None.
-        risk: SNIPS.
-        std_error: Of the risk, by stay.
+        risk: SNIPS, or its doubly robust form where losses are predicted.
+        std_error: Of the risk, by patient.
         matching_factor: Mean weight, 1 in expectation.
         effective_size: Effective number of decisions.
         chosen: Whether it became the policy.
+        acts: Whether it takes its likeliest action or draws.
+        clinicians: Whether it is the clinicians themselves: what all others must beat.
+        corrected: Of the chosen one: risk of what choosing comes to, each fold judged by a choice
+            that did not look at it. The risk above is after selection, so the luckiest's. None of
+            others, and where there are no folds.
+        corrected_error: Standard error of that.
     """
 
     translation: float
@@ -35,6 +43,10 @@ class Candidate:
     matching_factor: float
     effective_size: float
     chosen: bool = False
+    acts: Acts = "draws"
+    clinicians: bool = False
+    corrected: float | None = None
+    corrected_error: float | None = None
 
     @property
     def sound(self) -> bool:
@@ -42,12 +54,45 @@ class Candidate:
         low, high = FACTOR_RANGE
         return low <= self.matching_factor <= high and self.effective_size >= LEAST_SIZE
 
+    @property
+    def is_rule(self) -> bool:
+        """Whether it was trained, so that it may treat patients differently."""
+        return self.action is None and not self.clinicians
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Candidates, and what their risks are made of.
+
+    Args:
+        candidates: In the order of the columns of `totals`.
+        totals: By patient.
+    """
+
+    candidates: tuple[Candidate, ...]
+    totals: Totals
+
+    def on(self, patients: Bools) -> "Judged":
+        """The same as some patients alone would judge them; `patients` has shape (k,)."""
+        return judge(self.candidates, self.totals.of(patients))
+
+
+def judge(candidates: Sequence[Candidate], totals: Totals) -> Judged:
+    """Candidates with the figures that follow from totals, one column a candidate."""
+    each = zip(candidates, range(len(candidates)), strict=True)
+    return Judged(tuple(_measured(own, totals, place) for own, place in each), totals)
+
+
+def blank(translation: float, action: int | None, acts: Acts = "draws") -> Candidate:
+    """A candidate that nobody has judged yet."""
+    return Candidate(translation, action, np.inf, np.inf, 0.0, 0.0, acts=acts)
+
 
 def estimate_candidate(
     chosen: Floats,
     propensity: Floats,
     loss: Floats,
-    stay: Ints,
+    cluster: Ints,
     translation: float,
     action: int | None,
 ) -> Candidate:
@@ -57,20 +102,22 @@ def estimate_candidate(
         chosen: Policy's probability of the logged action, shape (n,).
         propensity: Of the logged action, clipped, shape (n,).
         loss: Of the logged action, shape (n,).
-        stay: Of each decision, shape (n,).
+        cluster: Patient (or stay) of each decision, shape (n,).
         translation: The policy was trained with.
         action: Of a constant policy.
     """
-    weight = chosen / propensity
-    if not weight.any():
-        return Candidate(translation, action, np.inf, np.inf, 0.0, 0.0)
-    estimate = snips(loss, weight, stay)
-    share = weight / weight.max()  # squares of tiny weights would vanish
-    return Candidate(
-        translation,
-        action,
-        estimate.risk,
-        estimate.std_error,
-        matching_factor(weight, stay).risk,
-        float(share.sum() ** 2 / (share**2).sum()),
+    totals = Weighing(propensity, loss, cluster).totals([chosen])
+    return _measured(blank(translation, action), totals, 0)
+
+
+def _measured(candidate: Candidate, totals: Totals, place: int) -> Candidate:
+    if not totals.weight[:, place].any():
+        return replace(blank(candidate.translation, candidate.action), acts=candidate.acts)
+    evidence = totals.evidence(place)
+    return replace(
+        candidate,
+        risk=evidence.value,
+        std_error=evidence.std_error,
+        matching_factor=totals.matching_factor(place),
+        effective_size=totals.effective_size(place),
     )

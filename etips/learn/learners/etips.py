@@ -10,25 +10,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require_number
 from etips.evaluation.log import PROPENSITY_FLOOR
-from etips.learn.fitting.candidates import Candidate, estimate_candidate
-from etips.learn.fitting.crossfit import out_of_fold
 from etips.learn.fitting.prepare import seeds_from
 from etips.learn.fitting.requests import Requests, TrainingRequest
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import Foundation, check_kl
+from etips.learn.learners.judging import chosen_policy, judge_all, settle
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.learners.policy_objective import Logged, policy_objective
-from etips.learn.learners.selection import Selection, choose
+from etips.learn.learners.selection import Selection
 from etips.learn.nuisance.outcome import is_share
 from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
-from etips.learn.training.objectives import Weighted, chosen, translated_ips
+from etips.learn.training.objectives import Weighted, translated_ips
 from etips.models.bundle import Bundle
-from etips.models.masking import forbid
-from etips.policies.policy import FittedPolicy, Kind
 
 _LOG = logging.getLogger(__name__)
 
@@ -51,18 +47,20 @@ class EtIPS(NetworkLearner):
     """Estimated translated inverse propensity score, Algorithm 1 of Wu et al. (2020).
 
     Fits the clinicians' policy, then for every translation a policy that minimises
-    mean((loss - translation) * policy / propensity), and keeps one of them. One policy network is
-    trained a fold, judged on that fold, and all of a translation's networks answer together.
+    mean((loss - translation) * policy / propensity), and keeps one of them, to draw from or to take
+    its likeliest action. One policy network is trained a fold, judged on that fold, and all of a
+    translation's networks answer together. A constant policy, or an imitation of the clinicians, is
+    kept where no trained one beats it beyond noise.
 
     Args:
         translations: Candidates, in the units of the loss: those within its range can be of use.
-            The best constant policy always stands beside them.
+            Every constant policy and the clinicians stand beside them.
         propensity: Where logged propensities come from: a model with `fit` and `predict_proba`,
             `KnownPropensity()`, or our networks if left out.
         encoder: `GRU(...)`, `LSTM(...)`, or any causal torch module (a class or an instance).
         init: Start from the clinicians (does not collapse) or at random (the paper).
         selection: "held-out" looks at risk, error, matching factor and effective size on stays not
-            learned from; "paper" at SNIPS alone.
+            learned from; "paper" at SNIPS alone, and takes the likeliest action.
         support: Least propensity of an action that may be recommended; see `lay_foundation`.
         kl: Weight of the KL divergence from the propensities.
         clip: Logged propensities below this are raised to it; the share is `clipped_share_`.
@@ -92,14 +90,17 @@ class EtIPS(NetworkLearner):
             stage="policy",
             settings=self.training.with_seed(self.seed + 1).policy,
         )
-        candidates = [*self._trained(base, bundle), *_constants(base)]
-        best = choose(candidates, self.selection)  # line 7
+        judged = judge_all(base, bundle, self.translations)
+        path = settle(base, judged, self.selection)  # line 7
+        policy = chosen_policy(base, bundle, path)
+        if self.selection == "paper" and policy.kind == "softmax":
+            policy = replace(policy, acts="likeliest")  # whatever its probabilities were chosen by
         return Fit(
-            _policy(base, bundle, candidates[best], best),
+            policy,
             propensity=base.propensity,
-            path=tuple(replace(c, chosen=i == best) for i, c in enumerate(candidates)),
+            path=path,
             quality=base.propensity.quality,
-            support=base.support,
+            support=policy.support,
             clipped_share=base.clipped_share,
             rebalanced=base.rebalanced,
         )
@@ -138,18 +139,6 @@ class EtIPS(NetworkLearner):
 
         return policy_objective(base, risk, kl=self.kl)
 
-    def _trained(self, base: Foundation, bundle: Bundle) -> list[Candidate]:
-        allowed, action = base.allowed_rows(), base.prepared.action
-
-        def readout(outputs: Tensor, seen: Tensor) -> Tensor:
-            return chosen(forbid(outputs, allowed[seen]), action[seen])
-
-        probabilities = out_of_fold(bundle, base.prepared, readout).cpu().numpy()
-        return [
-            _candidate(base, own, translation, None)
-            for own, translation in zip(probabilities, self.translations, strict=True)
-        ]
-
 
 def TIPS(**settings: Any) -> EtIPS:  # noqa: ANN401, N802  # settings and name as EtIPS has them
     """Translated inverse propensity score: `EtIPS` with the propensities that are in the data."""
@@ -169,39 +158,3 @@ def EIPS(**settings: Any) -> EtIPS:  # noqa: ANN401, N802
 def IPS(**settings: Any) -> EtIPS:  # noqa: ANN401, N802
     """`EIPS` with the propensities that are in the data."""
     return EIPS(**{"propensity": KnownPropensity(), **settings})
-
-
-def _candidate(
-    base: Foundation, chosen: Floats, translation: float, action: int | None
-) -> Candidate:
-    data = base.prepared.data
-    stay, loss = data.decisions().stay, data.logged_loss
-    return estimate_candidate(chosen, base.chance, loss, stay, translation, action)
-
-
-def _constants(base: Foundation) -> list[Candidate]:
-    """Every action given to everybody who may have it: what a rule has to beat.
-
-    Who may not have it is treated as usual, just as the policy would do.
-    """
-    logged = base.prepared.data.logged_action
-    usual = np.exp(base.propensity.log_probabilities[np.arange(len(logged)), logged])
-    return [
-        _candidate(
-            base,
-            np.where(base.allowed[:, action], logged == action, usual),
-            translation=math.nan,
-            action=action,
-        )
-        for action in range(base.prepared.data.n_actions)
-        if base.allowed[:, action].any()
-    ]
-
-
-def _policy(base: Foundation, bundle: Bundle, winner: Candidate, place: int) -> FittedPolicy:
-    n_folds = base.prepared.folds.n_networks
-    networks = None
-    if winner.action is None:
-        networks = bundle.select(range(place * n_folds, (place + 1) * n_folds))
-    kind: Kind = "softmax" if winner.action is None else "constant"
-    return base.policy(kind, networks=networks, constant=winner.action)

@@ -1,6 +1,6 @@
 """What every learner stands on: prepared stays, propensities, and the actions with support."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from torch import Tensor
@@ -16,9 +16,10 @@ from etips.learn.fitting.stages import Training
 from etips.learn.nuisance.balancing import check_propensities, logged_propensity
 from etips.learn.nuisance.propensity import FittedPropensity, fit_propensity
 from etips.learn.nuisance.propensity_models import PropensityModel
-from etips.learn.nuisance.support import choose_support
+from etips.learn.nuisance.support import agreed_floor, choose_support
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import AnyEncoder, as_encoder
+from etips.policies.deployed import Acts
 from etips.policies.policy import FittedPolicy, Kind
 
 
@@ -33,6 +34,7 @@ class Foundation:
         rebalanced: What balancing did to the propensities; None where it was not tried.
         clipped_share: Share of decisions whose propensity was below the clip.
         support: Least propensity of a recommended action.
+        support_is_set: Whether somebody set it, so that it must stay.
         allowed: Actions with that much support, out of fold, shape (n_decisions, n_actions).
     """
 
@@ -42,6 +44,7 @@ class Foundation:
     rebalanced: Rebalanced | None
     clipped_share: float
     support: float
+    support_is_set: bool
     allowed: Bools
 
     def allowed_rows(self) -> Tensor:
@@ -57,15 +60,35 @@ class Foundation:
         return self.prepared.by_row(self.propensity.log_probabilities.astype(np.float32))
 
     def policy(
-        self, kind: Kind, *, networks: Bundle | None = None, constant: int | None = None
+        self,
+        kind: Kind,
+        *,
+        networks: Bundle | None = None,
+        constant: int | None = None,
+        acts: Acts = "likeliest",
     ) -> FittedPolicy:
         """A policy that stands on this.
+
+        Its networks answer together, where they were judged one by one. Where that would make it
+        abstain more often than it was judged to, its floor is lowered, unless somebody set it.
 
         Args:
             kind: How outputs become a policy.
             networks: Its own.
             constant: The one action, where kind is "constant".
+            acts: How it acts on its probabilities.
         """
+        policy = self._policy(kind, networks=networks, constant=constant, acts=acts)
+        if self.support_is_set or not self.support or kind == "imitation":
+            return policy
+        together, allowed = policy.propensities(self.prepared.data), self.allowed
+        most = together.max(axis=1) if constant is None else together[:, constant]
+        some = allowed.any(axis=1) if constant is None else allowed[:, constant]
+        return replace(policy, support=agreed_floor(self.support, most, np.asarray(some)))
+
+    def _policy(
+        self, kind: Kind, *, networks: Bundle | None, constant: int | None, acts: Acts
+    ) -> FittedPolicy:
         return FittedPolicy(
             kind=kind,
             schema=self.prepared.data.schema,
@@ -74,6 +97,7 @@ class Foundation:
             support=self.support,
             networks=networks,
             constant=constant,
+            acts=acts,
             earlier_actions=self.prepared.steps.previous is not None,
         )
 
@@ -123,6 +147,7 @@ def lay_foundation(
     )
     logged = logged_propensity(prepared, propensity, model, balance=training.balance)
     chance = np.maximum(np.exp(logged.log), clip)
+    is_set = support is not None
     if support is None:
         support = yield from choose_support(prepared, propensity, chance, training.policy)
     return Foundation(
@@ -132,6 +157,7 @@ def lay_foundation(
         rebalanced=logged.rebalanced,
         clipped_share=float((np.exp(logged.log) < clip).mean()),
         support=support,
+        support_is_set=is_set,
         allowed=np.exp(propensity.log_probabilities) >= support,
     )
 

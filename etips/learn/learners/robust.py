@@ -1,5 +1,6 @@
 """Doubly robust learning: minimise the doubly robust risk, starting from the clinicians."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.requests import Requests, TrainingRequest
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import Foundation, check_kl
+from etips.learn.learners.judging import chosen_policy, judge_all, settle
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.learners.policy_objective import Logged, policy_objective
 from etips.learn.nuisance.propensity_models import PropensityModel
@@ -22,7 +24,8 @@ class DoublyRobust(NetworkLearner):
     """Minimise the doubly robust risk: predicted losses, corrected by weighted residuals.
 
     Both the propensities and the predicted losses are cross-fitted. No translation is needed: the
-    correction has mean zero, so there is nothing to flee from.
+    correction has mean zero, so there is nothing to flee from. As with `EtIPS` the policy draws or
+    takes its likeliest action, or gives way to the clinicians, by held-out risk.
 
     Args:
         propensity: As in `EtIPS`.
@@ -52,12 +55,16 @@ class DoublyRobust(NetworkLearner):
             stage="policy",
             settings=self.training.with_seed(self.seed + 1).policy,
         )
+        judged = judge_all(base, networks, (math.nan,), expected=outcome.expected, constants=False)
+        path = settle(base, judged, "held-out")
+        policy = chosen_policy(base, networks, path)
         return Fit(
-            base.policy("softmax", networks=networks),
+            policy,
             propensity=base.propensity,
             outcome=outcome,
+            path=path,
             quality=base.propensity.quality,
-            support=base.support,
+            support=policy.support,
             clipped_share=base.clipped_share,
             rebalanced=base.rebalanced,
         )

@@ -1,27 +1,105 @@
-"""Which candidate becomes the policy: held-out risk with its error, matching factor and size."""
+"""Which candidate becomes the policy: one that beats the clinicians and the constants beyond noise.
 
-import math
+The chosen candidate is the luckiest of many, so its risk is too low; `risk_of_choosing` says what
+choosing comes to on patients that it did not look at.
+"""
+
 from collections.abc import Sequence
 from typing import Literal
 
-from etips.learn.fitting.candidates import Candidate
+import numpy as np
+
+from etips.data.decisions import Floats, Ints
+from etips.evaluation.inference.evidence import Evidence
+from etips.learn.fitting.candidates import Candidate, Judged
 
 Selection = Literal["held-out", "paper"]
 """How to choose: by what was held out and how much it weighs, or by the paper's plain SNIPS."""
 
+CHANCE = 0.2
+"""Chance that any candidate beats the clinicians where none is better. What is chosen is evaluated
+on other stays all the same, so that a missed gain weighs more than a false one."""
 
-def choose(candidates: Sequence[Candidate], selection: Selection) -> int:
+CAUTION = 0.5
+"""Standard errors that are added to the risks of those that are better."""
+
+_DRAWS = 4000  # of the luckiest candidate
+_DIGITS = 9  # to which a rule and a constant that do the same are equals: the constant is kept
+
+
+def choose(judged: Judged, selection: Selection) -> int:
     """Place of the candidate that becomes the policy.
 
-    Held-out: among n sound candidates the lowest risk plus sqrt(2 log n) standard errors. That is
-    about how far the luckiest of n equals lies below its truth, so a small lucky arm does not win;
-    of two equals the better supported does. Paper: the lowest SNIPS of those that were trained.
+    Held-out: all are compared with the clinicians, paired by patient. A candidate is better if it
+    is so by more standard errors than the luckiest of as many, as alike as these are, would be with
+    a chance of `CHANCE`; networks are if they are in either form. Of those that are better the
+    lowest risk plus `CAUTION` standard errors wins, so that a rule has to beat the constants, too,
+    and the better supported of two equals is kept. Where nothing is better the clinicians are
+    imitated. Paper: the lowest SNIPS of those that were trained and draw.
     """
-    trained = [i for i, c in enumerate(candidates) if c.action is None]
+    candidates = judged.candidates
     if selection == "paper":
+        trained = [i for i, c in enumerate(candidates) if c.is_rule and c.acts == "draws"]
         return min(trained, key=lambda i: candidates[i].risk)
-    sound = [i for i, c in enumerate(candidates) if c.sound]
-    if not sound:  # nothing can be told apart: the best supported is the safest
-        return max(range(len(candidates)), key=lambda i: candidates[i].effective_size)
-    reach = math.sqrt(2 * math.log(max(len(sound), 2)))
-    return min(sound, key=lambda i: candidates[i].risk + reach * candidates[i].std_error)
+    clinicians = next(i for i, c in enumerate(candidates) if c.clinicians)
+    gaps = {
+        i: judged.totals.evidence(i).minus(judged.totals.evidence(clinicians))
+        for i, c in enumerate(candidates)
+        if c.sound and not c.clinicians
+    }
+    reach = luckiest([gap.influence for gap in gaps.values()])
+    better = {_origin(candidates[i]) for i, gap in gaps.items() if _highest(gap, reach) < 0}
+    return min(
+        (i for i in gaps if _origin(candidates[i]) in better),
+        key=lambda i: (round(_highest(gaps[i], CAUTION), _DIGITS), candidates[i].is_rule),
+        default=clinicians,
+    )
+
+
+def risk_of_choosing(
+    judged: Judged, selection: Selection, fold: Ints
+) -> tuple[float, float] | None:
+    """Risk of what choosing comes to, and its standard error; None without folds.
+
+    The patients of each fold are judged by the candidate that the other folds choose.
+
+    Args:
+        judged: The candidates.
+        selection: How to choose.
+        fold: Of each patient, shape (k,).
+    """
+    if fold.max() == 0:
+        return None
+    places = np.empty(len(fold), np.int64)
+    for number in range(fold.max() + 1):
+        inside = fold == number
+        places[inside] = choose(judged.on(~inside), selection)
+    evidence = judged.totals.evidence_of_choice(places)
+    return evidence.value, evidence.std_error
+
+
+def _origin(candidate: Candidate) -> tuple[int | None, str]:
+    """What a candidate comes from: an action, or networks, whatever form they take."""
+    return candidate.action, f"{candidate.translation}"  # NaN differs from itself
+
+
+def _highest(gap: Evidence, reach: float) -> float:
+    """How much worse than the clinicians one may be, at most; infinite where nothing is known."""
+    highest = gap.value + reach * gap.std_error
+    return highest if np.isfinite(highest) else np.inf
+
+
+def luckiest(effects: Sequence[Floats]) -> float:
+    """A height that the highest of m standard normal numbers passes with a chance of `CHANCE`.
+
+    Args:
+        effects: What each of k patients adds to each, shape (k,): they correlate as these do.
+    """
+    some = [effect for effect in effects if effect.any()]
+    if not some:
+        return 0.0
+    alike = np.stack([effect / np.sqrt((effect**2).sum()) for effect in some], axis=1)
+    values, directions = np.linalg.eigh(alike.T @ alike)
+    root = directions * np.sqrt(np.maximum(values, 0))
+    drawn = np.random.default_rng(0).normal(size=(_DRAWS, len(values)))
+    return float(np.quantile((drawn @ root.T).max(axis=1), 1 - CHANCE))

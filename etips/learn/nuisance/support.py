@@ -25,6 +25,13 @@ at the decision itself is hidden, so rare actions were rare for reasons nobody w
 MOST_WITHOUT = 0.05
 """Share of decisions that a floor may leave without any action; above it the floor is lowered."""
 
+MARGIN = 1.5
+"""Times the floor that the likeliest action must have: other networks will say a little less."""
+
+TOLERANCE, ROUNDING = 0.02, 1e-6
+"""Share of the decisions by which a policy may abstain more often than judged; and what lies
+between a propensity and a floor below it, in float32."""
+
 PILOT_EPOCHS = 8
 """Most passes of a pilot: it need not be good, only show which side is better."""
 
@@ -61,16 +68,32 @@ def choose_support(
         return usual
     above = likely >= usual
     held, free = yield from _pilots(prepared, propensity, chance, settings, above)
-    stay, loss = data.decisions().stay, data.logged_loss
-    candidate = estimate_candidate(free, chance, loss, stay, np.nan, None)
+    cluster, loss = data.cluster, data.logged_loss
+    candidate = estimate_candidate(free, chance, loss, cluster, np.nan, None)
     if not candidate.sound or candidate.effective_size < LEAST_SHARE * len(loss) or not held.any():
         return usual
-    gap = difference(snips(loss, free / chance, stay), snips(loss, held / chance, stay))
+    gap = difference(snips(loss, free / chance, cluster), snips(loss, held / chance, cluster))
     return 0.0 if gap.difference + BEYOND_DOUBT * gap.std_error < 0 else usual
 
 
+def agreed_floor(floor: float, together: Floats, judged: Bools) -> float:
+    """The floor, lowered until a policy abstains about as often as it was judged to.
+
+    Args:
+        floor: That it was judged by.
+        together: At each decision, the propensity that the floor is held against, as the policy
+            finds it, shape (n_decisions,).
+        judged: Whether it was above the floor when the policy was judged, shape (n_decisions,).
+    """
+    wanted = (~judged).mean()
+    if (together < floor).mean() <= wanted + TOLERANCE:
+        return floor
+    lowered = np.quantile(together, wanted, method="lower")
+    return float(min(floor, lowered * (1 - ROUNDING)))
+
+
 def bearable(floor: float, likely: Floats) -> float:
-    """The floor, halved until few decisions are left without an action.
+    """The floor, halved until few decisions are left without an action well above it.
 
     With many actions that are about equally likely none of them reaches a fixed floor, and a policy
     would abstain everywhere.
@@ -80,7 +103,7 @@ def bearable(floor: float, likely: Floats) -> float:
         likely: Propensities, shape (n_decisions, n_actions).
     """
     most = likely.max(axis=1)
-    while (most < floor).mean() > MOST_WITHOUT:
+    while (most < MARGIN * floor).mean() > MOST_WITHOUT:
         floor /= 2
     return floor
 

@@ -18,15 +18,17 @@ class DrawnPath:
         name: Of the policy.
         figures: Three drawings, if there is more than one candidate to draw.
         rows: What to call each candidate, and the candidate.
-        chosen: What the kept one is called.
+        chosen: The kept one.
         constant: Whether the kept one gives everybody the same action.
+        n_candidates: How many there were to choose from.
     """
 
     name: str
     figures: Sequence[Figure]
     rows: Sequence[tuple[str, PathCandidate]]
-    chosen: str | None
+    chosen: PathCandidate | None
     constant: bool
+    n_candidates: int
 
 
 def _make(results: Results) -> dict[str, object]:
@@ -39,20 +41,29 @@ SECTION = Section("path", "The translation path", "candidate_path.html", _make)
 
 
 def _drawn(name: str, path: Sequence[PathCandidate], mean_loss: float | None) -> DrawnPath:
-    trained = [c for c in path if c.action is None and c.translation is not None]
     fixed = [(c.risk, c) for c in path if c.action is not None and c.risk is not None]
     chosen = next((c for c in path if c.chosen), None)
     constant = chosen is not None and chosen.action is not None
     best = min(fixed, key=lambda pair: pair[0], default=(None, None))[1]
     kept = chosen if constant else best
-    rows = [*trained, *([kept] if kept is not None else [])]
+    rows = [*(c for c in path if c.action is None), *([kept] if kept is not None else [])]
+    trained = _along(path, chosen)
     return DrawnPath(
         name=name,
         figures=_figures(trained, mean_loss) if len(trained) > 1 else (),
-        rows=[(_called(candidate), candidate) for candidate in rows],
-        chosen=None if chosen is None else _called(chosen),
+        rows=[(candidate.called, candidate) for candidate in rows],
+        chosen=chosen,
         constant=constant,
+        n_candidates=len(path),
     )
+
+
+def _along(path: Sequence[PathCandidate], chosen: PathCandidate | None) -> list[PathCandidate]:
+    """Those trained with a translation, in the form of the kept one."""
+    trained = [c for c in path if c.action is None and c.translation is not None]
+    form = chosen.acts if chosen in trained and chosen is not None else None
+    forms = [form] if form is not None else [c.acts for c in trained[:1]]
+    return [c for c in trained if c.acts in forms]
 
 
 def _figures(trained: Sequence[PathCandidate], mean_loss: float | None) -> list[Figure]:
@@ -86,9 +97,3 @@ def _figure(
         chosen=next((place for place, c in enumerate(trained) if c.chosen), None),
     )
     return title, plot(Chart("", "lines", title, None, "translation", title, (points,)), guides)
-
-
-def _called(candidate: PathCandidate) -> str:
-    if candidate.action is not None:
-        return f"always action {candidate.action}"
-    return f"translation {candidate.translation:g}"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
-from small_worlds import CLINIC, NETWORKS, small, training, ward
+from small_worlds import CLINIC, NETWORKS, randomised, small, training, ward
 from torch import nn
 
 import etips
@@ -73,24 +73,40 @@ def chosen_of(learner):
     return next(candidate for candidate in learner.path_ if candidate.chosen)
 
 
-def test_the_path_holds_every_translation_and_every_constant_and_marks_one(log):
+def test_the_path_holds_every_translation_in_both_forms_the_constants_and_the_clinicians(log):
     learner = EtIPS(**small(translations=(0.2, 0.5, 1.5))).fit(log)
-    assert [c.translation for c in learner.path_[:3]] == [0.2, 0.5, 1.5]
-    assert [c.action for c in learner.path_] == [None, None, None, 0, 1, 2]
+    rules, others = learner.path_[:6], learner.path_[6:]
+    assert [c.translation for c in rules] == [0.2, 0.5, 1.5] * 2
+    assert [c.acts for c in rules] == ["draws"] * 3 + ["likeliest"] * 3
+    assert [c.action for c in others] == [0, 1, 2, None]
+    assert [c.clinicians for c in learner.path_] == [False] * 9 + [True]
+    assert learner.path_[-1].risk == pytest.approx(log.logged_loss.mean())
     assert sum(c.chosen for c in learner.path_) == 1
     assert all(np.isfinite(c.risk) and c.effective_size > 0 for c in learner.path_)
 
 
-def test_a_chosen_constant_is_given_to_everybody_who_may_have_it(log):
-    learner = EtIPS(**small(support=0.0))
-    for seed in range(20):
-        learner.seed = seed
-        if chosen_of(learner.fit(CLINIC.log(40, seed=seed))).action is not None:
-            break
-    action = chosen_of(learner).action
-    assert action is not None
-    assert (learner.predict_proba(log)[:, action] == 1).all()
+def test_a_chosen_constant_is_given_to_everybody_who_may_have_it():
+    """One action harms a fifth of the patients, the others half of them."""
+    log = randomised(400, 3)
+    rng = np.random.default_rng(1)
+    loss = (rng.random(400) < np.where(log.logged_action == 1, 0.2, 0.5)).astype(float)
+    learner = EtIPS(**small(translations=(0.5,))).fit(replace(log, loss=loss))
+    assert chosen_of(learner).action == 1
+    assert (learner.predict_proba(log)[:, 1] == 1).all()
     assert learner.policy_.networks is None
+
+
+def test_where_nothing_is_better_the_policy_imitates_and_draws():
+    learner = EtIPS(**small(translations=(0.5,))).fit(randomised(200, 3, seed=3))
+    assert chosen_of(learner).clinicians
+    assert (learner.policy_.kind, learner.policy_.acts) == ("imitation", "draws")
+
+
+def test_the_policy_acts_as_the_chosen_candidate_does():
+    learner = TIPS(encoder=GRU(8), training=training(8, 2), translations=(0.5, 0.8))
+    learner.fit(CLEAR.log(600, seed=0))
+    assert chosen_of(learner).is_rule
+    assert learner.policy_.acts == chosen_of(learner).acts
 
 
 def test_in_sample_the_chosen_risk_is_the_snips_of_the_policy_itself(log):
@@ -101,7 +117,9 @@ def test_in_sample_the_chosen_risk_is_the_snips_of_the_policy_itself(log):
     by_hand = snips(log.logged_loss, found / log.logged_propensity, log.decisions().stay)
     assert chosen_of(learner).risk == pytest.approx(by_hand.risk, abs=1e-6)
     assert chosen_of(learner).std_error == pytest.approx(by_hand.std_error, abs=1e-6)
-    assert chosen_of(learner).risk == min(c.risk for c in learner.path_ if c.action is None)
+    drawn = [c.risk for c in learner.path_ if c.is_rule and c.acts == "draws"]
+    assert chosen_of(learner).risk == min(drawn)
+    assert learner.policy_.acts == "likeliest"  # as the paper recommends
 
 
 def test_a_policy_started_from_the_propensities_begins_as_the_clinicians(log):

@@ -15,7 +15,7 @@ def test_a_fit_holds_what_the_learner_has_and_none_where_it_has_nothing(name):
     assert (fit.propensity is None) == (fit.quality is None) == (name not in NETWORKS)
     assert (fit.support is None) == (name not in FLOORED)
     assert (fit.clipped_share is None) == (name not in WEIGHING)
-    assert (len(fit.path) > 0) == (name in WEIGHING[:4])
+    assert (len(fit.path) > 0) == (name in WEIGHING)
     assert (fit.outcome is None) == (name not in PREDICTING)
     if fit.outcome is not None:
         assert fit.outcome.expected.shape == (data.n_decisions, data.n_actions)

@@ -36,7 +36,7 @@ def test_it_starts_from_the_propensities():
 
 
 def test_a_strong_pull_keeps_it_with_the_propensities():
-    log, gaps = CLEAR.log(80, seed=0), []
+    log, gaps = CLEAR.log(500, seed=0), []
     for kl in (0.0, 100.0):
         stages = training(8, calibrate=False)
         learner = DoublyRobust(**small(training=stages, support=0.0), kl=kl).fit(log)

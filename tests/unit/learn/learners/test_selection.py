@@ -1,85 +1,165 @@
-"""Which candidate becomes the policy: hand-made ones, and a world with nothing to find."""
+"""Which candidate becomes the policy: made-up logs, and worlds with nothing to find."""
 
 import numpy as np
+import pytest
 from small_worlds import training
 
 from etips.learn import TIPS
-from etips.learn.fitting.candidates import LEAST_SIZE, Candidate
-from etips.learn.learners.selection import choose
+from etips.learn.fitting.candidates import blank, judge
+from etips.learn.fitting.risk_totals import Weighing
+from etips.learn.learners.selection import CHANCE, choose, luckiest, risk_of_choosing
 from etips.models.encoders.gru import GRU
 from etips.worlds.clinic import Clinic
 
-
-def rule(risk, *, error=0.01, factor=1.0, size=500.0, translation=0.5):
-    return Candidate(translation, None, risk, error, factor, size)
+N_ACTIONS = 4
 
 
-def constant(risk, *, error=0.01, factor=1.0, size=500.0, action=0):
-    return Candidate(np.nan, action, risk, error, factor, size)
+class Trial:
+    """A trial of four arms, one decision a patient, and policies that are judged on it.
+
+    Args:
+        risk: Of each arm.
+        n: Patients.
+        seed: Of the trial.
+    """
+
+    def __init__(self, risk=(0.5, 0.5, 0.5, 0.5), n=600, seed=0):
+        rng = np.random.default_rng(seed)
+        self.action = rng.integers(0, N_ACTIONS, n)
+        self.kind = rng.integers(0, 2, n)
+        self.loss = (rng.random(n) < np.asarray(risk)[self.action]).astype(float)
+        self.fold = rng.permutation(n) % 5
+        self.rng, self.n = rng, n
+        self.candidates, self.chosen = [], []
+
+    def rule(self, chosen, *, acts="draws", translation=0.5):
+        self.candidates.append(blank(translation, None, acts))
+        self.chosen.append(np.asarray(chosen, float))
+        return self
+
+    def noise(self):
+        """A rule that tells nothing from nothing."""
+        return self.rule(self.rng.integers(0, N_ACTIONS, self.n) == self.action)
+
+    def constants(self):
+        for action in range(N_ACTIONS):
+            self.candidates.append(blank(np.nan, action, "likeliest"))
+            self.chosen.append((self.action == action).astype(float))
+        return self
+
+    def judged(self):
+        clinicians = blank(np.nan, None)
+        object.__setattr__(clinicians, "clinicians", True)
+        weighing = Weighing(np.full(self.n, 1 / N_ACTIONS), self.loss, np.arange(self.n))
+        every = [*self.chosen, np.full(self.n, 1 / N_ACTIONS)]
+        return judge([*self.candidates, clinicians], weighing.totals(every))
 
 
-def test_a_tiny_matching_factor_wins_by_the_paper_and_loses_by_what_was_held_out():
-    candidates = [rule(0.50), rule(0.38, factor=0.1), constant(0.52)]
-    assert choose(candidates, "paper") == 1
-    assert choose(candidates, "held-out") == 0
+def chosen_of(trial, selection="held-out"):
+    judged = trial.judged()
+    return judged.candidates[choose(judged, selection)]
 
 
-def test_a_matching_factor_far_above_one_is_no_better():
-    assert choose([rule(0.50), rule(0.38, factor=1.9)], "held-out") == 0
+def test_where_nothing_is_better_the_clinicians_are_imitated():
+    false = 0
+    for seed in range(60):
+        trial = Trial(seed=seed)
+        for _ in range(6):
+            trial.noise()
+        false += not chosen_of(trial.constants()).clinicians
+    assert false <= 60 * (CHANCE + 0.12)  # three standard errors
 
 
-def test_a_risk_that_rests_on_few_decisions_is_not_believed():
-    few = rule(0.1, size=LEAST_SIZE - 1)
-    assert choose([rule(0.50), few], "held-out") == 0
-    assert choose([rule(0.50), few], "paper") == 1
+def test_a_clearly_better_constant_is_kept():
+    trial = Trial(risk=(0.5, 0.2, 0.5, 0.5)).noise().constants()
+    assert chosen_of(trial).action == 1
 
 
-def test_of_two_equal_risks_the_better_known_wins():
-    assert choose([rule(0.5, error=0.03), rule(0.5, error=0.01)], "held-out") == 1
+def test_a_rule_has_to_beat_the_best_constant_too():
+    trial = Trial(risk=(0.5, 0.2, 0.5, 0.5))
+    nearly = np.where(trial.rng.random(trial.n) < 0.9, trial.action == 1, trial.action == 2)
+    assert chosen_of(trial.rule(nearly).constants()).action == 1
 
 
-def test_a_standard_error_can_outweigh_a_little_less_risk():
-    assert choose([rule(0.49, error=0.05), rule(0.50, error=0.01)], "held-out") == 1
+def test_a_rule_that_knows_whom_to_give_what_is_kept():
+    trial = Trial()
+    best = trial.kind * 2
+    trial.loss = (trial.rng.random(trial.n) < np.where(trial.action == best, 0.2, 0.5)) * 1.0
+    found = chosen_of(trial.noise().rule(trial.action == best, acts="likeliest").constants())
+    assert (found.is_rule, found.acts) == (True, "likeliest")
 
 
-def test_the_best_constant_wins_if_no_rule_beats_it():
-    candidates = [rule(0.50), constant(0.47, action=1), constant(0.55, action=2)]
-    assert choose(candidates, "held-out") == 1
+def test_of_two_forms_the_better_is_kept():
+    """Drawn it errs in a third of the patients, its likeliest action never."""
+    trial = Trial(n=3000)
+    best = trial.kind * 2
+    trial.loss = (trial.rng.random(trial.n) < np.where(trial.action == best, 0.2, 0.5)) * 1.0
+    trial.rule(np.where(trial.action == best, 0.7, 0.1))
+    assert chosen_of(trial.rule(trial.action == best, acts="likeliest")).acts == "likeliest"
 
 
-def test_the_paper_chooses_among_rules_only():
-    assert choose([rule(0.50), constant(0.30)], "paper") == 0
+def test_the_paper_chooses_the_lowest_snips_of_those_that_draw():
+    trial = Trial(risk=(0.1, 0.5, 0.5, 0.5)).constants().noise().noise()
+    trial.rule(trial.action == 0, acts="likeliest")
+    judged = trial.judged()
+    risks = [c.risk if c.is_rule and c.acts == "draws" else np.inf for c in judged.candidates]
+    assert choose(judged, "paper") == int(np.argmin(risks))
 
 
-def test_where_nothing_is_sound_the_best_supported_is_taken():
-    candidates = [rule(0.3, factor=0.1, size=40), constant(0.6, factor=0.2, size=90)]
-    assert choose(candidates, "held-out") == 1
+@pytest.mark.parametrize("few", [0.05, 20.0])
+def test_a_candidate_that_left_the_log_behind_is_not_believed(few):
+    """Weights far too small or too large: its SNIPS is low, its matching factor tells."""
+    trial = Trial(n=2000)
+    lucky = few * 0.25 * (trial.loss == 0)
+    assert chosen_of(trial.rule(lucky)).clinicians
 
 
-def test_the_luckiest_of_many_small_equals_does_not_win():
-    """Thirty arms of risk 0.5, known to 0.03 each: the lowest looks like 0.44, and is not."""
-    arms = [constant(0.44, error=0.03), *[constant(0.5, error=0.03) for _ in range(29)]]
-    assert choose([rule(0.495, error=0.005), *arms], "held-out") == 0
-    assert choose([rule(0.495, error=0.005), constant(0.40, error=0.03)], "held-out") == 1
+def test_where_all_losses_are_equal_nothing_is_better():
+    trial = Trial().noise().constants()
+    trial.loss = np.ones(trial.n)
+    assert chosen_of(trial).clinicians
 
 
-def test_the_first_of_equals_wins():
-    assert choose([rule(0.5), rule(0.5)], "held-out") == 0
-    assert choose([rule(0.5), rule(0.5)], "paper") == 0
+def test_the_luckiest_of_many_alike_is_no_luckier_than_one():
+    rng = np.random.default_rng(1)
+    one = rng.normal(size=400)
+    alone, alike = luckiest([one]), luckiest([one] * 9)
+    different = luckiest(list(rng.normal(size=(9, 400))))
+    assert alone == pytest.approx(0.84, abs=0.08)  # a standard normal's upper fifth
+    assert alike == pytest.approx(alone, abs=0.08)
+    assert different == pytest.approx(1.97, abs=0.12)  # the highest of nine
+    assert luckiest([np.zeros(5)]) == 0
 
 
-def test_in_a_null_world_no_rule_is_believed_to_beat_every_constant():
-    """All policies have the same risk: what is chosen must not claim otherwise beyond noise."""
+def test_what_choosing_comes_to_is_right_where_the_chosen_risk_is_too_low():
+    """Twenty rules of noise, the lowest SNIPS kept: its risk is lucky, the corrected one is not."""
+    naive, corrected = [], []
+    for seed in range(40):
+        trial = Trial(seed=seed)
+        for _ in range(20):
+            trial.noise()
+        judged = trial.judged()
+        best = judged.candidates[choose(judged, "paper")]
+        risk, error = risk_of_choosing(judged, "paper", trial.fold)
+        naive.append((best.risk - 0.5) / best.std_error)
+        corrected.append((risk - 0.5) / error)
+    assert np.mean(naive) < -1
+    assert abs(np.mean(corrected)) < 0.5  # three standard errors
+
+
+def test_without_folds_there_is_no_corrected_risk():
+    judged = Trial().noise().judged()
+    assert risk_of_choosing(judged, "held-out", np.zeros(600, np.int64)) is None
+
+
+def test_in_a_null_world_no_rule_is_believed():
+    """All policies have the same risk. Rules won in three of four such worlds."""
     chosen = []
-    for seed in range(4):
+    for seed in range(5):
         log = Clinic(effect=0.0, decisions_per_stay=3, n_actions=3).log(300, seed=seed)
         learner = TIPS(
             translations=(0.3, 0.6, 0.9), encoder=GRU(8), training=training(4, 3), seed=seed
         ).fit(log)
-        best = next(c for c in learner.path_ if c.chosen)
-        constants = [c for c in learner.path_ if c.action is not None]
-        assert len(constants) == 3
-        lowest = min(constants, key=lambda c: c.risk)
-        assert best.risk > lowest.risk - 2 * lowest.std_error
-        chosen.append(best.action is not None)
-    assert any(chosen)
+        chosen.append(next(c for c in learner.path_ if c.chosen))
+    assert sum(c.is_rule for c in chosen) <= 1
+    assert all(c.corrected_error > 0 for c in chosen)

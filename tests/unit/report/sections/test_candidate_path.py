@@ -9,8 +9,8 @@ def test_the_path_marks_the_kept_candidate_and_those_not_trusted(page):
     section = section_of(page, "path")
     rows = [" ".join(r.text.split()) for r in section.all("tr") if r.parent.tag == "tbody"]
     assert len(rows) == len(PATH)
-    assert rows[1].startswith("translation 0.6 no ")
-    assert rows[2].startswith("translation 0.8 (kept) yes ")
+    assert rows[1].startswith("translation 0.6, drawn no ")
+    assert rows[2].startswith("translation 0.8, drawn (kept) yes ")
     assert rows[3].startswith("always action 1 yes ")
     hollow = [e for e in section.all("circle") if "hollow" in e.attributes["class"]]
     assert len(hollow) == 3  # one candidate, three drawings
@@ -22,4 +22,23 @@ def test_a_lone_candidate_is_told_and_not_drawn(found):
     section = section_of(Page(render(made)), "path")
     assert not list(section.all("svg"))
     assert "One candidate only" in section.text
-    assert "translation 0.8 (kept)" in section.text
+    assert "translation 0.8, drawn (kept)" in section.text
+
+
+def test_the_kept_risk_is_said_to_be_after_selection_and_corrected(found):
+    made = json.loads(json.dumps(found))
+    kept = made["exhibits"]["paths"]["p"][2]
+    assert "takes folds" in section_of(Page(render(made)), "path").text
+    kept |= {"corrected": 0.4321, "corrected_error": 0.0123}
+    words = " ".join(section_of(Page(render(made)), "path").text.split())
+    assert f"after selection : it is that of the luckiest of {len(PATH)} candidates" in words
+    assert "Corrected: 0.4321 (standard error 0.0123)" in words
+
+
+def test_a_policy_that_imitates_the_clinicians_says_why(found):
+    made = json.loads(json.dumps(found))
+    path = made["exhibits"]["paths"]["p"]
+    path[2]["chosen"] = False
+    path.append(path[2] | {"translation": None, "chosen": True, "clinicians": True})
+    words = " ".join(section_of(Page(render(made)), "path").text.split())
+    assert "Kept: as the clinicians . No candidate did better" in words

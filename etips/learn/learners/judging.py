@@ -1,0 +1,136 @@
+"""Policies that could be chosen, judged on stays that their networks did not learn from."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from etips.data.decisions import Bools, Floats, Ints
+from etips.learn.fitting.candidates import Candidate, Judged, blank, judge
+from etips.learn.fitting.crossfit import out_of_fold
+from etips.learn.fitting.risk_totals import Weighing
+from etips.learn.learners.foundation import Foundation
+from etips.learn.learners.selection import Selection, choose, risk_of_choosing
+from etips.models.bundle import Bundle
+from etips.models.masking import forbid
+from etips.policies.deployed import Acts
+from etips.policies.policy import FittedPolicy
+
+FORMS: tuple[Acts, ...] = ("draws", "likeliest")
+"""What a softmax may be taken for: probabilities to draw from, or a likeliest action."""
+
+
+def judge_all(
+    base: Foundation,
+    bundle: Bundle,
+    translations: Sequence[float],
+    *,
+    expected: Floats | None = None,
+    constants: bool = True,
+) -> Judged:
+    """Every set of trained networks in both forms, every constant, and the clinicians.
+
+    Where nothing is allowed, or not the constant, a policy abstains: the clinicians decide, and the
+    weight is 1.
+
+    Args:
+        base: What the policies stand on.
+        bundle: Networks of policies, set by set.
+        translations: That each set was trained with; NaN for none.
+        expected: Predicted loss of every action, out of fold, shape (n_decisions, n_actions).
+        constants: Whether these are among them.
+    """
+    data, logged = base.prepared.data, base.prepared.data.logged_action
+    said = None if expected is None else expected[np.arange(len(logged)), logged]
+    weighing = Weighing(base.chance, data.logged_loss, data.cluster, said)
+    chosen, predicted = _of_rules(base, bundle, expected)
+    candidates = [blank(value, None, acts) for acts in FORMS for value in translations]
+    abstains: list[Bools] = [np.asarray(~base.allowed.any(axis=1))] * len(candidates)
+    for action in np.flatnonzero(base.allowed.any(axis=0) & constants):
+        candidates.append(blank(math.nan, int(action), "likeliest"))
+        chosen.append((logged == action).astype(np.float64))
+        predicted.append(None if expected is None else expected[:, action])
+        abstains.append(~base.allowed[:, action])
+    candidates.append(replace(blank(math.nan, None), clinicians=True))
+    chosen.append(base.chance)
+    predicted.append(said)
+    abstains.append(np.ones(len(logged), bool))
+    followed = zip(abstains, chosen, strict=True)
+    deployed = [np.where(where, base.chance, own) for where, own in followed]
+    return judge(candidates, weighing.totals(deployed, _predicted(abstains, predicted, said)))
+
+
+def settle(base: Foundation, judged: Judged, selection: Selection) -> tuple[Candidate, ...]:
+    """The candidates, one of them chosen, with the risk that choosing comes to."""
+    best = choose(judged, selection)
+    fold = _fold_of_patients(base)
+    corrected = risk_of_choosing(judged, selection, fold) or (None, None)
+    path = list(judged.candidates)
+    path[best] = replace(
+        path[best], chosen=True, corrected=corrected[0], corrected_error=corrected[1]
+    )
+    return tuple(path)
+
+
+def chosen_policy(base: Foundation, bundle: Bundle, path: Sequence[Candidate]) -> FittedPolicy:
+    """The policy that the chosen candidate stands for.
+
+    Args:
+        base: What it stands on.
+        bundle: As judged by `judge_all`, like the path.
+        path: The candidates, one of them chosen.
+    """
+    place = next(i for i, c in enumerate(path) if c.chosen)
+    winner = path[place]
+    if winner.clinicians:
+        return base.policy("imitation")
+    if winner.action is not None:
+        return base.policy("constant", constant=winner.action)
+    n_folds = base.prepared.folds.n_networks
+    first = place % (bundle.n_members // n_folds) * n_folds  # sets come again in every form
+    networks = bundle.select(range(first, first + n_folds))
+    return base.policy("softmax", networks=networks, acts=winner.acts)
+
+
+def _of_rules(
+    base: Foundation, bundle: Bundle, expected: Floats | None
+) -> tuple[list[Floats], list[Floats | None]]:
+    """Probability of the logged action, and predicted loss, of every set in every form."""
+    allowed, action = base.allowed_rows(), base.prepared.action
+    losses = None if expected is None else base.prepared.by_row(expected)
+
+    def readout(outputs: Tensor, seen: Tensor) -> Tensor:
+        logits = forbid(outputs.double(), allowed[seen])
+        best = torch.nn.functional.one_hot(logits.argmax(-1), logits.shape[-1])
+        forms = torch.cat([logits.softmax(-1), best.double()])  # in the order of FORMS
+        taken = action[seen][:, None].expand(len(forms), -1, 1)
+        kept = [forms.gather(2, taken).squeeze(2)]
+        if losses is not None:
+            kept.append((forms * losses[seen]).sum(-1))
+        return torch.cat(kept)
+
+    answers = list(out_of_fold(bundle, base.prepared, readout).cpu().numpy())
+    if losses is None:
+        return answers, [None] * len(answers)
+    half = len(answers) // 2
+    return answers[:half], list(answers[half:])
+
+
+def _predicted(
+    abstains: Sequence[Bools], predicted: Sequence[Floats | None], said: Floats | None
+) -> list[Floats]:
+    """Predicted loss of what each policy does, the clinicians' own where it abstains."""
+    if said is None:
+        return []
+    each = zip(abstains, predicted, strict=True)
+    return [np.where(where, said, own) for where, own in each if own is not None]
+
+
+def _fold_of_patients(base: Foundation) -> Ints:
+    """Fold of every patient with a decision, in the order of their numbers."""
+    data = base.prepared.data
+    _, first = np.unique(data.cluster, return_index=True)
+    return np.asarray(base.prepared.folds.fold[data.decisions().stay[first]])
