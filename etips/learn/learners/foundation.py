@@ -147,18 +147,18 @@ def lay_foundation(
     )
     logged = logged_propensity(prepared, propensity, model, balance=training.balance)
     chance = np.maximum(np.exp(logged.log), clip)
-    is_set = support is not None
-    if support is None:
-        support = yield from choose_support(prepared, propensity, chance, training.policy)
+    floor = support
+    if floor is None:
+        floor = yield from choose_support(prepared, propensity, chance, training.policy)
     return Foundation(
         prepared=prepared,
         propensity=propensity,
         chance=chance,
         rebalanced=logged.rebalanced,
         clipped_share=float((np.exp(logged.log) < clip).mean()),
-        support=support,
-        support_is_set=is_set,
-        allowed=np.exp(propensity.log_probabilities) >= support,
+        support=floor,
+        support_is_set=support is not None,
+        allowed=np.exp(propensity.log_probabilities) >= floor,
     )
 
 
