@@ -155,11 +155,12 @@ class Draw:
         """The log as seen with these propensities and predicted losses.
 
         Args:
-            propensities: One row a context, or one row a decision.
+            propensities: One row a context, which is what the clinicians did and known, or one row
+                a decision, estimated from what is visible.
             full: Whether the log holds the propensities of all actions.
             predicted: As propensities.
         """
-        table = self.by_decision(propensities)
+        table, known = self.by_decision(propensities), len(propensities) == N_CONTEXTS
         return Log(
             loss=self.loss,
             action=self.action,
@@ -168,6 +169,8 @@ class Draw:
             n_actions=N_ACTIONS,
             propensities=table if full else None,
             predicted=None if predicted is None else self.by_decision(predicted),
+            features=None if known else self.context[:, None],
+            known=known,
         )
 
     def by_decision(self, table):
