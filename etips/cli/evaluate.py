@@ -90,6 +90,7 @@ def evaluate(
                 horizon="stay" if whole_stay else "decision",
                 outcome=outcome.value,
                 allow_seen=allow_seen,
+                negative_control=columns.negative_control,
                 paths={name: run.read_path() for name, run in folders.items()},
                 settings={n: told for n, run in folders.items() if (told := run.read_told())},
                 cohort=read_document(data / "funnel.json"),
@@ -116,6 +117,8 @@ def _print(results: Results, *, as_json: bool) -> None:
     show(title, [_row(method) for method in results.methods], as_json=False)
     if not results.data.one_decision:
         typer.echo(f"{ONE_DECISION}.")
+    if results.data.missing_loss is not None:
+        typer.echo(results.data.missing_loss.sentence)
     for method in results.methods:
         marks = f"{method.verdict}, in sample" if method.in_sample else method.verdict
         said, _, doubt = _against(method, results.data).partition("; ")
@@ -126,6 +129,9 @@ def _print(results: Results, *, as_json: bool) -> None:
             typer.echo(f"  {reason}")
         if method.gain is not None and (method.gain.difference or 0) < 0:
             typer.echo(f"  {hidden_confounding(method)}")
+        control = method.negative_control
+        if control is not None and control.sentence not in method.reasons:
+            typer.echo(f"  {control.sentence}")
 
 
 def _against(method: MethodResult, data: DataSummary) -> str:

@@ -12,6 +12,7 @@ import typer
 from etips.cli.columns import DataArgument, takes_columns
 from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, show
 from etips.cli.methods import MethodName, choose, make
+from etips.data.missing_loss import count_missing_losses
 from etips.data.tables.columns import TableColumns, read_data, require_log
 from etips.files.fingerprint import fingerprint
 from etips.learn.learners.learner import Learner
@@ -82,6 +83,9 @@ def fit(
         took = time.perf_counter() - started
         title = f"{told.recipe.method}, fitted in {took:.0f} s, in {out}"
         show(title, _rows(learner), as_json=as_json)
+        missing = count_missing_losses(stays)
+        if missing is not None and not as_json:
+            typer.echo(missing.tell())
 
 
 def standing(at: EpochReport) -> tuple[str, float]:

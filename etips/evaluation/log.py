@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from etips.data.history_rows import visible_rows
 from etips.errors import DataError, SettingError, require
+from etips.evaluation.censoring import complete_losses
 from etips.evaluation.inference.checks import (
     Bools,
     Clusters,
@@ -115,6 +116,7 @@ class Log:
             floor: Estimated propensities below this are raised to it.
             known: Whether the propensities are known by design; if left out, those in the data are.
         """
+        data = complete_losses(data)
         by_design = data.propensity is not None if known is None else known
         if by_design or data.propensity is not None:
             floor = 0.0

@@ -11,16 +11,18 @@ those of Dorn and Guo (2023): never wider, and sharp as far as the expectation i
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 
 from etips.errors import SettingError
 from etips.evaluation.case import UNIT
+from etips.evaluation.censoring import LossModel
 from etips.evaluation.inference.checks import Floats
 from etips.evaluation.inference.contrast import difference
 from etips.evaluation.inference.estimate import Estimate
-from etips.evaluation.inference.evidence import ratio_of
+from etips.evaluation.inference.evidence import Bounds, ratio_of
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk
@@ -86,6 +88,7 @@ def bound_risk(
     gammas: Sequence[float] = GAMMAS,
     interval: Interval = DEFAULT,
     balanced: bool | None = None,
+    losses: LossModel | None = None,
 ) -> Sensitivity:
     """Bounds on the policy's risk and on its gain over the clinicians.
 
@@ -101,16 +104,20 @@ def bound_risk(
         balanced: True for the bounds of Dorn and Guo, for which the log must hold predicted losses
             or features; False for those of Zhao, Small and Bhattacharya; left out, the first where
             they can be had.
+        losses: Where the log's losses are stand-ins for missing ones, the losses themselves: the
+            noise of a stand-in is not a hidden state.
     """
     if not gammas or not all(gamma >= 1 for gamma in gammas):
         raise SettingError("gammas", "must be one or more numbers of at least 1")
-    expected = None if balanced is False else _expected(policy)
+    expected = None if balanced is False else _expected(log, policy)
     if balanced and expected is None:
         raise SettingError("balanced", "needs a log with predicted losses or features")
-    ends = extremes(log, policy, expected=expected)
+    ends = extremes(log, policy, expected=expected, losses=losses)
+
+    bounds = UNIT if ends.loss.min() >= 0 and ends.loss.max() <= 1 else None
 
     def bound(gamma: float, *, most: bool) -> tuple[Bound, Bound]:
-        return _bound(log, *ends.reach(gamma, most=most), interval)
+        return _bound(log, *ends.reach(gamma, most=most), bounds, interval)
 
     def at(gamma: float) -> SensitivityBounds:
         risk_least, gain_least = bound(gamma, most=False)
@@ -118,20 +125,40 @@ def bound_risk(
         return SensitivityBounds(gamma, risk_least, risk_most, gain_least, gain_most)
 
     return Sensitivity(
-        bounds=tuple(at(gamma) for gamma in sorted(gammas)),
+        bounds=tuple(accumulate((at(gamma) for gamma in sorted(gammas)), _no_narrower)),
         gamma_point=find_crossing(lambda gamma: bound(gamma, most=True)[1].value),
         gamma_interval=find_crossing(lambda gamma: bound(gamma, most=True)[1].high),
         balanced=expected is not None,
     )
 
 
-def _expected(policy: View) -> Floats | None:
+def _no_narrower(before: SensitivityBounds, own: SensitivityBounds) -> SensitivityBounds:
+    """Limits that leave out nothing that a smaller gamma allows: chance may have them do so."""
+    return replace(
+        own,
+        risk_least=_wider(min, own.risk_least, before.risk_least),
+        risk_most=_wider(max, own.risk_most, before.risk_most),
+        gain_least=_wider(min, own.gain_least, before.gain_least),
+        gain_most=_wider(max, own.gain_most, before.gain_most),
+    )
+
+
+def _wider(outer: Callable[[float, float], float], own: Bound, before: Bound) -> Bound:
+    return Bound(own.value, outer(own.low, before.low), outer(own.high, before.high))
+
+
+def _expected(log: Log, policy: View) -> Floats | None:
     """The loss to expect at each decision, made without it, shape (n,); None if nobody knows."""
-    return policy.predicted
+    if policy.predicted is not None:
+        return policy.predicted
+    if log.expected is None:
+        return None
+    return log.expected.by_action[log.rows, log.action].astype(np.float64)
 
 
-def _bound(log: Log, above: Floats, below: Floats, interval: Interval) -> tuple[Bound, Bound]:
-    bounds = UNIT if log.loss.min() >= 0 and log.loss.max() <= 1 else None
+def _bound(
+    log: Log, above: Floats, below: Floats, bounds: Bounds | None, interval: Interval
+) -> tuple[Bound, Bound]:
     evidence = ratio_of(log.clusters, [(above, below)], bounds=bounds)
     risk = Estimate.of("snips", evidence, weight=below, count=None, interval=interval)
     gain = difference(risk, logged_risk(log.loss, log.clusters), interval=interval)

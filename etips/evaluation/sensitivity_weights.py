@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from etips.evaluation.censoring import LossModel
 from etips.evaluation.inference.checks import Floats, Ints
 from etips.evaluation.inference.evidence import divide
 from etips.evaluation.log import Log, View
@@ -27,12 +28,14 @@ class Extremes:
         sure: Part of each weight that hidden confounding cannot change, shape (n,).
         open: The part that it can, shape (n,).
         stratum: For balanced weights, decisions that look alike, 0..s-1, shape (n,).
+        count: For how many decisions each speaks where losses are missing, shape (n,).
     """
 
     loss: Floats
     sure: Floats
     open: Floats
     stratum: Ints | None = None
+    count: Floats | None = None
 
     @property
     def weight(self) -> Floats:
@@ -57,13 +60,15 @@ class Extremes:
         other, so the best of the n+1 splits of the sorted losses is the answer.
         """
         order = self._falling
-        small, large = self.sure + self.open / gamma, self.sure + self.open * gamma
+        small, large = (
+            self._heard(self.sure + self.open * factor) for factor in (1 / gamma, gamma)
+        )
         above, below = (large, small) if most else (small, large)
         total = _split_sums(above[order], below[order])
         losses = self.loss[order]
         ratio = divide(_split_sums(losses * above[order], losses * below[order]), total)
         if np.isnan(ratio).all():
-            return self.weight
+            return self._heard(self.weight)
         split = int(np.nanargmax(ratio) if most else np.nanargmin(ratio))
         weight = below.copy()
         weight[order[:split]] = above[order[:split]]
@@ -81,20 +86,23 @@ class Extremes:
         cut = self._cut_offs(1 / (1 + gamma), most=most)[self.stratum]
         excess = self.loss - cut
         factor = np.where(sign * excess > 0, gamma, 1 / gamma)
-        return self.weight * cut + (self.sure + self.open * factor) * excess
+        return self.weight * cut + self._heard(self.sure + self.open * factor) * excess
 
     def _cut_offs(self, share: float, *, most: bool) -> Floats:
         """The loss beyond which `share` of each stratum's open weight lies, shape (s,)."""
         order, last = self._by_stratum
         if not most:
             share = 1 - share  # of the losses above it, sorted downwards as they are
-        cumulated = np.cumsum(self.open[order])
+        cumulated = np.cumsum(self._heard(self.open)[order])
         end = cumulated[last]
         start = np.concatenate([[0.0], end[:-1]])
         place = np.searchsorted(cumulated, start + share * (end - start))
         first = np.concatenate([[0], last[:-1] + 1])
         cut_offs: Floats = self.loss[order[np.clip(place, first, last)]]
         return cut_offs
+
+    def _heard(self, weight: Floats) -> Floats:
+        return weight if self.count is None else weight * self.count
 
     @cached_property
     def _falling(self) -> Ints:
@@ -108,7 +116,9 @@ class Extremes:
         return order, np.cumsum(np.bincount(self.stratum)) - 1
 
 
-def extremes(log: Log, policy: View, *, expected: Floats | None) -> Extremes:
+def extremes(
+    log: Log, policy: View, *, expected: Floats | None, losses: LossModel | None = None
+) -> Extremes:
     """What hidden confounding can do to the weights of `policy`.
 
     Nothing where it abstains. A policy that has the clinicians' own probabilities is read as
@@ -120,13 +130,16 @@ def extremes(log: Log, policy: View, *, expected: Floats | None) -> Extremes:
         policy: The policy, seen through them.
         expected: Loss to expect at each decision, made without it, shape (n,): weights are then
             balanced among decisions that expect alike. None leaves them free.
+        losses: Where the log's losses are stand-ins, the losses themselves.
     """
     same = np.zeros(log.n_decisions, bool) if policy.abstains is None else policy.abstains
     probability = policy.weight * log.propensity
     sure = np.where(same, policy.weight, probability)
     open_ = np.where(same, 0.0, np.maximum(policy.weight - probability, 0.0))
     stratum = None if expected is None else strata(expected, open_)
-    return Extremes(log.loss, sure, open_, stratum)
+    if losses is None:
+        return Extremes(log.loss, sure, open_, stratum)
+    return Extremes(losses.loss, sure, open_, stratum, losses.observed / losses.chance)
 
 
 def strata(expected: Floats, mass: Floats) -> Ints:

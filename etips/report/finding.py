@@ -5,7 +5,8 @@ from markupsafe import Markup
 from etips.report.comparison import doubt_of
 from etips.report.section import Section
 from etips.report.sections.whole_stay_risk import stay_warning
-from etips.report.wording import clean, name, number, signed, span
+from etips.report.wording import LONG, clean, name, number, signed, span
+from etips.results.feature_strength import compare_strength
 from etips.results.results import DataSummary, MethodResult, Results
 
 _TRUST = {
@@ -87,10 +88,11 @@ def hidden_confounding(method: MethodResult) -> str:
         return "Even very strong hidden confounding would not undo the gain."
     if gamma < 1.01:
         return "Next to no hidden confounding would be enough to undo the gain."
+    like = compare_strength(gamma, method.sensitivity.features)
     return (
         "If clinicians knew something the log does not hold, and it changed the odds of a "
         f"treatment by a factor of {gamma:.2f}, the gain could be nothing but that."
-    )
+    ) + ("" if like is None else f" {clean(like, LONG)}.")
 
 
 def one_line(results: Results) -> str:

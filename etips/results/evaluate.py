@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import FunctionType
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
@@ -19,8 +19,8 @@ from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.catalogue import find_method
 from etips.policies.deployed import Deployed
 from etips.results.assembly import make_exhibits
-from etips.results.evaluation_log import Models, make_log
-from etips.results.exhibits import Record
+from etips.results.evaluation_log import EvaluationLog, Models, make_log
+from etips.results.exhibits import Exhibits, Record
 from etips.results.followed_policies import (
     Followed,
     Policy,
@@ -28,7 +28,9 @@ from etips.results.followed_policies import (
     follow,
     true_risk,
 )
+from etips.results.further_checks import FurtherChecks
 from etips.results.results import MethodResult, Results
+from etips.results.strength_measures import measure_features
 from etips.results.summaries import summarize_data, summarize_method
 from etips.results.translation_path import path_of
 from etips.results.unseen import require_unseen_stays
@@ -56,24 +58,24 @@ def evaluate(
     horizon: Horizon = "decision",
     outcome: Outcome = "sum",
     allow_seen: bool = False,
+    negative_control: str | Floats | None = None,
     paths: Mapping[str, Sequence[Candidate]] | None = None,
     settings: Mapping[str, object] = {},
     cohort: Record | None = None,
 ) -> Results:
     """Estimate the risk of policies, as they are followed, on decisions none of them learned from.
 
-    Propensities that are not known are cross-fitted on `data`, like the predicted losses.
-
     Args:
         policies: One policy, or several by name; a report is about the first.
         data: Logged stays.
         estimators: Names, the headline first; all if left out.
         interval: How limits are made.
-        models: How to fit what is missing.
+        models: How to cross-fit, on `data`, propensities that are not known and predicted losses.
         propensities: Known probability of every action, shape (n_decisions, n_actions).
         horizon: What to look at, one decision or the whole stay too.
         outcome: Of a whole stay.
         allow_seen: Evaluate policies on stays that they learned from; the results say so.
+        negative_control: Column that no action can have changed, or its values at the decisions.
         paths: Candidates of each policy as in `make_exhibits`; those the policies hold if left out.
         settings: For the record, JSON-ready; those of a policy, by its name, may say its `method`.
         cohort: `funnel.json` of the cohort the data came from.
@@ -82,19 +84,28 @@ def evaluate(
     started, models = time.perf_counter(), models or Models()
     named = policies if isinstance(policies, Mapping) else {type(policies).__name__: policies}
     seen = require_unseen_stays(named, data, allow_seen=allow_seen)
+    data = (further := FurtherChecks.of(data, negative_control)).data
     made = make_log(named, data, models, known=propensities)
     followed = {name: seen[name].mark(follow(policy, data)) for name, policy in named.items()}
-    learned_by = _methods_on_record(settings)
     deployed = {name: own.deployed for name, own in followed.items()}
-    look = horizon == "stay"
-    stays = assess_throughout(deployed, made.log, data, models, outcome) if look else {}
+    stays = _whole_stays(horizon, deployed, made.log, data, models, outcome)
     judged = partial(assess_policies, estimators=estimators, interval=interval, stays=stays)
-    methods = judged(followed, made.log, data, notes=made.notes, learned_by=learned_by)
+    methods = judged(followed, made.log, data, notes=made.notes, learned_by=_methods(settings))
     record = {**_record(models, estimators, interval), **settings}
-    shown = partial(make_exhibits, headline=next(iter(named)), paths=_paths(named, paths))
-    beside = partial(shown, propensities=made.fitted, unbalanced=made.unbalanced)
-    exhibits = beside(data, made.log, deployed, settings=record, cohort=cohort)
-    return Results(summarize_data(data), methods, time.perf_counter() - started, exhibits)
+    shown = _exhibits(made, headline=next(iter(named)), paths=_paths(named, paths))
+    exhibits = shown(data, made.log, deployed, settings=record, cohort=cohort)
+    results = Results(summarize_data(data), methods, time.perf_counter() - started, exhibits)
+    return further.add(results, made.log, deployed, interval=interval)
+
+
+def _whole_stays(horizon: Horizon, *asked: Any) -> Mapping[str, Throughout]:  # noqa: ANN401
+    """What `assess_throughout` says of what is asked, where the horizon is the stay."""
+    return assess_throughout(*asked) if horizon == "stay" else {}
+
+
+def _exhibits(made: EvaluationLog, **more: Any) -> Callable[..., Exhibits]:  # noqa: ANN401
+    """`make_exhibits` with what the log was made from."""
+    return partial(make_exhibits, propensities=made.fitted, unbalanced=made.unbalanced, **more)
 
 
 def _paths(
@@ -135,7 +146,7 @@ def assess_policies(
     }
     # Holm: each policy tried makes a lucky one likelier.
     improvements = safe_improvement({name: own.gain for name, own in assessments.items()})
-    about = summarize_data(data)
+    about, features = summarize_data(data), measure_features(data)
     return tuple(
         summarize_method(
             name,
@@ -148,6 +159,7 @@ def assess_policies(
             in_sample=own.in_sample,
             method=find_method(learned_by.get(name, name)),
             data=about,
+            features=features,
             whole_stay=summarize_throughout(stays.get(name), assessments[name]),
         )
         for (name, own), improvement in zip(policies.items(), improvements, strict=True)
@@ -171,7 +183,7 @@ def _check(horizon: str, outcome: str) -> None:
             raise SettingError(name, f"must be one of {', '.join(get_args(known))}")
 
 
-def _methods_on_record(settings: Mapping[str, object]) -> dict[str, str]:
+def _methods(settings: Mapping[str, object]) -> dict[str, str]:
     """Of each policy whose settings say what it was learned by; `etips evaluate` knows them."""
     return {
         name: str(own["method"])

@@ -140,7 +140,7 @@ def compare_features(
         policy: The policy, seen through them.
         unbalanced: The log with propensities as fitted, where `log` has balanced ones.
     """
-    names, table = _features(data)
+    names, table = visible_features(data)
     keep = [
         number for number in range(len(names)) if not _names_a_few(table[:, number], log.clusters)
     ]
@@ -186,7 +186,7 @@ def _people(clusters: Clusters, place: Ints, n_places: int) -> Ints:
     return np.bincount(pairs // clusters.size, minlength=n_places)
 
 
-def _features(data: Trajectories) -> tuple[list[str], Floats]:
+def visible_features(data: Trajectories) -> tuple[list[str], Floats]:
     """What a decision could see last, and its stay's static features; gaps hold the mean."""
     newest = data.sequence[data.seen_rows]
     static = data.static[data.decisions().stay]

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from etips.results.exhibits import Exhibits, Label, Record
+from etips.results.feature_strength import FeatureStrength
+from etips.results.missing_loss_result import MissingBoundsResult, MissingLossResult
+from etips.results.negative_control_result import NegativeControlResult
 from etips.results.prognosis_result import PrognosisResult
 from etips.results.serialization import to_json
 from etips.results.whole_stay_result import WholeStayResult
@@ -29,6 +32,7 @@ class DataSummary:
         actions: Their names.
         provenance: Where the data came from.
         one_decision: Whether every stay has one decision, so that a decision is the whole stay.
+        missing_loss: Actions that have no loss, where there are any.
     """
 
     n_stays: int | None
@@ -41,6 +45,7 @@ class DataSummary:
     actions: tuple[str, ...] = ()
     provenance: Record = field(default_factory=dict)
     one_decision: bool = False
+    missing_loss: MissingLossResult | None = None
 
 
 @dataclass(frozen=True)
@@ -138,11 +143,15 @@ class SensitivityResult:
         gamma_point: Least odds ratio at which the gain may be zero; None for none up to 1000.
         gamma_interval: The same, sampling error included.
         bounds: Of the risk, by rising gamma.
+        balanced: Whether the bounds are the sharp ones, for which losses must be predicted.
+        features: How strong recorded features are, to hold a hidden one against.
     """
 
     gamma_point: float | None
     gamma_interval: float | None
     bounds: tuple[GammaBound, ...]
+    balanced: bool = False
+    features: tuple[FeatureStrength, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -167,6 +176,8 @@ class MethodResult:
         prognosis: How much better or worse off the weighted patients were to begin with.
         in_sample: Whether it learned from stays or patients that it was evaluated on.
         whole_stay: What becomes of stays in which it decides throughout, if anybody asked.
+        negative_control: Its "gain" in something that no action can have changed.
+        missing_loss: What risk and gain could be, whoever lacks a loss.
     """
 
     name: str
@@ -185,6 +196,8 @@ class MethodResult:
     prognosis: PrognosisResult | None = None
     in_sample: bool = False
     whole_stay: WholeStayResult | None = None
+    negative_control: NegativeControlResult | None = None
+    missing_loss: MissingBoundsResult | None = None
 
     def __post_init__(self) -> None:
         if self.estimates and self.verdict is None:

@@ -14,6 +14,7 @@ from etips.evaluation.inference.improvement import Improvement
 from etips.evaluation.sensitivity import Sensitivity
 from etips.files.json_documents import finite
 from etips.learn.learners.catalogue import Method
+from etips.results.feature_strength import FeatureStrength
 from etips.results.prognosis_words import summarize_prognosis
 from etips.results.results import (
     AtenpResult,
@@ -62,6 +63,7 @@ def summarize_method(
     data: DataSummary,
     as_drawn: Estimate | None = None,
     whole_stay: WholeStayResult | None = None,
+    features: tuple[FeatureStrength, ...] = (),
     in_sample: bool = False,
 ) -> MethodResult:
     """One policy.
@@ -74,10 +76,10 @@ def summarize_method(
         truth: Its true risk, in simulated worlds.
         notes: Where propensities and predicted losses came from.
         method: It was learned by, where that is known.
-        data: What it was evaluated on. Where the mean loss is hidden so is the gain, since a gain
-            and a risk would give it away.
+        data: What it was evaluated on. Where the mean loss is hidden, so is the gain.
         as_drawn: The same policy if it drew its actions.
         whole_stay: What becomes of stays in which it decides throughout; None if nobody looked.
+        features: How strong recorded features are.
         in_sample: Whether it learned from some of the data.
     """
     matched, unmatched = shown_parts(assessment.matched.n_matched, assessment.matched.n_unmatched)
@@ -90,7 +92,7 @@ def summarize_method(
         truth=truth,
         gain=_gain(assessment, improvement, data, whole_stay),
         atenp=AtenpResult(finite(assessment.matched.difference), matched, unmatched),
-        sensitivity=_bounds(sensitivity),
+        sensitivity=summarize_sensitivity(sensitivity, features),
         notes=dict(notes),
         label=None if method is None else method.label,
         sentence=None if method is None else method.sentence,
@@ -146,7 +148,10 @@ def _gain(
     )
 
 
-def _bounds(sensitivity: Sensitivity) -> SensitivityResult:
+def summarize_sensitivity(
+    sensitivity: Sensitivity, features: tuple[FeatureStrength, ...]
+) -> SensitivityResult:
+    """What hidden confounding could do, as numbers that exist."""
     return SensitivityResult(
         gamma_point=finite(sensitivity.gamma_point),
         gamma_interval=finite(sensitivity.gamma_interval),
@@ -154,6 +159,8 @@ def _bounds(sensitivity: Sensitivity) -> SensitivityResult:
             GammaBound(bound.gamma, finite(bound.risk_least.low), finite(bound.risk_most.high))
             for bound in sensitivity.bounds
         ),
+        balanced=sensitivity.balanced,
+        features=features,
     )
 
 

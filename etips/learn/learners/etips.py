@@ -78,7 +78,8 @@ class EtIPS(NetworkLearner):
 
     def _learn(self, stays: Trajectories) -> Requests[Fit]:
         self._check()
-        if tuple(self.translations) == TRANSLATIONS and not is_share(stays):
+        within = is_share(stays) or stays.missing_loss == "weight"  # stand-ins may lie beyond
+        if tuple(self.translations) == TRANSLATIONS and not within:
             _LOG.warning(BEYOND)
         base = yield from self._lay_foundation(  # lines 1 and 2
             stays, support=self.support, model=self.propensity, clip=self.clip

@@ -14,6 +14,7 @@ from etips.data.schema import Schema
 from etips.data.tables.arrays import as_trajectories
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
+from etips.evaluation.censoring import complete_losses
 from etips.evaluation.reweighting.rebalance import Rebalanced
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.fitting.checkpoints import Checkpoints
@@ -125,7 +126,7 @@ class Learner(ABC):
 
     def _fitting(self, stays: Trajectories) -> Requests[None]:
         """Learn, and keep what was learned."""
-        learned = yield from self._learn(stays)
+        learned = yield from self._learn(complete_losses(stays))
         self.fit_ = fit = replace(learned, policy=learned.policy.having_seen(stays))
         self.policy_ = fit.policy
         self.path_ = fit.path

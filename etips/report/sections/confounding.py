@@ -3,6 +3,7 @@
 from etips.report.plots import band
 from etips.report.section import Section
 from etips.report.wording import clean, number
+from etips.results.feature_strength import FeatureStrength
 from etips.results.results import MethodResult, Results
 
 
@@ -10,7 +11,7 @@ def _make(results: Results) -> dict[str, object]:
     head = results.headline
     sensitivity = None if head is None else head.sensitivity
     if head is None or sensitivity is None or not sensitivity.bounds:
-        return {"main": head, "figure": None, "rows": []}
+        return {"main": head, "figure": None, "rows": [], "features": [], "sharp": False}
     label = (
         f"{clean(head.name)}: bounds of the risk under hidden confounding, verdict {head.verdict}"
     )
@@ -26,10 +27,18 @@ def _make(results: Results) -> dict[str, object]:
             for method in results.methods
             if method.sensitivity
         ],
+        "features": [(_names(feature), feature.gamma) for feature in sensitivity.features],
+        "sharp": sensitivity.balanced,
     }
 
 
 SECTION = Section("sensitivity", "Hidden confounding", "confounding.html", _make)
+
+
+def _names(feature: FeatureStrength) -> str:
+    """One feature, or several together."""
+    *first, last = (clean(own, 40) for own in feature.names)
+    return f"{', '.join(first)} and {last} together" if first else last
 
 
 def _undoing(method: MethodResult, gamma: float | None) -> str:

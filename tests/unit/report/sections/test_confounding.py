@@ -20,3 +20,22 @@ def test_what_could_undo_a_gain_is_told_for_every_kind_of_gain(found, gain, gamm
     cells = [c.text for c in section.all("td") if c.attributes["data-label"] != "Verdict"]
     assert len(cells) == 4
     assert all(words in cell for cell in cells)
+
+
+def test_recorded_features_stand_beside_a_hidden_one(found):
+    made = json.loads(json.dumps(found))
+    method = made["methods"][0]
+    method["gain"] = {**method["gain"], "difference": -0.1}
+    method["sensitivity"] |= {
+        "gamma_point": 2.2,
+        "balanced": True,
+        "features": [
+            {"names": ["lactate"], "gamma": 2.0},
+            {"names": ["lactate", "SOFA"], "gamma": 2.5},
+        ],
+    }
+    page = Page(render(made))
+    section = section_of(page, "sensitivity")
+    assert "lactate and SOFA together" in section.text
+    assert "2.50" in section.text
+    assert "as strong as lactate and SOFA together (odds ratio 2.50)" in render(made)
