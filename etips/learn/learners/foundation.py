@@ -147,8 +147,7 @@ def lay_foundation(
     )
     logged = logged_propensity(prepared, propensity, model, balance=training.balance)
     chance = np.maximum(np.exp(logged.log), clip)
-    floor = support
-    if floor is None:
+    if (floor := support) is None:
         floor = yield from choose_support(prepared, propensity, chance, training.policy)
     return Foundation(
         prepared=prepared,
