@@ -61,7 +61,9 @@ def make_exhibits(
         headline=headline,
         policies=tuple(policies),
         actions=overlap.compare_actions(data, log, policy, stated),
-        calibration=overlap.calibrate(log, stated, fitted=log.propensities is None),
+        calibration=overlap.calibrate(
+            log, stated, fitted=log.propensities is None, names=data.schema.actions
+        ),
         weights=overlap.bin_weights(log, policy),
         balance=overlap.compare_features(data, log, policy, unbalanced),
         subgroups=subgroups(data, log, policy),

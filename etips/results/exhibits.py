@@ -102,6 +102,23 @@ class CalibrationBin:
 
 
 @dataclass(frozen=True)
+class CalibratedAction:
+    """How often an action was said to be taken, and was; None where it would count a few people.
+
+    Args:
+        name: Of the action.
+        stated: Its mean propensity.
+        observed: Its share of the decisions.
+        std_error: Of their difference, by stay.
+    """
+
+    name: str
+    stated: float | None
+    observed: float | None
+    std_error: float | None
+
+
+@dataclass(frozen=True)
 class Calibration:
     """Stated against observed propensity.
 
@@ -112,6 +129,8 @@ class Calibration:
         gap: Largest difference that is not noise.
         accuracy: How often the likeliest action was taken.
         log_loss: Mean surprise at what was done.
+        actions: Action by action; pooled bins cannot tell one from another.
+        frequency_log_loss: The surprise, had the plain frequencies of the actions been stated.
     """
 
     used: bool
@@ -120,6 +139,8 @@ class Calibration:
     gap: float
     accuracy: float
     log_loss: float
+    actions: tuple[CalibratedAction, ...] = ()
+    frequency_log_loss: float | None = None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.disclosure import LEAST_PEOPLE, hide_together, is_small
-from etips.evaluation.calibration import calibration
+from etips.evaluation.calibration import ActionCalibration, calibration
 from etips.evaluation.diagnostics import RARE, balance, overlap_by_action
 from etips.evaluation.inference.checks import Bools, Clusters
 from etips.evaluation.log import Log, View, view
@@ -17,6 +17,7 @@ from etips.results.exhibits import (
     Absent,
     Actions,
     Balance,
+    CalibratedAction,
     Calibration,
     CalibrationBin,
     DoseGrid,
@@ -80,13 +81,16 @@ def grid_of(names: tuple[str, ...]) -> DoseGrid | None:
     return DoseGrid(len(names) // n_columns, n_columns, row, column)
 
 
-def calibrate(log: Log, propensities: Floats | None, *, fitted: bool) -> Calibration | Absent:
+def calibrate(
+    log: Log, propensities: Floats | None, *, fitted: bool, names: tuple[str, ...] = ()
+) -> Calibration | Absent:
     """Stated against observed propensity in ten bins, and how good the propensities are.
 
     Args:
         log: The decisions.
         propensities: Of all actions, shape (n, n_actions).
         fitted: Whether the estimates used known propensities instead.
+        names: Of the actions.
     """
     if propensities is None:
         return Absent("the propensities of actions not taken are not known")
@@ -108,7 +112,20 @@ def calibrate(log: Log, propensities: Floats | None, *, fitted: bool) -> Calibra
         gap=float(curve.gap),
         accuracy=float((propensities.argmax(axis=1) == log.action).mean()),
         log_loss=float(-np.log(np.maximum(taken, 1e-12)).mean()),
+        actions=_by_action(log, curve.by_action, names),
+        frequency_log_loss=float(curve.frequency_log_loss),
     )
+
+
+def _by_action(
+    log: Log, actions: ActionCalibration, names: tuple[str, ...]
+) -> tuple[CalibratedAction, ...]:
+    """Stated and observed shares of the actions; none that counts a few people."""
+    counts = np.bincount(log.action, minlength=log.n_actions)
+    hidden = hide_together(_people(log.clusters, log.action, log.n_actions), counts)
+    columns = (_shown(c, hidden) for c in (actions.stated, actions.observed, actions.std_error))
+    called = names or tuple(f"action {number}" for number in range(log.n_actions))
+    return tuple(CalibratedAction(*row) for row in zip(called, *columns, strict=True))
 
 
 def bin_weights(log: Log, policy: View) -> WeightHistogram:

@@ -60,4 +60,16 @@ def _calibration(calibration: Calibration | None) -> list[Figure]:
     )
     x, y = "stated probability of an action", "how often it was taken"
     chart = Chart("", "scatter", "Calibration", None, x, y, (points,))
-    return [("Taken as often as stated?", plot(chart, Guides(diagonal=True)))]
+    figures = [("Taken as often as stated?", plot(chart, Guides(diagonal=True)))]
+    actions = [own for own in calibration.actions if own.stated is not None]
+    if actions:
+        shares = Series(
+            "one point an action",
+            x=tuple(own.stated for own in actions),
+            y=tuple(own.observed for own in actions),
+            error=tuple(None if own.std_error is None else 1.96 * own.std_error for own in actions),
+        )
+        x, y = "mean stated probability", "share of the decisions"
+        chart = Chart("", "scatter", "Calibration by action", None, x, y, (shares,))
+        figures.append(("And action by action?", plot(chart, Guides(diagonal=True))))
+    return figures

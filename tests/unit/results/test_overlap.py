@@ -44,6 +44,12 @@ def test_calibration_and_weights_hold_what_they_say(made, exhibits):
     assert bin_["observed"] == pytest.approx(0.25)
     assert bin_["n_pairs"] == log.n_decisions * 4
     assert exhibits["calibration"]["log_loss"] == pytest.approx(np.log(4))
+    assert exhibits["calibration"]["frequency_log_loss"] < np.log(4)
+    actions = exhibits["calibration"]["actions"]
+    assert len(actions) == 4
+    shares = exhibits["actions"]["logged_share"]
+    assert [own["observed"] for own in actions] == shares
+    assert all((own["stated"] is None) == (own["observed"] is None) for own in actions)
     weights = exhibits["weights"]
     assert sum(weights["decisions"]) == pytest.approx(1)
     assert sum(weights["weight"]) == pytest.approx(1)

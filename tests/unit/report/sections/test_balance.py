@@ -31,3 +31,15 @@ def test_what_balancing_did_is_told(found):
     text = section_of(Page(render(made)), "balance").text
     assert "7 would with the propensities as fitted" in text
     assert f"The propensities were {words}." in text
+
+
+def test_the_prognosis_is_told_in_words_above_the_features(found):
+    made = json.loads(json.dumps(found))
+    told = "The weighted patients had a prognosis 0.050 better than all patients"
+    made["methods"][0]["prognosis"] = {"difference": -0.05, "std_error": 0.01, "sentence": told}
+    text = section_of(Page(render(made)), "balance").text
+    assert told in text
+    assert "off by about 0.020" in text
+    assert text.index(told) < text.index("features")
+    made["exhibits"]["balance"] = {"absent": "there is no feature to compare"}
+    assert told in section_of(Page(render(made)), "balance").text

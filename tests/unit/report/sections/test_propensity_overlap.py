@@ -8,7 +8,8 @@ from report_documents import Page, render, section_of
 def test_weights_and_calibration_are_drawn(page):
     section = section_of(page, "overlap")
     titles = [" ".join(e.text.split()) for e in section.all("figcaption")]
-    assert titles == ["Weights of the decisions", "Taken as often as stated?"]
+    pooled = "Taken as often as stated?"
+    assert titles == ["Weights of the decisions", pooled, "And action by action?"]
     assert "Calibration error" in section.text
 
 
@@ -19,3 +20,18 @@ def test_what_the_data_cannot_give_is_said_with_its_reason(found):
     section = section_of(Page(render(made)), "overlap")
     assert "No calibration, because nobody knows." in section.text
     assert "If the policy speaks only" not in section.text
+
+
+def test_calibration_is_drawn_action_by_action_beside_plain_frequencies(found):
+    made = json.loads(json.dumps(found))
+    calibration = made["exhibits"]["calibration"]
+    calibration["frequency_log_loss"] = 1.234
+    calibration["actions"] = [
+        {"name": "none", "stated": 0.04, "observed": 0.5, "std_error": 0.01},
+        {"name": "rare", "stated": None, "observed": None, "std_error": None},
+    ]
+    section = section_of(Page(render(made)), "overlap")
+    assert "And action by action?" in section.text
+    assert "plain frequencies: 1.234" in section.text
+    calibration["actions"] = []
+    assert "And action by action?" not in section_of(Page(render(made)), "overlap").text
