@@ -13,13 +13,11 @@ from etips.evaluation.diagnostics import RARE, balance, overlap_by_action
 from etips.evaluation.inference.checks import Bools, Clusters
 from etips.evaluation.log import Log, View, view
 from etips.files.json_documents import finite
+from etips.results.calibration_exhibit import CalibratedAction, Calibration, CalibrationBin
 from etips.results.exhibits import (
     Absent,
     Actions,
     Balance,
-    CalibratedAction,
-    Calibration,
-    CalibrationBin,
     DoseGrid,
     FeatureBalance,
     WeightHistogram,

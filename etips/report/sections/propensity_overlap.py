@@ -4,7 +4,8 @@ from itertools import pairwise
 
 from etips.report.plots import Guides, plot
 from etips.report.section import Figure, Section
-from etips.results.exhibits import Absent, Calibration, WeightHistogram
+from etips.results.calibration_exhibit import Calibration
+from etips.results.exhibits import Absent, WeightHistogram
 from etips.results.results import Results
 from etips.results.study_result import Chart, Series
 
