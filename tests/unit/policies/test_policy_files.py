@@ -64,7 +64,7 @@ def test_whom_a_policy_learned_from_comes_back(learner, folder):
     found = load_policy(folder).seen
     assert found.to_json() == learner.policy_.seen.to_json()
     assert found.overlap(DATA) == (DATA.n_stays, 0, False)
-    assert found.overlap(ward(seed=9)).n_stays == DATA.n_stays  # by their names
+    assert found.overlap(ward(seed=9)).n_stays == DATA.n_stays
 
 
 def test_a_folder_of_an_earlier_version_still_loads(folder):

@@ -42,6 +42,7 @@ def test_known_propensities_are_used_and_the_truth_stands_beside(world):
 
 
 def test_the_order_of_the_policies_changes_no_figure(world):
+    """S12: propensities are fitted anew, not taken from whoever comes first."""
     train, test = (replace(world.log(150, seed=s), propensity=None) for s in (1, 2))
     one = PredictiveModel(encoder=GRU(4), training=QUICK).fit(train)
     other = etips.DirectMethod(encoder=GRU(4), training=QUICK, seed=3).fit(train)
@@ -56,6 +57,7 @@ def test_the_order_of_the_policies_changes_no_figure(world):
 
 
 def test_what_is_recommended_is_what_is_judged_and_the_probabilities_stand_beside(world):
+    """S12: one headline, of what is done."""
     train, test = world.log(150, seed=1), world.log(150, seed=2)
     fitted = etips.DoublyRobust(encoder=GRU(4), training=QUICK, support=0.0)
     likeliest = fitted.fit(train).policy_
@@ -102,6 +104,7 @@ def test_where_a_policy_abstains_the_clinicians_decide(world):
 
 
 def test_stays_that_were_learned_from_are_refused_or_marked(world):
+    """S11: silently accepted before."""
     log = world.log(150, seed=1)
     policies = {"own": MostFrequent().fit(log), "random": RandomPolicy().fit(log)}
     plain = replace(SMALL, outcome=False)
