@@ -105,7 +105,7 @@ def test_units_that_read_each_step_first_come_back(tmp_path):
     learner = DoublyRobust(**small(encoder=GRU(6, embed=5), support=0.1)).fit(DATA)
     learner.save(tmp_path / "policy")
     found = load_policy(tmp_path / "policy")
-    assert found.networks.network.encoder == GRU(6, embed=5)
+    assert found.propensity.network.encoder == GRU(6, embed=5)
     np.testing.assert_array_equal(found.predict_proba(DATA), learner.predict_proba(DATA))
 
 

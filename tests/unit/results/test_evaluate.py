@@ -59,8 +59,8 @@ def test_the_order_of_the_policies_changes_no_figure(world):
 def test_what_is_recommended_is_what_is_judged_and_the_probabilities_stand_beside(world):
     """S12: one headline, of what is done."""
     train, test = world.log(150, seed=1), world.log(150, seed=2)
-    fitted = etips.DoublyRobust(encoder=GRU(4), training=QUICK, support=0.0)
-    likeliest = fitted.fit(train).policy_
+    fitted = PredictiveModel(encoder=GRU(4), training=QUICK).fit(train).policy_
+    likeliest = replace(fitted, kind="softmax", networks=fitted.propensity, acts="likeliest")
     draws = replace(likeliest, acts="draws")
     found = evaluate({"likeliest": likeliest, "draws": draws}, test, models=SMALL)
     sure, drawn = found.methods

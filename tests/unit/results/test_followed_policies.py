@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 from small_worlds import CLINIC, small
 
-from etips.learn import DoublyRobust, LoggingPolicy, PredictiveModel
+from etips.learn import LoggingPolicy, PredictiveModel
 from etips.results.followed_policies import as_fitted, follow
 
 
 @pytest.fixture(scope="module")
 def learner():
-    return DoublyRobust(**small(support=0.0)).fit(CLINIC.log(60, seed=0))
+    """Its networks are those of the clinicians, of whom it takes the likeliest action."""
+    found = PredictiveModel(**small()).fit(CLINIC.log(60, seed=0))
+    same = found.policy_.propensity
+    policy = replace(found.policy_, kind="softmax", networks=same, acts="likeliest")
+    found.policy_, found.fit_ = policy, replace(found.fit_, policy=policy)
+    return found
 
 
 def test_a_learner_and_its_policy_are_followed_alike(learner):
