@@ -121,15 +121,12 @@ def _rows(learner: Learner) -> list[Mapping[str, object]]:
     if learner.policy_.kind == "constant":
         return [{"action": learner.policy_.constant}]
     quality = learner.quality_ or Quality(math.nan, math.nan, math.nan)
-    ahead = learner.fit_.whole_stay
-    stay = {"held-out stay": ahead.risk, "std error": ahead.std_error} if ahead else {}
     return [
         {
             "propensity accuracy": quality.accuracy,
             "log-loss": quality.log_loss,
             "calibration error": quality.calibration_error,
             "support": learner.support_ or 0.0,
-            **stay,
         }
     ]
 

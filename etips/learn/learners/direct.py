@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from etips.data.decisions import Bools, Floats
+from etips.data.decisions import Bools
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
 from etips.evaluation.whole_stay import StayLog, silent_values, wdr
@@ -16,7 +16,7 @@ from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import Foundation
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.nuisance.outcome import is_share
-from etips.learn.nuisance.stay_value import fit_stay_value
+from etips.learn.nuisance.stay_value import FittedStayValue, fit_stay_value
 from etips.models.encoders.registry import as_encoder
 from etips.policies.policy import Kind
 
@@ -79,7 +79,7 @@ class DirectMethod(NetworkLearner):
             propensity=base.propensity,
             quality=base.propensity.quality,
             support=base.support,
-            whole_stay=_judge(base, value.expected, self.outcome),
+            whole_stay=_judge(base, value, self.outcome),
         )
 
     def _check(self) -> None:
@@ -105,22 +105,26 @@ def _open(base: Foundation) -> Bools:
     return np.where(unsupported, usual, base.allowed)
 
 
-def _judge(base: Foundation, expected: Floats, outcome: Outcome) -> Candidate:
+def _judge(base: Foundation, value: FittedStayValue, outcome: Outcome) -> Candidate:
     """The outcome of a stay under the policy, by networks that had not seen the stay.
+
+    The ratio of whole stays weighs what followed; where it is worth nothing any more the policy
+    decides once more and then the clinicians. Predictions of the policy's own outcome would be
+    kinder to it: it was made to make them small.
 
     Args:
         base: What the policy stands on.
-        expected: Predicted outcome after every action, out of fold, shape (n_decisions, n_actions).
+        value: Predicted outcomes.
         outcome: Of a stay.
     """
     data = base.prepared.data
     action, n_actions = data.logged_action, data.n_actions
-    likely = np.eye(n_actions)[np.where(_open(base), expected, np.inf).argmin(axis=1)]
+    likely = np.eye(n_actions)[np.where(_open(base), value.expected, np.inf).argmin(axis=1)]
     abstains: Bools = ~np.asarray(base.allowed.any(axis=1))
     weight = np.where(abstains, 1.0, likely[np.arange(action.size), action] / base.chance)
-    value, taken = silent_values(expected, likely, action, abstains)
+    before, taken = silent_values(value.logged, likely, action, abstains)
     course = Course.of(data.decisions().stay, data.logged_loss, outcome)
-    log = StayLog(course, weight, data.cluster, value, taken)
+    log = StayLog(course, weight, data.cluster, before, taken)
     evidence, ratios = wdr(log), log.ratios
     return Candidate(
         translation=np.nan,

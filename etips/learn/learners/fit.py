@@ -20,8 +20,8 @@ class Fit:
         path: Every candidate it chose from; empty if it compares none.
         quality: How well the propensities fit; None if it fits none.
         support: Least propensity of a recommended action; None if it has no such floor.
-        whole_stay: What held-out stays say of the outcome of a stay under the policy, of one that
-            looks that far; None of any other.
+        whole_stay: The outcome of held-out stays in which a policy that looks that far decides for
+            as long as the log can tell, and the clinicians afterwards; None of any other policy.
         clipped_share: Share of decisions whose propensity was raised; None if it weighs none.
         rebalanced: What balancing did to the logged propensities; None where it was not tried.
     """

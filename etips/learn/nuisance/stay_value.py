@@ -59,11 +59,13 @@ class FittedStayValue:
             `expected`, which adds what all actions have in common.
         expected: Predicted outcome still to come if an action is taken now and the policy decides
             afterwards, out of fold, shape (n_decisions, n_actions).
+        logged: The same if the clinicians decide afterwards, as the log has it.
         rounds: How often the targets were made anew.
     """
 
     bundle: Bundle
     expected: Floats
+    logged: Floats
     rounds: int
 
 
@@ -103,7 +105,7 @@ def fit_stay_value(
         bundle = yield task.request(bundle, task.at_once(), f"{stage}-now", settings, prepared)
     to_go = prepared.by_row(course.to_go.astype(np.float32)).expand(bundle.n_members, -1)
     bundle = yield task.request(bundle, to_go, stage, settings, prepared)
-    values = task.values(bundle)
+    values, logged = task.values(bundle), task.expected(bundle)
     to_the_end = _without_stopping(prepared)
     rounds, calm = 0, 0
     while rounds < min(MOST_ROUNDS, int(course.lengths.max()) - 1) and calm < 2:
@@ -113,7 +115,7 @@ def fit_stay_value(
         bundle = yield task.request(bundle, target, f"{stage}-{rounds}", own, to_the_end)
         before, values = values, task.values(bundle)
         calm = calm + 1 if task.moved(before, values) < SETTLED else 0
-    return FittedStayValue(_folded(bundle), task.expected(bundle), rounds)
+    return FittedStayValue(_folded(bundle), task.expected(bundle), logged, rounds)
 
 
 @dataclass(frozen=True, eq=False)
