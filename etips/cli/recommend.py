@@ -42,6 +42,7 @@ def recommend(
             write_file(out, lambda file: pq.write_table(advice.table(), file))
         summary = {
             "decisions": stays.n_decisions,
+            "acts": policy.acts,
             "abstained": advice.n_abstained,
             "agrees with the log": "no log" if advice.agreement is None else advice.agreement,
         }

@@ -87,10 +87,11 @@ def table2(code: Path, folder: Path) -> dict[str, float | str]:
 
 def run(code: Path, folder: Path) -> dict[str, float | str]:
     """A fit with everything left as it is, what it recommends, and what it is worth."""
-    world, fitted = str(folder / "world"), str(folder / "run")
+    world, held, fitted = (str(folder / name) for name in ("world", "held", "run"))
     etips(code, "simulate", "icu-sepsis", "--stays", "400", "--out", world)
+    etips(code, "simulate", "icu-sepsis", "--stays", "400", "--seed", "1", "--out", held)
     etips(code, "fit", world, "--out", fitted, *FIT)
-    said = json.loads(etips(code, "evaluate", fitted, world, "--json"))
+    said = json.loads(etips(code, "evaluate", fitted, held, "--json"))
     etips(code, "recommend", fitted, world, "--out", str(folder / "said.parquet"))
     table = columns_of(folder / "said.parquet")
     said["recommended"] = {name: values[:ROWS] for name, values in table.items()}
