@@ -43,6 +43,10 @@ class Spread:
         """Sum of the cubed shares."""
         return float((self.share * self.share) @ self.share)
 
+    def within(self, second: float, third: float) -> "Spread":
+        """The same, or with these moments if the second is less."""
+        return self if self.second <= second else Spread(self.share, second, third)
+
     def minus(self, other: "Spread") -> "Spread":
         """That of a difference of two quantities of the same losses."""
         return Spread(self.share - other.share, self.second, self.third)
@@ -110,12 +114,13 @@ def expose(
     known = size > 0
     mean = float(loss @ times) / float(times.sum())
     centred = clusters.sums(loss * times)[known] / size[known] - mean
+    own = Spread(by_cluster / total, *_moments(centred))
     decisions = Spread(weight / total, *_moments(loss - mean))
-    share = by_cluster / total
-    own = Spread(share, *_moments(centred))
     if bounds is not None:
         risk = float(weighted.sum()) / total
         above, below = bounds[1] - risk, risk - bounds[0]
+        most = _plausible(below / (above + below), own.squares, above + below)
+        own, decisions = own.within(*most), decisions.within(*most)
     else:
         square = centred**2
         reach = float(np.sqrt(square @ square / square.sum())) if own.second > 0 else 0.0
@@ -128,6 +133,24 @@ def expose(
 def _moments(centred: Floats) -> tuple[float, float]:
     square = centred * centred
     return float(square.mean()), float(square @ centred) / centred.size
+
+
+def _plausible(risk: float, rate: float, width: float) -> tuple[float, float]:
+    """Moments of losses 0 and `width` at the most uneven risk that the weighted ones allow for.
+
+    A policy that is far better than the clinicians has losses that spread far less than theirs.
+    """
+    least = 1 - min(1.0, _upper(1 - risk, rate))
+    most = min(1.0, _upper(risk, rate))
+    worst = min(max(0.5, least), most)
+    second = worst * (1 - worst)
+    return second * width**2, second * (1 - 2 * worst) * width**3
+
+
+def _upper(risk: float, rate: float) -> float:
+    """About the upper limit of a Poisson count, 4 for none and 5.8 for one, as a risk."""
+    events = risk / rate
+    return rate * (events + 2 * float(np.sqrt(events + 1)) + 2)
 
 
 def scarcity_of(effect: Floats, *, few: float = FEW) -> float:

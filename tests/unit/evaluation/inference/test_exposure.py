@@ -81,3 +81,17 @@ def test_a_policy_that_does_as_was_done_is_exposed_to_nothing():
     same = difference(snips(loss, np.ones(30), np.arange(30)), logged_risk(loss, np.arange(30)))
     assert not same.evidence.exposure.clusters.share.any()
     assert same.low == same.high == same.difference == 0
+
+
+def test_a_policy_far_better_than_the_clinicians_is_not_given_their_spread():
+    matched = np.arange(4000) % 4 == 0
+    loss = np.where(matched, 0.0, (np.arange(4000) % 3 == 0).astype(float))
+    clusters = code_clusters(np.arange(4000), n=4000)
+    found = expose(loss, 4.0 * matched, None, clusters, (0.0, 1.0))
+    assert found.clusters.second == pytest.approx(0.004, rel=0.01)  # none of 1000: at most 4
+    assert found.clusters.third == pytest.approx(0.004, rel=0.02)
+    assert expose(loss, np.ones(4000), None, clusters, (0.0, 1.0)).clusters.second > 0.15
+    worse = expose(1 - loss, 4.0 * matched, None, clusters, (0.0, 1.0)).clusters
+    assert (worse.second, worse.third) == pytest.approx(
+        (found.clusters.second, -found.clusters.third)
+    )
