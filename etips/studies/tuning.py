@@ -8,6 +8,7 @@ from pathlib import Path
 
 from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
+from etips.evaluation.censoring import complete_losses
 from etips.files.fingerprint import fingerprint
 from etips.files.json_documents import canonical
 from etips.files.lock import LOCK_NAME, Lock
@@ -141,6 +142,7 @@ def tune(
         report: Told how far it is.
     """
     _require_room(out)
+    data = complete_losses(data)
     identity = _identity(data, search)
     out.mkdir(mode=0o700, exist_ok=True)
     proposed = open_proposals(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from etips.data.coded import Floats32
-from etips.data.decisions import NO_ACTION, Bools, Floats, Ints
+from etips.data.decisions import NO_ACTION, Bools, Floats, Ints, MissingLoss
 from etips.data.schema import MOST_ACTIONS, Schema
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError, require
@@ -23,6 +23,7 @@ def from_arrays(
     groups: ArrayLike | None = None,
     n_actions: int | None = None,
     lag: int = 0,
+    missing_loss: MissingLoss = "drop",
 ) -> Trajectories:
     """Trajectories from arrays: one row a stay.
 
@@ -30,7 +31,8 @@ def from_arrays(
         features: Shape (n, d) when there is no time, or (n, steps, d) padded at the end.
         action: Shape (n,): one decision a stay, at its last step. Or (n, steps), with -1 (or NaN)
             where there is none. Left out together with `loss`, the stays are questions.
-        loss: Loss of the logged action, same shape as `action`; NaN only where there is no action.
+        loss: Loss of the logged action, same shape as `action`; NaN only where there is no action,
+            or with `missing_loss="weight"`.
         static: Static features, shape (n, s).
         lengths: Number of real steps of each row of a 3-D `features`; all of them if left out.
         propensity: Known probability of the logged action, same shape as `action`; or of every
@@ -39,24 +41,22 @@ def from_arrays(
         groups: Whom each row belongs to, shape (n,).
         n_actions: Number of actions; one more than the largest if left out.
         lag: 0 if a decision sees its own step (the only choice without time), 1 if not.
+        missing_loss: "weight" allows actions without a loss, as in `read_table`.
     """
     padded = _padded(features)
     counts = _lengths(lengths, *padded.shape[:2])
     inside = np.arange(padded.shape[1]) < counts[:, None]
     log = _log(action, loss, propensity, counts, inside, n_actions)
+    _require_losses(log, counts, missing_loss)
     top = int(log["action"].max(initial=0)) if log else 0
     still = _static(static, len(counts))
     data = Trajectories(
         sequence=padded[inside],
         offsets=np.concatenate([[0], np.cumsum(counts)]),
-        schema=Schema(
-            sequence=tuple(f"x{i}" for i in range(padded.shape[2])),
-            n_actions=top + 1 if n_actions is None else n_actions,
-            static=tuple(f"s{i}" for i in range(still.shape[1])),
-            lag=lag,
-        ),
+        schema=_schema(padded, still, top + 1 if n_actions is None else n_actions, lag),
         static=still,
         group=None if groups is None else np.asarray(groups),
+        missing_loss=missing_loss,
         **log,  # type: ignore[arg-type]  # each of its own kind, checked by Trajectories
     )
     if data.n_decisions == 0:
@@ -104,11 +104,31 @@ def _log(
         "action": np.where(idle, NO_ACTION, taken).astype(np.int64),
         "loss": _per_step("loss", loss, counts, inside),
     }
-    require("loss", "must be finite", np.isfinite(log["loss"]) | idle, rows=row)
     if propensity is not None:
         known = of_logged(numeric("propensity", propensity), numeric("action", action))
         log["propensity"] = _per_step("propensity", known, counts, inside)
     return log
+
+
+def _require_losses(log: dict[str, NDArray[Any]], counts: Ints, missing_loss: MissingLoss) -> None:
+    """Refuse infinite losses, and actions without one unless they are to be weighted for."""
+    if not log:
+        return
+    loss, row = log["loss"], np.repeat(np.arange(len(counts)), counts)
+    spared = log["action"] == NO_ACTION
+    if missing_loss == "weight":
+        spared |= np.isnan(loss)
+    require("loss", "must be finite", np.isfinite(loss) | spared, rows=row)
+
+
+def _schema(padded: Floats32, static: Floats32, n_actions: int, lag: int) -> Schema:
+    """Features are called x0, x1, ... and s0, s1, ..."""
+    return Schema(
+        sequence=tuple(f"x{i}" for i in range(padded.shape[2])),
+        n_actions=n_actions,
+        static=tuple(f"s{i}" for i in range(static.shape[1])),
+        lag=lag,
+    )
 
 
 def of_logged(propensity: Floats, action: Floats) -> Floats:

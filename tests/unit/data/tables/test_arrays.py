@@ -179,3 +179,14 @@ def test_a_table_that_is_none_is_refused():
     for rule, table in wrong.items():
         with pytest.raises(DataError, match=rf"^propensity: must .*{rule.removeprefix('must ')}"):
             from_arrays(np.zeros((2, 1)), [1, 0], [0.0, 1.0], propensity=table)
+
+
+def test_actions_without_a_loss_are_refused_unless_they_are_weighted_for():
+    features, action, loss = np.zeros((3, 1)), [0, 1, 1], [0.0, np.nan, 1.0]
+    with pytest.raises(DataError, match=r"^loss: must be finite; 1 of 3 rows fail"):
+        from_arrays(features, action, loss)
+    data = from_arrays(features, action, loss, missing_loss="weight")
+    assert data.n_decisions == 3
+    assert data.missing_loss == "weight"
+    with pytest.raises(DataError, match=r"^loss: must be finite; 1 of 3 rows fail"):
+        from_arrays(features, action, [0.0, np.inf, 1.0], missing_loss="weight")
