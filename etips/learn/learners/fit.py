@@ -1,12 +1,27 @@
 """What a learner learned."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from etips.evaluation.reweighting.rebalance import Rebalanced
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.nuisance.outcome import FittedOutcome
 from etips.learn.nuisance.propensity import FittedPropensity, Quality
 from etips.policies.policy import FittedPolicy
+
+
+class SelectedRisk(NamedTuple):
+    """What choosing comes to on patients that it did not look at.
+
+    Args:
+        risk: Each fold judged by the candidate that the other folds choose.
+        std_error: Of that, by patient.
+        naive: Risk of the chosen candidate, the luckiest of all.
+    """
+
+    risk: float
+    std_error: float
+    naive: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,3 +50,11 @@ class Fit:
     clipped_share: float | None = None
     whole_stay: Candidate | None = None
     rebalanced: Rebalanced | None = None
+
+    @property
+    def selected_risk(self) -> SelectedRisk | None:
+        """Risk of what was chosen, corrected for choosing; None without folds or candidates."""
+        chosen = next((candidate for candidate in self.path if candidate.chosen), None)
+        if chosen is None or chosen.corrected is None or chosen.corrected_error is None:
+            return None
+        return SelectedRisk(chosen.corrected, chosen.corrected_error, chosen.risk)

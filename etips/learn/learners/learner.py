@@ -20,7 +20,7 @@ from etips.learn.fitting.candidates import Candidate
 from etips.learn.fitting.checkpoints import Checkpoints
 from etips.learn.fitting.driver import drive, drive_together
 from etips.learn.fitting.requests import Requests
-from etips.learn.learners.fit import Fit
+from etips.learn.learners.fit import Fit, SelectedRisk
 from etips.learn.learners.params import get_params, set_params
 from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.epoch_report import Report
@@ -40,6 +40,7 @@ class Learner(ABC):
     fit_: Fit
     policy_: FittedPolicy
     path_: tuple[Candidate, ...]
+    selected_risk_: SelectedRisk | None
     quality_: Quality | None
     support_: float | None
     clipped_share_: float | None
@@ -130,6 +131,7 @@ class Learner(ABC):
         self.fit_ = fit = replace(learned, policy=learned.policy.having_seen(stays))
         self.policy_ = fit.policy
         self.path_ = fit.path
+        self.selected_risk_ = fit.selected_risk
         self.quality_ = fit.quality
         self.support_ = fit.support
         self.clipped_share_ = fit.clipped_share

@@ -22,3 +22,11 @@ def test_a_fit_holds_what_the_learner_has_and_none_where_it_has_nothing(name):
     if fit.propensity is not None:
         assert fit.quality is fit.propensity.quality
         assert fit.policy.propensity is fit.propensity.together
+
+
+def test_the_selected_risk_is_the_corrected_one_beside_the_luckiest():
+    learner = NETWORKS["EtIPS"]().fit(ward())
+    chosen = next(c for c in learner.path_ if c.chosen)
+    assert learner.selected_risk_ == (chosen.corrected, chosen.corrected_error, chosen.risk)
+    assert learner.fit_.selected_risk == learner.selected_risk_
+    assert NETWORKS["PredictiveModel"]().fit(ward()).selected_risk_ is None
