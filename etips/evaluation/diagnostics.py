@@ -1,5 +1,6 @@
 """How far a log can speak about a policy: weights, overlap, calibration, balance."""
 
+import math
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -39,6 +40,9 @@ class Diagnostics:
         effective_share: Effective sample size over decisions.
         effective_events: Effective clusters over the kurtosis of the loss: about the number of
             deaths, or survivors if fewer, that the evidence is worth; 0 when the loss never varies.
+        weighted_events: Kish's size of the weighted losses, or of what they leave of 1 if that is
+            less: about how many stays with the rarer outcome the estimate hangs on; None where
+            losses do not lie in 0..1.
         max_weight: Largest weight.
         largest_shares: Share of the whole weight of the five heaviest decisions, falling.
         heaviest_cluster: Share of the whole weight in the heaviest cluster.
@@ -47,6 +51,7 @@ class Diagnostics:
         known: Whether the propensities are known by design.
         visible: Whether the log holds what was visible at a decision.
         lag: 1 if that leaves out the decision's own step.
+        half_width: Of the headline's interval, or of the gain's if that is less.
         expected: Moments of the weights if the propensities of all actions are right.
         even_error: Standard error of `uniform_factor`, likewise.
         unsupported: Policy probability on actions with propensity under 0.01.
@@ -68,10 +73,12 @@ class Diagnostics:
     largest_shares: tuple[float, ...]
     heaviest_cluster: float
     clipped_share: float
+    weighted_events: float | None = None
     headline: str = "snips"
     known: bool = False
     visible: bool = False
     lag: int = 0
+    half_width: float = math.nan
     expected: ExpectedWeights | None = None
     even_error: float | None = None
     unsupported: float | None = None
@@ -98,6 +105,7 @@ def diagnose(
     largest = np.sort(np.partition(weight, -min(N_LARGEST, n))[-N_LARGEST:])[::-1]
     size = effective_size(weight)
     even, even_error = _even(log)
+    half_width = _half_width(log, judged, interval)
     return Diagnostics(
         matching_factor=matching_factor(weight, log.clusters, interval=interval),
         uniform_factor=matching_factor(even, log.clusters, interval=interval),
@@ -112,12 +120,14 @@ def diagnose(
         largest_shares=tuple(float(w) / total if total else 0.0 for w in largest),
         heaviest_cluster=float(by_cluster.max()) / total if total else 0.0,
         clipped_share=float((log.propensity <= log.propensity_floor).mean()),
+        weighted_events=_weighted_events(log, weight),
         headline=judged.estimator,
         known=log.known,
         visible=log.features is not None,
         lag=log.lag,
         even_error=even_error,
-        prognosis=balance_prognosis(log, policy, judged, _half_width(log, judged, interval)),
+        half_width=half_width,
+        prognosis=balance_prognosis(log, policy, judged, half_width),
         **_from_table(log, policy),
     )
 
@@ -235,6 +245,16 @@ def _evenness(loss: Floats) -> float:
     square = (loss - loss.mean()) ** 2
     spread = float(square.mean())
     return spread**2 / float((square**2).mean()) if spread > 1e-24 else 0.0
+
+
+def _weighted_events(log: Log, weight: Floats) -> float | None:
+    """Kish's size of the cluster totals of weighted losses, or of their complement if smaller."""
+    if log.loss.min() < 0 or log.loss.max() > 1:
+        return None
+    return min(
+        effective_size(log.clusters.sums(weight * log.loss)),
+        effective_size(log.clusters.sums(weight * (1 - log.loss))),
+    )
 
 
 def _even(log: Log) -> tuple[Floats, float | None]:

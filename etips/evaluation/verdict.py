@@ -133,6 +133,18 @@ RULES = (
         "cover from 0.3 on, 80 from 0.5 on.",
     ),
     Rule(
+        "tail_reach", 2.5, NEVER, "high",
+        "The choices that hang on about five decisions could move the risk by {value:.1f} times "
+        "half the interval's width.",
+        "A sample that lacks them looks certain: 81 % of those intervals covered from 3 on.",
+    ),
+    Rule(
+        "weighted_events", 8, -NEVER, "low",
+        "The weighted losses of the rarer outcome hang on only about {value:.0f} stays.",
+        "With 4 to 8 of them 79 to 84 % covered where weights were heavy, from 8 on 93 and more.",
+        few="The weighted losses of the rarer outcome hang on fewer than 11 stays.",
+    ),
+    Rule(
         "heaviest_cluster", 0.1, 0.5, "high",
         "One stay carries {value:.0%} of the weight.",
         "A tenth in one stay: leaving it out moves the risk by up to 0.1.",
@@ -225,6 +237,8 @@ def measures(diagnostics: Diagnostics) -> dict[str, float | None]:
         "expected_clusters": None if expected is None else expected.clusters,
         "effective_events": d.effective_events,
         "tail": None if expected is None else expected.tail,
+        "tail_reach": _reach(d),
+        "weighted_events": d.weighted_events,
         "heaviest_cluster": d.heaviest_cluster,
         "matching_error": _off(d.matching_factor, None if expected is None else expected.std_error),
         "propensity_error": _off(d.uniform_factor, d.even_error),
@@ -235,6 +249,14 @@ def measures(diagnostics: Diagnostics) -> dict[str, float | None]:
         "lost": None if expected is None else max(0.0, 1 - expected.mean),
         "clipped_share": d.clipped_share,
     }
+
+
+def _reach(diagnostics: Diagnostics) -> float | None:
+    """What losses of 0 or 1 in the tail could do, over the half-width; None for other losses."""
+    d = diagnostics
+    if d.expected is None or d.weighted_events is None or not d.half_width > 0:
+        return None
+    return d.expected.tail / d.half_width
 
 
 def _off(factor: Estimate, expected_error: float | None) -> float:

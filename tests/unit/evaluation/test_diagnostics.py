@@ -34,6 +34,7 @@ def test_diagnosis_by_hand():
     assert found.effective_share == pytest.approx(16**2 / 120 / 4)
     assert found.effective_clusters == pytest.approx(16**2 / 136)
     assert found.effective_events == pytest.approx(16**2 / 136)  # a fair coin has kurtosis 1
+    assert found.weighted_events == pytest.approx(1)  # 2 and 0 against 4 and 10: one stay each
     assert found.max_weight == 10
     assert found.largest_shares == pytest.approx((10 / 16, 4 / 16, 2 / 16, 0))
     assert found.heaviest_cluster == 10 / 16

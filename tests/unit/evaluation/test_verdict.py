@@ -55,7 +55,9 @@ def test_each_rule_alone_makes_a_good_log_doubtful_then_unusable(good, rule):
         found = judge(replace(good, **{rule.measure: rule.doubtful + 10 * step}))
         assert found.label == "doubtful"
         assert len(found.reasons) == 1
-        assert judge(replace(good, **{rule.measure: rule.unusable + 10 * step})).label == "unusable"
+        worst = rule.unusable + 10 * step if math.isfinite(rule.unusable) else 0.0
+        label = "unusable" if math.isfinite(rule.unusable) else "doubtful"
+        assert judge(replace(good, **{rule.measure: worst})).label == label
 
 
 @pytest.mark.parametrize("name", ["matching_factor", "uniform_factor"])
@@ -170,7 +172,7 @@ def test_a_loss_that_never_varies_is_not_reliable():
     assert any("rarer outcome" in reason for reason in verdict.reasons)
 
 
-@pytest.mark.parametrize("measure", ["effective_clusters", "effective_events"])
+@pytest.mark.parametrize("measure", ["effective_clusters", "effective_events", "weighted_events"])
 def test_p2_a_reason_never_counts_a_few_people(good, measure):
     """P2: with equal weights an effective number is a count."""
     for value in (0.0, 3.0, 4.4, float("nan")):
@@ -240,3 +242,26 @@ def test_a_uniform_table_does_not_pass_where_actions_are_not_uniform():
         verdict = assess(log, policy).verdict
         assert verdict.label != "reliable"
         assert any("more or less often than stated" in reason for reason in verdict.reasons)
+
+
+def test_a_rare_outcome_in_the_heaviest_weights_is_not_reliable():
+    """The policy errs where clinicians seldom do, so its few losses carry the heaviest weights."""
+    generator = np.random.default_rng(8)
+    label, scores = generator.integers(0, 3, 1000), 2 * generator.normal(size=(1000, 3))
+    scores[np.arange(1000), label] += 2
+    table = softmax(scores)
+    action = (generator.random(1000)[:, None] > table.cumsum(axis=1)).sum(axis=1).clip(max=2)
+    log = Log(
+        (action != label) * 1.0, action, table[np.arange(1000), action], np.arange(1000), 3,
+        propensities=table, known=True,
+    )  # fmt: skip
+    chosen = np.where(generator.random(1000) < 0.97, label, (label + 1) % 3)
+    found = assess(log, np.eye(3)[chosen])
+    assert found.verdict.label == "doubtful"
+    assert found.diagnostics.weighted_events < 8
+    even = np.full((1000, 3), 1 / 3)
+    plain = Log(
+        (action != label) * 1.0, generator.integers(0, 3, 1000), even[:, 0], np.arange(1000), 3,
+        propensities=even, known=True,
+    )  # fmt: skip
+    assert assess(plain, np.eye(3)[chosen]).verdict.label == "reliable"
