@@ -1,6 +1,6 @@
 """Differences of two risks, estimated in pairs on the same clusters."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from etips.evaluation.inference.checks import (
 )
 from etips.evaluation.inference.estimate import Estimate
 from etips.evaluation.inference.evidence import Evidence, ratio_of
+from etips.evaluation.inference.exposure import expose
 from etips.evaluation.inference.intervals import DEFAULT, Interval, p_of_zero
 
 
@@ -106,6 +107,11 @@ def atenp(
     terms = [(matched * losses, matched), ((1 - matched) * losses, 1 - matched)]
     clusters = code_clusters(cluster, n=n)
     evidence = ratio_of(clusters, terms, sign=(1.0, -1.0))
+    bounds = (0.0, 1.0) if losses.min() >= 0 and losses.max() <= 1 else None
+    own = expose(losses, matched, None, clusters, bounds)
+    other = expose(losses, 1 - matched, None, clusters, bounds)
+    if own is not None and other is not None:
+        evidence = replace(evidence, exposure=own.minus(other))
     low, high = interval(evidence)
     n_matched = int(matched.sum())
     return MatchedContrast(

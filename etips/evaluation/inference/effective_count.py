@@ -141,11 +141,12 @@ def _error_of(evidence: Evidence) -> _Error:
     exposure = evidence.exposure
     if exposure is None:
         return _Error(variance, cube, cube)
-    clusters, spread = exposure.clusters, exposure.widest
+    spread = exposure.widest
+    lone = max(exposure.clusters, exposure.decisions, key=lambda own: own.squares)
     unseen = UNSEEN * exposure.rate
-    more = unseen * clusters.squares * (exposure.above**2 + exposure.below**2)
+    more = unseen * lone.squares * (exposure.above**2 + exposure.below**2)
     more += max(0.0, spread.squares * spread.second - variance)
-    tilt = unseen * clusters.cubes * (exposure.above**3 - exposure.below**3)
+    tilt = unseen * lone.cubes * (exposure.above**3 - exposure.below**3)
     tilt = exposure.scarcity * (tilt + spread.cubes * spread.third - cube)
     return _Error(variance + exposure.scarcity * more, cube + max(0.0, tilt), cube + min(0.0, tilt))
 

@@ -46,6 +46,12 @@ def test_atenp_with_an_empty_group_is_undefined_but_counted():
     assert (found.n_matched, found.n_unmatched) == (6, 0)
 
 
+def test_atenp_of_equal_losses_keeps_a_width():
+    found = atenp(0 * LOSS, ACTION, PROBABILITIES, CLUSTER)
+    assert (found.difference, found.std_error) == (0, 0)
+    assert found.low < 0 < found.high
+
+
 @given(cases())
 @settings(max_examples=100, deadline=None)
 def test_a_paired_difference_is_the_difference_and_reverses(case):
