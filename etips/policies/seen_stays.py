@@ -28,6 +28,12 @@ SALT_BYTES = 16
 NUMBERED = 20
 """Whole names below this many times their number may be the rows of some table."""
 
+A_FEW = 5
+"""Stays that may hold the same by chance though no two of one log do, unless values are fine."""
+
+DISTINCT = 0.9
+"""Share of stays whose value of some feature is all their own, in data whose values tell apart."""
+
 BEYOND_CHANCE = 6.0
 """Standard errors by which stays must agree more often than different ones do."""
 
@@ -111,7 +117,8 @@ class SeenStays:
         by_content = np.isin(traces.contents, self.contents)
         repeated = max(_repeated(self.contents), _repeated(traces.contents))
         limit = _limit(repeated, n, len(self.contents))
-        by_content &= by_content.mean() > limit
+        enough = by_content.mean() > limit and (by_content.sum() > A_FEW or _tell_apart(stays))
+        by_content &= enough
         return Overlap(
             n_stays=int((by_name | by_content).sum()),
             n_patients=self._known_patients(traces.patients, stays),
@@ -194,6 +201,12 @@ def _equal_pairs(hashes: Hashes) -> float:
     _, counts = np.unique(hashes, return_counts=True)
     pairs = hashes.size * max(hashes.size - 1, 1)
     return float((counts * (counts - 1)).sum() / pairs)
+
+
+def _tell_apart(stays: Trajectories) -> bool:
+    """Whether some feature is so fine that hardly two stays begin with the same value of it."""
+    rows = np.concatenate([stays.sequence[stays.offsets[:-1]], stays.static], axis=1)
+    return any(np.unique(column).size >= DISTINCT * len(rows) for column in rows.T)
 
 
 def _trace(stays: Trajectories, salt: bytes) -> _Traces:

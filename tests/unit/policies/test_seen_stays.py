@@ -101,6 +101,21 @@ def test_stays_that_often_hold_the_same_are_told_apart_by_more_than_chance(n_row
         assert seen(one).overlap(one.subset(slice(50, 200))).n_stays == 150
 
 
+def test_a_few_stays_that_hold_the_same_are_chance_unless_values_tell_them_apart():
+    """Some thousand possible stays: two of them meet now and then, also where none is repeated."""
+    coarse = [discrete(150, seed, n_rows=3000) for seed in range(40)]
+    fine = cohort(200)
+    met = [seen(one).overlap(other) for one, other in zip(coarse[::2], coarse[1::2], strict=True)]
+    assert not any(overlap.n_stays for overlap in met)
+    assert any(
+        np.isin(one.sequence.argmax(1), other.sequence.argmax(1)).any()
+        for one, other in zip(coarse[::2], coarse[1::2], strict=True)
+    )
+    one = from_arrays(np.asarray(fine.sequence)[:100], fine.action[:100], np.zeros(100))
+    other = from_arrays(np.asarray(fine.sequence)[99:], fine.action[99:], np.zeros(101))
+    assert seen(one).overlap(other).n_stays == 1
+
+
 def test_simulated_stays_are_numbered_anew_for_each_seed():
     train, test = CLINIC.log(200, seed=0), CLINIC.log(200, seed=1)
     assert seen(train).overlap(test).n_stays == 0
