@@ -3,6 +3,7 @@
 from etips.evaluation.abstention import AbstentionPoint, abstention_curve
 from etips.evaluation.assessment import Assessment, assess
 from etips.evaluation.calibration import ActionCalibration, Calibration, calibration
+from etips.evaluation.censoring import LossModel, complete_losses, model_losses
 from etips.evaluation.diagnostics import (
     ActionOverlap,
     Diagnostics,
@@ -32,6 +33,8 @@ from etips.evaluation.inference.intervals import (
     Wald,
 )
 from etips.evaluation.log import Log, View, view
+from etips.evaluation.missing_loss_bounds import bound_missing
+from etips.evaluation.negative_control import NegativeControl, control_gain
 from etips.evaluation.prognosis_balance import PrognosisBalance, PrognosisBalances
 from etips.evaluation.risk import (
     clipped_ips,
@@ -47,6 +50,7 @@ from etips.evaluation.risk import (
     weigh,
 )
 from etips.evaluation.sensitivity import Bound, Sensitivity, SensitivityBounds, bound_risk
+from etips.evaluation.sensitivity_benchmark import Strength, benchmark_features
 from etips.evaluation.subgroups import bands
 from etips.evaluation.verdict import RULES, Rule, Verdict, judge
 
@@ -78,13 +82,16 @@ __all__ = [
     "Interval",
     "Log",
     "Logit",
+    "LossModel",
     "MatchedContrast",
+    "NegativeControl",
     "Percentile",
     "PrognosisBalance",
     "PrognosisBalances",
     "Rule",
     "Sensitivity",
     "SensitivityBounds",
+    "Strength",
     "Studentised",
     "Verdict",
     "View",
@@ -94,9 +101,13 @@ __all__ = [
     "atenp",
     "balance",
     "bands",
+    "benchmark_features",
+    "bound_missing",
     "bound_risk",
     "calibration",
     "clipped_ips",
+    "complete_losses",
+    "control_gain",
     "diagnose",
     "difference",
     "dm",
@@ -111,6 +122,7 @@ __all__ = [
     "judge",
     "logged_risk",
     "matching_factor",
+    "model_losses",
     "overlap_by_action",
     "require_unseen",
     "safe_improvement",
