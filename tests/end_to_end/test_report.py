@@ -76,7 +76,7 @@ def test_one_run_keeps_its_results_with_all_that_a_report_holds(place):
     assert document["exhibits"]["settings"]["run"]["method"] == "etips"
     path = document["exhibits"]["paths"]["run"]
     assert sum(c["chosen"] for c in path) == 1
-    assert {c["translation"] for c in path if c["action"] is None} == {0.3, 0.7}
+    assert {c["translation"] for c in path} - {None} == {0.3, 0.7}
 
 
 def test_several_runs_write_only_where_they_are_told(place, tmp_path):
