@@ -18,6 +18,7 @@ from etips.files.json_documents import finite
 from etips.learn.fitting.driver import drive_together
 from etips.learn.fitting.prepare import choose_device, prepare
 from etips.learn.nuisance.stay_value import fit_stay_value
+from etips.learn.nuisance.treatment_so_far import with_treatment
 from etips.models.encoders.registry import as_encoder
 from etips.policies.deployed import Deployed
 from etips.results.evaluation_log import Models
@@ -67,7 +68,7 @@ def assess_throughout(
     """Estimate the outcome of stays in which each policy decides throughout.
 
     Networks that predict it are cross-fitted on `data`, those of all policies side by side. They
-    read earlier actions, which are part of the history that a policy makes.
+    read the treatment so far, which is part of the history that a policy makes.
 
     Args:
         policies: What each does, by name.
@@ -94,7 +95,7 @@ def _expected(
 ) -> dict[str, Floats]:
     """Predicted outcome still to come after every action, by policy."""
     prepared = prepare(
-        data,
+        with_treatment(data),
         n_folds=models.n_folds,
         seed=models.seed,
         device=choose_device(models.training.device),

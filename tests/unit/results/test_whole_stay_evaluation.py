@@ -10,12 +10,20 @@ from small_worlds import training
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.evaluation.verdict import Verdict
+from etips.learn.nuisance import stay_value
 from etips.models.encoders.gru import GRU
 from etips.results.evaluate import evaluate
 from etips.results.evaluation_log import Models
 from etips.results.parsing import read_results
 from etips.results.whole_stay_evaluation import join_verdicts
 from etips.results.whole_stay_result import ONE_DECISION, THROUGHOUT
+
+
+@pytest.fixture(autouse=True)
+def short_rounds(monkeypatch):
+    """What these small worlds need, and no more."""
+    monkeypatch.setattr(stay_value, "LEAST_BATCHES", 6)
+    monkeypatch.setattr(stay_value, "ROUND_STEPS", 40)
 
 
 class Always:

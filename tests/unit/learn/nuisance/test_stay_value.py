@@ -15,10 +15,17 @@ from etips.learn.nuisance.stay_value import fit_stay_value
 from etips.learn.training.settings import Settings
 from etips.models.encoders.gru import GRU
 
-SETTINGS = Settings(epochs=12, batch_size=32, learning_rate=0.02, patience=12)
+SETTINGS = Settings(epochs=10, batch_size=16, learning_rate=0.02, patience=10)
 
 
-def debts(n_stays=240, seed=0, gaps=False):
+@pytest.fixture(autouse=True)
+def short_rounds(monkeypatch):
+    """What these small worlds need, and no more."""
+    monkeypatch.setattr(stay_value, "LEAST_BATCHES", 10)
+    monkeypatch.setattr(stay_value, "ROUND_STEPS", 80)
+
+
+def debts(n_stays=160, seed=0, gaps=False):
     """Action 1 saves half a point now and costs one at the next decision; three decisions a stay.
 
     Always 1 has the outcome 1.5 + 2 - 1.5 = 2, always 0 has 1.5; one changed decision gains 0.5 at
@@ -46,7 +53,7 @@ def debts(n_stays=240, seed=0, gaps=False):
 def fit(data, *, policy, outcome="sum", settings=SETTINGS, **more):
     prepared = prepare(data, n_folds=2, seed=0, device=torch.device("cpu"), earlier_actions=True)
     return drive(
-        fit_stay_value(prepared, GRU(12), settings, seed=0, policy=policy, outcome=outcome, **more)
+        fit_stay_value(prepared, GRU(8), settings, seed=0, policy=policy, outcome=outcome, **more)
     )
 
 
@@ -57,11 +64,11 @@ def always(action, data):
 @pytest.mark.parametrize("gaps", [False, True])
 def test_a_constant_policy_is_charged_for_what_comes_later(gaps):
     data = debts(gaps=gaps)
-    assert data.n_decisions == 720
+    assert data.n_decisions == 480
     first = slice(None, None, 3)
     for action, outcome in ((0, 1.5), (1, 2.0)):
         fitted = fit(data, policy=always(action, data))
-        assert fitted.expected.shape == (720, 2)
+        assert fitted.expected.shape == (480, 2)
         assert fitted.expected[first, action].mean() == pytest.approx(outcome, abs=0.1)
         assert 1 <= fitted.rounds <= 2
 
