@@ -68,7 +68,7 @@ def _row(method: MethodResult) -> dict[str, object]:
 
 
 def _conclusion(methods: Sequence[MethodResult], logged: str, out: Path) -> list[str]:
-    """Three lines: what was found, how honest the estimates were, what to open."""
+    """What was found, how honest the estimates were, what stays come to, what to open."""
     risks = {method.name: method.truth for method in methods if method.truth is not None}
     best = min(risks, key=lambda name: risks[name])
     trusted = [method for method in methods if method.verdict == "reliable"]
@@ -76,6 +76,7 @@ def _conclusion(methods: Sequence[MethodResult], logged: str, out: Path) -> list
         f"Least true risk: {best}, {risks[best]:.4f}; the clinicians had {logged}.",
         f"{sum(map(_covers, methods))} of {len(methods)} intervals hold the truth; of the "
         f"{len(trusted)} called reliable, {sum(map(_covers, trusted))} do.",
+        *(f"{m.name}. {m.whole_stay.sentence}" for m in methods if m.whole_stay is not None),
         f"Open {out / 'report.html'} to look at it, or read {out / 'results.json'}.",
     ]
 

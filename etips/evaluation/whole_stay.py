@@ -33,13 +33,18 @@ from etips.evaluation.whole_stay_verdict import StayDiagnosis, judge_stays
 
 HEADLINE = "wdr"
 
+MODEL_ERRORS = 2.5
+"""Standard errors of a model that are allowed for where nothing corrects it: they come from a few
+folds, and so are known badly themselves."""
+
 
 @dataclass(frozen=True)
 class Cautious:
     """Symmetric limits that know on how few stays the standard error itself rests.
 
-    Degrees of freedom are the effective number of clusters in the sum of squared influences: a few
-    stays with large ratios make most of it. Never narrower than the default of one decision.
+    Degrees of freedom are half the effective number of clusters in the sum of squared influences: a
+    few stays with large ratios make most of it, and a log that lacks them has a low estimate of its
+    own error. Never narrower than the default of one decision.
 
     Args:
         level: Share of such intervals that hold the truth.
@@ -54,7 +59,7 @@ class Cautious:
             return least, most
         squares = evidence.jackknife**2
         fourth = float((squares**2).sum())
-        freedom = max(float(squares.sum()) ** 2 / fourth, 2.0) if fourth > 0 else 2.0
+        freedom = max(float(squares.sum()) ** 2 / fourth / 2, 2.0) if fourth > 0 else 2.0
         reach = evidence.std_error * student_quantile((1 + self.level) / 2, freedom)
         low, high = DEFAULT(evidence)
         low, high = min(low, evidence.value - reach), max(high, evidence.value + reach)
@@ -73,6 +78,8 @@ class StayLog:
         value: Predicted outcome still to come before each decision, the policy deciding, shape
             (n,); None without a model.
         taken: The same after the logged action, shape (n,).
+        model_error: Standard error of the mean predicted outcome from which stays the model was
+            fitted on, where that is known.
     """
 
     course: Course
@@ -80,6 +87,7 @@ class StayLog:
     cluster: NDArray[Any]
     value: Floats | None = None
     taken: Floats | None = None
+    model_error: float = 0.0
 
     def __post_init__(self) -> None:
         n = self.course.stay.size
@@ -212,7 +220,8 @@ def allowance(log: StayLog) -> float:
     """What the decisions that no ratio corrects may hide, in units of the outcome.
 
     Predictions are taken to be as wrong there, decision for decision, as they were found, or could
-    have been, where they are corrected. Infinite where none is; zero where all are.
+    have been, where they are corrected; and as uncertain as the model is. Infinite where nothing is
+    corrected; zero where all is.
     """
     ratios, lengths = log.ratios, log.course.lengths
     inside = np.minimum(lengths, ratios.trusted).sum()
@@ -222,7 +231,8 @@ def allowance(log: StayLog) -> float:
     if inside == 0:
         return math.inf
     found = _weighed(log, ratios, log.surprise, ratios.n_terms)
-    return float(max(abs(found.value), found.std_error) * beyond / inside)
+    noise = MODEL_ERRORS * log.model_error * beyond / lengths.sum()
+    return float(max(abs(found.value), found.std_error) * beyond / inside + noise)
 
 
 def diagnose_stays(log: StayLog) -> StayDiagnosis:

@@ -17,8 +17,7 @@ from etips.evaluation.whole_stay_course import Course, Outcome
 from etips.files.json_documents import finite
 from etips.learn.fitting.driver import drive_together
 from etips.learn.fitting.prepare import choose_device, prepare
-from etips.learn.nuisance.stay_value import fit_stay_value
-from etips.learn.nuisance.treatment_so_far import with_treatment
+from etips.learn.nuisance.stay_value import FittedStayValue, fit_stay_value
 from etips.models.encoders.registry import as_encoder
 from etips.policies.deployed import Deployed
 from etips.results.evaluation_log import Models
@@ -68,7 +67,7 @@ def assess_throughout(
     """Estimate the outcome of stays in which each policy decides throughout.
 
     Networks that predict it are cross-fitted on `data`, those of all policies side by side. They
-    read the treatment so far, which is part of the history that a policy makes.
+    read earlier actions, which are part of the history that a policy makes.
 
     Args:
         policies: What each does, by name.
@@ -79,10 +78,10 @@ def assess_throughout(
     """
     views = {name: view(log, *policy.judged) for name, policy in policies.items()}
     course = Course.of(data.decisions().stay, log.loss, outcome)
-    expected = _expected(views, log, data, models, outcome) if models.outcome else {}
+    fitted = _fit(views, log, data, models, outcome) if models.outcome else {}
     return {
         name: Throughout(
-            assess_stays(_stays(course, log, own, expected.get(name)), n_policies=len(views)),
+            assess_stays(_stays(course, log, own, fitted.get(name)), n_policies=len(views)),
             course,
             outcome,
         )
@@ -90,12 +89,12 @@ def assess_throughout(
     }
 
 
-def _expected(
+def _fit(
     views: Mapping[str, View], log: Log, data: Trajectories, models: Models, outcome: Outcome
-) -> dict[str, Floats]:
-    """Predicted outcome still to come after every action, by policy."""
+) -> dict[str, FittedStayValue]:
+    """Networks that predict the outcome still to come after every action, by policy."""
     prepared = prepare(
-        with_treatment(data),
+        data,
         n_folds=models.n_folds,
         seed=models.seed,
         device=choose_device(models.training.device),
@@ -113,9 +112,7 @@ def _expected(
         )
         for own in views.values()
     ]
-    return {
-        name: fitted.expected for name, fitted in zip(views, drive_together(works), strict=True)
-    }
+    return dict(zip(views, drive_together(works), strict=True))
 
 
 def _table(log: Log, policy: View) -> Floats:
@@ -126,12 +123,12 @@ def _table(log: Log, policy: View) -> Floats:
     return np.asarray(np.where(policy.abstains[:, None], logged, policy.probabilities))
 
 
-def _stays(course: Course, log: Log, policy: View, expected: Floats | None) -> StayLog:
-    if expected is None:
+def _stays(course: Course, log: Log, policy: View, fitted: FittedStayValue | None) -> StayLog:
+    if fitted is None:
         return StayLog(course, policy.weight, log.cluster)
     silent = np.zeros(log.n_decisions, bool) if policy.abstains is None else policy.abstains
-    value, taken = silent_values(expected, policy.probabilities, log.action, silent)
-    return StayLog(course, policy.weight, log.cluster, value, taken)
+    value, taken = silent_values(fitted.expected, policy.probabilities, log.action, silent)
+    return StayLog(course, policy.weight, log.cluster, value, taken, fitted.error)
 
 
 def summarize_throughout(

@@ -66,6 +66,7 @@ class Experiment:
         clip: Floor of the estimated propensities that policies are evaluated with.
         evaluation: Settings of the networks that policies are evaluated with.
         logging_policy: Digits: fields of `StoppedLstm`.
+        whole_stay: Methods whose policies are also looked at as they decide throughout a stay.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Experiment:
     clip: float = PROPENSITY_FLOOR
     evaluation: Settings = field(default_factory=dict)
     logging_policy: Settings = field(default_factory=dict)
+    whole_stay: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _among("table", self.table, TABLES)
@@ -108,6 +110,8 @@ class Experiment:
                 check_settings(recipe_of(method), settings)
         for method in self.turned:
             _among("turned", method, [m.name for m in METHODS.values() if m.predicts_loss])
+        for method in self.whole_stay:
+            _among("whole_stay", method, list(METHODS))
         check_settings(EVALUATOR, self.evaluation)
 
     def to_json(self) -> dict[str, object]:
@@ -191,6 +195,9 @@ def _fields(
         "logging": own.take("logging", str, "sampled"),
         "lead": own.take("lead", str),
         "turned": tuple(_texts("turned", own.take("turned", list, []))),
+        "whole_stay": tuple(
+            _texts("whole_stay", brief.take("whole_stay", list, head.take("whole_stay", list, [])))
+        ),
         "clip": own.take("clip", float, evaluation.take("clip", float, PROPENSITY_FLOOR)),
         "evaluation": _flat(evaluation.take("settings", dict, {}))
         | _flat(brief.take("evaluation", dict, {})),

@@ -24,6 +24,7 @@ from etips.studies.folds import Dealing
 from etips.studies.measures import mean_of, measure_policy
 from etips.studies.outcome_fits import PREDICTED, PROPENSITIES
 from etips.studies.plan import EVALUATION, task_name
+from etips.studies.stay_outcomes import stay_outcomes
 from etips.studies.study_data import StudyData, load_array, open_log
 from etips.tasks.task import Json
 
@@ -129,6 +130,7 @@ def gather(
         method: mix_folds(own, log.propensities) if apart else join_folds(own, folds)
         for method, own in policies.items()
     }
+    stays = stay_outcomes(experiment, pooled, log, data)
     return Findings(
         experiment=experiment,
         data=data,
@@ -136,7 +138,7 @@ def gather(
         policies=policies,
         pooled=pooled,
         measures=_measure(data, log, policies, folds if not apart else None),
-        assessed=assess_policies(pooled, log, data, notes=notes),
+        assessed=assess_policies(pooled, log, data, notes=notes, stays=stays),
         fits={
             method: [
                 fit_from_json(findings[task_name(method, fold)]) for fold in range(experiment.folds)

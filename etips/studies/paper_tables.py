@@ -11,6 +11,7 @@ from etips.studies.experiment import label_of
 from etips.studies.findings import Findings
 from etips.studies.measures import mean_of, over_folds, show_groups
 from etips.studies.published import TABLE1, TABLE1_ABOUT, TABLE2
+from etips.studies.stay_outcomes import show_stay
 from etips.worlds.digits import labelled_rows, labelled_zeros
 
 MIMIC = "Sepsis-3 from MIMIC-III"
@@ -66,6 +67,7 @@ def table2(findings: Findings) -> Table:
     beside = is_mimic(findings)
     known = findings.data.truth is not None
     verdicts = {m.name: str(m.verdict) for m in findings.assessed}
+    stays, looked = {m.name: show_stay(m) for m in findings.assessed}, _looked_throughout(findings)
     rows = []
     for method, own in findings.measures.items():
         figures = TABLE2.get(method, {}) if beside else {}
@@ -74,6 +76,7 @@ def table2(findings: Findings) -> Table:
             row.append(over_folds(own, attrgetter(name)).show())
             row += [str(figures.get(name, "-"))] if beside and name != "snips" else []
         row += [show_groups(own), verdicts[method]]
+        row += [stays[method]] if looked else []
         if known:
             row += [over_folds(own, attrgetter(name)).show(4) for name in ("risk", "drawn_risk")]
         rows.append(row)
@@ -81,6 +84,7 @@ def table2(findings: Findings) -> Table:
     for name, title in _COLUMNS2.items():
         columns += [title, "paper"] if beside and name != "snips" else [title]
     columns += ["matched / others", "verdict"]
+    columns += ["change over a whole stay"] if looked else []
     columns += ["true risk", "true risk, drawn"] if known else []
     return _table(findings, findings.experiment.title, columns, rows, _note2(findings))
 
@@ -158,6 +162,11 @@ def is_mimic(findings: Findings) -> bool:
     return findings.data.schema.provenance.get("cohort") == MIMIC
 
 
+def _looked_throughout(findings: Findings) -> bool:
+    """Whether any policy was looked at as it decides throughout."""
+    return any(method.whole_stay is not None for method in findings.assessed)
+
+
 def _table(
     findings: Findings, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], note: str
 ) -> Table:
@@ -186,6 +195,12 @@ def _note2(findings: Findings) -> str:
         f"together. Propensities {findings.notes['propensities']}, raised to at least "
         f"{findings.notes['clip']}.{_other_names(findings)}"
     )
+    if _looked_throughout(findings):
+        text += (
+            " All columns but one are about one changed decision, the rest as logged; the change "
+            "over a whole stay is that of the mean sum of its losses, had the policy decided "
+            "throughout."
+        )
     if data.truth is None:
         return text
     clinicians = data.true_risk(data.true_logging())

@@ -36,6 +36,9 @@ ROUND_STEPS = 200
 where the last one ended. With 16 steps networks kept a tenth of a harm that came late (2,000 stays
 of 8 decisions), with 200 about two thirds."""
 
+LEAST_PATIENCE = 8
+"""Epochs without a better held-out error before a network stops: outcomes of stays are noisy."""
+
 LEAST_RATE = 3e-3
 """Learning rate at least: a round must follow its targets, not average them with earlier ones."""
 
@@ -61,12 +64,15 @@ class FittedStayValue:
             afterwards, out of fold, shape (n_decisions, n_actions).
         logged: The same if the clinicians decide afterwards, as the log has it.
         rounds: How often the targets were made anew.
+        error: Standard error of the mean value of a stay as far as it comes from which stays the
+            networks learned from: delete-a-fold jackknife. 0 for a single network.
     """
 
     bundle: Bundle
     expected: Floats
     logged: Floats
     rounds: int
+    error: float = 0.0
 
 
 def fit_stay_value(
@@ -115,7 +121,8 @@ def fit_stay_value(
         bundle = yield task.request(bundle, target, f"{stage}-{rounds}", own, to_the_end)
         before, values = values, task.values(bundle)
         calm = calm + 1 if task.moved(before, values) < SETTLED else 0
-    return FittedStayValue(_folded(bundle), task.expected(bundle), logged, rounds)
+    answers, error = task.expected(bundle), task.error(values)
+    return FittedStayValue(_folded(bundle), answers, logged, rounds, error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +232,11 @@ class _Task:
         error = float(course.outcomes.std()) / np.sqrt(course.n_stays)
         return shift / error if error > 0 else 0.0
 
+    def error(self, values: Tensor) -> float:
+        """Jackknife standard error of the mean value of stays, a fold left out at a time."""
+        means = values[:, as_tensor(self.course.first, values.device)].double().mean(1)
+        return float(((means - means.mean()).square().sum() * (1 - 1 / len(means))).sqrt())
+
     def expected(self, bundle: Bundle) -> Floats:
         """The outcome still to come after every action, out of fold, (n_decisions, n_actions)."""
         fold = as_tensor(self.prepared.folds.fold, self.start.device)
@@ -280,7 +292,8 @@ def _in_small_batches(settings: Settings, n_stays: int) -> Settings:
     """Settings with enough steps an epoch."""
     size = min(settings.batch_size, max(n_stays // LEAST_BATCHES, 8))
     rate = max(settings.learning_rate, LEAST_RATE)
-    return replace(settings, batch_size=size, learning_rate=rate)
+    patience = max(settings.patience, LEAST_PATIENCE)
+    return replace(settings, batch_size=size, learning_rate=rate, patience=patience)
 
 
 def _of_round(settings: Settings, number: int, n_stays: int) -> Settings:
