@@ -7,7 +7,7 @@ import pytest
 from evaluation_logs import make_log
 
 from etips.evaluation import sndr, snips, view
-from etips.evaluation.prognosis_balance import balance_prognosis
+from etips.evaluation.prognosis_balance import MOST_WIDENED, balance_prognosis
 
 
 def visible_log(**more):
@@ -17,7 +17,7 @@ def visible_log(**more):
 
 
 def test_the_difference_by_hand_and_its_error_by_leaving_out_each_stay():
-    log, table = visible_log()
+    log, table = visible_log(full=False)
     policy = view(log, table)
     found = balance_prognosis(log, policy, snips(log.loss, policy.weight, log.clusters), 0.1)
     weight, expected = policy.weight, log.prognosis
@@ -87,3 +87,20 @@ def test_part_of_a_log_keeps_the_prognosis_of_the_whole():
     assert (part.prognosis == log.prognosis[keep]).all()
     assert (part.expected_residual.plain == log.expected_residual.plain[keep]).all()
     assert replace(part, features=None).prognosis is None
+
+
+def test_with_all_propensities_the_error_is_what_they_lead_to_expect_if_that_is_more():
+    heavy, table = visible_log()
+    bare = replace(heavy, propensities=None)
+    errors = {}
+    for name, log in (("heavy", heavy), ("bare", bare)):
+        policy = view(log, table)
+        headline = snips(log.loss, policy.weight, log.clusters)
+        errors[name] = balance_prognosis(log, policy, headline, 0.1).plain.std_error
+    assert errors["heavy"] == pytest.approx(MOST_WIDENED * errors["bare"])
+    flat = replace(heavy, propensity=np.full(600, 0.25), propensities=np.full((600, 4), 0.25))
+    policy = view(flat, np.tile([0.3, 0.2, 0.3, 0.2], (600, 1)))
+    headline = snips(flat.loss, policy.weight, flat.clusters)
+    bare = replace(flat, propensities=None)
+    found, plain = (balance_prognosis(o, policy, headline, 0.1).plain for o in (flat, bare))
+    assert found.std_error == pytest.approx(plain.std_error, rel=0.1)
