@@ -51,6 +51,7 @@ class Diagnostics:
         known: Whether the propensities are known by design.
         visible: Whether the log holds what was visible at a decision.
         lag: 1 if that leaves out the decision's own step.
+        logged_spread: Standard deviation of all logged losses.
         half_width: Of the headline's interval, or of the gain's if that is less.
         expected: Moments of the weights if the propensities of all actions are right.
         even_error: Standard error of `uniform_factor`, likewise.
@@ -78,6 +79,7 @@ class Diagnostics:
     known: bool = False
     visible: bool = False
     lag: int = 0
+    logged_spread: float = math.nan
     half_width: float = math.nan
     expected: ExpectedWeights | None = None
     even_error: float | None = None
@@ -126,6 +128,7 @@ def diagnose(
         visible=log.features is not None,
         lag=log.lag,
         even_error=even_error,
+        logged_spread=float(log.loss.std()),
         half_width=half_width,
         prognosis=balance_prognosis(log, policy, judged, half_width),
         **_from_table(log, policy),

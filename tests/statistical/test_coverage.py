@@ -34,7 +34,7 @@ def overlap_is_good(tally):
 def test_the_default_interval_covers_where_overlap_is_good_s3(configuration):
     tally = tally_snips(*configuration, worlds=300)  # noise 1.3 points
     assert overlap_is_good(tally)
-    assert 0.91 <= tally.hits["logit"] <= 0.99
+    assert 0.91 <= tally.hits["default"] <= 0.99
 
 
 @pytest.mark.statistical
@@ -42,7 +42,7 @@ def test_the_default_interval_covers_where_overlap_is_good_s3(configuration):
 def test_the_default_interval_covers_93_to_97_over_2000_worlds_s3(configuration):
     tally = tally_snips(*configuration, worlds=2000)  # noise 0.5 points
     assert overlap_is_good(tally)
-    assert 0.93 <= tally.hits["logit"] <= 0.97
+    assert 0.93 <= tally.hits["default"] <= 0.97
 
 
 def test_the_symmetric_interval_would_fail_s3():
@@ -55,7 +55,7 @@ def honest(worlds, *, full, slack):
     runs, covered = 0.0, 0.0
     for configuration in HARD:
         tally = tally_snips(*configuration, worlds=worlds, full=full)
-        if tally.hits["logit"] < 0.9 - slack:
+        if tally.hits["default"] < 0.9 - slack:
             assert tally.reliable <= 0.05 + slack, name(configuration)
         runs += tally.reliable
         covered += tally.reliable * np.nan_to_num(tally.covered_reliable)

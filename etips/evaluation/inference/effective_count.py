@@ -184,21 +184,26 @@ def _binomial_limits(evidence: Evidence, bounds: Bounds, tail: float) -> Bounds:
     step = 1 - (1 - STEP) * min(1.0, events, others)
     least = beta_quantile(tail, events + 1 - step, others + step) if events > ROUNDING else 0.0
     most = beta_quantile(tail, others + 1 - step, events + step) if others > ROUNDING else 0.0
-    error = _uneven_error(evidence, share, size)
+    error = _uneven_error(evidence, share, size, high - low)
     least = min(least, max(0.0, share - error.mirrored.up(tail)))
     most = min(most, max(0.0, 1 - share - error.up(tail)))
     return low + (high - low) * least, high - (high - low) * most
 
 
-def _uneven_error(evidence: Evidence, share: float, size: float) -> _Error:
-    """That of zeros and ones of which some weigh more: their events are fewer, and larger."""
-    weight = evidence.denominator[:, 0]
+def _uneven_error(evidence: Evidence, share: float, size: float, width: float) -> _Error:
+    """That of zeros and ones of which some weigh more: their events are fewer, and larger.
+
+    As uneven as the weights are, or as the errors themselves if that is more: a policy may err just
+    where its weights are heavy.
+    """
+    weight, errors = evidence.denominator[:, 0], evidence.errors / width
     square = weight * weight
     uneven = float(square @ weight) * float(weight.sum()) / float(square.sum()) ** 2
     grown = 1 + (uneven - 1) * min(1.0, share * size, (1 - share) * size)
     variance = share * (1 - share) / size
     cube = variance * (1 - 2 * share) / size * grown
-    return _Error(variance, cube, cube)
+    seen = float((errors * errors) @ errors)
+    return _Error(variance, max(cube, seen), min(cube, seen))
 
 
 def _effective_size(evidence: Evidence, share: float, width: float) -> float:
@@ -208,8 +213,8 @@ def _effective_size(evidence: Evidence, share: float, width: float) -> float:
     error = evidence.std_error / width
     if error == 0 or not ROUNDING < share < 1 - ROUNDING:
         return 1 / rate
-    part = scarcity_of(evidence.influence)
-    return 1 / ((1 - part) * error**2 / (share * (1 - share)) + part * rate)
+    own = error**2 / (share * (1 - share))
+    return 1 / (own + scarcity_of(evidence.influence) * max(0.0, rate - own))
 
 
 def _within(evidence: Evidence, bounds: Bounds) -> bool:
