@@ -27,7 +27,8 @@ def test_it_writes_a_report_and_results_of_the_contract(written):
         for estimate in method["estimates"]:
             fields = {"estimator", "risk", "std_error", "low", "high"}
             assert set(estimate) >= fields
-    found, honest, where = output.splitlines()[-3:]
+    found, honest, *throughout, where = output[output.index("Least true risk") :].splitlines()
+    assert "The policy decides throughout" in " ".join(throughout)
     best = min(results["methods"], key=lambda method: method["truth"])
     assert found.startswith(f"Least true risk: {best['name']}, {best['truth']:.4f}; the clinicians")
     assert re.fullmatch(
