@@ -63,7 +63,7 @@ def assess_log(policy, seed):
 
 
 @pytest.mark.parametrize("policy", [greedy(0.05), soft()], ids=["greedy", "soft"])
-def test_s13_intervals_hold_the_exact_mortality(policy):
+def test_intervals_hold_the_exact_mortality_s13(policy):
     truth = icu_sepsis.stay_risk(policy)
     found = [assess_log(policy, seed) for seed in range(LOGS)]
     holds = sum(f.estimates[0].low <= truth <= f.estimates[0].high for f in found)

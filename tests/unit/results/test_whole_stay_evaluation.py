@@ -57,7 +57,7 @@ def models(epochs=8):
     return Models(encoder=GRU(8), training=settings)
 
 
-def test_s13_a_gain_at_one_decision_that_is_a_loss_over_the_stay_is_not_called_better():
+def test_a_gain_at_one_decision_that_is_a_loss_over_the_stay_is_not_called_better_s13():
     found = evaluate(
         {"one": Always(1), "none": Always(0)}, debts(), models=models(), horizon="stay"
     )
