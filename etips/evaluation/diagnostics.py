@@ -138,7 +138,8 @@ def diagnose(
 def _half_width(log: Log, headline: Estimate, interval: Interval) -> float:
     """Of the risk or of the gain, whichever is known better: a bias matters against that."""
     own = gain(log, headline, interval=interval)
-    return min(headline.high - headline.low, own.high - own.low) / 2
+    widths = headline.high - headline.low, own.high - own.low
+    return min((width for width in widths if width > 0), default=0.0) / 2
 
 
 class _FromTable(TypedDict):

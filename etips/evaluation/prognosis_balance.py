@@ -51,7 +51,8 @@ class PrognosisBalances:
         rest_by_action: As `by_action`, likewise.
         selection: Largest difference between what was to be expected of the patients who got an
             action and of those who should have, as stated, over the half-width; 0 for chance. It
-            is about the propensities, whatever the policy; None without those of every action.
+            is about the propensities, whatever the policy does where it speaks; None without those
+            of every action.
     """
 
     plain: PrognosisBalance
@@ -79,14 +80,14 @@ def balance_prognosis(
     left = None if headline.estimator in WITHOUT_MODEL else log.expected_residual
     if left is None:
         return PrognosisBalances(
-            plain, by_action, selection=_selection(log, log.expected, half_width)
+            plain, by_action, selection=_selection(log, policy, log.expected, half_width)
         )
     rest, rest_by_action = _both(log, policy, left, half_width)
-    selection = _selection(log, left, half_width)
+    selection = _selection(log, policy, left, half_width)
     return PrognosisBalances(plain, by_action, rest, rest_by_action, selection)
 
 
-def _selection(log: Log, expected: Expected, half_width: float) -> float | None:
+def _selection(log: Log, policy: View, expected: Expected, half_width: float) -> float | None:
     """How unlike the stated ones those are who got an action: the worst action counts.
 
     A model that misses a reason for some actions is not to be trusted with the others. How far
@@ -102,7 +103,14 @@ def _selection(log: Log, expected: Expected, half_width: float) -> float | None:
     got = totals(log.action, apart[log.rows, log.action].astype(np.float64), log.n_actions)
     certain = (np.abs(got) > CERTAIN * spread) & (due >= LEAST_TAKEN)
     worst = float(np.abs(divide(got, due))[certain].max(initial=0.0))
-    return worst / half_width if half_width > 0 else float(worst > 0) * math.inf
+    speaks = 1.0 if policy.abstains is None else 1 - float(policy.abstains.mean())
+    return _share(speaks * worst, half_width)
+
+
+def _share(size: float, half_width: float) -> float:
+    if size == 0:
+        return 0.0
+    return size / half_width if half_width > 0 else math.inf
 
 
 def _both(
@@ -150,5 +158,5 @@ def _compare(
         difference=difference,
         std_error=error,
         z=difference / error if error > 1e-12 else 0.0,
-        half_width_share=size / half_width if half_width > 0 else float(size > 0) * math.inf,
+        half_width_share=_share(size, half_width),
     )

@@ -76,7 +76,8 @@ def _row(
         return Subgroup(WITHHELD if grouping.telling else label)
     inside = grouping.place == level
     part = log.take(inside)
-    assessment = assess(part, policy.probabilities[inside], estimators=("snips",))
+    silent = None if policy.abstains is None else policy.abstains[inside]
+    assessment = assess(part, policy.probabilities[inside], silent, estimators=("snips",))
     (estimate,) = assessment.estimates
     return Subgroup(
         level=label,

@@ -287,3 +287,14 @@ def test_no_rule_prefers_the_samples_that_saw_more_of_the_matched_events():
     reliable = [f.estimates[0] for f in found if f.verdict.label == "reliable"]
     assert len(reliable) >= 50
     assert np.mean([e.low <= 0.02 <= e.high for e in reliable]) >= 0.9
+
+
+def test_a_policy_that_abstains_everywhere_is_the_clinicians_whatever_the_propensities():
+    severity, _, action, loss = confounded(seed=3)
+    plain = np.tile(np.bincount(action, minlength=4) / loss.size, (loss.size, 1))
+    log = stated(loss, action, plain, features=severity[:, None])
+    silent = np.ones(loss.size, dtype=bool)
+    found = assess(log, np.tile([1.0, 0, 0, 0], (loss.size, 1)), silent)
+    assert found.verdict.label == "reliable"
+    assert found.estimates[0].risk == pytest.approx(loss.mean())
+    assert (found.gain.low, found.gain.high) == pytest.approx((0, 0), abs=1e-12)
