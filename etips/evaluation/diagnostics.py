@@ -17,6 +17,7 @@ from etips.evaluation.inference.evidence import divide
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
 from etips.evaluation.prognosis_balance import PrognosisBalances, balance_prognosis
+from etips.evaluation.reweighting.moved_risk import moved_by_balancing
 from etips.evaluation.risk import logged_risk, matching_factor, snips
 
 RARE = 0.01  # a propensity below one in a hundred: the weight of a single decision exceeds 100
@@ -59,6 +60,7 @@ class Diagnostics:
         calibration: Stated against observed propensities.
         misplaced: Share of the weight on the wrong actions or patients.
         prognosis: Whether weighting leaves the patients' prognosis as it is.
+        moved: How far balancing the propensities moved the headline, over the half-width.
     """
 
     matching_factor: Estimate
@@ -87,6 +89,7 @@ class Diagnostics:
     calibration: Calibration | None = None
     misplaced: float | None = None
     prognosis: PrognosisBalances | None = None
+    moved: float | None = None
 
 
 def diagnose(
@@ -131,6 +134,7 @@ def diagnose(
         logged_spread=float(log.loss.std()),
         half_width=half_width,
         prognosis=balance_prognosis(log, policy, judged, half_width),
+        moved=moved_by_balancing(log, policy, judged, half_width),
         **_from_table(log, policy),
     )
 

@@ -56,6 +56,8 @@ class Log:
             With it the verdict sees whether the weights balance the patients' prognosis.
         known: The propensities are known by design, not estimated.
         lag: 1 if the rows hold only what came before the decision's own step.
+        unbalanced: Propensity of the logged action as it was fitted, where `propensity` has been
+            balanced since, shape (n,); see `weighed_by`.
     """
 
     loss: Floats
@@ -69,6 +71,7 @@ class Log:
     features: Rows | None = None
     known: bool = False
     lag: int = 0
+    unbalanced: Floats | None = None
     clusters: Clusters = field(init=False, repr=False, compare=False)
     _whole: "tuple[Log, Bools] | None" = field(init=False, repr=False, compare=False, default=None)
 
@@ -93,6 +96,8 @@ class Log:
             self._store("predicted", model)
         if self.features is not None:
             self._store("features", check_features(self.features, n=n))
+        if self.unbalanced is not None:
+            self._store("unbalanced", check_propensity(self.unbalanced, n=n))
 
     @classmethod
     def of(
@@ -194,14 +199,16 @@ class Log:
             features=None if self.features is None else self.features[keep],
             known=self.known,
             lag=self.lag,
+            unbalanced=None if self.unbalanced is None else self.unbalanced[keep],
         )
         part._store("_whole", (self, keep))
         return part
 
     def weighed_by(self, propensities: Floats) -> "Log":
-        """The same decisions with other propensities of all actions, shape (n, n_actions)."""
+        """The same decisions with balanced propensities of all actions, shape (n, n_actions)."""
         chance = np.maximum(propensities[self.rows, self.action], self.propensity_floor)
-        other = replace(self, propensity=chance, propensities=propensities)
+        fitted = self.propensity
+        other = replace(self, propensity=chance, propensities=propensities, unbalanced=fitted)
         other._store("_whole", (self, np.ones(self.n_decisions, bool)))
         return other
 

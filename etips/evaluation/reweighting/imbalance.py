@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etips.evaluation.inference.checks import Floats, Ints
+from etips.evaluation.inference.checks import Clusters, Floats, Ints
 
 FLOOR = 0.01  # propensities are raised to this before they weigh, as in the evaluation
 HALF = 0.5  # the prognosis counts as much as all other functions together
@@ -18,11 +18,13 @@ class Imbalance:
         gap: In standard deviations, shape (n_actions, q); the prognosis is the first function.
         share: How often each action was taken, shape (n_actions,).
         size: Mean square of the gaps: over actions by share, half of it the prognosis.
+        influence: What each decision contributes to the error of `size`, shape (n,).
     """
 
     gap: Floats
     share: Floats
     size: float
+    influence: Floats
 
     @property
     def prognosis(self) -> float:
@@ -49,4 +51,14 @@ def measure_imbalance(propensities: Floats, action: Ints, functions: Floats) -> 
     share = np.bincount(action, minlength=n_actions) / n
     count = np.full(values.shape[1], (1 - HALF) / max(values.shape[1] - 1, 1))
     count[0] = HALF if values.shape[1] > 1 else 1.0
-    return Imbalance(gap, share, float((share[:, None] * count * gap**2).sum()))
+    pull = 2 * share[:, None] * count * gap  # derivative of the size by each gap
+    own = weight / np.where(total > 0, total, 1.0)[action]
+    influence = own * ((values - gap[action]) * pull[action]).sum(axis=1) - values @ pull.sum(0) / n
+    return Imbalance(gap, share, float((share[:, None] * count * gap**2).sum()), influence)
+
+
+def less_by(before: Imbalance, after: Imbalance, clusters: Clusters) -> float:
+    """By how many standard errors, of clusters, the imbalance is smaller after than before."""
+    change = clusters.sums(before.influence - after.influence)
+    error = np.sqrt(change.size / (change.size - 1) * ((change - change.mean()) ** 2).sum())
+    return (before.size - after.size) / error if error > 0 else 0.0

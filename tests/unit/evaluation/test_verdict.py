@@ -55,7 +55,8 @@ def test_each_rule_alone_makes_a_good_log_doubtful_then_unusable(good, rule):
         found = judge(replace(good, **{rule.measure: rule.doubtful + 10 * step}))
         assert found.label == "doubtful"
         assert len(found.reasons) == 1
-        worst = rule.unusable + 10 * step if math.isfinite(rule.unusable) else 0.0
+        far = 1e6 if rule.bad == "high" else 0.0  # as bad as can be, where nothing is unusable
+        worst = rule.unusable + 10 * step if math.isfinite(rule.unusable) else far
         label = "unusable" if math.isfinite(rule.unusable) else "doubtful"
         assert judge(replace(good, **{rule.measure: worst})).label == label
 

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 from confounded_worlds import confounded, marginal
 
-from etips.evaluation.reweighting.imbalance import measure_imbalance
+from etips.evaluation.inference.checks import code_clusters
+from etips.evaluation.reweighting.imbalance import less_by, measure_imbalance
 
 
 def test_a_case_by_hand():
@@ -32,3 +33,31 @@ def test_an_action_never_taken_and_a_constant_function_count_nothing():
     assert np.isfinite(imbalance.gap).all()
     assert imbalance.gap[2].tolist() == [0, 0]
     assert imbalance.gap[:, 1].tolist() == [0, 0, 0]
+
+
+def test_how_much_less_is_held_against_the_noise_of_stays():
+    world = confounded("linear", n_stays=600, seed=1)
+    functions = np.column_stack([world.risk, world.x])
+    clusters = code_clusters(world.cluster, n=len(world.x))
+    plain, right = (
+        measure_imbalance(table, world.action, functions)
+        for table in (marginal(world), world.right)
+    )
+    assert less_by(plain, right, clusters) > 3
+    assert less_by(right, plain, clusters) < -3
+    assert less_by(plain, plain, clusters) == 0
+
+
+def test_the_influence_is_what_leaving_a_decision_out_would_do():
+    world = confounded("linear", n_stays=100, seed=2)
+    functions, table = np.column_stack([world.risk, world.x]), marginal(world)
+    whole = measure_imbalance(table, world.action, functions)
+    scale, n = functions.std(axis=0), len(world.x)
+    for left_out in (0, 5):
+        keep = np.arange(n) != left_out
+        part = functions[keep]
+        units = part.std(axis=0) / scale  # the influence takes the spread as given
+        gap = measure_imbalance(table[keep], world.action[keep], part).gap * units
+        moved = gap - whole.gap
+        assert np.abs(moved).max() < 0.1
+    assert whole.influence.sum() == pytest.approx(0, abs=1e-9)
