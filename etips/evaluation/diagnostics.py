@@ -1,7 +1,7 @@
 """How far a log can speak about a policy: weights, overlap, calibration, balance."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 import numpy as np
@@ -17,7 +17,7 @@ from etips.evaluation.inference.evidence import divide
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
 from etips.evaluation.prognosis_balance import PrognosisBalances, balance_prognosis
-from etips.evaluation.reweighting.moved_risk import moved_by_balancing
+from etips.evaluation.reweighting.moved_risk import moved_by_balancing, weights_before
 from etips.evaluation.risk import logged_risk, matching_factor, snips
 
 RARE = 0.01  # a propensity below one in a hundred: the weight of a single decision exceeds 100
@@ -61,6 +61,7 @@ class Diagnostics:
         misplaced: Share of the weight on the wrong actions or patients.
         prognosis: Whether weighting leaves the patients' prognosis as it is.
         moved: How far balancing the propensities moved the headline, over the half-width.
+        prognosis_before: As `prognosis`, with the weights before they were balanced.
     """
 
     matching_factor: Estimate
@@ -90,6 +91,7 @@ class Diagnostics:
     misplaced: float | None = None
     prognosis: PrognosisBalances | None = None
     moved: float | None = None
+    prognosis_before: PrognosisBalances | None = None
 
 
 def diagnose(
@@ -111,6 +113,8 @@ def diagnose(
     size = effective_size(weight)
     even, even_error = _even(log)
     half_width = _half_width(log, judged, interval)
+    fitted = weights_before(log, policy)
+    before = None if fitted is None else replace(policy, weight=fitted)
     return Diagnostics(
         matching_factor=matching_factor(weight, log.clusters, interval=interval),
         uniform_factor=matching_factor(even, log.clusters, interval=interval),
@@ -135,6 +139,9 @@ def diagnose(
         half_width=half_width,
         prognosis=balance_prognosis(log, policy, judged, half_width),
         moved=moved_by_balancing(log, policy, judged, half_width),
+        prognosis_before=(
+            None if before is None else balance_prognosis(log, before, judged, half_width)
+        ),
         **_from_table(log, policy),
     )
 

@@ -100,6 +100,14 @@ RULES = (
         "about a half-width and more covered 75 to 83 %.",
     ),
     Rule(
+        "shift_before", 0.3, NEVER, "high",
+        "Before the propensities were balanced, weighted patients were unlike all patients in what "
+        "was to be expected of them, by {value:.1f} times half the interval's width; what the "
+        "prognosis does not show of it may be left.",
+        "Balancing on the prognosis hides what the prognosis misses: with steps in two features, "
+        "300 stays and our networks 4 of 10 estimates were reliable without this, and 1 covered.",
+    ),
+    Rule(
         "rests_on_model", 1, NEVER, "high",
         "The weights leave the expected loss off by {value:.1f} times half the interval's width; "
         "the predicted losses make up for it, but their own error is not in the interval.",
@@ -236,6 +244,7 @@ def measures(diagnostics: Diagnostics) -> dict[str, float | None]:
         "prognosis_shift": _shift(d.prognosis),
         "rests_on_model": _leaning(d.prognosis),
         "moved": d.moved,
+        "shift_before": _shift(d.prognosis_before),
         "selection": None if d.prognosis is None else d.prognosis.selection,
         "effective_clusters": d.effective_clusters,
         "expected_clusters": None if expected is None else expected.clusters,

@@ -23,15 +23,21 @@ def moved_by_balancing(
         headline: The estimate that is judged.
         half_width: Of the interval that a bias matters against.
     """
-    if log.unbalanced is None or not half_width > 0 or not policy.weight.any():
+    before = weights_before(log, policy)
+    if before is None or not half_width > 0 or not policy.weight.any() or not before.any():
         return None
-    before = policy.probabilities[log.rows, log.action] / log.unbalanced
-    if policy.abstains is not None:
-        before = np.where(policy.abstains, 1.0, before)
     rest = log.loss
     if policy.predicted is not None and headline.estimator not in WITHOUT_MODEL:
         rest = log.loss - policy.predicted
     return abs(_mean(rest, policy.weight) - _mean(rest, before)) / half_width
+
+
+def weights_before(log: Log, policy: View) -> Floats | None:
+    """Weights by the propensities as fitted, shape (n,); None where they were not balanced."""
+    if log.unbalanced is None:
+        return None
+    weight = policy.probabilities[log.rows, log.action] / log.unbalanced
+    return weight if policy.abstains is None else np.where(policy.abstains, 1.0, weight)
 
 
 def _mean(values: Floats, weight: Floats) -> float:

@@ -3,7 +3,7 @@ import pytest
 from confounded_worlds import confounded, marginal
 
 from etips.evaluation import Log, assess, snips, view
-from etips.evaluation.reweighting.moved_risk import moved_by_balancing
+from etips.evaluation.reweighting.moved_risk import moved_by_balancing, weights_before
 
 
 def logs(world, **more):
@@ -52,3 +52,13 @@ def test_an_estimate_that_balancing_moved_far_is_doubtful_and_one_hardly_moved_i
     same = after.weighed_by(world.right)
     reasons = assess(same, always(world), estimators=("snips",)).verdict.reasons
     assert not any("balancing" in reason for reason in reasons)
+
+
+def test_balancing_makes_no_verdict_better_than_it_was():
+    world = confounded("product", n_stays=500, seed=3)
+    before, after = logs(world)
+    one, other = (assess(log, always(world), estimators=("snips",)) for log in (before, after))
+    assert one.verdict.label != "reliable"
+    assert other.verdict.label == "doubtful"
+    assert any("Before the propensities were balanced" in own for own in other.verdict.reasons)
+    assert weights_before(before, view(before, always(world))) is None
