@@ -150,4 +150,4 @@ def test_what_is_called_reliable_covers_in_every_such_world(name, model):
     assert hits >= 0.93
     assert width > 0
     if name == "ordinary":
-        assert hits <= 0.97
+        assert hits <= 0.98  # 96 within two standard errors
