@@ -23,6 +23,11 @@ on other stays all the same, so that a missed gain weighs more than a false one.
 CAUTION = 0.5
 """Standard errors that are added to the risks of those that are better."""
 
+DRAWING = 1.0
+"""Standard errors by which drawing must be better than the likeliest action of the same networks.
+Networks are judged one by one and answer together: what they draw is then as good on average, their
+likeliest action better."""
+
 _DRAWS = 4000  # of the luckiest candidate
 _DIGITS = 9  # to which a rule and a constant that do the same are equals: the constant is kept
 
@@ -34,8 +39,9 @@ def choose(judged: Judged, selection: Selection) -> int:
     is so by more standard errors than the luckiest of as many, as alike as these are, would be with
     a chance of `CHANCE`; networks are if they are in either form. Of those that are better the
     lowest risk plus `CAUTION` standard errors wins, so that a rule has to beat the constants, too,
-    and the better supported of two equals is kept. Where nothing is better the clinicians are
-    imitated. Paper: the lowest SNIPS of those that were trained and draw.
+    and the better supported of two equals is kept. A rule takes its likeliest action unless drawing
+    is better by `DRAWING` standard errors. Where nothing is better the clinicians are imitated.
+    Paper: the lowest SNIPS of those that were trained and draw.
     """
     candidates = judged.candidates
     if selection == "paper":
@@ -49,11 +55,18 @@ def choose(judged: Judged, selection: Selection) -> int:
     }
     reach = luckiest([gap.influence for gap in gaps.values()])
     better = {_origin(candidates[i]) for i, gap in gaps.items() if _highest(gap, reach) < 0}
-    return min(
+    best = min(
         (i for i in gaps if _origin(candidates[i]) in better),
         key=lambda i: (round(_highest(gaps[i], CAUTION), _DIGITS), candidates[i].is_rule),
         default=clinicians,
     )
+    forms = {
+        candidates[i].acts: i for i in gaps if _origin(candidates[i]) == _origin(candidates[best])
+    }
+    if not candidates[best].is_rule or len(forms) < 2:
+        return best
+    gap = judged.totals.evidence(forms["draws"]).minus(judged.totals.evidence(forms["likeliest"]))
+    return forms["draws" if _highest(gap, DRAWING) < 0 else "likeliest"]
 
 
 def risk_of_choosing(

@@ -98,6 +98,15 @@ def test_of_two_forms_the_better_is_kept():
     assert chosen_of(trial.rule(trial.action == best, acts="likeliest")).acts == "likeliest"
 
 
+def test_drawing_is_kept_where_the_likeliest_action_is_worse_beyond_noise():
+    """The likeliest action is the same for all and harms half of them; what is drawn suits each."""
+    trial = Trial(n=4000)
+    best = trial.kind * 2
+    trial.loss = (trial.rng.random(trial.n) < np.where(trial.action == best, 0.1, 0.5)) * 1.0
+    trial.rule(np.where(trial.action == best, 0.4, 0.2))
+    assert chosen_of(trial.rule(trial.action == 1, acts="likeliest")).acts == "draws"
+
+
 def test_the_paper_chooses_the_lowest_snips_of_those_that_draw():
     trial = Trial(risk=(0.1, 0.5, 0.5, 0.5)).constants().noise().noise()
     trial.rule(trial.action == 0, acts="likeliest")
