@@ -123,6 +123,8 @@ class _Error:
 
     @property
     def _normal(self) -> bool:
+        if not self.variance > 0:  # rounding may leave a third moment all the same
+            return True
         return abs(self.above) <= LEAST_SKEWNESS * self.variance * math.sqrt(self.variance)
 
     def _count(self) -> tuple[float, float]:
