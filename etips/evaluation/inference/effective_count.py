@@ -36,6 +36,7 @@ than it says, 0.5 covers what it says on average. No event at all is given the w
 
 LEAST_SKEWNESS = 1e-4  # a hundred million events: normal to every digit that is shown
 ROUNDING = 1e-12
+TINY = 1e-290  # losses so small that their cubes are rounded away
 
 
 @dataclass(frozen=True)
@@ -123,14 +124,13 @@ class _Error:
 
     @property
     def _normal(self) -> bool:
-        if not self.variance > 0:  # rounding may leave a third moment all the same
-            return True
-        return abs(self.above) <= LEAST_SKEWNESS * self.variance * math.sqrt(self.variance)
+        least = LEAST_SKEWNESS * self.variance * math.sqrt(self.variance)
+        return abs(self.above) <= max(least, TINY)
 
     def _count(self) -> tuple[float, float]:
         """How many events make an error like this, and how much each of them moves the value."""
         size = abs(self.above) / self.variance
-        return self.variance / size**2, size
+        return (math.sqrt(self.variance) / size) ** 2, size
 
 
 def _step(events: float) -> float:

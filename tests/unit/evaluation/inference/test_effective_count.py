@@ -117,3 +117,13 @@ def test_a_higher_level_is_wider_and_a_level_is_a_share():
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
     with pytest.raises(SettingError, match="level"):
         EffectiveCount(1.0)
+
+
+@pytest.mark.parametrize("unit", [1e-120, 1e-98, 1e-38])
+def test_losses_of_next_to_nothing_have_limits_too(unit):
+    loss = unit * np.array([-1.0, 0, 0, 5, 1, 0, 0])
+    found = logged_risk(loss, np.arange(7))
+    gain = difference(snips(loss, np.arange(7.0), np.arange(7)), found)
+    assert found.low < found.risk < found.high
+    assert gain.low < gain.difference < gain.high
+    assert 0 <= gain.p_value <= 1
