@@ -125,7 +125,7 @@ class _Error:
     @property
     def _normal(self) -> bool:
         least = LEAST_SKEWNESS * self.variance * math.sqrt(self.variance)
-        return abs(self.above) <= max(least, TINY)
+        return self.variance <= TINY or abs(self.above) <= max(least, TINY)
 
     def _count(self) -> tuple[float, float]:
         """How many events make an error like this, and how much each of them moves the value."""
@@ -143,8 +143,7 @@ def _error_of(evidence: Evidence) -> _Error:
     exposure = evidence.exposure
     if exposure is None:
         return _Error(variance, cube, cube)
-    spread = exposure.widest
-    lone = max(exposure.clusters, exposure.decisions, key=lambda own: own.squares)
+    spread = lone = exposure.clusters  # not decisions: a decision given twice counts as one
     unseen = UNSEEN * exposure.rate
     more = unseen * lone.squares * (exposure.above**2 + exposure.below**2)
     more += max(0.0, spread.squares * spread.second - variance)

@@ -47,7 +47,7 @@ def test_atenp_with_an_empty_group_is_undefined_but_counted():
 
 
 def test_atenp_of_equal_losses_keeps_a_width():
-    found = atenp(0 * LOSS, ACTION, PROBABILITIES, CLUSTER)
+    found = atenp(0 * LOSS, ACTION, PROBABILITIES, np.arange(6))
     assert (found.difference, found.std_error) == (0, 0)
     assert found.low < 0 < found.high
 
