@@ -170,8 +170,11 @@ def tally_bias(settings, n_stays, *, worlds):
     }
 
 
-def tally_robust(*, worlds, n_stays=5000):
-    """Bias of DR, and share not labelled reliable, with either or both models replaced by noise."""
+def tally_robust(*, worlds, n_stays=5000, judged=None):
+    """Bias of DR, and share not labelled reliable, with either or both models replaced by noise.
+
+    The verdict takes longer than the estimate: it is asked for the first `judged` worlds, or all.
+    """
     errors = {"outcome": [], "propensity": [], "both": []}
     wary = {name: [] for name in errors}
     for seed in _seeds(worlds):
@@ -189,8 +192,9 @@ def tally_robust(*, worlds, n_stays=5000):
         probabilities = ward.policy[draw.context]
         for name, log in logs.items():
             errors[name].append(estimate_dr(log, probabilities).risk - ward.risk)
-            verdict = judge(diagnose(log, view(log, probabilities)))
-            wary[name].append(verdict.label != "reliable")
+            if judged is None or seed < FIRST_WORLD + judged:
+                verdict = judge(diagnose(log, view(log, probabilities)))
+                wary[name].append(verdict.label != "reliable")
     return {n: (float(np.mean(e)), float(np.mean(wary[n]))) for n, e in errors.items()}
 
 

@@ -137,7 +137,8 @@ def _chance(log: Log, policy: View, table: NDArray[np.floating[Any]]) -> float:
     used = np.maximum(log.propensities, max(log.propensity_floor, np.finfo(float).tiny))
     probability = policy.probabilities
     centred = table - float((probability * table).sum(axis=1).mean())
-    square = (log.propensities * (probability / used * centred) ** 2).sum(axis=1)
+    taken = log.propensities / used  # an action that is never taken adds nothing
+    square = (taken * (probability**2 / used) * centred**2).sum(axis=1)
     noise = square - (probability * log.propensities / used * centred).sum(axis=1) ** 2
     if policy.abstains is not None:
         noise = np.where(policy.abstains, 0.0, noise)

@@ -100,7 +100,7 @@ def test_ips_and_dr_are_unbiased_over_500_worlds_s5(configuration):
 
 
 def test_dr_needs_one_of_its_models_and_the_verdict_notices_when_it_has_neither_s6():
-    tally = tally_robust(worlds=60)
+    tally = tally_robust(worlds=200, judged=40)
     for kept in ("outcome", "propensity"):
         assert abs(tally[kept][0]) <= 0.01, kept
     assert abs(tally["both"][0]) > 0.05  # the noise is real
