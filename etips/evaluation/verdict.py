@@ -11,6 +11,9 @@ from etips.evaluation.prognosis_balance import PrognosisBalance, PrognosisBalanc
 
 Label = Literal["reliable", "doubtful", "unusable"]
 
+CROWDED = 10.0
+"""How much commoner a rare outcome may be where weights are heavy than in the whole log."""
+
 CAVEAT = (
     "No check on the log can see what the clinicians knew and the log does not; "
     "see the sensitivity bounds."
@@ -267,11 +270,14 @@ def _reach(diagnostics: Diagnostics) -> float | None:
     """What losses of 0 or 1 in the tail could do, over the half-width that is to be expected.
 
     From all logged losses and the weights of all actions, not from the losses that were weighted.
+    The rarer outcome is taken to be up to `CROWDED` times as common in the tail as in the log.
     """
     d = diagnostics
     if d.expected is None or d.weighted_events is None or not d.logged_spread > 0:
         return None
-    return d.expected.tail * math.sqrt(d.expected.clusters) / (2 * d.logged_spread)
+    rarer = (1 - math.sqrt(max(1 - 4 * d.logged_spread**2, 0.0))) / 2
+    worst = min(CROWDED * rarer, 1.0)
+    return worst * d.expected.tail * math.sqrt(d.expected.clusters) / (2 * d.logged_spread)
 
 
 def _off(factor: Estimate, expected_error: float | None) -> float:
