@@ -20,12 +20,12 @@ with 12, 4.3 %."""
 
 @dataclass(frozen=True)
 class Spread:
-    """How units (decisions, or whole clusters) would make an error, were weight and loss unrelated.
+    """How clusters would make an error, were weight and loss unrelated.
 
     Args:
-        share: What a loss of one in a unit adds, shape (units,); sums to one for a risk, to zero
+        share: What a loss of one in a cluster adds, shape (k,); sums to one for a risk, to zero
             for a difference.
-        second: Second moment of the units' mean losses about the mean, all logged ones.
+        second: Second moment of the clusters' mean losses about the mean, all logged ones.
         third: Third moment.
     """
 
@@ -58,7 +58,6 @@ class Exposure:
 
     Args:
         clusters: By cluster.
-        decisions: By decision: decisions of one stay may have little in common.
         scarcity: From 0, the losses that were weighted show their own spread, to 1, they do not.
         rate: One over the effective number of clusters.
         above: How far a single loss can lie above the usual.
@@ -66,22 +65,15 @@ class Exposure:
     """
 
     clusters: Spread
-    decisions: Spread
     scarcity: float
     rate: float
     above: float
     below: float
 
-    @property
-    def widest(self) -> Spread:
-        """That of clusters or of decisions, whichever makes the larger error."""
-        return max(self.clusters, self.decisions, key=lambda s: s.squares * s.second)
-
     def minus(self, other: "Exposure") -> "Exposure":
         """That of a difference of two quantities of the same losses."""
         return Exposure(
             self.clusters.minus(other.clusters),
-            self.decisions.minus(other.decisions),
             max(self.scarcity, other.scarcity),
             max(self.rate, other.rate),
             max(self.above, other.above),
@@ -115,19 +107,18 @@ def expose(
     mean = float(loss @ times) / float(times.sum())
     centred = clusters.sums(loss * times)[known] / size[known] - mean
     own = Spread(by_cluster / total, *_moments(centred))
-    decisions = Spread(weight / total, *_moments(loss - mean))
     if bounds is not None:
         risk = float(weighted.sum()) / total
         above, below = bounds[1] - risk, risk - bounds[0]
         most = _plausible(below / (above + below), own.squares, above + below)
-        own, decisions = own.within(*most), decisions.within(*most)
+        own = own.within(*most)
     else:
         square = centred**2
         reach = float(np.sqrt(square @ square / square.sum())) if own.second > 0 else 0.0
         above, below = (reach, 0.0) if own.third >= 0 else (0.0, reach)
     few = FEW if bounds is not None else FEW_OF_ANY_SIZE
     scarcity = scarcity_of(deviations(weighted, by_cluster), few=few)
-    return Exposure(own, decisions, scarcity, own.squares, above, below)
+    return Exposure(own, scarcity, own.squares, above, below)
 
 
 def _moments(centred: Floats) -> tuple[float, float]:

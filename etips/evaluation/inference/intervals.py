@@ -1,6 +1,7 @@
 """Intervals that treat the cluster (stay or patient) as the unit of evidence."""
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -88,7 +89,7 @@ class Logit:
 
 
 @dataclass(frozen=True)
-class Bootstrap:
+class Bootstrap(ABC):
     """An interval that resamples clusters.
 
     Args:
@@ -124,9 +125,9 @@ class Bootstrap:
             inside, outside = (middle, outside) if omits(middle) else (inside, middle)
         return 1 - inside
 
+    @abstractmethod
     def _candidates(self, evidence: Evidence) -> Floats:
         """Values whose quantiles are the limits, shape (replicates,)."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

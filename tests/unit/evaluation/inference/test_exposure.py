@@ -37,12 +37,9 @@ def test_exposure_by_hand():
     loss = np.array([1.0, 1, 0, 0, 0, 1])
     found = expose(loss, np.array([0.5, 0.5, 3, 0, 0, 0]), None, clusters, (0.0, 1.0))
     assert found.clusters.share == pytest.approx([0.25, 0.75, 0, 0])
-    assert found.decisions.share == pytest.approx([0.125, 0.125, 0.75, 0, 0, 0])
     assert found.rate == found.clusters.squares == pytest.approx(0.0625 + 0.5625)
     assert (found.above, found.below) == pytest.approx((0.75, 0.25))
     assert (found.clusters.second, found.clusters.third) == pytest.approx((0.25, 0))
-    assert (found.decisions.second, found.decisions.third) == pytest.approx((0.25, 0))
-    assert found.widest is found.clusters
     assert expose(loss, 0 * loss, None, clusters, None) is None
 
 
@@ -56,15 +53,6 @@ def test_a_decision_that_counts_twice_is_two_decisions():
     assert counted.clusters.share == pytest.approx(twice.clusters.share)
     assert counted.scarcity == pytest.approx(twice.scarcity)
     assert counted.above == pytest.approx(twice.above)
-
-
-def test_independent_decisions_of_a_stay_make_an_error_of_their_own():
-    generator = np.random.default_rng(0)
-    loss, weight = generator.random(3000), generator.exponential(size=3000)
-    clusters = code_clusters(np.repeat(np.arange(300), 10), n=3000)
-    plain = expose(loss, np.ones(3000), None, clusters, None)
-    gain = expose(loss, weight, None, clusters, None).minus(plain)
-    assert gain.widest is gain.decisions
 
 
 def test_losses_without_bounds_reach_as_far_as_the_logged_ones_on_their_longer_side():
