@@ -1,7 +1,8 @@
 """Refusals: one line with the place, the rule, the rows and the remedy; never a patient's value."""
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Real
 from typing import SupportsIndex, cast
 
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 MOST_SEEDS = 2**32
 """Seeds are whole numbers below this."""
+
+_MOST_TOLD = 20  # faults of one input; a line of more helps nobody
 
 
 class EtipsError(Exception):
@@ -67,6 +70,59 @@ class ResourceError(FileError):
     """The machine, not the input, is at fault: the disk is full or failing."""
 
     exit_code = 3
+
+
+class SeveralFaultsError(DataError):
+    """All that is wrong with one input, in one line.
+
+    Args:
+        faults: The refusals, at least two.
+    """
+
+    def __init__(self, faults: Sequence[EtipsError]) -> None:
+        self.faults = tuple(faults)
+        super().__init__(f"{len(faults)} faults", "")
+        told = [f"({number}) {_tell(fault)}" for number, fault in enumerate(faults[:_MOST_TOLD], 1)]
+        more = len(faults) - len(told)
+        rest = f"; and {more} more of the kind" if more else ""
+        self.args = (_one_line(f"{len(faults)} faults: {'; '.join(told)}{rest}."),)
+
+
+class Faults:
+    """Collects refusals, so that whoever asks hears all of them at once.
+
+    A machine at fault (`ResourceError`) and anything that is no refusal are not collected.
+    """
+
+    def __init__(self) -> None:
+        self.noted: list[EtipsError] = []
+
+    def note(self, error: EtipsError) -> None:
+        """Take a refusal up; one that is there already is not taken twice."""
+        for fault in error.faults if isinstance(error, SeveralFaultsError) else (error,):
+            if str(fault) not in {str(other) for other in self.noted}:
+                self.noted.append(fault)
+
+    @contextmanager
+    def noting(self) -> Iterator[None]:
+        """Take up a refusal raised inside and go on after the block."""
+        try:
+            yield
+        except ResourceError:
+            raise
+        except EtipsError as error:
+            self.note(error)
+
+    def raise_any(self) -> None:
+        """Refuse if anything was taken up: a single refusal as it is, several in one line."""
+        if len(self.noted) == 1:
+            raise self.noted[0]
+        if self.noted:
+            raise SeveralFaultsError(self.noted) from None
+
+
+def _tell(fault: EtipsError) -> str:
+    return str(fault).rstrip(".")
 
 
 def require(

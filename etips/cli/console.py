@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from etips.errors import EtipsError, ResourceError
+from etips.notes import collecting_notes
 
 _A_LINE_EVERY = 60.0  # seconds
 
@@ -26,16 +27,29 @@ OverwriteFlag = Annotated[
 
 
 @contextmanager
-def refusals(command: str) -> Iterator[None]:
-    """Turn a refusal into one line on stderr and its exit code; a bug keeps its traceback."""
+def refusals(command: str) -> Iterator[Callable[[], None]]:
+    """Turn a refusal into one line on stderr and its exit code; a bug keeps its traceback.
+
+    Remarks made on the way are a line each, at the end, or as soon as what this gives is called;
+    a refusal stands alone.
+    """
     try:
-        yield
+        with collecting_notes() as notes:
+            told: list[str] = []
+            yield lambda: _tell(notes, told)
+        _tell(notes, told)
     except EtipsError as error:
         _fail(f"{command}: {error}", error.exit_code)
     except MemoryError:
         _fail(f"{command}: not enough memory", ResourceError.exit_code)
     except KeyboardInterrupt:
         _fail(f"{command}: interrupted", 130)
+
+
+def _tell(notes: list[str], told: list[str]) -> None:
+    for line in notes[len(told) :]:
+        typer.echo(line, err=True)
+        told.append(line)
 
 
 def _fail(line: str, code: int) -> None:

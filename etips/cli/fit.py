@@ -55,7 +55,7 @@ def fit(
     Interrupted, the same command goes on where it stopped. Prints what was learned; for etips and
     its kin every candidate translation with its held-out risk, matching factor and effective size.
     """
-    with refusals("etips fit"):
+    with refusals("etips fit") as tell_notes:
         folder = RunFolder(out)
         folder.require_room(overwrite=overwrite)
         told = choose(config, method, set_ or [], columns, device, seed)
@@ -66,6 +66,7 @@ def fit(
         with progress_bar() as progress:
             progress("reading", 0.0)
             stays = read_data(data, roles)
+            tell_notes()  # before the long part
             told = replace(told, columns=replace(roles, lag=stays.lag))
             content = fingerprint(data=stays)
             identity = fingerprint(data=content, recipe=told.recipe, device=told.device.value)

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from etips.errors import (
     DataError,
     EtipsError,
+    Faults,
     FileError,
+    ResourceError,
     SettingError,
     require,
     require_number,
@@ -94,3 +96,51 @@ def test_a_number_of_another_kind_is_refused(value):
     require_number("x", np.float32(0.5))
     with pytest.raises(SettingError, match=r"^x: must be a number\.$"):
         require_number("x", value)
+
+
+def test_all_faults_are_told_in_one_line():
+    faults = Faults()
+    with faults.noting():
+        raise DataError("log.csv, column a", "must be whole", rows=[3], total=20, fix="Round it.")
+    with faults.noting():
+        raise SettingError("lag", "must be 0 or 1")
+    with faults.noting():
+        pass
+    with pytest.raises(DataError) as told:
+        faults.raise_any()
+    assert str(told.value) == (
+        "2 faults: (1) log.csv, column a: must be whole; 1 of 20 rows fail, first at row 3. "
+        "Round it; (2) lag: must be 0 or 1."
+    )
+    assert [type(fault) for fault in told.value.faults] == [DataError, SettingError]
+    assert told.value.exit_code == 2
+
+
+def test_a_single_fault_is_told_as_it_is_and_none_not_at_all():
+    faults = Faults()
+    faults.raise_any()
+    for _ in range(2):  # the same fault met twice is one
+        faults.note(SettingError("lag", "must be 0 or 1"))
+    with pytest.raises(SettingError, match=r"^lag: must be 0 or 1\.$"):
+        faults.raise_any()
+
+
+def test_faults_of_faults_are_one_list_and_a_long_one_is_cut():
+    inner = Faults()
+    for number in range(30):
+        inner.note(SettingError(f"s{number}", "is wrong"))
+    outer = Faults()
+    outer.note(FileError("x", "is gone"))
+    with outer.noting():
+        inner.raise_any()
+    with pytest.raises(DataError, match=r"^31 faults: \(1\) x: is gone; .*; and 11 more of the"):
+        outer.raise_any()
+
+
+def test_a_full_disk_and_a_bug_are_not_collected():
+    faults = Faults()
+    with pytest.raises(ResourceError), faults.noting():
+        raise ResourceError("disk", "is full")
+    with pytest.raises(ZeroDivisionError), faults.noting():
+        raise ZeroDivisionError
+    faults.raise_any()

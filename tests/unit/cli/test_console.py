@@ -10,11 +10,15 @@ import sys
 from dataclasses import replace
 
 import pytest
+import typer
 from small_worlds import ward
 
 from etips.cli import console
+from etips.cli.console import refusals
 from etips.cli.fit import standing
+from etips.errors import SettingError
 from etips.learn.training.epoch_report import EpochReport
+from etips.notes import note
 
 COMMAND = (sys.executable, "-c", "from etips.cli.main import main; main()", "fit")
 TINY = ("hidden=4", "embed=0", "n_folds=2", "translations=0.3,0.7", "support=0")
@@ -88,3 +92,24 @@ def test_a_log_gets_a_line_a_minute_and_a_short_command_none(monkeypatch, capsys
         " 20%  direct-fold-1; about 2 min left",
         " 40%  direct-fold-1; about 2 min left",
     ]
+
+
+def test_remarks_are_a_line_each_on_stderr_and_told_once(capsys):
+    with refusals("etips fit") as tell_notes:
+        note("5 gaps were carried forward")
+        tell_notes()
+        assert capsys.readouterr().err == "5 gaps were carried forward\n"
+        note("5 gaps were carried forward")
+        note("lag 1 leaves 20 decisions out")
+    assert capsys.readouterr() == ("", "lag 1 leaves 20 decisions out\n")
+
+
+def test_a_refusal_stands_alone(capsys):
+    def read():
+        with refusals("etips fit"):
+            note("5 gaps were carried forward")
+            raise SettingError("lag", "must be 0 or 1")
+
+    with pytest.raises(typer.Exit):
+        read()
+    assert capsys.readouterr().err == "etips fit: lag: must be 0 or 1.\n"
