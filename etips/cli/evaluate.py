@@ -80,7 +80,9 @@ def evaluate(
         policies = {name: run.open_policy() for name, run in folders.items()}
         with progress_bar() as progress:
             progress("reading", 0.1)
-            stays = read_data(data, columns, like=next(iter(policies.values())).schema)
+            like = next(iter(policies.values())).schema
+            earlier = [run.read_columns() for run in folders.values()]
+            stays = read_data(data, columns, like=like, earlier=earlier)
             progress("fitting what the estimators need", 0.3)
             results = evaluate_policies(
                 policies,

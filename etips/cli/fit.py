@@ -13,7 +13,7 @@ from etips.cli.columns import DataArgument, takes_columns
 from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, show
 from etips.cli.methods import MethodName, choose, make
 from etips.data.missing_loss import count_missing_losses
-from etips.data.tables.columns import TableColumns, read_data, require_log
+from etips.data.tables.columns import TableColumns, as_read, read_data, require_log
 from etips.files.fingerprint import fingerprint
 from etips.learn.learners.learner import Learner
 from etips.learn.nuisance.propensity import Quality
@@ -67,7 +67,7 @@ def fit(
             progress("reading", 0.0)
             stays = read_data(data, roles)
             tell_notes()  # before the long part
-            told = replace(told, columns=replace(roles, lag=stays.lag))
+            told = replace(told, columns=as_read(roles, stays))
             content = fingerprint(data=stays)
             identity = fingerprint(data=content, recipe=told.recipe, device=told.device.value)
             with Run(out, identity) as run:

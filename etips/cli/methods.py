@@ -1,7 +1,7 @@
 """Which learner a command makes, and how: from options, from a file, or both."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,7 +40,7 @@ def choose(
         raise _placed(error, given, config) from error
     return RunConfig(
         replace(recipe, seed=recipe.seed if seed is None else seed),
-        _over(base.columns, columns),
+        columns.over(base.columns),
         base.device if device is None else device,
     )
 
@@ -67,11 +67,6 @@ def _placed(
     if error.name in named or config is None:
         return SettingError(f"--set {error.name}", error.rule, fix=error.fix)
     return FileError(str(config), f"{error.name} {error.rule}", fix=error.fix)
-
-
-def _over(below: TableColumns, above: TableColumns) -> TableColumns:
-    given = {own.name: getattr(above, own.name) for own in fields(TableColumns)}
-    return replace(below, **{name: value for name, value in given.items() if value is not None})
 
 
 def _typed(method: str, entry: str) -> tuple[str, object]:

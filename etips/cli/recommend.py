@@ -33,10 +33,11 @@ def recommend(
     with refusals("etips recommend"):
         if out.suffix != ".parquet":
             raise FileError(str(out), "must end in .parquet")
-        policy = RunFolder(run).open_policy()
+        folder = RunFolder(run)
+        policy = folder.open_policy()
         with progress_bar() as progress:
             progress("reading", 0.1)
-            stays = read_data(data, columns, like=policy.schema)
+            stays = read_data(data, columns, like=policy.schema, earlier=[folder.read_columns()])
             progress("asking the policy", 0.4)
             advice = Recommendations.of(policy, stays)
             write_file(out, lambda file: pq.write_table(advice.table(), file))

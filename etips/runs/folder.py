@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from etips.data.tables.columns import TableColumns, read_columns
 from etips.errors import FileError
 from etips.files.lock import LOCK_NAME
 from etips.files.toml import read_toml
@@ -62,6 +63,10 @@ class RunFolder:
     def read_config(self) -> RunConfig:
         """How it was fitted."""
         return read_config(self.config)
+
+    def read_columns(self) -> TableColumns:
+        """How the table that it was fitted on was read; nothing where no file says so."""
+        return read_columns(self.config) if self.config.is_file() else TableColumns()
 
     def read_told(self) -> dict[str, object]:
         """How it was fitted, for the record; columns and versions have places of their own."""

@@ -1,122 +1,239 @@
-"""Which column of a table is what, and the data that are read by it."""
+"""Which column of a table is what, as somebody said it, and the data that are read by it.
 
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+One field an argument of `read_table`. The options of the command line, `[data]` of a run's
+config.toml and a table.toml are three spellings of the same.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import cast
+from typing import Self, cast
 
 from etips.data.decisions import MissingLoss
-from etips.data.requirements import require_missing_loss
 from etips.data.schema import Schema
 from etips.data.tables.reading import read_table
+from etips.data.tables.table_fields import KINDS
 from etips.data.trajectories import Trajectories
 from etips.data.trajectory_reader import load_trajectories
 from etips.data.trajectory_writer import MANIFEST
 from etips.errors import FileError, SettingError
+from etips.files.toml import read_toml
+
+TABLE_FILE = "table.toml"
+"""What `etips check` writes, and every command that reads a table takes."""
+
+_OF_THE_SCHEMA = (
+    *("static", "dose", "bins", "categorical", "features", "drop", "missing", "every", "combine"),
+    *("n_actions", "actions", "lag"),
+)
+_USUAL: Mapping[str, object] = {"bins": 5, "missing": "carry"}
+_ALTERNATIVES = {"loss": "reward", "reward": "loss", "action": "dose", "dose": "action"}
+_FINGERPRINT = "fingerprint"  # of the data, which a run keeps beside the columns
 
 
 @dataclass(frozen=True)
 class TableColumns:
-    """Which column of a long table is what; None where nobody said.
+    """How a table is to be read; None where nobody said. See `read_table` for what each means.
 
     Args:
         stay: Which stay.
         step: Order within the stay.
-        action: Logged action, 0..K-1.
+        action: Logged action; several columns: their combination.
+        dose: One or two columns of doses, in place of an action.
+        bins: No column: classes a dose, none among them.
         loss: Loss of the logged action.
-        static: Static features, by comma.
+        reward: The same where more is better.
+        static: Static features.
         propensity: Known propensity.
         group: The patient.
+        eligible: May the step become a decision?
         negative_control: Something measured before the action, which no policy sees.
         missing_loss: No column: "drop" or "weight" an action without a loss.
+        categorical: Numbers that are codes of categories.
+        features: Features; every column without a part if left out.
+        drop: Columns that nobody may see.
+        missing: No column: "carry" or "refuse" missing values.
+        every: No column: length of a step, such as 4h.
+        combine: How rows of one step become one, by column.
+        n_actions: No column: how many actions there are.
+        actions: No columns: names of the actions.
         lag: No column: 1, a decision sees earlier steps only; 0, its own.
     """
 
     stay: str | None = None
     step: str | None = None
-    action: str | None = None
+    action: tuple[str, ...] | None = None
+    dose: tuple[str, ...] | None = None
+    bins: int | None = None
     loss: str | None = None
-    static: str | None = None
+    reward: str | None = None
+    static: tuple[str, ...] | None = None
     propensity: str | None = None
     group: str | None = None
+    eligible: str | None = None
     negative_control: str | None = None
     missing_loss: str | None = None
+    categorical: tuple[str, ...] | None = None
+    features: tuple[str, ...] | None = None
+    drop: tuple[str, ...] | None = None
+    missing: str | None = None
+    every: str | None = None
+    combine: Mapping[str, str] | None = None
+    n_actions: int | None = None
+    actions: tuple[str, ...] | None = None
     lag: int | None = None
 
-    @property
-    def named(self) -> dict[str, str]:
-        """The columns that were named, by role."""
-        given = {k: v for k, v in asdict(self).items() if v is not None}
-        return {k: v for k, v in given.items() if k not in ("lag", "missing_loss")}
+    def __post_init__(self) -> None:
+        for name, value in self.given.items():
+            object.__setattr__(self, name, KINDS[name].admit(name, value))
+
+    @classmethod
+    def from_texts(cls, given: Mapping[str, str | int | None]) -> Self:
+        """As on a command line: lists by comma, `combine` as `column=how`."""
+        parsed = {
+            name: KINDS[name].parse(name, value) if isinstance(value, str) else value
+            for name, value in given.items()
+        }
+        return cls(**parsed)  # type: ignore[arg-type]  # __post_init__ looks at each
+
+    @classmethod
+    def from_document(cls, document: object) -> Self:
+        """As in a file: `[data]` of a run's config.toml, or a table.toml."""
+        if not isinstance(document, Mapping):
+            raise SettingError("data", "must be a table")
+        given = {name: value for name, value in document.items() if name != _FINGERPRINT}
+        known = [own.name for own in fields(cls)]
+        for name in given:
+            if name not in known:
+                fix = f"The keys are {', '.join(known)}."
+                raise SettingError(f"data.{name}", "is not a key", fix=fix)
+        try:
+            return cls(**given)
+        except SettingError as error:
+            raise SettingError(f"data.{error.name}", error.rule, fix=error.fix) from error
 
     @property
-    def static_names(self) -> list[str]:
-        """The static columns one by one."""
-        return [name.strip() for name in self.static.split(",")] if self.static else []
+    def given(self) -> dict[str, object]:
+        """What was said, by field."""
+        said = {own.name: getattr(self, own.name) for own in fields(self)}
+        return {name: value for name, value in said.items() if value is not None}
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The fields that name columns and were said."""
+        return frozenset(name for name in self.given if KINDS[name].names_columns)
+
+    def to_document(self) -> dict[str, object]:
+        """What TOML holds; `from_document` reads it back."""
+        return {name: KINDS[name].written(value) for name, value in self.given.items()}
+
+    def over(self, below: "TableColumns") -> "TableColumns":
+        """What was said here, and where nothing was, what `below` says."""
+        given = self.given
+        instead = {own: None for own, other in _ALTERNATIVES.items() if other in given}
+        return replace(below, **{**instead, **given})  # type: ignore[arg-type]
 
 
-def read_data(data: Path, columns: TableColumns, *, like: Schema | None = None) -> Trajectories:
-    """A folder of Trajectories, or a long table.
+def read_columns(path: Path) -> TableColumns:
+    """What a file says of a table: `[data]` in it, or all of it where there is no such part."""
+    document = read_toml(path)
+    try:
+        return TableColumns.from_document(document.get("data", document))
+    except SettingError as error:
+        raise FileError(str(path), f"{error.name} {error.rule}", fix=error.fix) from error
+
+
+def read_data(
+    data: Path,
+    columns: TableColumns,
+    *,
+    like: Schema | None = None,
+    earlier: Sequence[TableColumns] = (),
+) -> Trajectories:
+    """A folder of Trajectories, or a table.
 
     Args:
         data: The folder or the table.
         columns: What was said about it.
         like: Schema of the data a policy was fitted on: fills what was left out, `lag` too.
+        earlier: What was said of those data, for each policy.
     """
     lag = columns.lag
     if like is not None:
-        _require_like(columns, like)
-        lag = like.lag
+        _require_like(columns, like, earlier)
+        lag, columns = like.lag, _taken_over(columns, earlier)
     if data.is_dir():
         return _read_folder(data, columns, lag)
-    control = columns.negative_control
-    if like is not None and control in (*like.sequence, *like.static):
-        control = None  # what a policy sees stays a feature; the evaluation finds it by its name
-    read = partial(
-        read_table,
-        data,
-        stay=columns.stay,
-        step=columns.step,
-        action=columns.action,
-        loss=columns.loss,
-        propensity=columns.propensity,
-        group=columns.group,
-        negative_control=control,
-        missing_loss=_missing_loss(columns),
-    )
+    arguments = columns.given
+    if len(columns.action or ()) == 1:
+        arguments["action"] = (columns.action or ())[0]
     if like is not None:
-        return read(like=like)
-    return read(static=columns.static_names, lag=1 if lag is None else lag)
+        arguments = {k: v for k, v in arguments.items() if k not in _OF_THE_SCHEMA}
+        if columns.negative_control in (*like.sequence, *like.static):
+            # What a policy sees stays a feature; the evaluation finds it by its name.
+            del arguments["negative_control"]
+        arguments["like"] = like
+    return cast(Callable[..., Trajectories], read_table)(data, **arguments)
+
+
+def as_read(columns: TableColumns, stays: Trajectories) -> TableColumns:
+    """What was said, with what the data themselves settled: for the record of a run."""
+    weighs = stays.missing_loss == "weight"
+    missing_loss = stays.missing_loss if weighs else columns.missing_loss
+    return replace(columns, lag=stays.lag, missing_loss=missing_loss)
 
 
 def require_log(data: Path, columns: TableColumns) -> None:
     """Refuse a table to learn from of which nobody said where actions and losses are."""
-    if not data.is_dir() and data.exists() and (columns.action is None or columns.loss is None):
-        raise SettingError("--action, --loss", "must name columns: a table needs both")
-
-
-def _missing_loss(columns: TableColumns) -> MissingLoss:
-    given = columns.missing_loss or "drop"
-    require_missing_loss(given)
-    return cast(MissingLoss, given)
+    if data.is_dir() or not data.exists():
+        return
+    missing = []
+    if columns.action is None and columns.dose is None:
+        missing.append("--action (or --dose)")
+    if columns.loss is None and columns.reward is None:
+        missing.append("--loss (or --reward)")
+    if missing:
+        fix = f"`etips check {data}` guesses which and writes them into a {TABLE_FILE}."
+        raise SettingError(" and ".join(missing), "must name columns of the table", fix=fix)
 
 
 def _read_folder(data: Path, columns: TableColumns, lag: int | None) -> Trajectories:
-    if columns.named.keys() - {"negative_control"}:
+    told = columns.given.keys() - {"negative_control", "missing_loss", "lag"}
+    if told:
         raise SettingError("column options", "go with a table; a folder knows its columns")
     if not (data / MANIFEST).exists():
         raise FileError(str(data), f"holds no {MANIFEST}, so it is no Trajectories folder")
     stays = load_trajectories(data)
     if columns.missing_loss is not None:
-        stays = replace(stays, missing_loss=_missing_loss(columns))
+        stays = replace(stays, missing_loss=cast(MissingLoss, columns.missing_loss))
     return stays if lag is None or lag == stays.lag else stays.with_lag(lag)
 
 
-def _require_like(columns: TableColumns, like: Schema) -> None:
+def _taken_over(columns: TableColumns, earlier: Sequence[TableColumns]) -> TableColumns:
+    """What a schema does not know: what becomes of an action without a loss."""
+    if columns.missing_loss is not None or not earlier:
+        return columns
+    told = {own.missing_loss for own in earlier}
+    if len(told) > 1:
+        rule = "is drop for one of the policies and weight for another"
+        raise SettingError("--missing-loss", rule, fix="Say which is meant.")
+    return replace(columns, missing_loss=told.pop())
+
+
+def _require_like(columns: TableColumns, like: Schema, earlier: Sequence[TableColumns]) -> None:
     """Refuse what contradicts the data a policy was fitted on; it cannot read them otherwise."""
-    rule = "must be as in the data the policy was fitted on"
     known = {name for column in like.static for name in (column, column.partition("=")[0])}
-    if not set(columns.static_names) <= known:
-        raise SettingError("--static", rule, fix="Leave it out.")
-    if columns.lag is not None and columns.lag != like.lag:
-        raise SettingError("--lag", rule, fix="Leave it out.")
+    for name in _OF_THE_SCHEMA:
+        value = getattr(columns, name)
+        if value is None:
+            continue
+        if name == "static":
+            agrees = set(value) <= known
+        elif name in ("lag", "n_actions", "actions"):
+            agrees = value == getattr(like, name)
+        else:
+            usual = _USUAL.get(name)
+            agrees = all(value == (getattr(own, name) or usual) for own in earlier or [columns])
+        if not agrees:
+            rule = "must be as in the data the policy was fitted on"
+            raise SettingError(f"--{name.replace('_', '-')}", rule, fix="Leave it out.")

@@ -11,9 +11,10 @@ from etips.runs.run_config import Device, RunConfig, read_config
 def test_a_config_reads_back_from_its_text(tmp_path):
     columns = TableColumns(
         stay="id",
-        action="a",
+        action=("a", "b"),
         loss="l",
-        static="age,weight",
+        static=("age", "weight"),
+        combine={"urine": "sum"},
         negative_control="before",
         missing_loss="weight",
         lag=0,
