@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, fields
 from typing import Self, SupportsIndex
 
+from etips.data.intake.recipe import Recipe
 from etips.errors import SettingError
 
 MISSING_SUFFIX = "_missing"
@@ -48,6 +49,7 @@ class Schema:
         indicators: Feature columns that may be missing and so have a `_missing` column.
         logarithms: Features whose logarithm learners standardise, skewed doses and enzymes say.
         provenance: Where the data came from, in words; never a path or a patient.
+        recipe: How the columns of a table were read; None where there was no table.
     """
 
     sequence: tuple[str, ...]
@@ -60,6 +62,7 @@ class Schema:
     indicators: tuple[str, ...] = ()
     logarithms: tuple[str, ...] = ()
     provenance: Mapping[str, str] = field(default_factory=dict)
+    recipe: Recipe | None = None
 
     def __post_init__(self) -> None:
         for name in ("lag", "n_actions"):  # NumPy's whole numbers are welcome, JSON lacks them
@@ -82,7 +85,7 @@ class Schema:
 
     def to_json(self) -> dict[str, object]:
         """A JSON-ready copy."""
-        return {
+        document: dict[str, object] = {
             "sequence": list(self.sequence),
             "static": list(self.static),
             "n_actions": self.n_actions,
@@ -94,11 +97,12 @@ class Schema:
             "logarithms": list(self.logarithms),
             "provenance": dict(self.provenance),
         }
+        return document if self.recipe is None else {**document, "recipe": self.recipe.to_json()}
 
     @classmethod
     def from_json(cls, document: object) -> Self:
         """Rebuild a schema; anything unexpected raises `SettingError`, never a traceback."""
-        given = _mapping(document, "schema")
+        given = {"recipe": None, **_mapping(document, "schema")}  # files of before know none
         expected = {f.name for f in fields(cls)}
         if set(given) != expected:
             raise SettingError("schema", "must hold exactly " + ", ".join(sorted(expected)))
@@ -120,6 +124,7 @@ class Schema:
             indicators=_names(given["indicators"], "indicators"),
             logarithms=_names(given["logarithms"], "logarithms"),
             provenance=_texts(_mapping(given["provenance"], "provenance"), "provenance"),
+            recipe=None if given["recipe"] is None else Recipe.from_json(given["recipe"]),
         )
 
 

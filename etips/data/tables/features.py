@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
@@ -10,9 +9,6 @@ from etips.data.coded import Floats32
 from etips.data.decisions import Ints
 from etips.data.schema import MISSING_SUFFIX
 from etips.errors import DataError, require
-
-Missing = Literal["refuse", "carry"]
-"""A missing feature value: refuse the table, or carry the last one forward and mark it."""
 
 _CHUNK = 65_536  # rows looked at together
 

@@ -70,6 +70,17 @@ class SortedTable:
         names, code = labels(self.place(role), self._cell(role))
         return names, self._in_order(code)
 
+    def column_numbers(self, name: str) -> Floats:
+        """Any column that plays a part as numbers, NaN where it is missing."""
+        return self._in_order(numbers(_place(self.name, name), self.cells.column(name)))
+
+    def column_levels(
+        self, name: str, known: tuple[str, ...] | None = None
+    ) -> tuple[tuple[str, ...], Ints]:
+        """Levels of any column that plays a part, and that of each row, -1 where it is missing."""
+        levels, code = levels_of(_place(self.name, name), self.cells.column(name), known)
+        return levels, self._in_order(code)
+
     def features(self, kind: Kind, known: Mapping[str, tuple[str, ...]]) -> FeatureBlock:
         """Features of one kind, categories spread out; `known` fixes the levels of some."""
         columns = self.layout.sequence if kind == "sequence" else self.layout.static
@@ -94,7 +105,7 @@ class SortedTable:
 def read_sorted(source: Source, layout: Layout) -> SortedTable:
     """Read the table part by part, numeric features straight to their place, and sort it."""
     sequence, static = layout.numeric(layout.sequence), layout.numeric(layout.static)
-    others = [*layout.role_columns().values(), *sorted(layout.categorical)]
+    others = layout.other_columns()
     matrices: dict[Kind, Floats32] = {
         "sequence": np.empty((source.n_rows, len(sequence)), np.float32),
         "static": np.empty((source.n_rows, len(static)), np.float32),

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
+from etips.data.intake.request import Request
 from etips.data.schema import MISSING_SUFFIX, Roles, Schema
 from etips.data.tables.arrow_columns import is_categorical, is_number, require_number
 from etips.data.tables.sources import Source, whole_column
@@ -19,6 +20,7 @@ class Layout:
         sequence: Columns read as sequential features.
         static: Columns read as static features.
         categorical: Those of the two that become one column a level.
+        treatment: Columns that say what was done: of the action, or of doses.
     """
 
     roles: Roles
@@ -26,43 +28,37 @@ class Layout:
     sequence: tuple[str, ...]
     static: tuple[str, ...]
     categorical: frozenset[str]
+    treatment: tuple[str, ...] = ()
 
     def numeric(self, columns: Sequence[str]) -> list[str]:
         """Those of `columns` that are read as numbers."""
         return [name for name in columns if name not in self.categorical]
 
     def role_columns(self) -> dict[str, str]:
-        """Column of each role that is present."""
-        return {role: getattr(self.roles, role) for role in sorted(self.present)}
+        """Column of each role that is present, the action apart."""
+        return {role: getattr(self.roles, role) for role in sorted(self.present - {"action"})}
+
+    def other_columns(self) -> list[str]:
+        """Columns that are read whole: of roles, of the treatment, and categories."""
+        return [*self.role_columns().values(), *self.treatment, *sorted(self.categorical)]
 
 
-def lay_out(
-    source: Source,
-    given: dict[str, str | None],
-    *,
-    static: Sequence[str],
-    categorical: Sequence[str],
-    like: Schema | None,
-) -> Layout:
-    """Give every column its part, or refuse by name.
-
-    Args:
-        source: The table.
-        given: Column of each role, None where there is none.
-        static: Columns of static features.
-        categorical: Columns to read as categories though they are text or numbers.
-        like: Read only what this schema wants.
-    """
-    named = {role: column for role, column in given.items() if column is not None}
-    _require_columns(source, [*named.values(), *static, *categorical])
+def lay_out(source: Source, asked: Request) -> Layout:
+    """Give every column its part, or refuse by name; `asked.like` reads only what it wants."""
+    static, categorical, like = asked.static, asked.categorical, asked.like
+    named = {role: column for role, column in asked.columns.items() if column is not None}
+    if asked.action == asked.treatment and len(asked.action) == 1:
+        named["action"] = asked.action[0]
+    others = [name for name in asked.treatment if name != named.get("action")]
+    _require_columns(source, [*named.values(), *others, *static, *categorical])
     if like is None:
-        taken = {*named.values(), *static}
+        taken = {*named.values(), *others, *static}
         sequence = tuple(name for name in source.columns if name not in taken)
         fixed = tuple(static)
     else:
         sequence = _wanted(source, like, like.sequence)
         fixed = _wanted(source, like, like.static)
-    parts = [*named.values(), *fixed, *sequence]
+    parts = [*named.values(), *others, *fixed, *sequence]
     for name in parts if len(set(parts)) != len(parts) else ():
         if parts.count(name) > 1:
             raise SettingError(f"column {name}", "must play one part only")
@@ -73,8 +69,9 @@ def lay_out(
         if name not in chosen and not is_number(source.columns[name]):
             fix = "Drop it, turn it into numbers, or name it in categorical."
             require_number(f"{source.name}, column {name}", whole_column(source, name), fix=fix)
-    roles = _roles(named, {*sequence, *fixed}, Roles() if like is None else like.roles)
-    return Layout(roles, frozenset(named), sequence, fixed, chosen)
+    roles = _roles(named, {*sequence, *fixed, *others}, Roles() if like is None else like.roles)
+    present = frozenset(named) | ({"action"} if asked.treatment else set())
+    return Layout(roles, present, sequence, fixed, chosen, asked.treatment)
 
 
 def _roles(named: dict[str, str], features: set[str], usual: Roles) -> Roles:

@@ -110,7 +110,7 @@ def test_missing_values_are_refused_unless_asked_for():
         r"Fill it, or ask for missing values to be carried forward\.$"
     )
     with pytest.raises(DataError, match=message):
-        read(table(x=HOLES))
+        read(table(x=HOLES), missing="refuse")
 
 
 def test_missing_values_are_carried_forward_within_a_stay_and_marked():

@@ -164,7 +164,11 @@ REFUSALS = {
         {},
         rf"^table, column x: must be finite in float32; {ONE}$",
     ),
-    "NaN feature": (bad("x", NAN), {}, rf"^table, column x: must not be missing; {ONE} Fill it"),
+    "NaN feature": (
+        bad("x", NAN),
+        {"missing": "refuse"},
+        rf"^table, column x: must not be missing; {ONE} Fill it",
+    ),
     "static changes": (
         table(age=[3, 3, 3, 4, CANARY, 4]),
         {"static": ["age"]},

@@ -4,17 +4,18 @@ import numpy as np
 import pytest
 from strategies import small_table
 
+from etips.data.intake.request import Request
 from etips.data.tables.sorting import read_sorted
 from etips.data.tables.sources import open_source
 from etips.data.tables.table_layout import lay_out
 from etips.errors import DataError
 
-ROLES = {"stay": "s", "step": "t", "action": "a", "loss": "l"}
+ROLES = {"stay": "s", "step": "t", "action": ("a",), "loss": "l"}
 
 
 def sorted_table(table):
     source = open_source(table)
-    return read_sorted(source, lay_out(source, dict(ROLES), static=(), categorical=(), like=None))
+    return read_sorted(source, lay_out(source, Request(**ROLES)))
 
 
 def test_a_table_in_order_is_left_alone():
@@ -54,6 +55,6 @@ def test_a_category_of_free_text_is_refused():
         s=[1] * n, t=range(n), a=[0] * n, l=[0.0] * n, x=[f"w{i}" for i in range(n)]
     )
     source = open_source(table)
-    layout = lay_out(source, dict(ROLES), static=(), categorical=("x",), like=None)
+    layout = lay_out(source, Request(**ROLES, categorical=("x",)))
     with pytest.raises(DataError, match=r"^table, column x: must have at most 1000 levels\.$"):
         read_sorted(source, layout).features("sequence", {})

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 from strategies import read_small, small_table
 
+from etips.data.intake.request import Request
 from etips.data.tables.sources import open_source
 from etips.data.tables.table_layout import lay_out
 from etips.errors import DataError, SettingError
@@ -11,9 +12,8 @@ from etips.errors import DataError, SettingError
 ROLES = {"stay": "s", "step": "t", "action": "a", "loss": "l", "group": None}
 
 
-def layout_of(table, *, roles=ROLES, static=(), categorical=(), like=None):
-    source = open_source(table)
-    return lay_out(source, dict(roles), static=static, categorical=categorical, like=like)
+def layout_of(table, *, roles=ROLES, **more):
+    return lay_out(open_source(table), Request.of(**roles, **more))
 
 
 def test_what_has_no_part_is_sequential_in_the_order_of_the_table():
@@ -21,7 +21,8 @@ def test_what_has_no_part_is_sequential_in_the_order_of_the_table():
     assert layout.sequence == ("x", "z")
     assert layout.static == ("age",)
     assert layout.present == {"stay", "step", "action", "loss"}
-    assert layout.role_columns() == {"stay": "s", "step": "t", "action": "a", "loss": "l"}
+    assert layout.role_columns() == {"stay": "s", "step": "t", "loss": "l"}
+    assert layout.treatment == ("a",)
     assert layout.numeric(layout.sequence) == ["x", "z"]
 
 

@@ -69,5 +69,5 @@ def test_a_propensity_at_a_decision_is_still_refused():
 @pytest.mark.parametrize("more", [{"lag": 0}, {"n_actions": 3}, {"static": ["SOFA"]}])
 def test_what_a_schema_fixes_cannot_be_asked_for_beside_it(more):
     schema = read(small()).schema
-    with pytest.raises(etips.SettingError, match=r"^like: fixes static, missing, lag"):
+    with pytest.raises(etips.SettingError, match=r"^like: fixes static, features, drop"):
         etips.read_table(small(), like=schema, **more)

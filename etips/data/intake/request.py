@@ -1,0 +1,148 @@
+"""What the caller of `read_table` asked for."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
+
+from etips.data.decisions import MissingLoss
+from etips.data.intake.recipe import Missing
+from etips.data.requirements import require_missing_loss
+from etips.data.schema import MOST_ACTIONS, Schema
+from etips.errors import SettingError
+
+ROLES = ("stay", "step", "loss", "propensity", "group", "eligible", "negative_control")
+"""Roles that one column plays, the outcome among them; the action may have several."""
+
+_FIXED = ("static", "features", "drop", "every", "combine", "lag", "n_actions", "actions")
+_LISTS = ("action", "dose", "static", "categorical", "features", "drop", "actions")
+
+
+@dataclass(frozen=True)
+class Request:
+    """The arguments of `read_table` beside the table.
+
+    Args:
+        stay: Column that says which stay a row belongs to: whole numbers or text. Left out, every
+            row is a stay of its own.
+        step: Column that orders the rows of a stay: numbers or times. Left out, a stay has one row.
+        action: Column of the logged action, null at steps without a decision, or several columns,
+            whose combination it is; with the outcome left out too, the table holds questions, not
+            a log.
+        loss: Column of its loss; left out, it is not known yet, and `with_loss` computes it.
+        reward: Column of its reward, instead of a loss.
+        dose: One or two columns of doses, instead of an action.
+        bins: Classes of each dose.
+        static: Columns that do not change within a stay.
+        propensity: Column of the known probability of the logged action.
+        group: Column of the patient, so that splits keep a patient's stays together.
+        eligible: Column of booleans, false at a step that must not become a decision.
+        negative_control: Column of something from before the action, which no policy sees.
+        missing_loss: "drop" an action without a loss, which then is no decision, or "weight": it
+            is one, and decisions with a loss speak for it when a policy is learned or evaluated.
+        categorical: Columns of codes or text to read as categories.
+        features: The columns that are features, `R*` stands for all that begin so; left out, every
+            column without a part is one.
+        drop: Columns that nobody may see.
+        missing: "carry" the stay's last value forward and add a column `name_missing`; what has no
+            earlier value is left to the scaler. Or "refuse" a missing feature value.
+        every: Length of a step, "4h": rows are put into steps counted from the stay's first.
+        combine: What becomes of several values of one step, by column; the last one if left out.
+        lag: 1 if a decision may see only earlier steps (the paper's rule), 0 if also its own; left
+            out, 1 where there is a `step`.
+        n_actions: Number of actions; left out, as many as there are.
+        actions: Names of the actions.
+        like: Read the table as this schema wants it (that of the data a policy was fitted on): the
+            same columns, levels and roles. Further columns are left alone.
+    """
+
+    stay: str | None = None
+    step: str | None = None
+    action: tuple[str, ...] = ()
+    loss: str | None = None
+    reward: str | None = None
+    dose: tuple[str, ...] = ()
+    bins: int = 5
+    static: tuple[str, ...] = ()
+    propensity: str | None = None
+    group: str | None = None
+    eligible: str | None = None
+    negative_control: str | None = None
+    missing_loss: MissingLoss = "drop"
+    categorical: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    missing: Missing = "carry"
+    every: str | None = None
+    combine: Mapping[str, str] = field(default_factory=dict)
+    lag: int | None = None
+    n_actions: int | None = None
+    actions: tuple[str, ...] = ()
+    like: Schema | None = None
+
+    @classmethod
+    def of(cls, **given: Any) -> Self:  # noqa: ANN401  # the arguments of read_table
+        """From the arguments of `read_table`: one name or several become a tuple."""
+        given |= {name: as_names(given[name]) for name in _LISTS if name in given}
+        made = cls(**(given | {"combine": dict(given.get("combine") or {})}))
+        made.check()
+        return made
+
+    @property
+    def treatment(self) -> tuple[str, ...]:
+        """The columns that say what was done: of the action, or of doses."""
+        return self.dose or self.action
+
+    @property
+    def columns(self) -> dict[str, str | None]:
+        """Column of each of `ROLES`; that of the loss may hold a reward."""
+        return {role: getattr(self, role) for role in ROLES} | {"loss": self.loss or self.reward}
+
+    def check(self) -> None:
+        """Refuse what no table could mend."""
+        require_missing_loss(self.missing_loss)
+        if self.missing not in ("refuse", "carry"):
+            raise SettingError("missing", 'must be "refuse" or "carry"')
+        if self.lag not in (None, 0, 1):
+            raise SettingError("lag", "must be 0 or 1")
+        if self.n_actions is not None and not 1 <= self.n_actions <= MOST_ACTIONS:
+            raise SettingError("n_actions", f"must be in 1..{MOST_ACTIONS}")
+        if self.action and self.dose:
+            raise SettingError("action, dose", "name one of them", fix="A dose is the action.")
+        if self.loss is not None and self.reward is not None:
+            raise SettingError("loss, reward", "name one of them")
+        if self.like is not None and any(self._is_given(name) for name in _FIXED):
+            raise SettingError("like", f"fixes {', '.join(_FIXED)}", fix="Leave them out.")
+        self._refuse_unbuilt()
+
+    def _is_given(self, name: str) -> bool:
+        return getattr(self, name) not in (None, (), {})
+
+    def _refuse_unbuilt(self) -> None:
+        for name in ("every", "combine", "reward", "dose", "features", "drop"):
+            if self._is_given(name):
+                raise SettingError(name, "is not read yet")
+        if len(self.action) > 1:
+            raise SettingError("action", "must be one column")
+
+    def as_like(self) -> "Request":
+        """The same with what `like` fixes."""
+        own = self.like
+        if own is None:
+            return self
+        missing: Missing = "carry" if own.indicators else "refuse"
+        if own.recipe is not None and self.missing != "refuse":
+            missing = own.recipe.missing
+        return replace(
+            self, missing=missing, lag=own.lag, n_actions=own.n_actions, actions=own.actions
+        )
+
+
+def as_names(value: str | Sequence[str] | None) -> tuple[str, ...]:
+    """One column, several or none, as a tuple."""
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+ARGUMENTS = tuple(own.name for own in fields(Request))
+"""The arguments of `read_table` beside the table, in their order."""
