@@ -13,11 +13,12 @@ from etips.errors import SettingError
 from etips.evaluation.estimators import BESIDE, ESTIMATORS
 from etips.files.json_documents import canonical, read_document
 from etips.files.writing import write_file
-from etips.report.comparison import ONE_DECISION, better_words
 from etips.report.finding import hidden_confounding
+from etips.results.conclusions import better_words
 from etips.results.evaluate import evaluate as evaluate_policies
 from etips.results.evaluation_log import Models
 from etips.results.results import DataSummary, MethodResult, Results
+from etips.results.whole_stay_result import ONE_DECISION
 from etips.runs.folder import RunFolder
 
 

@@ -6,11 +6,8 @@ from typing import Annotated
 import typer
 
 from etips.cli.console import refusals
-from etips.errors import FileError
-from etips.files.writing import write_file
-from etips.report.csv_export import policies_csv
 from etips.report.finding import one_line
-from etips.report.page import render
+from etips.report.report_file import require_ending, write_report
 from etips.results.parsing import read_results
 
 
@@ -30,9 +27,7 @@ def report(
     """
     with refusals("etips report"):
         place = out or (run if run.is_dir() else run.parent) / "report.html"
-        if place.suffix not in (".html", ".csv"):
-            raise FileError(str(place), "must end in .html or .csv")
+        require_ending(place)
         results = read_results(run)
-        page = render(results) if place.suffix == ".html" else policies_csv(results)
-        write_file(place, page.encode())
+        write_report(results, place)
         typer.echo(f"{place}: {one_line(results)}")

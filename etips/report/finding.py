@@ -2,10 +2,10 @@
 
 from markupsafe import Markup
 
-from etips.report.comparison import doubt_of
 from etips.report.section import Section
 from etips.report.sections.whole_stay_risk import stay_warning
 from etips.report.wording import LONG, clean, name, number, signed, span
+from etips.results.conclusions import doubt_of
 from etips.results.feature_strength import compare_strength
 from etips.results.results import DataSummary, MethodResult, Results
 

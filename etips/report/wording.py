@@ -1,14 +1,29 @@
 """Names, numbers and verdicts as a page shows them, whatever a data set calls its columns."""
 
 import unicodedata
+from collections.abc import Mapping
 
 from markupsafe import Markup
+
+from etips.results.conclusions import Conclusion, Kind
 
 SHORT, LONG = 60, 300
 """Characters of a name that are shown, and that its tooltip holds."""
 
-MARKS = {"reliable": "✓", "doubtful": "!", "unusable": "✕"}
-"""Shape beside the colour: a verdict must be legible in black and white."""
+MARKS = {"reliable": "●", "doubtful": "!", "unusable": "✕"}
+"""Shape beside the colour: a verdict must be legible in black and white. That a number is reliable
+says nothing good or bad of the policy, so that it has neither a tick nor a colour."""
+
+FOUND_MARKS: Mapping[Kind, str] = {
+    "better": "✓",
+    "partly": "◐",
+    "none": "=",
+    "worse": "▲",
+    "doubtful": "!",
+    "unusable": "✕",
+    "unknown": "?",
+}
+"""Of what was found, verdict included."""
 
 NONE, MINUS, PERCENT = "\u2013", "\u2212", "\u00a0%"
 """The last does not part from its number at the end of a line."""
@@ -65,8 +80,14 @@ def span(low: object, high: object, digits: int = 3) -> str:
     return f"{number(low, digits)} to {number(high, digits)}"
 
 
+def found(conclusion: Conclusion) -> Markup:
+    """What was found: a mark, a colour and the words."""
+    shape = Markup('<span class="badge found-{}"><span aria-hidden="true">{}</span> {}</span>')
+    return shape.format(conclusion.kind, FOUND_MARKS[conclusion.kind], conclusion.words)
+
+
 def badge(label: object) -> Markup:
-    """The verdict: a mark, a colour and the word."""
+    """The verdict: a mark, a colour where it warns, and the word."""
     word = label if label in MARKS else "no verdict"
     shape = Markup('<span class="badge {}"><span aria-hidden="true">{}</span> {}</span>')
     return shape.format(str(word).replace(" ", "-"), MARKS.get(str(word), "?"), word)

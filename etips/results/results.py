@@ -4,209 +4,36 @@ These dataclasses are `results.json`: `to_json` writes them, `etips.results.pars
 No count of 1 to 10 people gets in; see `etips.results.summaries`, which makes them.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar
 
-from etips.results.exhibits import Exhibits, Label, Record
-from etips.results.feature_strength import FeatureStrength
-from etips.results.missing_loss_result import MissingBoundsResult, MissingLossResult
-from etips.results.negative_control_result import NegativeControlResult
-from etips.results.prognosis_result import PrognosisResult
+from etips.results.exhibits import Exhibits
+from etips.results.flat_rows import COLUMNS, flat_rows
+from etips.results.frames import Library, make_frame
+from etips.results.method_result import AtenpResult as AtenpResult
+from etips.results.method_result import DataSummary as DataSummary
+from etips.results.method_result import DiagnosticsResult as DiagnosticsResult
+from etips.results.method_result import EstimateResult as EstimateResult
+from etips.results.method_result import GainResult as GainResult
+from etips.results.method_result import GammaBound as GammaBound
+from etips.results.method_result import MethodResult as MethodResult
+from etips.results.method_result import SensitivityResult as SensitivityResult
+from etips.results.plain_text import describe
 from etips.results.serialization import to_json
-from etips.results.whole_stay_result import WholeStayResult
 
-
-@dataclass(frozen=True)
-class DataSummary:
-    """What policies were evaluated on: counts and names, no patient.
-
-    Args:
-        n_stays: Stays; None here and below is hidden or not known.
-        n_decisions: Decisions.
-        n_actions: Actions to choose from.
-        lag: 1 if a decision sees only the steps before it.
-        n_steps: Steps.
-        n_events: Decisions with a loss of 1, where losses are 0 or 1.
-        mean_loss: What the clinicians had.
-        actions: Their names.
-        provenance: Where the data came from.
-        one_decision: Whether every stay has one decision, so that a decision is the whole stay.
-        missing_loss: Actions that have no loss, where there are any.
-    """
-
-    n_stays: int | None
-    n_decisions: int | None
-    n_actions: int
-    lag: int
-    n_steps: int | None = None
-    n_events: int | None = None
-    mean_loss: float | None = None
-    actions: tuple[str, ...] = ()
-    provenance: Record = field(default_factory=dict)
-    one_decision: bool = False
-    missing_loss: MissingLossResult | None = None
-
-
-@dataclass(frozen=True)
-class EstimateResult:
-    """A risk with its interval; None where there is no number.
-
-    Args:
-        estimator: Name of the formula.
-        risk: The point estimate.
-        std_error: Clustered standard error.
-        low: Lower limit.
-        high: Upper limit.
-        label: What a page calls the formula.
-        sentence: What it does, for a reader.
-    """
-
-    estimator: str
-    risk: float | None
-    std_error: float | None
-    low: float | None
-    high: float | None
-    label: str | None = None
-    sentence: str | None = None
-
-
-@dataclass(frozen=True)
-class GainResult:
-    """The headline risk minus the clinicians'; all None where it would give a few people away.
-
-    Args:
-        difference: Below zero is better.
-        std_error: Of it.
-        low: Lower limit.
-        high: Upper limit.
-        adjusted_p: That it is none, corrected for all policies evaluated together.
-        better: Whether the policy is shown to beat the clinicians: at one decision, and where stays
-            have several, over the whole stay too.
-        better_at_one_decision: Whether it is shown to beat them where one decision is the policy's
-            and all others are as logged.
-        guaranteed: Upper limit that holds for any number of stays, where losses are in 0..1.
-    """
-
-    difference: float | None = None
-    std_error: float | None = None
-    low: float | None = None
-    high: float | None = None
-    adjusted_p: float | None = None
-    better: bool | None = None
-    better_at_one_decision: bool | None = None
-    guaranteed: float | None = None
-
-
-@dataclass(frozen=True)
-class AtenpResult:
-    """Mean loss of decisions that match the policy minus that of the others."""
-
-    difference: float | None
-    n_matched: int | None
-    n_unmatched: int | None
-
-
-@dataclass(frozen=True)
-class DiagnosticsResult:
-    """How far the log can speak about the policy.
-
-    Args:
-        matching_factor: Mean weight; 1 in expectation.
-        effective_sample_size: Kish's, of the decisions' weights.
-        n_matched: Decisions whose logged action is the policy's likeliest one.
-        clipped_share: Decisions whose propensity was raised to the floor.
-        max_weight: Largest weight.
-    """
-
-    matching_factor: float | None
-    effective_sample_size: float | None
-    n_matched: int | None
-    clipped_share: float | None
-    max_weight: float | None
-
-
-@dataclass(frozen=True)
-class GammaBound:
-    """Risks that are possible under hidden confounding of at most `gamma`."""
-
-    gamma: float
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True)
-class SensitivityResult:
-    """What hidden confounding could do.
-
-    Args:
-        gamma_point: Least odds ratio at which the gain may be zero; None for none up to 1000.
-        gamma_interval: The same, sampling error included.
-        bounds: Of the risk, by rising gamma.
-        balanced: Whether the bounds are the sharp ones, for which losses must be predicted.
-        features: How strong recorded features are, to hold a hidden one against.
-    """
-
-    gamma_point: float | None
-    gamma_interval: float | None
-    bounds: tuple[GammaBound, ...]
-    balanced: bool = False
-    features: tuple[FeatureStrength, ...] = ()
-
-
-@dataclass(frozen=True)
-class MethodResult:
-    """One policy. What the contract does not ask for is None where somebody left it out.
-
-    Args:
-        name: What it is called.
-        estimates: The headline first.
-        diagnostics: What the verdict looked at.
-        verdict: Show no number without it unless it is "reliable".
-        reasons: For it.
-        truth: The true risk, in simulated worlds.
-        gain: Against the clinicians.
-        atenp: Matched against other decisions.
-        sensitivity: What hidden confounding could do to risk and gain.
-        notes: Where propensities and predicted losses came from.
-        label: What tables call its method.
-        sentence: What its method does, for a reader.
-        as_probabilities: The headline, were actions drawn from the policy's probabilities; None
-            where that is what it does.
-        prognosis: How much better or worse off the weighted patients were to begin with.
-        in_sample: Whether it learned from stays or patients that it was evaluated on.
-        whole_stay: What becomes of stays in which it decides throughout, if anybody asked.
-        negative_control: Its "gain" in something that no action can have changed.
-        missing_loss: What risk and gain could be, whoever lacks a loss.
-    """
-
-    name: str
-    estimates: tuple[EstimateResult, ...]
-    diagnostics: DiagnosticsResult | None
-    verdict: Label | None
-    reasons: tuple[str, ...]
-    truth: float | None
-    gain: GainResult | None = None
-    atenp: AtenpResult | None = None
-    sensitivity: SensitivityResult | None = None
-    notes: Mapping[str, str] | None = None
-    label: str | None = None
-    sentence: str | None = None
-    as_probabilities: EstimateResult | None = None
-    prognosis: PrognosisResult | None = None
-    in_sample: bool = False
-    whole_stay: WholeStayResult | None = None
-    negative_control: NegativeControlResult | None = None
-    missing_loss: MissingBoundsResult | None = None
-
-    def __post_init__(self) -> None:
-        if self.estimates and self.verdict is None:
-            raise ValueError("has estimates but no verdict")
+_FILE, _NOTEBOOK = "etips.report.report_file", "etips.report.notebook"
+"""How results look is decided above them, and asked for by name where somebody wants to look."""
 
 
 @dataclass(frozen=True)
 class Results:
     """An evaluation of one or more policies on the same decisions.
+
+    Print it, look at it in a notebook, take it as a frame (`to_frame`), write it as a page
+    (`report`) or as JSON (`to_json`).
 
     Args:
         data: What they were evaluated on.
@@ -237,16 +64,31 @@ class Results:
         """The contract's results.json."""
         return to_json(self)
 
+    def to_frame(self, *, every_estimator: bool = False, library: Library | None = None) -> Any:  # noqa: ANN401  # a foreign object
+        """One row a policy: verdict, finding, risk, difference to the clinicians, reasons.
+
+        Args:
+            every_estimator: One row a policy and estimator, and not the headline alone.
+            library: "pandas" or "polars"; left out, pandas where it is installed, else polars.
+        """
+        rows = flat_rows(self.methods, self.data, every_estimator=every_estimator)
+        return make_frame(rows, COLUMNS, library)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write the page that `etips report` writes, or its table if `path` ends in .csv.
+
+        A file that is there already is replaced.
+
+        Args:
+            path: Ends in .html or .csv.
+        """
+        written: Path = import_module(_FILE).write_report(self, Path(path))
+        return written
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        shown: str = import_module(_NOTEBOOK).show_policies(self)
+        return shown
+
     def __repr__(self) -> str:
-        lines = [f"{type(self).__name__} on {_shown(self.data.n_decisions, ',')} decisions"]
-        for method in self.methods:
-            head = "".join(
-                f"{e.estimator} {_shown(e.risk)} [{_shown(e.low)}, {_shown(e.high)}], "
-                for e in method.estimates[:1]
-            )
-            lines.append(f"  {method.name}: {head}{method.verdict}")
-        return "\n".join(lines)
-
-
-def _shown(value: float | None, form: str = ".4f") -> str:
-    return "?" if value is None else format(value, form)
+        return describe(type(self).__name__, self.methods, self.data)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from etips.disclosure import FEW
 from etips.report import wording
-from etips.report.comparison import doubt_of
 from etips.report.section import Section
 from etips.report.wording import NONE, number, percent, signed, span
+from etips.results.conclusions import doubt_of
 from etips.results.results import DataSummary, EstimateResult, MethodResult, Results
 from etips.results.study_result import StudyResult
 

@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from etips.report.comparison import DISAGREES, NOT_LOOKED, better_words, doubt_of
+from etips.results.conclusions import (
+    DISAGREES,
+    KINDS,
+    NOT_LOOKED,
+    better_words,
+    conclude,
+    doubt_of,
+)
 from etips.results.results import DataSummary, GainResult, MethodResult
 from etips.results.whole_stay_result import StayGainResult, WholeStayResult
 
@@ -33,7 +40,7 @@ def method(better, at_one, verdict="reliable", **more):
 
 def test_where_a_stay_is_one_decision_better_is_better():
     assert better_words(method(True, True), ONE) == "better"
-    assert better_words(method(False, False), ONE) == "not shown to be better"
+    assert better_words(method(False, False), ONE) == "no difference shown"
     assert better_words(method(True, True, "doubtful"), ONE) == "better only were it not doubtful"
 
 
@@ -62,3 +69,40 @@ def test_nothing_is_better_on_stays_it_learned_from(data):
 def test_what_is_hidden_is_not_known():
     hidden = replace(method(True, True), gain=GainResult())
     assert better_words(hidden, ONE) == "not known to be better"
+
+
+@pytest.mark.parametrize(
+    ("found", "data", "kind", "words"),
+    [
+        (method(True, True), ONE, "better", "better"),
+        (method(False, False), ONE, "none", "no difference shown"),
+        (method(False, True), SEVERAL, "partly", "better at one decision"),
+        (method(True, True, whole_stay=WHOLE), SEVERAL, "better", "better"),
+        (
+            method(True, True, whole_stay=replace(WHOLE, verdict="doubtful")),
+            SEVERAL,
+            "partly",
+            "better, doubtful over the stay",
+        ),
+        (method(True, True, "doubtful"), ONE, "doubtful", "seems better, doubtful"),
+        (method(False, False, "doubtful"), ONE, "doubtful", "no difference shown, doubtful"),
+        (method(True, True, "unusable"), ONE, "unusable", "unusable"),
+        (method(True, True, in_sample=True), ONE, "doubtful", "in sample, shows nothing"),
+        (replace(method(True, True), gain=GainResult()), ONE, "unknown", "not known"),
+    ],
+)
+def test_what_was_found_is_one_word_and_its_verdict_is_in_it(found, data, kind, words):
+    conclusion = conclude(found, data)
+    assert (conclusion.kind, conclusion.words) == (kind, words)
+    assert kind in [own for own, _, _ in KINDS]
+
+
+def test_worse_is_said_where_chance_does_not_explain_it():
+    """At two standard errors the interval leaves out zero, of twenty policies often by chance."""
+    higher = GainResult(0.08, 0.02, 0.04, 0.12, 1.0, False, False)
+    found = replace(method(False, False), gain=higher)
+    assert conclude(found, ONE).kind == "worse"
+    assert better_words(found, ONE) == "worse"
+    near = replace(found, gain=replace(higher, std_error=0.03, low=0.02))
+    assert conclude(near, ONE).words == "no difference shown"
+    assert conclude(replace(found, verdict="doubtful"), ONE).words == "seems worse, doubtful"
