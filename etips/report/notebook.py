@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from etips.report.wording import FOUND_MARKS, LONG, NONE, clean, count, name, number, signed, span
 from etips.results.conclusions import Conclusion, Kind, conclude
@@ -51,10 +51,10 @@ def _row(method: MethodResult, data: DataSummary) -> Markup:
     cells = (
         Markup("<b>{}</b>").format(name(method.name)),
         _badge(conclude(method, data), method.verdict or "no verdict"),
-        _figure(number(head.risk), span(head.low, head.high)) if head else Markup(NONE),
+        _figure(number(head.risk), span(head.low, head.high)) if head else escape(NONE),
         _figure(signed(gain.difference), f"{signed(gain.low)} to {signed(gain.high)}")
         if gain is not None and known
-        else Markup(NONE),
+        else escape(NONE),
         Markup("<br>").join(clean(reason, LONG) for reason in method.reasons),
     )
     inside = Markup("").join(Markup('<td style="{}">{}</td>').format(_CELL, c) for c in cells)
