@@ -1,46 +1,105 @@
 """The `etips` command."""
 
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from etips.machine import keep_freed
 from etips.version import __version__
 
-COMMANDS = {
-    "demo": "demo",
-    "cohort": "cohort",
-    "validate": "cohort",
-    "simulate": "simulate",
-    "fit": "fit",
-    "tune": "tune",
-    "recommend": "recommend",
-    "evaluate": "evaluate",
-    "reproduce": "reproduce",
-    "report": "report",
-}
-"""Module of each command, in the order of the help page."""
 
-TRAIN = ("demo", "fit", "tune", "reproduce")
-"""Commands that train networks."""
+@dataclass(frozen=True)
+class Entry:
+    """A command, as the help page needs it.
+
+    Args:
+        module: Where it is, under `etips.cli`.
+        sentence: What it does: the first line of its own help.
+        trains: Whether it trains networks.
+    """
+
+    module: str
+    sentence: str
+    trains: bool = False
+
+
+COMMANDS: Mapping[str, Entry] = {
+    "demo": Entry(
+        "demo",
+        "Simulate ICU-Sepsis stays, learn every policy, evaluate it, and compare with the truth.",
+        trains=True,
+    ),
+    "cohort": Entry(
+        "cohort",
+        "Build the Sepsis-3 cohort of the paper from the raw tables of a hospital database.",
+    ),
+    "validate": Entry(
+        "cohort", "Compare a cohort with the paper's figures: target, found, pass or fail."
+    ),
+    "simulate": Entry(
+        "simulate",
+        "Write a simulated data set with its true propensities and true expected losses.",
+    ),
+    "fit": Entry(
+        "fit", "Learn a policy from logged decisions and write it as a run folder.", trains=True
+    ),
+    "tune": Entry(
+        "tune",
+        "Search for settings of least held-out risk, and write them as best.toml.",
+        trains=True,
+    ),
+    "recommend": Entry(
+        "recommend", "Write what the policy recommends, one row a decision, in decision order."
+    ),
+    "evaluate": Entry(
+        "evaluate", "Estimate the risk of policies, each with interval, diagnosis and verdict."
+    ),
+    "reproduce": Entry(
+        "reproduce",
+        "Repeat a study of the paper: every method, every fold, the published figure beside ours.",
+        trains=True,
+    ),
+    "report": Entry(
+        "report",
+        "Write results as one self-contained page: finding, evidence, overlap, subgroups, record.",
+    ),
+}
+"""Every command, in the order of the help page."""
 
 
 class _Group(TyperGroup):
-    """Imports a command when it is called: some bring torch, some a query engine."""
+    """Imports a command when it is called: some bring torch, some a query engine.
+
+    The help page lists them by their entries and imports none.
+    """
+
+    _lists = False
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002  # typer's own click
         return list(COMMANDS)
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+        self._lists = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._lists = False
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002
         if cmd_name not in COMMANDS:
             return None
-        if cmd_name in TRAIN:
+        entry = COMMANDS[cmd_name]
+        if self._lists:
+            return TyperCommand(cmd_name, help=entry.sentence)
+        if entry.trains:
             keep_freed()
-        module = import_module(f"etips.cli.{COMMANDS[cmd_name]}")
+        module = import_module(f"etips.cli.{entry.module}")
         own = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
         own.command(cmd_name)(getattr(module, cmd_name))
         return get_command(own)

@@ -2,29 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from etips.data.tables.columns import TableColumns
 from etips.errors import FileError, SettingError
-from etips.learn.learners.catalogue import METHODS
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import Recipe, kind_of
-from etips.runs.run_config import Device, RunConfig, read_config
-
-if TYPE_CHECKING:
-    MethodName = str
-else:
-    MethodName = StrEnum("MethodName", {name: name for name in METHODS})
-    """Names of the methods, for an option that takes no other."""
-
-USUAL = MethodName("etips")
+from etips.runs.device import Device
+from etips.runs.run_config import RunConfig, read_config
 
 
 def choose(
     config: Path | None,
-    method: MethodName | None,
+    method: str | None,
     settings: Sequence[str],
     columns: TableColumns,
     device: Device | None,
@@ -32,7 +22,7 @@ def choose(
 ) -> RunConfig:
     """What to do: the file, if there is one, and over it whatever the options say."""
     base = RunConfig(Recipe()) if config is None else read_config(config)
-    name = base.recipe.method if method is None else str(method)
+    name = base.recipe.method if method is None else method
     given = dict(_typed(name, entry) for entry in settings)
     try:
         recipe = Recipe(name, {**base.recipe.settings, **given}, base.recipe.seed)

@@ -18,7 +18,7 @@ from etips.cli.study_output import (
 from etips.errors import SettingError
 from etips.files.toml import read_toml
 from etips.results.study_result import StudyResult
-from etips.runs.run_config import Device
+from etips.runs.device import Device
 from etips.studies.experiment import DATA_FOLDER, Experiment, read_experiment, shipped
 from etips.studies.study import run_study
 from etips.studies.study_data import data_of

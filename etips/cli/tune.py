@@ -2,23 +2,20 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from etips.cli.columns import DataArgument, takes_columns
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
-from etips.cli.methods import USUAL, MethodName
+from etips.cli.method_option import USUAL, MethodOption, require_method_name
 from etips.data.tables.columns import TableColumns, read_data, require_log
-from etips.errors import FileError, SettingError
+from etips.errors import SettingError
 from etips.files.json_documents import canonical
-from etips.files.toml import read_toml
-from etips.learn.learners.ranges import Space
-from etips.runs.run_config import Device
-from etips.studies.space import PAPER, paper_space, read_space, usual_space
+from etips.runs.device import Device
 
 if TYPE_CHECKING:
-    from etips.studies.tuning import Search, Trial, Tuned
+    from etips.studies.tuning import Trial, Tuned
 
 SHOWN = 10  # best trials that the table holds
 
@@ -42,7 +39,7 @@ def tune(
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="Folder of the search.")],
     columns: TableColumns,
-    method: Annotated[MethodName, typer.Option(help="Learner.")] = USUAL,
+    method: MethodOption = None,
     trials: Annotated[int, typer.Option(help="How many settings to try.", min=1)] = 20,
     space: SpaceOption = None,
     batch: BatchOption = 4,
@@ -58,23 +55,28 @@ def tune(
     Interrupted, the same command goes on where it stopped; with more trials it goes on from there.
     Then: etips fit DATA --config OUT/best.toml. Evaluate on stays that the search did not see.
     """
-    with refusals("etips tune"):
+    with refusals("etips tune") as tell_notes:
         _require_optuna()
-        from etips.studies.tuning import BEST, tune as search_settings  # noqa: I001, PLC0415
-
-        search = _search(
-            str(method),
-            space,
-            n_trials=trials,
-            batch=batch,
-            bundle=bundle,
-            device=device.value,
-            seed=seed,
-        )
+        require_method_name(method)
         require_log(data, columns)
         with progress_bar() as progress:
             progress("reading", 0.0)
             stays = read_data(data, columns)
+            tell_notes()  # before the long part
+            progress("getting ready", 0.0)
+            from etips.cli.searching import make_search  # noqa: PLC0415  # with torch
+            from etips.studies.tuning import BEST  # noqa: PLC0415
+            from etips.studies.tuning import tune as search_settings  # noqa: PLC0415
+
+            search = make_search(
+                method or USUAL,
+                space,
+                n_trials=trials,
+                batch=batch,
+                bundle=bundle,
+                device=device.value,
+                seed=seed,
+            )
             tuned = search_settings(stays, out, search, jobs=jobs, cluster=cluster, report=progress)
         if as_json:
             typer.echo(canonical(tuned.to_json()).decode(), nl=False)
@@ -86,26 +88,6 @@ def _require_optuna() -> None:
     if find_spec("optuna") is None:
         fix = "Install it with: pip install 'etips[tune]'."
         raise SettingError("tune", "needs optuna", fix=fix)
-
-
-def _search(method: str, space: str | None, **how: Any) -> "Search":  # noqa: ANN401
-    from etips.studies.tuning import Search  # noqa: PLC0415  # with optuna
-
-    try:
-        return Search(method=method, space=_space(method, space), **how)
-    except SettingError as error:
-        if space in (None, PAPER) or error.name in ("method", *how):
-            raise
-        raise FileError(str(space), f"{error.name} {error.rule}", fix=error.fix) from error
-
-
-def _space(method: str, space: str | None) -> Space:
-    """What the option names: the paper's space, or a file; without it, the usual space."""
-    if space is None:
-        return usual_space(method)
-    if space == PAPER:
-        return paper_space(method)
-    return read_space(read_toml(Path(space)), method)
 
 
 def _print(tuned: "Tuned", best: Path) -> None:

@@ -29,9 +29,9 @@ from etips.models.encoders.registry import (
 from etips.models.network import Network
 from etips.policies.deployed import Acts
 from etips.policies.policy import FittedPolicy, Kind
+from etips.policies.policy_manifest import MANIFEST as MANIFEST
 from etips.policies.seen_stays import SeenStays
 
-MANIFEST = "policy.json"
 _WEIGHTS = "weights.safetensors"
 _FORMAT, _VERSION = "etips/policy", 3
 _READ = (2, _VERSION)  # version 2 did not say how a policy acts, nor whom it had seen

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etips.data.tables.columns import TableColumns, read_columns
-from etips.errors import FileError
-from etips.files.lock import LOCK_NAME
 from etips.files.toml import read_toml
 from etips.files.writing import write_file
 from etips.learn.fitting.candidates import Candidate
 from etips.models.encoders.registry import AnyEncoder
 from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import MANIFEST, load_policy, save_policy
-from etips.runs.file_names import CHECKPOINT, CONFIG, LOG, PATH, POLICY, PROPENSITY, RESULTS
+from etips.runs.file_names import CONFIG, LOG, PATH, POLICY, PROPENSITY, RESULTS
 from etips.runs.path_file import read_path, write_path
+from etips.runs.room import holds_policy
 from etips.runs.run_config import RunConfig, read_config
 
 _TOLD = ("method", "seed", "device", "settings")
@@ -49,7 +48,7 @@ class RunFolder:
     @property
     def has_policy(self) -> bool:
         """Whether a policy is in it."""
-        return (self.place / POLICY / MANIFEST).is_file()
+        return holds_policy(self.place)
 
     def open_policy(self, *, encoder: AnyEncoder | None = None) -> FittedPolicy:
         """The policy; a folder that is itself a policy will do.
@@ -66,7 +65,7 @@ class RunFolder:
 
     def read_columns(self) -> TableColumns:
         """How the table that it was fitted on was read; nothing where no file says so."""
-        return read_columns(self.config) if self.config.is_file() else TableColumns()
+        return read_columns(self.config, of_run=True) if self.config.is_file() else TableColumns()
 
     def read_told(self) -> dict[str, object]:
         """How it was fitted, for the record; columns and versions have places of their own."""
@@ -102,22 +101,6 @@ class RunFolder:
         self.results.unlink(missing_ok=True)
         self._write_propensity(policy)
         save_policy(policy, self.place / POLICY, overwrite=overwrite or there)
-
-    def require_room(self, *, overwrite: bool) -> None:
-        """Refuse before the work is done what could not be written after it."""
-        place = self.place
-        if not place.parent.is_dir():
-            raise FileError(str(place.parent), "must be a folder that exists")
-        if not (place.exists() or place.is_symlink()):
-            return
-        if (place / CHECKPOINT).is_dir() and not place.is_symlink():
-            return  # an interrupted run: the same command takes it up
-        if place.is_dir() and all(path.name == LOCK_NAME for path in place.iterdir()):
-            return  # empty, or killed before it had begun
-        if not overwrite:
-            raise FileError(str(place), "exists already", fix="Choose another, or --overwrite.")
-        if not self.has_policy:
-            raise FileError(str(place), "is not a run folder, so it stays", fix="Choose another.")
 
     def _write_propensity(self, policy: FittedPolicy) -> None:
         """The clinicians' policy, for whoever wants to weigh with it; not all methods fit one."""

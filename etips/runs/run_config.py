@@ -2,7 +2,6 @@
 
 import platform
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import cast
 
@@ -14,15 +13,8 @@ from etips.errors import FileError, SettingError
 from etips.files.toml import read_toml
 from etips.files.toml_writer import format_toml
 from etips.learn.learners.recipes import Recipe
+from etips.runs.device import Device as Device
 from etips.version import __version__
-
-
-class Device(StrEnum):
-    """Where to train."""
-
-    AUTO = "auto"
-    CPU = "cpu"
-    CUDA = "cuda"
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def owl(monkeypatch):
         space={"margin": Range(0.1, 2.0)},
     )
     monkeypatch.setitem(METHODS, "owl", entry)
-    for name in ("methods", "fit", "tune"):
+    for name in ("methods", "fitting", "searching"):
         import_module(f"etips.cli.{name}")  # so that there is something to put back
         monkeypatch.delitem(sys.modules, f"etips.cli.{name}")
         monkeypatch.delattr(cli, name)

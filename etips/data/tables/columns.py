@@ -134,11 +134,16 @@ class TableColumns:
         return replace(below, **{**instead, **given})  # type: ignore[arg-type]
 
 
-def read_columns(path: Path) -> TableColumns:
-    """What a file says of a table: `[data]` in it, or all of it where there is no such part."""
+def read_columns(path: Path, *, of_run: bool = False) -> TableColumns:
+    """What a file says of a table under `[data]`; a file without that part is all about it.
+
+    Args:
+        path: A table.toml or a run's config.toml.
+        of_run: Settings of a run stand in it beside `[data]`, which may be left out.
+    """
     document = read_toml(path)
     try:
-        return TableColumns.from_document(document.get("data", document))
+        return TableColumns.from_document(document.get("data", {} if of_run else document))
     except SettingError as error:
         raise FileError(str(path), f"{error.name} {error.rule}", fix=error.fix) from error
 

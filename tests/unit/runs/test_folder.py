@@ -3,8 +3,7 @@
 import pytest
 from small_worlds import small, ward
 
-from etips.errors import FileError
-from etips.files.lock import LOCK_NAME
+from etips.data.tables.columns import TableColumns
 from etips.learn import DoublyRobust
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.recipes import Recipe
@@ -81,24 +80,9 @@ def test_a_run_without_config_or_path_has_none(folder):
     assert not folder.has_policy
 
 
-def test_there_is_room_where_nothing_is_or_where_a_run_was_stopped(folder, tmp_path):
-    RunFolder(tmp_path / "new").require_room(overwrite=False)
-    folder.require_room(overwrite=False)
-    (folder.place / LOCK_NAME).touch()
-    folder.require_room(overwrite=False)
-    (folder.place / "checkpoint").mkdir()
-    (folder.place / "log.jsonl").touch()
-    folder.require_room(overwrite=False)
-    assert folder.log.exists()
-
-
-def test_what_could_not_be_written_is_refused_before_the_work(folder, policy, tmp_path):
-    with pytest.raises(FileError, match="must be a folder that exists"):
-        RunFolder(tmp_path / "no" / "run").require_room(overwrite=True)
-    (folder.place / "thesis.tex").touch()
-    with pytest.raises(FileError, match="exists already"):
-        folder.require_room(overwrite=False)
-    with pytest.raises(FileError, match="is not a run folder, so it stays"):
-        folder.require_room(overwrite=True)
+def test_a_run_tells_how_its_table_was_read(folder, policy):
+    assert folder.read_columns() == TableColumns()
     write(folder, policy)
-    folder.require_room(overwrite=True)
+    assert folder.read_columns() == TableColumns()
+    folder.config.write_text('[data]\nstay = "id"\nmissing_loss = "weight"\nfingerprint = "0"\n')
+    assert folder.read_columns() == TableColumns(stay="id", missing_loss="weight")

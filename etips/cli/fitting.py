@@ -1,0 +1,129 @@
+"""What `etips fit` does once its data are read: the half that needs torch."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from etips.cli.methods import choose, make
+from etips.data.tables.columns import TableColumns
+from etips.data.trajectories import Trajectories
+from etips.files.fingerprint import fingerprint
+from etips.learn.learners.learner import Learner
+from etips.learn.nuisance.propensity import Quality
+from etips.learn.training.epoch_report import EpochReport
+from etips.results.exhibits import PathCandidate
+from etips.results.translation_path import summarize_path
+from etips.runs.device import Device
+from etips.runs.folder import RunFolder
+from etips.runs.run import Run
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the command line says beside the places.
+
+    Args:
+        config: File that the options go over.
+        method: Learner.
+        settings: Entries `key=value`.
+        columns: How the data were read.
+        device: Where to train.
+        seed: Of everything.
+    """
+
+    config: Path | None
+    method: str | None
+    settings: tuple[str, ...]
+    columns: TableColumns
+    device: Device | None
+    seed: int | None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A learner that has learned.
+
+    Args:
+        method: Its name.
+        learner: The learner.
+    """
+
+    method: str
+    learner: Learner
+
+    def rows(self) -> list[Mapping[str, object]]:
+        """What was learned, a row each."""
+        return _rows(self.learner)
+
+
+def fit_run(
+    stays: Trajectories,
+    out: Path,
+    told: Told,
+    *,
+    overwrite: bool,
+    report: Callable[[EpochReport], None],
+) -> Fitted:
+    """Learn a policy and write its run folder.
+
+    Args:
+        stays: What to learn from.
+        out: Where the folder is to be.
+        told: How to learn.
+        overwrite: Replace an earlier run.
+        report: Hears how far it is.
+    """
+    chosen = choose(told.config, told.method, told.settings, told.columns, told.device, told.seed)
+    learner = make(chosen, told.settings, told.config)
+    content = fingerprint(data=stays)
+    identity = fingerprint(data=content, recipe=chosen.recipe, device=chosen.device.value)
+    with Run(out, identity) as run:
+        learner.fit(stays, report=report, run=run)
+        RunFolder(out).write(
+            learner.policy_,
+            path=learner.path_,
+            config=chosen,
+            data=content,
+            overwrite=overwrite,
+        )
+        run.clear()
+    return Fitted(chosen.recipe.method, learner)
+
+
+def _rows(learner: Learner) -> list[Mapping[str, object]]:
+    if learner.path_:
+        risk = "held-out SNIPS" if learner.fit_.outcome is None else "held-out risk"
+        return [
+            {
+                "candidate": c.called,
+                risk: math.nan if c.risk is None else c.risk,
+                "std error": math.nan if c.std_error is None else c.std_error,
+                "matching factor": c.matching_factor,
+                "effective size": round(c.effective_size or 0),
+                "chosen": "<-" if c.chosen else "",
+                "after selection": _corrected(c),
+            }
+            for c in summarize_path(learner.path_)
+            if c.action is None or c.chosen
+        ]
+    if learner.policy_.kind == "uniform":
+        return [{"policy": "every action alike"}]
+    if learner.policy_.kind == "constant":
+        return [{"action": learner.policy_.constant}]
+    quality = learner.quality_ or Quality(math.nan, math.nan, math.nan)
+    return [
+        {
+            "propensity accuracy": quality.accuracy,
+            "log-loss": quality.log_loss,
+            "calibration error": quality.calibration_error,
+            "support": learner.support_ or 0.0,
+        }
+    ]
+
+
+def _corrected(candidate: PathCandidate) -> str:
+    """The risk that choosing comes to, beside the one that the luckiest was chosen by."""
+    if candidate.corrected is None or candidate.corrected_error is None:
+        return ""
+    return f"{candidate.corrected:.4f} +- {candidate.corrected_error:.4f}"

@@ -1,0 +1,30 @@
+"""Which learners there are, for options: told without torch, which a learner needs."""
+
+from typing import Annotated
+
+import typer
+
+from etips.errors import SettingError
+
+NAMES = (
+    *("etips", "tips", "eips", "ips", "direct", "direct-stay", "doubly-robust", "predictive"),
+    *("random", "most-frequent"),
+)
+"""What the help pages list: the names of the catalogue, which has the last word."""
+
+USUAL = NAMES[0]
+
+MethodOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help=f"Learner: {', '.join(NAMES)}. {USUAL} if left out."),
+]
+
+
+def require_method_name(name: str | None) -> None:
+    """Refuse a method that is not there; the catalogue is only opened for a name not listed."""
+    if name is None or name in NAMES:
+        return
+    from etips.learn.learners.catalogue import METHODS  # noqa: PLC0415  # with torch
+
+    if name not in METHODS:
+        raise SettingError("--method", f"must be one of {', '.join(METHODS)}")

@@ -1,0 +1,85 @@
+"""What a command imports before it has looked at its input: a refusal must not wait for torch."""
+
+import inspect
+import json
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from etips.cli.main import COMMANDS
+from etips.cli.method_option import NAMES
+from etips.learn.learners.catalogue import METHODS
+
+IMPORTED = """
+import json, sys
+from etips.cli.main import main
+sys.argv = ["etips", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as left:
+    code = left.code
+print(json.dumps({"code": code, "modules": sorted(sys.modules)}))
+"""
+HEAVY = ("torch", "matplotlib", "ibis", "duckdb", "sklearn", "polars", "jinja2", "scipy")
+"""Not pandas: where it is installed, pyarrow imports it by itself to make a scalar."""
+
+
+def call(*arguments):
+    """A command in a process of its own: its exit code, what it imported, and what it said."""
+    command = [sys.executable, "-c", IMPORTED, *(str(a) for a in arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    last = json.loads(done.stdout.splitlines()[-1])
+    return last["code"], {*last["modules"]} & {*HEAVY, "pyarrow"}, done.stderr
+
+
+@pytest.fixture(scope="module")
+def bad(tmp_path_factory):
+    """A table of which one column mixes numbers and text."""
+    place = tmp_path_factory.mktemp("tables") / "bad.csv"
+    rows = [f"{n // 3},{n % 3},{n % 2},{n % 2},{'x' if n == 7 else n}" for n in range(30)]
+    place.write_text("\n".join(["stay,step,drug,died,lactate", *rows]))
+    return place
+
+
+COLUMNS = ("--stay", "stay", "--step", "step", "--action", "drug", "--loss", "died")
+
+
+def test_the_help_page_imports_nothing_heavy_and_no_command():
+    code, heavy, _ = call("--help")
+    assert (code, heavy) == (0, set())
+    assert call("--version")[:2] == (0, set())
+
+
+@pytest.mark.parametrize("command", ["fit", "tune"])
+def test_the_help_of_a_command_that_trains_does_without_torch(command):
+    assert call(command, "--help")[:2] == (0, {"pyarrow"})
+
+
+@pytest.mark.parametrize("command", ["fit", "tune"])
+def test_a_bad_table_is_refused_without_torch(command, bad, tmp_path):
+    code, heavy, said = call(command, bad, *COLUMNS, "--out", tmp_path / "run")
+    assert code == 2
+    assert "column lactate" in said
+    assert heavy == {"pyarrow"}
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_table_that_is_not_there_and_a_place_that_is_taken_are_refused_without_torch(
+    bad, tmp_path
+):
+    for data, out in ((bad.parent / "none.csv", tmp_path / "run"), (bad, bad.parent)):
+        code, heavy, _ = call("fit", data, *COLUMNS, "--out", out)
+        assert code == 2
+        assert "torch" not in heavy
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_page_says_of_a_command_what_its_own_help_says(name):
+    command = getattr(import_module(f"etips.cli.{COMMANDS[name].module}"), name)
+    assert COMMANDS[name].sentence == (inspect.getdoc(command) or "").splitlines()[0]
+
+
+def test_the_methods_of_the_help_pages_are_those_of_the_catalogue():
+    assert list(NAMES) == list(METHODS)
