@@ -8,8 +8,8 @@ import typer
 
 from etips.cli.columns import takes_columns
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
-from etips.data.tables.columns import TableColumns, read_data
-from etips.errors import SettingError
+from etips.cli.policy_options import AskedPolicies, RuleOption, RulesOption
+from etips.data.tables.columns import TableColumns
 from etips.evaluation.estimators import BESIDE, ESTIMATORS
 from etips.files.json_documents import canonical, read_document
 from etips.files.writing import write_file
@@ -19,7 +19,6 @@ from etips.results.evaluate import evaluate as evaluate_policies
 from etips.results.evaluation_log import Models
 from etips.results.results import DataSummary, MethodResult, Results
 from etips.results.whole_stay_result import ONE_DECISION
-from etips.runs.folder import RunFolder
 
 
 class StayOutcome(Enum):
@@ -33,7 +32,7 @@ _BESIDE = [name for name in BESIDE if name != next(iter(ESTIMATORS))]  # three w
 
 
 RunsArgument = Annotated[
-    list[Path], typer.Argument(help="Run folders, then the data: RUN [RUN ...] DATA.")
+    list[Path], typer.Argument(help="Run folders, if any, then the data: RUN [RUN ...] DATA.")
 ]
 EstimatorsOption = Annotated[
     str | None, typer.Option(help=f"By comma, the headline first: {', '.join(ESTIMATORS)}.")
@@ -57,6 +56,8 @@ SeenFlag = Annotated[
 def evaluate(
     paths: RunsArgument,
     columns: TableColumns,
+    rule: RuleOption = None,
+    rules: RulesOption = None,
     estimators: EstimatorsOption = None,
     out: OutOption = None,
     whole_stay: WholeStayFlag = False,
@@ -70,23 +71,18 @@ def evaluate(
     Stays that a policy learned from are refused. Lower risk is better; the mean logged loss is what
     the clinicians had. The risk is that of one decision changed, the rest as logged; where stays
     have several, "better" also asks for --whole-stay. It allows one false yes in twenty over all
-    policies given together. See `etips report` for a page to read.
+    policies given together. Rules in SQL (--rule) are policies like any other. See `etips report`
+    for a page to read.
     """
     with refusals("etips evaluate"):
-        if len(paths) < 2:
-            raise SettingError("arguments", "must be RUN [RUN ...] DATA")
-        *runs, data = paths
-        names = _names(runs)
-        folders = dict(zip(names, map(RunFolder, runs), strict=True))
-        policies = {name: run.open_policy() for name, run in folders.items()}
+        asked = AskedPolicies.of(paths, rule, rules)
+        folders = asked.folders
         with progress_bar() as progress:
             progress("reading", 0.1)
-            like = next(iter(policies.values())).schema
-            earlier = [run.read_columns() for run in folders.values()]
-            stays = read_data(data, columns, like=like, earlier=earlier)
+            stays = asked.read(columns)
             progress("fitting what the estimators need", 0.3)
             results = evaluate_policies(
-                policies,
+                asked.policies,
                 stays,
                 estimators=tuple(estimators.split(",")) if estimators else (),
                 models=Models(seed=seed),
@@ -95,19 +91,14 @@ def evaluate(
                 allow_seen=allow_seen,
                 negative_control=columns.negative_control,
                 paths={name: run.read_path() for name, run in folders.items()},
-                settings={n: told for n, run in folders.items() if (told := run.read_told())},
-                cohort=read_document(data / "funnel.json"),
+                settings=asked.told,
+                cohort=read_document(asked.data / "funnel.json"),
             )
-        place = RunFolder(runs[0]).results if out is None and len(runs) == 1 else out
+        runs = list(folders.values())
+        place = runs[0].results if out is None and len(runs) == 1 else out
         if place is not None:
             write_file(place, canonical(results.to_json()))
         _print(results, as_json=as_json)
-
-
-def _names(runs: list[Path]) -> list[str]:
-    """What policies are called in results: their folders' names, or paths where those are alike."""
-    short = [run.resolve().name for run in runs]
-    return short if len(set(short)) == len(short) else [str(run) for run in runs]
 
 
 def _print(results: Results, *, as_json: bool) -> None:

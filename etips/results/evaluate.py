@@ -22,6 +22,7 @@ from etips.results.assembly import make_exhibits
 from etips.results.evaluation_log import EvaluationLog, Models, make_log
 from etips.results.exhibits import Exhibits, Record
 from etips.results.followed_policies import (
+    RULE,
     Followed,
     Policy,
     as_followed,
@@ -29,6 +30,7 @@ from etips.results.followed_policies import (
     true_risk,
 )
 from etips.results.further_checks import FurtherChecks
+from etips.results.named_policies import GivenPolicies, name_policies
 from etips.results.results import MethodResult, Results
 from etips.results.strength_measures import measure_features
 from etips.results.summaries import summarize_data, summarize_method
@@ -48,7 +50,7 @@ Outcome = Literal["sum", "last"]
 
 
 def evaluate(
-    policies: Policy | Mapping[str, Policy],
+    policies: GivenPolicies,
     data: Trajectories,
     *,
     estimators: Sequence[str] = (),
@@ -66,7 +68,8 @@ def evaluate(
     """Estimate the risk of policies, as they are followed, on decisions none of them learned from.
 
     Args:
-        policies: One policy, or several by name; a report is about the first.
+        policies: One policy, a list of them, or several by name; a report is about the first. A
+            bare function is a `Rule`.
         data: Logged stays.
         estimators: Names, the headline first; all if left out.
         interval: How limits are made.
@@ -82,7 +85,7 @@ def evaluate(
     """
     _check(horizon, outcome)
     started, models = time.perf_counter(), models or Models()
-    named = policies if isinstance(policies, Mapping) else {type(policies).__name__: policies}
+    named = name_policies(policies)
     seen = require_unseen_stays(named, data, allow_seen=allow_seen)
     data = (further := FurtherChecks.of(data, negative_control)).data
     made = make_log(named, data, models, known=propensities)
@@ -157,7 +160,7 @@ def assess_policies(
             truth=true_risk(own.deployed, data),
             notes={**notes, **own.notes},
             in_sample=own.in_sample,
-            method=find_method(learned_by.get(name, name)),
+            method=None if RULE in own.notes else find_method(learned_by.get(name, name)),
             data=about,
             features=features,
             whole_stay=summarize_throughout(stays.get(name), assessments[name]),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -11,8 +11,13 @@ from etips.data.trajectories import Trajectories
 from etips.learn.learners.learner import Learner
 from etips.policies.deployed import Deployed, as_deployed
 from etips.policies.policy import FittedPolicy
+from etips.policies.written_rules import WrittenRule
+
+RULE = "rule"
+"""The note that says what a rule says."""
 
 
+@runtime_checkable
 class Policy(Protocol):
     """Anything that gives the probability of every action at every decision."""
 
@@ -45,6 +50,8 @@ def as_fitted(policy: Policy) -> FittedPolicy | None:
 
 def follow(policy: Policy, data: Trajectories) -> Followed:
     """Follow a policy. One that is not ours is its probabilities: nothing else is known of it."""
+    if isinstance(policy, WrittenRule):
+        return Followed(policy.deployed(data), notes={RULE: policy.text})
     own = as_fitted(policy)
     if own is None:
         return Followed(Deployed.always(np.asarray(policy.predict_proba(data), np.float64)))

@@ -15,6 +15,7 @@ from etips.evaluation.sensitivity import Sensitivity
 from etips.files.json_documents import finite
 from etips.learn.learners.catalogue import Method
 from etips.results.feature_strength import FeatureStrength
+from etips.results.followed_policies import RULE
 from etips.results.prognosis_words import summarize_prognosis
 from etips.results.results import (
     AtenpResult,
@@ -95,12 +96,19 @@ def summarize_method(
         sensitivity=summarize_sensitivity(sensitivity, features),
         notes=dict(notes),
         label=None if method is None else method.label,
-        sentence=None if method is None else method.sentence,
+        sentence=_sentence(method, notes),
         as_probabilities=None if as_drawn is None else _estimate(as_drawn),
         prognosis=summarize_prognosis(assessment, hidden=data.mean_loss is None),
         whole_stay=whole_stay,
         in_sample=in_sample,
     )
+
+
+def _sentence(method: Method | None, notes: Mapping[str, str]) -> str | None:
+    """What a policy does, for a reader: its method's words, or those of a rule itself."""
+    if RULE in notes:
+        return f"A rule, written and not learned: {notes[RULE]}."
+    return None if method is None else method.sentence
 
 
 def _diagnostics(found: Diagnostics, n_matched: int | None) -> DiagnosticsResult:

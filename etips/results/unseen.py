@@ -8,6 +8,7 @@ from etips.data.trajectories import Trajectories
 from etips.disclosure import any_few
 from etips.errors import DataError
 from etips.policies.seen_stays import Overlap
+from etips.policies.written_rules import WrittenRule
 from etips.results.followed_policies import Followed, Policy, as_fitted
 
 UNSEEN = "none of them was learned from, by their hashes"
@@ -29,7 +30,8 @@ class Sight(NamedTuple):
 
     def mark(self, policy: Followed) -> Followed:
         """The policy as it is followed, with that on record."""
-        return replace(policy, in_sample=self.in_sample, notes={"evaluated stays": self.note})
+        notes = {**policy.notes, "evaluated stays": self.note}
+        return replace(policy, in_sample=self.in_sample, notes=notes)
 
 
 def require_unseen_stays(
@@ -45,7 +47,7 @@ def require_unseen_stays(
     sights = {}
     for name, policy in policies.items():
         fitted = as_fitted(policy)
-        if fitted is not None and fitted.kind == "uniform":
+        if isinstance(policy, WrittenRule) or (fitted is not None and fitted.kind == "uniform"):
             sights[name] = Sight(False, NOBODY)
         elif fitted is None or fitted.seen is None:
             sights[name] = Sight(False, UNKNOWN)

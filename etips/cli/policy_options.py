@@ -1,0 +1,132 @@
+"""Policies as commands take them: run folders before the data, and rules in SQL."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Self
+
+import typer
+
+from etips.data.schema import Schema
+from etips.data.tables.columns import TableColumns, read_data, require_log
+from etips.data.trajectories import Trajectories
+from etips.errors import FileError, SettingError
+from etips.files.toml import read_toml
+from etips.policies.policy import FittedPolicy
+from etips.policies.sql_rules import SqlRule
+from etips.results.followed_policies import Policy
+from etips.runs.folder import RunFolder
+
+RuleOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="NAME=SQL over the columns, such as low=\"case when map < 65 then 'vasopressor' "
+        "else 'none' end\"; null leaves it to the clinicians. May be repeated."
+    ),
+]
+RulesOption = Annotated[
+    Path | None, typer.Option(help='TOML file of rules: NAME = "SQL", one a line.')
+]
+
+
+@dataclass(frozen=True, eq=False)
+class AskedPolicies:
+    """What a command line says of policies and data.
+
+    Args:
+        folders: Runs by the names that results give them.
+        fitted: The policies of those runs.
+        rules: By name.
+        data: Where the stays are.
+    """
+
+    folders: Mapping[str, RunFolder]
+    fitted: Mapping[str, FittedPolicy]
+    rules: Mapping[str, SqlRule]
+    data: Path
+
+    @classmethod
+    def of(cls, paths: Sequence[Path], rules: Sequence[str] | None, file: Path | None) -> Self:
+        """Runs and data by their places, rules by their options."""
+        written = read_rules(rules or (), file)
+        if len(paths) < (1 if written else 2):
+            rule = "must be RUN [RUN ...] DATA, or DATA with --rule"
+            raise SettingError("arguments", rule)
+        *runs, data = paths
+        names = _names(runs)
+        folders = dict(zip(names, map(RunFolder, runs), strict=True))
+        for name in written:
+            if name in folders:
+                raise SettingError(f"--rule {name}", "must have a name that no run has")
+        fitted = {name: run.open_policy() for name, run in folders.items()}
+        return cls(folders, fitted, written, data)
+
+    @property
+    def policies(self) -> dict[str, Policy]:
+        """All of them, runs first."""
+        return {**self.fitted, **self.rules}
+
+    @property
+    def told(self) -> dict[str, object]:
+        """What is on record of each: the settings of a run, the words of a rule."""
+        runs = {name: told for name, run in self.folders.items() if (told := run.read_told())}
+        return {**runs, **{name: {"rule": rule.text} for name, rule in self.rules.items()}}
+
+    def read(self, columns: TableColumns) -> Trajectories:
+        """The stays, read as those of the first run were, or as the options say; rules must fit."""
+        like: Schema | None = None
+        earlier: list[TableColumns] = []
+        if self.fitted:
+            like = next(iter(self.fitted.values())).schema
+            earlier = [run.read_columns() for run in self.folders.values()]
+        else:
+            require_log(self.data, columns)
+        stays = read_data(self.data, columns, like=like, earlier=earlier)
+        for rule in self.rules.values():
+            rule.check(stays.schema)
+        return stays
+
+
+def read_rules(given: Sequence[str], file: Path | None) -> dict[str, SqlRule]:
+    """The rules by name: those of a file, then those of the options.
+
+    Args:
+        given: NAME=SQL each.
+        file: A TOML file of them, under [rules] or at its top.
+    """
+    rules: dict[str, SqlRule] = {}
+    for name, expression in [*_from_file(file), *map(_split, given)]:
+        if name in rules:
+            raise SettingError(f"--rule {name}", "must be given once")
+        rules[name] = SqlRule(name, expression)
+    return rules
+
+
+def _split(text: str) -> tuple[str, str]:
+    name, equals, expression = text.partition("=")
+    name = name.strip()
+    if not equals or not re.fullmatch(r"[^'\"()<>!]{1,60}", name) or _begins_expression(name):
+        fix = "For example --rule low=\"case when map < 65 then 'vasopressor' else 'none' end\"."
+        raise SettingError("--rule", "must be NAME=EXPRESSION", fix=fix)
+    return name, expression
+
+
+def _begins_expression(name: str) -> bool:
+    return name.lower().startswith("case ")
+
+
+def _from_file(file: Path | None) -> list[tuple[str, str]]:
+    if file is None:
+        return []
+    document = read_toml(file)
+    own = document.get("rules", document)
+    if not isinstance(own, Mapping) or not own or not all(isinstance(v, str) for v in own.values()):
+        raise FileError(str(file), 'must hold rules as NAME = "expression", under [rules] or alone')
+    return [(str(name), str(value)) for name, value in own.items()]
+
+
+def _names(runs: Sequence[Path]) -> list[str]:
+    """What policies are called in results: their folders' names, or paths where those are alike."""
+    short = [run.resolve().name for run in runs]
+    return short if len(set(short)) == len(short) else [str(run) for run in runs]
