@@ -1,35 +1,26 @@
-"""Anything that is a long table (CSV, CSV.gz, Parquet, a data frame, Arrow) as Arrow batches.
+"""Anything that is a table (text, Excel, Parquet, Feather, a data frame, Arrow) as Arrow batches.
 
 Errors of the readers quote the cell that they stumbled over. Here every one of them becomes a
 refusal that names the place and the rule and quotes nothing, nor carries the error that does.
 """
 
-import codecs
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import cast
 
 import pyarrow as pa
-import pyarrow.csv as pa_csv
-import pyarrow.parquet as pq
 
-from etips.errors import DataError, EtipsError, FileError
-
-CSV_NULLS = ["", "NA", "N/A", "#N/A", "<NA>", "null", "NULL", "None"]
-"""Cells of a CSV that mean "missing"; the text NaN is a number that is not one."""
-
-_BLOCK = 8 * 2**20  # bytes of CSV parsed together
-_UNREADABLE = (pa.ArrowException, OSError, EOFError, OverflowError, TypeError, ValueError)
-
-
-@runtime_checkable
-class ArrowStream(Protocol):
-    """A pandas, polars or Arrow table: anything that offers the Arrow stream interface."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
-
+from etips.data.tables.arrow_columns import is_text
+from etips.data.tables.columnar import open_parquet, read_arrow
+from etips.data.tables.data_frames import ArrowStream, require_distinct, to_arrow
+from etips.data.tables.date_cells import DATE_ORDERS
+from etips.data.tables.delimited import read_delimited
+from etips.data.tables.file_kinds import find_file
+from etips.data.tables.number_cells import Decimal
+from etips.data.tables.spreadsheets import read_sheet
+from etips.data.tables.text_cells import Habits, TextCells, TextForm, read_text
+from etips.errors import DataError, Faults, SettingError
 
 TableLike = str | Path | ArrowStream
 """What `read_table` takes: a path, or a data frame of any library that speaks Arrow."""
@@ -44,27 +35,89 @@ class Source:
         columns: Arrow type of each column.
         n_rows: Number of rows.
         parts: Given column names, the table in parts small enough to hold beside the result.
+        faults: What is wrong with a column of text, if it must be numbers or dates.
+        habits: What the user said of how numbers and dates are written.
     """
 
     name: str
     columns: dict[str, pa.DataType]
     n_rows: int
     parts: Callable[[Sequence[str]], Iterator[pa.Table]]
+    faults: Mapping[str, DataError] = field(default_factory=dict)
+    habits: Habits = field(default_factory=Habits)
+
+    def form(self, name: str) -> tuple[TextForm, DataError | None]:
+        """How to read a column of text as numbers or dates, and why it is neither.
+
+        Both are nothing (`text`, None) for a column in which no cell is a number or a date. Columns
+        of a CSV or a workbook that can be read as one of them have been; a frame's are left as
+        they are, since text that looks like a number may be an identifier.
+        """
+        if name in self.faults or not is_text(self.columns[name]):
+            return TextForm(), self.faults.get(name)
+        try:
+            cells = TextCells.of(whole_column(self, name))
+        except pa.ArrowException:
+            place = f"{self.name}, column {name}"
+            return TextForm(), DataError(place, "must be UTF-8 text", fix="Save it as UTF-8.")
+        return read_text(self.name, name, cells, self.habits)
+
+    def settled(self, names: Sequence[str]) -> "Source":
+        """The same with columns of text read as the numbers or dates they are.
+
+        All columns of `names` that mix them with text, or could be meant in two ways, are refused.
+        """
+        forms: dict[str, TextForm] = {}
+        faults = Faults()
+        for name in names:
+            form, fault = self.form(name)
+            if fault is not None:
+                faults.note(fault)
+            elif form.kind != "text":
+                forms[name] = form
+        faults.raise_any()
+        if not forms:
+            return self
+
+        def parts(wanted: Sequence[str]) -> Iterator[pa.Table]:
+            for part in self.parts(wanted):
+                yield _applied(part, forms)
+
+        types = {name: form.type for name, form in forms.items()}
+        return replace(self, columns={**self.columns, **types}, parts=parts)
 
 
-def open_source(table: TableLike) -> Source:
-    """Open a table without reading more than it must."""
+def _applied(part: pa.Table, forms: Mapping[str, TextForm]) -> pa.Table:
+    for at, name in enumerate(part.column_names):
+        if name in forms:
+            part = part.set_column(at, name, forms[name].apply(part.column(name)))
+    return part
+
+
+def open_source(
+    table: TableLike, *, decimal: str | None = None, dates: str | None = None
+) -> Source:
+    """Open a table without reading more than it must.
+
+    Args:
+        table: A path (`workbook.xlsx#sheet` names a sheet), or a frame.
+        decimal: "," or ".", where columns could be meant in two ways.
+        dates: "dmy" or "mdy", what stands first in dates that could be meant in two ways.
+    """
+    habits = _habits(decimal, dates)
     if not isinstance(table, str | Path):
-        return _from_arrow("table", _to_arrow(table))
-    path = Path(table)
-    if not path.is_file():
-        raise FileError(str(path), "is not a file that exists")
-    kind = path.name.lower()
-    if kind.endswith((".parquet", ".pq")):
-        return _from_parquet(path)
-    if kind.endswith((".csv", ".csv.gz")):
-        return _from_arrow(path.name, _read_csv(path))
-    raise FileError(str(path), "must end in .csv, .csv.gz or .parquet")
+        return _from_arrow("table", to_arrow(table), habits)
+    file = find_file(table)
+    if file.content == "parquet":
+        opened = open_parquet(file)
+        columns = _distinct(file.path.name, opened.schema)
+        return Source(file.path.name, columns, opened.n_rows, opened.parts, {}, habits)
+    if file.content == "arrow":
+        return _from_arrow(file.path.name, read_arrow(file), habits)
+    read = read_sheet if file.content == "workbook" else read_delimited
+    settled = read(file, habits)
+    source = _from_arrow(file.path.name, settled.table, habits)
+    return replace(source, faults=settled.faults)
 
 
 def whole_column(source: Source, name: str) -> pa.ChunkedArray:
@@ -72,33 +125,21 @@ def whole_column(source: Source, name: str) -> pa.ChunkedArray:
     return pa.concat_tables(list(source.parts([name]))).column(name)
 
 
-def _from_arrow(name: str, table: pa.Table) -> Source:
+def _habits(decimal: str | None, dates: str | None) -> Habits:
+    if decimal not in (None, ",", "."):
+        raise SettingError("decimal", 'must be "," or "."')
+    if dates is not None and dates not in DATE_ORDERS:
+        raise SettingError("dates", 'must be "dmy" or "mdy"')
+    return Habits(cast(Decimal | None, decimal), dates)
+
+
+def _from_arrow(name: str, table: pa.Table, habits: Habits) -> Source:
     columns = _distinct(name, table.schema)
-    return Source(name, columns, table.num_rows, lambda wanted: iter([table.select(list(wanted))]))
-
-
-def _from_parquet(path: Path) -> Source:
-    refused = FileError(str(path), "cannot be read as Parquet", fix="Is it whole?")
-    try:
-        file = pq.ParquetFile(path)
-        schema, n_rows = file.schema_arrow, file.metadata.num_rows
-        sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
-    except _UNREADABLE:
-        raise refused from None
-    if min(sizes, default=0) < 0 or sum(sizes) != n_rows:
-        raise refused
 
     def parts(wanted: Sequence[str]) -> Iterator[pa.Table]:
-        for group, size in enumerate(sizes):
-            try:
-                part = file.read_row_group(group, columns=list(wanted))
-            except _UNREADABLE:
-                raise refused from None
-            if part.num_rows != size:
-                raise refused
-            yield part
+        return iter([table.select(list(wanted))])
 
-    return Source(path.name, _distinct(path.name, schema), n_rows, parts)
+    return Source(name, columns, table.num_rows, parts, {}, habits)
 
 
 def _distinct(name: str, schema: pa.Schema) -> dict[str, pa.DataType]:
@@ -106,83 +147,5 @@ def _distinct(name: str, schema: pa.Schema) -> dict[str, pa.DataType]:
         names = schema.names
     except UnicodeDecodeError:
         raise DataError(name, "column names must be UTF-8 text") from None
-    if len(set(names)) != len(names):
-        raise DataError(name, "column names must be distinct")
+    require_distinct(name, names)
     return dict(zip(names, schema.types, strict=True))
-
-
-def _to_arrow(table: ArrowStream) -> pa.Table:
-    if not isinstance(table, ArrowStream):
-        raise DataError("table", "must be a path or a pandas, polars or Arrow table")
-    if isinstance(table, pa.Table):
-        return table
-    if type(table).__module__.startswith("pandas"):
-        return _pandas_to_arrow(table)
-    # The Arrow interface ends a name at NUL, and polars ends the process over one.
-    if any(isinstance(name, str) and "\0" in name for name in getattr(table, "columns", ())):
-        raise DataError("table", "column names must not hold NUL characters")
-    try:
-        return pa.table(table)
-    except _UNREADABLE:
-        raise DataError("table", "cannot be read as an Arrow table") from None
-
-
-def _pandas_to_arrow(frame: Any) -> pa.Table:  # noqa: ANN401  # a foreign object
-    """A frame's columns without its index; a column of mixed types is refused by name."""
-    if not hasattr(frame, "columns"):
-        raise DataError("table", "must be a frame, not a series")
-    names = [str(name) for name in frame.columns]
-    if len(set(names)) != len(names):
-        raise DataError("table", "column names must be distinct")
-    arrays = {}
-    for position, name in enumerate(names):
-        try:
-            arrays[name] = pa.Array.from_pandas(frame.iloc[:, position])
-        except _UNREADABLE:
-            raise DataError(f"table, column {name}", "must be of one type") from None
-    return pa.table(arrays)
-
-
-def _read_csv(path: Path) -> pa.Table:
-    with contextlib.suppress(*_UNREADABLE), _open(path) as file:
-        return pa_csv.read_csv(
-            file,
-            read_options=pa_csv.ReadOptions(block_size=_BLOCK),
-            convert_options=pa_csv.ConvertOptions(null_values=CSV_NULLS, strings_can_be_null=True),
-        )
-    raise _complaint(path)
-
-
-def _open(path: Path) -> Any:  # noqa: ANN401  # pyarrow's NativeFile
-    return pa.input_stream(str(path), compression="gzip" if path.suffix.lower() == ".gz" else None)
-
-
-def _complaint(path: Path) -> EtipsError:
-    """Why the reader stumbles over a CSV: rows with too few or too many fields, or all of it."""
-    ragged: list[int] = []
-
-    def note(row: Any) -> str:  # noqa: ANN401  # pyarrow's InvalidRow
-        ragged.append(row.number - 2)  # the reader counts from 1 and counts the header
-        return "skip"
-
-    unreadable = FileError(str(path), "cannot be read as CSV", fix="Is it whole, and UTF-8?")
-    try:
-        _require_utf8(path)  # first, since `note` is handed the text of a row
-        with _open(path) as file:
-            sound = pa_csv.read_csv(
-                file,
-                read_options=pa_csv.ReadOptions(block_size=_BLOCK, use_threads=False),
-                parse_options=pa_csv.ParseOptions(invalid_row_handler=note),
-            )
-    except _UNREADABLE:
-        return unreadable
-    rule, total = "every row must have as many fields as the header", sound.num_rows + len(ragged)
-    return DataError(path.name, rule, rows=ragged, total=total) if ragged else unreadable
-
-
-def _require_utf8(path: Path) -> None:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with _open(path) as file:
-        while block := file.read(_BLOCK):
-            decoder.decode(block)
-    decoder.decode(b"", final=True)

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 
 from etips.data.intake.request import Request
 from etips.data.schema import MISSING_SUFFIX, Roles, Schema
 from etips.data.tables.arrow_columns import is_categorical, is_number, require_number
 from etips.data.tables.sources import Source, whole_column
-from etips.errors import DataError, SettingError
+from etips.errors import DataError, Faults, SettingError
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,16 @@ def lay_out(source: Source, asked: Request) -> Layout:
     by_type = {name for name in (*sequence, *fixed) if is_categorical(source.columns[name])}
     known = set(like.categories) if like is not None else set()
     chosen = frozenset(by_type | (set(categorical) | known) & {*sequence, *fixed})
+    faults = Faults()
     for name in (*sequence, *fixed):
-        if name not in chosen and not is_number(source.columns[name]):
+        if name in chosen or is_number(source.columns[name]):
+            continue
+        with faults.noting():
+            if name in source.faults:
+                raise source.faults[name]
             fix = "Drop it, turn it into numbers, or name it in categorical."
             require_number(f"{source.name}, column {name}", whole_column(source, name), fix=fix)
+    faults.raise_any()
     roles = _roles(named, {*sequence, *fixed, *others}, Roles() if like is None else like.roles)
     present = frozenset(named) | ({"action"} if asked.treatment else set())
     return Layout(roles, present, sequence, fixed, chosen, asked.treatment)
@@ -88,9 +95,20 @@ def _roles(named: dict[str, str], features: set[str], usual: Roles) -> Roles:
 
 
 def _require_columns(source: Source, names: Sequence[str]) -> None:
-    for name in names:
+    faults = Faults()
+    for name in dict.fromkeys(names):
         if name not in source.columns:
-            raise DataError(f"{source.name}, column {name}", "is missing from the table")
+            place = f"{source.name}, column {name}"
+            faults.note(DataError(place, "is missing from the table", fix=_alike(source, name)))
+    faults.raise_any()
+
+
+def _alike(source: Source, name: str) -> str:
+    """Columns that may have been meant; a name is part of the schema and may be shown."""
+    folded = {other.lower(): other for other in source.columns}
+    close = get_close_matches(name.lower(), folded, n=3, cutoff=0.75)
+    meant = ", ".join(folded[other] for other in close)
+    return f"Do you mean {meant}?" if meant else ""
 
 
 def _wanted(source: Source, like: Schema, features: Sequence[str]) -> tuple[str, ...]:

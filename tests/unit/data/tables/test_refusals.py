@@ -29,7 +29,7 @@ REFUSALS = {
     "renamed column": (
         table(a=None, A=[0] * 6),
         {},
-        r"^table, column a: is missing from the table\.$",
+        r"^table, column a: is missing from the table\. Do you mean A\?$",
     ),
     "missing static": (
         table(),
@@ -253,7 +253,7 @@ REFUSALS = {
     "two columns of one name": (
         pa.Table.from_arrays([pa.array([CANARY])] * 2, ["s", "s"]),
         {},
-        r"^table: column names must be distinct\.$",
+        r"^table: column names must be distinct; ",
     ),
 }
 

@@ -4,6 +4,7 @@ import gzip
 
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from random_cohorts import Cohort
 from strategies import ROLES, TEXT, long_table, refusal_text, roles_of
@@ -11,7 +12,8 @@ from strategies import read_small as read
 from strategies import small_table as table
 
 from etips.data import read_table
-from etips.errors import DataError, FileError
+from etips.data.tables.sources import open_source, whole_column
+from etips.errors import DataError, FileError, SettingError
 
 NAN, INF = float("nan"), float("inf")
 
@@ -22,18 +24,18 @@ NAN, INF = float("nan"), float("inf")
         (pd.Series([1, 2]), r"^table: must be a frame, not a series\.$"),
         (pl.Series([1, 2]), r"^table: cannot be read as an Arrow table\.$"),
         ([[1, 2]], r"^table: must be a path or a pandas, polars or Arrow table\.$"),
-        (pd.DataFrame({1: [1], "1": [2]}), r"^table: column names must be distinct\.$"),
-        (pd.DataFrame([[1, 2]], columns=["a", "a"]), r"^table: column names must be distinct\.$"),
+        (pd.DataFrame({1: [1], "1": [2]}), r"^table: column names must be distinct; "),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), r"^table: column names must be distinct; "),
         (
             pd.DataFrame({"s": pd.Series([1, TEXT, 2], dtype=object)}),
-            r"^table, column s: must be of one type\.$",
+            r"^table, column s: must be of one type\. Turn it",
         ),
         (
             pd.DataFrame({"s": pd.Series([2**70, 1], dtype=object)}),
-            r"^table, column s: must be of one type\.$",
+            r"^table, column s: must be of one type\. Turn it",
         ),
         (pl.DataFrame({"a\0b": [1]}), r"^table: column names must not hold NUL characters\.$"),
-        (pd.DataFrame({"s": [1j]}), r"^table, column s: must be of one type\.$"),
+        (pd.DataFrame({"s": [1j]}), r"^table, column s: must be of one type\. Turn it"),
     ],
 )
 def test_what_is_no_table_is_refused(frame, message):
@@ -56,26 +58,36 @@ def test_whole_numbers_as_pandas_column_names_are_read():
     ("name", "content", "message"),
     [
         ("no.csv", None, r"no\.csv: is not a file that exists\.$"),
-        ("log.xlsx", b"x", r"log\.xlsx: must end in \.csv, \.csv\.gz or \.parquet\.$"),
-        ("e.csv", b"", r"e\.csv: cannot be read as CSV\. Is it whole, and UTF-8\?$"),
-        ("e.parquet", b"", r"e\.parquet: cannot be read as Parquet\. Is it whole\?$"),
-        ("e.csv.gz", b"no gzip", r"e\.csv\.gz: cannot be read as CSV\. Is it whole, and UTF-8\?$"),
+        (
+            "log.xlsx",
+            b"x",
+            r"log\.xlsx: is text, not an Excel workbook\. Rename it to end in \.csv\.$",
+        ),
+        ("e.csv", b"", r"e\.csv: is empty: 0 bytes\. Was it downloaded or copied whole\?$"),
+        ("e.parquet", b"", r"e\.parquet: is empty: 0 bytes\."),
+        ("f.parquet", b"PAR1", r"f\.parquet: cannot be read as Parquet\. Is it whole\?$"),
+        ("e.csv.gz", b"no gzip", r"e\.csv\.gz: is not compressed as its name says\. Is it whole"),
+        (
+            "f.csv.gz",
+            b"\x1f\x8bno",
+            r"f\.csv\.gz: cannot be read as CSV\. Is it whole, and UTF-8\?$",
+        ),
         ("z.csv", b"s,t,a,l,x\n", r"^z\.csv: must have at least one row\.$"),
         (
             "r.csv",
             b"s,t,a,l,x\n1,0,0,1,1\n1,1\n1,2,0,1,1\n1,3,0,1,1,1\n",
             r"^r\.csv: every row must have as many fields as the header; "
-            r"2 of 4 rows fail, first at row 1\.$",
+            r"2 of 4 rows fail, first at row 1\. A comma inside",
         ),
         (
             "d.csv",
             b"s,s,t\n1,2,3\n",
-            r"^d\.csv: column names must be distinct\.$",
+            r"^d\.csv: column names must be distinct; ",
         ),
         (
             "t.csv",
             b"s,t,a,l,x\n1,0,0,1,1\n1,1,0,1,kanarienvogel\n",
-            r"^t\.csv, column x: must be numeric, is text; 1 of 2 rows fail, first at row 1\. Drop",
+            r"^t\.csv, column x: mixes numbers and text; 1 of 2 rows fail, first at row 1\. Write ",
         ),
     ],
 )
@@ -93,7 +105,7 @@ def test_column_names_that_repeat_in_a_ragged_file_are_refused_not_a_traceback(t
     """The reader stumbles first over the types, and the second reading over the names."""
     path = tmp_path / "a.csv"
     path.write_bytes(b"s,s,t\n" + b"1,2,3\n" * 2_000_000 + b"x,y,z\n")
-    with pytest.raises(DataError, match=r"^a\.csv: column names must be distinct\.$"):
+    with pytest.raises(DataError, match=r"^a\.csv: column names must be distinct; "):
         read(path)
 
 
@@ -113,14 +125,14 @@ def test_a_number_with_a_fraction_far_down_a_csv_is_no_fault(tmp_path):
 
 def test_a_ragged_row_far_down_a_csv_is_refused_by_its_row(tmp_path):
     path = many_rows(tmp_path / "a.csv", f"1,{MANY},0,1\n")
-    message = rf"^a\.csv: every row must have .* 1 of {MANY + 1} rows fail, first at row {MANY}\.$"
+    message = rf"^a\.csv: every row must have .* 1 of {MANY + 1} rows fail, first at row {MANY}\."
     with pytest.raises(DataError, match=message):
         read(path)
 
 
 def test_text_far_down_a_csv_is_refused_by_its_row(tmp_path):
     path = many_rows(tmp_path / "a.csv", f"1,{MANY},0,1,{TEXT}\n")
-    message = rf"^a\.csv, column x: must be numeric, is text; 1 of .* first at row {MANY}\."
+    message = rf"^a\.csv, column x: mixes numbers and text; 1 of .* first at row {MANY}\."
     with pytest.raises(DataError, match=message) as caught:
         read(path)
     assert TEXT not in refusal_text(caught.value)
@@ -164,3 +176,38 @@ def test_all_roles_are_named_as_the_table_names_them():
     roles = found.schema.roles
     assert {role: getattr(roles, role) for role in ROLES} == ROLES
     assert (roles.propensity, roles.group) == ("chance", "patient")
+
+
+def test_text_of_a_frame_is_left_alone_until_somebody_asks():
+    source = open_source(pa.table({"id": ["007", "7"], "x": ["1,5", "2"], "w": ["a", "1"]}))
+    assert source.form("id")[0].kind == "number"
+    assert source.form("w")[1].rule == "mixes numbers and text"
+    settled = source.settled(["x"])
+    assert whole_column(settled, "x").to_pylist() == [1.5, 2.0]
+    assert settled.columns["x"] == pa.float64()
+    assert whole_column(settled, "id").to_pylist() == ["007", "7"]
+
+
+def test_all_columns_that_cannot_be_settled_are_told_at_once():
+    source = open_source(pa.table({"a": ["1", "b"], "b": ["01/02/2020", "02/03/2020"]}))
+    with pytest.raises(
+        DataError, match=r"^2 faults: \(1\) table, column a: .*; \(2\) .*--dates dmy"
+    ):
+        source.settled(["a", "b"])
+
+
+def test_what_is_wrong_with_a_column_waits_until_it_is_used(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,x\nA1,1\n12,2\n")
+    source = open_source(path)
+    assert list(source.faults) == ["id"]
+    assert whole_column(source, "id").to_pylist() == ["A1", "12"]
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [({"decimal": ";"}, r'^decimal: must be "," or'), ({"dates": "ymd"}, "^dates: ")],
+)
+def test_a_habit_that_is_none_is_refused(option, message):
+    with pytest.raises(SettingError, match=message):
+        open_source(pa.table({"a": [1]}), **option)

@@ -1,0 +1,98 @@
+"""Numbers as people write them: decimal points and commas, thousands, limits, units.
+
+`1.234` may be a little more than one or over a thousand. A cell is clear if only one reading is
+possible; what is not clear is decided by clear cells of its column, then of its file, or not.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from etips.data.decisions import Bools, Floats
+
+Decimal = Literal[".", ","]
+
+MARKERS = ("-", "--", "---", ".", "..", "?", "n/a", "na", "n.a.", "nil", "missing", "#n/a")
+"""Cells, in small letters, that mean "missing" in a column of numbers or dates."""
+
+_END = r"([eE][+-]?\d+)?$"
+_PLAIN = rf"^[+-]?\d+{_END}|^[+-]?(?i:nan|inf|infinity)$"
+_AMBIGUOUS = r"^[+-]?[1-9]\d{0,2}%s\d{3}$"
+_FRACTION = rf"^[+-]?(\d+%s\d*|%s\d+){_END}"
+_THOUSANDS = r"^[+-]?\d{1,3}([., '\x{2019}\x{a0}\x{202f}]\d{3})+([.,]\d*)?$"
+_NUMBER = r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?"
+_LIMIT = rf"^([<>≤≥~]=?\s*{_NUMBER}|{_NUMBER}\s*[+<>])"
+_UNIT = (
+    rf"^{_NUMBER}\s*(?i:%|‰|°c?|mg|g|kg|ug|µg|mcg|ng|ml|dl|l|cl|mm|cm|m|mmol|mol|umol|µmol|meq|iu|ie"
+    r"|u|mu|mmhg|kpa|cmh2o|bpm|/min|h|hr|hrs|hours?|min|mins|minutes?|s|sec|d|days?|y|yrs?|years?"
+    r"|kcal|w|hz|f|c)\.?(/[a-z0-9µ/.]+)?$"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberCells:
+    """Which of some texts are which kind of number, each of shape (n,).
+
+    Args:
+        plain: Whole numbers, or with an exponent; NaN and infinity.
+        point: Only a decimal point is possible.
+        comma: Only a decimal comma is possible.
+        maybe_point: `1.234`: a decimal point, or thousands.
+        maybe_comma: `1,234`: a decimal comma, or thousands.
+        thousands: With separators of thousands for sure.
+        limit: Below or above a number, and no number itself.
+        unit: A number and its unit.
+    """
+
+    plain: Bools
+    point: Bools
+    comma: Bools
+    maybe_point: Bools
+    maybe_comma: Bools
+    thousands: Bools
+    limit: Bools
+    unit: Bools
+
+    @property
+    def number(self) -> Bools:
+        """Which can be read as a number, once it is clear how."""
+        marked = self.point | self.comma | self.maybe_point | self.maybe_comma
+        return self.plain | marked | self.thousands
+
+
+def sort_numbers(texts: pa.Array) -> NumberCells:
+    """Say of every text which kind of number it is, if any."""
+    plain = matches(texts, _PLAIN)
+    maybe_point, maybe_comma = (matches(texts, _AMBIGUOUS % mark) for mark in (r"\.", ","))
+    point, comma = (matches(texts, _FRACTION % (mark, mark)) for mark in (r"\.", ","))
+    point, comma = point & ~maybe_point, comma & ~maybe_comma
+    simple = plain | point | comma | maybe_point | maybe_comma
+    thousands = matches(texts, _THOUSANDS) & ~simple
+    number = simple | thousands
+    limit = matches(texts, _LIMIT) & ~number
+    unit = matches(texts, _UNIT) & ~number & ~limit
+    return NumberCells(plain, point, comma, maybe_point, maybe_comma, thousands, limit, unit)
+
+
+def matches(texts: pa.Array, pattern: str) -> Bools:
+    """Which texts match, shape (n,)."""
+    found: Bools = pc.fill_null(pc.match_substring_regex(texts, pattern), False).to_numpy(
+        zero_copy_only=False
+    )
+    return found
+
+
+def to_numbers(texts: pa.Array, decimal: Decimal) -> Floats:
+    """Texts that are numbers as float64; null is NaN."""
+    if decimal == ",":
+        texts = pc.replace_substring(texts, ",", ".")
+    lower = pc.utf8_lower(texts)
+    odd = matches(lower, r"nan|inf")
+    plain = pc.if_else(pa.array(odd), pa.scalar(None, lower.type), lower)
+    values: Floats = np.array(pc.cast(pc.utf8_ltrim(plain, "+"), pa.float64()), dtype=np.float64)
+    for at in np.flatnonzero(odd):
+        values[at] = float(lower[int(at)].as_py())
+    return values

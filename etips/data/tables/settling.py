@@ -1,0 +1,128 @@
+"""Columns of a table that came as text: names put in order, numbers and dates read, faults kept."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from etips.data.tables.arrow_columns import is_text
+from etips.data.tables.data_frames import require_distinct
+from etips.data.tables.number_cells import Decimal
+from etips.data.tables.text_cells import Habits, TextCells, TextForm, read_text
+from etips.errors import DataError
+from etips.notes import note
+
+_SHOWN = 3  # columns named in a remark
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """A table whose columns have types.
+
+    Args:
+        table: The table.
+        faults: What is wrong with a column of text, to be told if it must be numbers or dates.
+    """
+
+    table: pa.Table
+    faults: dict[str, DataError]
+
+
+def name_columns(where: str, table: pa.Table) -> pa.Table:
+    """Trim names, leave out columns without name or content, refuse what cannot be told apart.
+
+    A first column without a name that counts the rows is the index that pandas and R write.
+    """
+    names = [name.strip() for name in table.column_names]
+    kept, unnamed = [], []
+    for position, name in enumerate(names):
+        column = table.column(position)
+        if name or not (column.null_count == len(column) or _counts(position, column)):
+            kept.append(position)
+        if not name and position in kept:
+            unnamed.append(position + 1)
+    if unnamed:
+        shown = ", ".join(str(number) for number in unnamed[:5])
+        fix = "Give every column a name in the first line."
+        raise DataError(where, f"column {shown} has no name", fix=fix)
+    if len(kept) < len(names):
+        note(f"{where}: {len(names) - len(kept)} columns without a name were left out")
+    require_distinct(where, [names[position] for position in kept])
+    return table.select(kept).rename_columns([names[position] for position in kept])
+
+
+def _counts(position: int, column: pa.ChunkedArray) -> bool:
+    if position or not pa.types.is_integer(column.type) or column.null_count or not len(column):
+        return False
+    values = column.to_numpy()
+    return bool(values[0] in (0, 1) and (values[1:] - values[:-1] == 1).all())
+
+
+def settle(
+    where: str, table: pa.Table, habits: Habits, *, seen: Collection[Decimal], usual: Decimal | None
+) -> Settled:
+    """Read columns of text as what they are.
+
+    Args:
+        where: The file, for refusals and remarks.
+        table: The table.
+        habits: What the user said about it.
+        seen: Marks of fractions that columns of numbers have for sure.
+        usual: Mark of a fraction in such files, where nothing is seen.
+    """
+    cells = {
+        name: TextCells.of(table.column(name))
+        for name, kind in zip(table.column_names, table.schema.types, strict=True)
+        if is_text(kind)
+    }
+    decimal = habits.decimal or _mark(cells.values(), seen, usual)
+    known = Habits(decimal, habits.dates)
+    forms: dict[str, TextForm] = {}
+    faults: dict[str, DataError] = {}
+    for name, own in cells.items():
+        forms[name], fault = read_text(where, name, own, known)
+        if fault is not None:
+            faults[name] = fault
+        position = table.column_names.index(name)
+        table = table.set_column(position, name, forms[name].apply_to(own))
+    _remark(where, forms)
+    return Settled(table, faults)
+
+
+def _mark(
+    columns: Iterable[TextCells], seen: Collection[Decimal], usual: Decimal | None
+) -> Decimal | None:
+    """The mark of fractions that all columns agree on."""
+    marks: set[Decimal] = set(seen)
+    for own in columns:
+        if (own.number | own.marker).all():
+            marks |= {"."} if own.numbers.point.any() else set()
+            marks |= {","} if own.numbers.comma.any() else set()
+    if not marks:
+        return usual
+    return marks.pop() if len(marks) == 1 else None
+
+
+def _remark(where: str, forms: dict[str, TextForm]) -> None:
+    """Say how cells were read that could be meant otherwise."""
+    commas = [name for name, form in forms.items() if form.kind == "number" and form.decimal == ","]
+    commas = [name for name in commas if not forms[name].whole]
+    if commas:
+        note(f"{where}: decimal commas in {_columns(commas)}")
+    for order, words in (("dmy", "day, month, year"), ("mdy", "month, day, year")):
+        dates = [
+            name for name, form in forms.items() if form.kind == "date" and form.order == order
+        ]
+        if dates:
+            note(f"{where}: dates of {_columns(dates)} were read as {words}")
+    marked = [name for name, form in forms.items() if form.missing]
+    if marked:
+        marks = sorted({mark for name in marked for mark in forms[name].missing})
+        shown = ", ".join(f'"{mark}"' for mark in marks)
+        note(f"{where}: {shown} was read as missing in {_columns(marked)}")
+
+
+def _columns(names: list[str]) -> str:
+    if len(names) <= _SHOWN:
+        return ("column " if len(names) == 1 else "columns ") + ", ".join(names)
+    return f"{len(names)} columns"

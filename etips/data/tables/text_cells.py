@@ -1,0 +1,254 @@
+"""What a column of text holds: numbers, dates, plain text, or a mixture that somebody must mend.
+
+Only distinct texts are looked at. No message quotes one, well-known marks of a missing value apart.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from etips.data.decisions import Bools, Ints
+from etips.data.tables.date_cells import DateCells, DateOrder, sort_dates, to_dates
+from etips.data.tables.number_cells import (
+    MARKERS,
+    Decimal,
+    NumberCells,
+    matches,
+    sort_numbers,
+    to_numbers,
+)
+from etips.errors import DataError
+
+_FOOTER = 3  # rows at the end that may be one
+_FEW = 12  # numbers with a unit that may still be the levels of a category
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """How to read a column of text, row by row.
+
+    Args:
+        kind: As what.
+        decimal: Mark of a fraction, in numbers.
+        order: What stands first in a date with the year at its end.
+        missing: Marks of a missing value that occur.
+        whole: Whether all numbers are whole, none of more than 18 digits.
+    """
+
+    kind: Literal["text", "number", "date"] = "text"
+    decimal: Decimal = "."
+    order: DateOrder = "dmy"
+    missing: tuple[str, ...] = ()
+    whole: bool = False
+
+    @property
+    def type(self) -> pa.DataType:
+        """Arrow type of what is read."""
+        if self.kind == "number":
+            return pa.int64() if self.whole else pa.float64()
+        return pa.timestamp("us") if self.kind == "date" else pa.string()
+
+    def apply(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """The column, or a part of it, read this way."""
+        return column if self.kind == "text" else self.apply_to(TextCells.of(column))
+
+    def apply_to(self, cells: "TextCells") -> pa.ChunkedArray:
+        """The same of texts that are sorted; plain text is trimmed."""
+        texts = cells.without(cells.marker)
+        if self.kind == "text":
+            values = cells.without(cells.empty)
+        elif self.kind == "date":
+            values = pa.array(to_dates(texts, self.order)[0], self.type)
+        elif self.whole:
+            values = pc.cast(pc.utf8_ltrim(texts, "+"), self.type)
+        else:
+            values = pa.array(to_numbers(texts, self.decimal))
+            values = pc.if_else(pc.is_valid(texts), values, pa.scalar(None, self.type))
+        return pa.chunked_array([values.take(cells.index)], values.type)
+
+
+@dataclass(frozen=True, eq=False)
+class TextCells:
+    """Distinct texts of a column, trimmed.
+
+    Args:
+        texts: The texts, d of them.
+        index: Which of them each row has, null where there is none, shape (n,).
+        rows: How many rows have each, shape (d,).
+        numbers: Which are numbers.
+        dates: Which are dates.
+        marker: Which are well-known marks of a missing value, shape (d,).
+    """
+
+    texts: pa.Array
+    index: pa.Array
+    rows: Ints
+    numbers: NumberCells
+    dates: DateCells
+    marker: Bools
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> "TextCells":
+        """Sort the texts of a column, which must be UTF-8."""
+        encoded = pc.dictionary_encode(pc.cast(column, pa.string()).combine_chunks())
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks()
+        texts = pc.utf8_trim_whitespace(encoded.dictionary)
+        texts = pc.replace_substring(texts, "\u2212", "-")  # the minus sign of typesetters
+        known = pc.drop_null(encoded.indices).to_numpy(zero_copy_only=False)
+        marker = pc.is_in(pc.utf8_lower(texts), pa.array([*MARKERS, ""]))
+        return cls(
+            texts,
+            encoded.indices,
+            np.bincount(known, minlength=len(texts)),
+            sort_numbers(texts),
+            sort_dates(texts),
+            marker.to_numpy(zero_copy_only=False),
+        )
+
+    @property
+    def number(self) -> Bools:
+        """Which texts can be read as numbers."""
+        return self.numbers.number & ~self.marker
+
+    @property
+    def empty(self) -> Bools:
+        """Which texts are nothing but spaces."""
+        return matches(self.texts, "^$")
+
+    def without(self, these: Bools) -> pa.Array:
+        """The texts, null in place of `these`."""
+        return pc.if_else(pa.array(these), pa.scalar(None, self.texts.type), self.texts)
+
+    def where(self, these: Bools) -> Ints:
+        """Rows that have one of `these` texts."""
+        here = pc.fill_null(pa.array(these).take(self.index), False)
+        return np.flatnonzero(here.to_numpy(zero_copy_only=False))
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How the numbers and dates of a file are written, where a column alone does not tell.
+
+    Args:
+        decimal: Mark of a fraction, None if nobody knows.
+        dates: What stands first in a date, None if nobody said.
+    """
+
+    decimal: Decimal | None = None
+    dates: DateOrder | None = None
+
+
+def read_text(
+    where: str, name: str, cells: TextCells, habits: Habits
+) -> tuple[TextForm, DataError | None]:
+    """How to read a column of text, and what is wrong with it if it must be numbers or dates.
+
+    Args:
+        where: The file or table, for a refusal.
+        name: The column.
+        cells: Its texts.
+        habits: How its file is written.
+    """
+    judge = _Judge(f"{where}, column {name}", name, cells, habits)
+    filled = ~cells.marker
+    if cells.rows[cells.dates.date].sum() > 0 and not (filled & cells.number).any():
+        return judge.dates()
+    if (filled & cells.number).any():
+        return judge.numbers()
+    if (filled & cells.dates.short_year).any() and (cells.dates.short_year | ~filled).all():
+        return judge.refuse("has years of two digits", cells.dates.short_year, "Write all four.")
+    units = cells.numbers.unit
+    if units.sum() > _FEW and (units | ~filled).all():
+        fix = "Write the number alone and the unit into the column's name."
+        return judge.refuse("holds numbers with a unit", units, fix)
+    return TextForm(), None
+
+
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """Decides about one column."""
+
+    place: str
+    name: str
+    cells: TextCells
+    habits: Habits
+
+    def refuse(
+        self, rule: str, these: Bools, fix: str, *, options: bool = True
+    ) -> tuple[TextForm, DataError]:
+        """Plain text for whoever needs no more, and why it is neither number nor date."""
+        rows, total = self.cells.where(these), len(self.cells.index)
+        if len(rows) <= _FOOTER < total // 3 and rows.min() >= total - _FOOTER:
+            fix = f"Is it a footer? Then delete it from the file. {fix}"
+        if options:
+            named = f'--categorical {self.name} (categorical=["{self.name}"])'
+            fix = f'{fix} Or {named}, or --drop {self.name} (drop=["{self.name}"]).'
+        return TextForm(), DataError(self.place, rule, rows=rows, total=total, fix=fix)
+
+    def numbers(self) -> tuple[TextForm, DataError | None]:
+        cells, own = self.cells, self.cells.numbers
+        other = ~cells.number & ~cells.marker
+        if other.any():
+            kinds = [(own.limit, "limits such as < or >"), (own.unit, "numbers with a unit")]
+            kinds += [(cells.dates.date, "dates"), (cells.dates.short_year, "dates")]
+            told = list(dict.fromkeys(word for mask, word in kinds if (mask & other).any()))
+            rule = "mixes numbers and text" + (f" ({', '.join(told)})" if told else "")
+            return self.refuse(rule, other, "Write numbers only.")
+        point, comma = bool(own.point.any()), bool(own.comma.any())
+        if point and comma:
+            rule = "mixes decimal points and decimal commas"
+            return self.refuse(rule, own.comma, "Write one of them.")
+        decimal: Decimal | None = "." if point else "," if comma else self._doubtful()
+        grouped = own.thousands.copy()
+        if decimal is not None:
+            grouped |= own.maybe_comma if decimal == "." else own.maybe_point
+        if grouped.any():
+            rule = "has separators of thousands"
+            return self.refuse(rule, grouped, "Write 1234.5, not 1,234.5 or 1.234,5.")
+        if decimal is None:
+            rule = "may hold fractions or thousands (1,234)"
+            fix = 'Say --decimal , or --decimal . (decimal="," or decimal=".").'
+            return self.refuse(rule, own.maybe_comma | own.maybe_point, fix, options=False)
+        digits = matches(cells.texts, r"^[+-]?\d{1,18}$") | cells.marker
+        return TextForm("number", decimal, "dmy", self._markers(), bool(digits.all())), None
+
+    def _doubtful(self) -> Decimal | None:
+        """The mark of a fraction where the column's own cells do not tell."""
+        own = self.cells.numbers
+        if self.habits.decimal is not None:
+            return self.habits.decimal
+        return None if (own.maybe_comma | own.maybe_point).any() else "."
+
+    def dates(self) -> tuple[TextForm, DataError | None]:
+        cells, own = self.cells, self.cells.dates
+        other = ~own.date & ~cells.marker
+        if other.any():
+            if cells.rows[own.date].sum() < cells.rows[other].sum():
+                return TextForm(), None  # text, of which some looks like a date
+            fix = "Write all as 2024-12-31 or 2024-12-31 23:59."
+            return self.refuse("mixes dates and text", other, fix)
+        forward = bool((own.day_first & ~own.dotted).any())
+        backward = bool((own.month_first & ~own.dotted).any())
+        if forward and backward:
+            rule = "mixes day/month and month/day"
+            return self.refuse(rule, own.month_first, "Write 2024-12-31.")
+        order: DateOrder | None = "dmy" if forward else "mdy" if backward else self.habits.dates
+        doubtful = own.year_last & ~own.dotted
+        if order is None and doubtful.any():
+            fix = 'Say --dates dmy or --dates mdy (dates="dmy" or dates="mdy").'
+            rule = "may be day/month or month/day"
+            return self.refuse(rule, doubtful, fix, options=False)
+        form = TextForm("date", order=order or "dmy", missing=self._markers())
+        wrong = to_dates(cells.without(cells.marker), form.order)[1]
+        if wrong.any():
+            return self.refuse("must be dates that exist", wrong, "Mend or empty them.")
+        return form, None
+
+    def _markers(self) -> tuple[str, ...]:
+        found: Sequence[str] = self.cells.texts.filter(pa.array(self.cells.marker)).to_pylist()
+        return tuple(sorted({text for text in found if text}))

@@ -1,0 +1,73 @@
+"""How a text is written is told from its beginning."""
+
+import pytest
+
+from etips.data.tables.dialect import recognise
+from etips.errors import FileError
+
+
+def told(text, encoding="utf-8"):
+    content = text if isinstance(text, bytes) else text.encode(encoding)
+    return recognise("a.csv", content, whole=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [
+        ("a,b,c\n1,2,3\n", ","),
+        ("a;b;c\n1,5;2,5;3\n", ";"),
+        ("a\tb\n1\t2\n", "\t"),
+        ("a|b\n1|2\n", "|"),
+        ("Alter, Jahre;Puls, /min;x\n40;80,5;1\n41;70;2\n", ";"),
+        ('"a;b",c\n1,2\n', ","),
+        ("sep=;\na;b\n1;2\n", ";"),
+        ('"sep=|"\r\na|b\r\n', "|"),
+        ("x\n1\n2\n", ","),
+        ('a;"b\nc"\n1;"2\n3"\n', ";"),
+    ],
+)
+def test_the_delimiter_is_what_cuts_rows_like_the_header(text, delimiter):
+    assert told(text).delimiter == delimiter
+
+
+def test_lines_above_the_header_are_told():
+    assert told("sep=;\na;b\n").skip == 1
+    with pytest.raises(FileError, match=r"has lines above the header.*semicolons\. Delete"):
+        told("Ward 7 of the hospital\n\na;b;c\n1;2;3\n4;5;6\n")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "called"),
+    [
+        ("utf-8", "utf-8"),
+        ("utf-8-sig", "utf-8"),
+        ("utf-16", "utf-16"),
+        ("utf-16-le", "utf-16-le"),
+        ("utf-16-be", "utf-16-be"),
+        ("latin-1", "cp1252"),
+        ("cp1252", "cp1252"),
+    ],
+)
+def test_the_encoding_is_told(encoding, called):
+    found = told("Größe;Gewicht\n1;2\n", encoding)
+    assert found.encoding == called
+    assert found.header == ("Größe", "Gewicht")
+
+
+@pytest.mark.parametrize(
+    "content", [b"a,b\n\x81\x8d,1\n", b"\xff\x01\x02,b\n", "ä,b\n".encode("utf-32")]
+)
+def test_what_is_no_text_is_refused(content):
+    with pytest.raises(FileError, match=r"Save it as UTF-8"):
+        told(content)
+
+
+def test_a_file_of_blank_lines_has_no_header():
+    with pytest.raises(FileError, match=r"holds no header"):
+        told("\n\n\n")
+
+
+def test_two_delimiters_that_fit_alike_are_refused():
+    with pytest.raises(FileError, match=r"may have semicolons or commas between.*Write sep=;"):
+        told("a,b;c\n1,2;3\n4,5;6\n")
+    assert told("sep=,\na,b;c\n1,2;3\n4,5;6\n").delimiter == ","

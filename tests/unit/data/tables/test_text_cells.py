@@ -1,0 +1,94 @@
+"""A column of text is read as what it is, or refused without a word of it."""
+
+import math
+from datetime import datetime
+
+import pyarrow as pa
+import pytest
+from strategies import TEXT
+
+from etips.data.tables.text_cells import Habits, TextCells, read_text
+
+
+def read(texts, **habits):
+    column = pa.chunked_array([pa.array(texts, pa.string())])
+    form, fault = read_text("log.csv", "x", TextCells.of(column), Habits(**habits))
+    return form, fault, form.apply(column).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("texts", "habits", "wanted"),
+    [
+        (["1,5", "2", None], {}, [1.5, 2, None]),
+        (["1.5", " 2 ", "-"], {}, [1.5, 2, None]),
+        (["1,5", "1,234"], {}, [1.5, 1.234]),  # the first tells how the second is meant
+        (["0,123", "1,234"], {}, [0.123, 1.234]),
+        (["1,234", "2"], {"decimal": ","}, [1.234, 2]),
+        (["1.234", "2"], {"decimal": "."}, [1.234, 2]),
+        (["\u22121,5", "2"], {}, [-1.5, 2]),
+        (["12", "n/a", "?", "."], {}, [12, None, None, None]),
+        (["a", "b", "-"], {}, ["a", "b", "-"]),
+        (["+", "-"], {}, ["+", "-"]),
+        (["<18", "18-65", ">65"], {}, ["<18", "18-65", ">65"]),
+        (["5 mg", "10 mg"], {}, ["5 mg", "10 mg"]),
+        (["13/02/2024", "1/2/2024", "-"], {}, [datetime(2024, 2, 13), datetime(2024, 2, 1), None]),
+        (["1/2/2024"], {"dates": "mdy"}, [datetime(2024, 1, 2)]),
+        (["2/13/2024", "1/2/2024"], {}, [datetime(2024, 2, 13), datetime(2024, 1, 2)]),
+        ([None, None], {}, [None, None]),
+    ],
+)  # fmt: skip
+def test_a_column_is_read_as_what_it_is(texts, habits, wanted):
+    _, fault, found = read(texts, **habits)
+    assert fault is None
+    assert found == wanted
+
+
+@pytest.mark.parametrize(
+    ("texts", "habits", "rule", "rows", "fix"),
+    [
+        (["1", TEXT, "3"], {}, "mixes numbers and text", 1, "--categorical x"),
+        (["<0.1", "2", "3 mg"], {}, "(limits such as < or >, numbers with a unit)", 2, "--drop x"),
+        (["1.5", "1,5"], {}, "mixes decimal points and decimal commas", 1, "one of them"),
+        (["1.5", "1,234"], {}, "has separators of thousands", 1, "1234.5"),
+        (["1,5", "1.234"], {}, "has separators of thousands", 1, "1234.5"),
+        (["1,234.5"], {}, "has separators of thousands", 1, "1234.5"),
+        (["1.234", "1,234"], {}, "may hold fractions or thousands", 2, "--decimal ,"),
+        (["1,234", "7"], {}, "may hold fractions or thousands", 1, 'decimal=","'),
+        (["1,234", "7"], {"decimal": "."}, "has separators of thousands", 1, "1234.5"),
+        (["01/02/2024", "03/04/2024"], {}, "may be day/month or month/day", 2, 'dates="dmy"'),
+        (["13/02/2024", "02/13/2024"], {}, "mixes day/month and month/day", 1, "2024-12-31"),
+        (["31.02.2024", "01.02.2024"], {}, "must be dates that exist", 1, "Mend"),
+        (["01.02.2024", "02.02.2024", TEXT], {}, "mixes dates and text", 1, "2024-12-31"),
+        (["01/02/24", "03/04/24"], {}, "has years of two digits", 2, "all four"),
+        ([f"{n} mg" for n in range(20)], {}, "holds numbers with a unit", 20, "unit into"),
+        ([*map(str, range(30)), TEXT], {}, "mixes numbers and text", 1, "footer"),
+    ],
+)  # fmt: skip
+def test_a_column_that_can_be_meant_otherwise_is_refused(texts, habits, rule, rows, fix):
+    _, fault, found = read(texts, **habits)
+    assert found == texts  # text is still text, for a part that needs no more
+    assert fault is not None
+    assert fault.n_failing == rows
+    assert rule in fault.rule
+    assert fix in str(fault)
+    assert TEXT not in str(fault)
+
+
+def test_whole_numbers_stay_exact():
+    form, _, found = read(["900719925474099301", "-", "900719925474099302"])
+    assert found == [900719925474099301, None, 900719925474099302]
+    assert form.whole
+    assert form.missing == ("-",)
+
+
+def test_nan_is_not_null():
+    _, _, found = read(["NaN", "1,5", "-"])
+    assert math.isnan(found[0])
+    assert found[1:] == [1.5, None]
+
+
+def test_a_part_is_read_as_the_whole_was():
+    form, _, _ = read(["1,5", "-", "1,234"])
+    part = pa.chunked_array([pa.array(["1,234", "-"])])
+    assert form.apply(part).to_pylist() == [1.234, None]
+    assert form.apply(part).type == form.type
