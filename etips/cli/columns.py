@@ -59,6 +59,10 @@ OPTIONS: Mapping[str, _Option] = {
     "n_actions": _Option("How many actions there are; those that occur if left out."),
     "actions": _Option("Names of the actions, by comma."),
     "lag": _Option("1: a decision sees earlier steps only (default with --step); 0: its own."),
+    "decimal": _Option(", or . before a fraction, where the file could be meant either way."),
+    "dates": _Option(
+        "dmy or mdy: what stands first in dates, where they could be meant either way."
+    ),
 }
 """By field of `TableColumns`."""
 

@@ -51,6 +51,8 @@ class Request:
             out, 1 where there is a `step`.
         n_actions: Number of actions; left out, as many as there are.
         actions: Names of the actions.
+        decimal: "," or ".": what stands before a fraction, where a file could be meant either way.
+        dates: "dmy" or "mdy": what stands first in dates that could be meant either way.
         like: Read the table as this schema wants it (that of the data a policy was fitted on): the
             same columns, levels and roles. Further columns are left alone.
     """
@@ -77,6 +79,8 @@ class Request:
     lag: int | None = None
     n_actions: int | None = None
     actions: tuple[str, ...] = ()
+    decimal: str | None = None
+    dates: str | None = None
     like: Schema | None = None
 
     @classmethod

@@ -58,6 +58,8 @@ class TableColumns:
         n_actions: No column: how many actions there are.
         actions: No columns: names of the actions.
         lag: No column: 1, a decision sees earlier steps only; 0, its own.
+        decimal: No column: "," or ".", where numbers could be meant either way.
+        dates: No column: "dmy" or "mdy", where dates could be meant either way.
     """
 
     stay: str | None = None
@@ -82,6 +84,8 @@ class TableColumns:
     n_actions: int | None = None
     actions: tuple[str, ...] | None = None
     lag: int | None = None
+    decimal: str | None = None
+    dates: str | None = None
 
     def __post_init__(self) -> None:
         for name, value in self.given.items():
@@ -215,7 +219,11 @@ def _read_folder(data: Path, columns: TableColumns, lag: int | None) -> Trajecto
 
 
 def _taken_over(columns: TableColumns, earlier: Sequence[TableColumns]) -> TableColumns:
-    """What a schema does not know: what becomes of an action without a loss."""
+    """What a schema does not know: what becomes of missing losses, how files are written."""
+    for name in ("decimal", "dates"):
+        habits = {getattr(own, name) for own in earlier}
+        if getattr(columns, name) is None and len(habits) == 1:
+            columns = replace(columns, **{name: habits.pop()})
     if columns.missing_loss is not None or not earlier:
         return columns
     told = {own.missing_loss for own in earlier}

@@ -29,6 +29,7 @@ CSV_NULLS = ["", "NA", "N/A", "#N/A", "<NA>", "null", "NULL", "None"]
 _BLOCK = 8 * 2**20  # bytes parsed together
 _SAMPLE = 2**18  # bytes that tell the dialect
 _FOOTER = 3  # rows at the end that may be one
+_TOGETHER = 250  # columns looked at as text together
 
 
 def read_delimited(file: TableFile, habits: Habits) -> Settled:
@@ -193,17 +194,17 @@ class _Reading:
         names = [field.name for field in table.schema if types.is_floating(field.type)]
         origin = {name.strip(): name for name in raw}
         seen: set[Decimal] = set()
-        for start in range(0, len(names), 50):  # so many columns of text at a time
-            part = names[start : start + 50]
+        columns = dict(zip(table.column_names, table.columns, strict=True))
+        for start in range(0, len(names), _TOGETHER):
+            part = names[start : start + _TOGETHER]
             texts = self._parse(across_lines=True, as_text=[origin[name] for name in part])
             for name in part:
                 cells = TextCells.of(texts.column(origin[name]))
                 if cells.numbers.point.any():
                     seen.add(".")
                 elif cells.numbers.maybe_point.any():
-                    at = table.column_names.index(name)
-                    table = table.set_column(at, name, texts.column(origin[name]))
-        return table, seen
+                    columns[name] = texts.column(origin[name])
+        return pa.table(columns), seen
 
 
 def _unreadable(file: TableFile) -> FileError:

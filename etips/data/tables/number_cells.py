@@ -5,6 +5,7 @@ possible; what is not clear is decided by clear cells of its column, then of its
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -43,8 +44,7 @@ class NumberCells:
         maybe_point: `1.234`: a decimal point, or thousands.
         maybe_comma: `1,234`: a decimal comma, or thousands.
         thousands: With separators of thousands for sure.
-        limit: Below or above a number, and no number itself.
-        unit: A number and its unit.
+        texts: The texts themselves.
     """
 
     plain: Bools
@@ -53,8 +53,17 @@ class NumberCells:
     maybe_point: Bools
     maybe_comma: Bools
     thousands: Bools
-    limit: Bools
-    unit: Bools
+    texts: pa.Array
+
+    @cached_property
+    def limit(self) -> Bools:
+        """Below or above a number, and no number itself."""
+        return matches(self.texts, _LIMIT) & ~self.number
+
+    @cached_property
+    def unit(self) -> Bools:
+        """A number and its unit."""
+        return matches(self.texts, _UNIT) & ~self.number & ~self.limit
 
     @property
     def number(self) -> Bools:
@@ -71,10 +80,7 @@ def sort_numbers(texts: pa.Array) -> NumberCells:
     point, comma = point & ~maybe_point, comma & ~maybe_comma
     simple = plain | point | comma | maybe_point | maybe_comma
     thousands = matches(texts, _THOUSANDS) & ~simple
-    number = simple | thousands
-    limit = matches(texts, _LIMIT) & ~number
-    unit = matches(texts, _UNIT) & ~number & ~limit
-    return NumberCells(plain, point, comma, maybe_point, maybe_comma, thousands, limit, unit)
+    return NumberCells(plain, point, comma, maybe_point, maybe_comma, thousands, texts)
 
 
 def matches(texts: pa.Array, pattern: str) -> Bools:

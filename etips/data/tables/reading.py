@@ -49,19 +49,22 @@ def read_table(
     lag: int | None = None,
     n_actions: int | None = None,
     actions: Sequence[str] = (),
+    decimal: str | None = None,
+    dates: str | None = None,
     like: Schema | None = None,
 ) -> Trajectories:
     """Read a long table, a row a step in any order; every column without a part is sequential.
 
     Features become float32: booleans 0 and 1, categories one 0/1 column a level, `column=level`.
 
-    `table` is the path of a .csv, .csv.gz or .parquet file, or a pandas, polars or Arrow table. The
-    other arguments are described by `etips.data.intake.request.Request`, which has a field of the
-    same name for each.
+    `table` is the path of a text with fields (.csv, .tsv, .txt, packed or not), of a .parquet,
+    .feather or .xlsx file (`file.xlsx#Sheet`), or a pandas, polars or Arrow table. The other
+    arguments are described by `etips.data.intake.request.Request`, which has a field of the same
+    name for each.
     """
     given = {name: value for name, value in locals().items() if name != "table"}
     asked = Request.of(**given)
-    return _read(open_source(table), asked)
+    return _read(open_source(table, decimal=decimal, dates=dates), asked)
 
 
 def _read(source: Source, asked: Request) -> Trajectories:

@@ -83,10 +83,12 @@ def settle(
         forms[name], fault = read_text(where, name, own, known)
         if fault is not None:
             faults[name] = fault
-        position = table.column_names.index(name)
-        table = table.set_column(position, name, forms[name].apply_to(own))
     _remark(where, forms)
-    return Settled(table, faults)
+    columns = {
+        name: forms[name].apply_to(cells[name]) if name in cells else table.column(at)
+        for at, name in enumerate(table.column_names)
+    }
+    return Settled(pa.table(columns), faults)
 
 
 def _mark(

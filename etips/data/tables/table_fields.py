@@ -122,5 +122,7 @@ KINDS: Mapping[str, FieldKind] = {
     "n_actions": FieldKind("whole", names_columns=False, least=1),
     "actions": FieldKind("list", names_columns=False),
     "lag": FieldKind("whole", names_columns=False, most=1),
+    "decimal": FieldKind("text", names_columns=False, words=(",", ".")),
+    "dates": FieldKind("text", names_columns=False, words=("dmy", "mdy")),
 }
 """By field of `TableColumns`."""

@@ -5,6 +5,7 @@ Only distinct texts are looked at. No message quotes one, well-known marks of a 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -79,17 +80,23 @@ class TextCells:
         texts: The texts, d of them.
         index: Which of them each row has, null where there is none, shape (n,).
         rows: How many rows have each, shape (d,).
-        numbers: Which are numbers.
-        dates: Which are dates.
         marker: Which are well-known marks of a missing value, shape (d,).
     """
 
     texts: pa.Array
     index: pa.Array
     rows: Ints
-    numbers: NumberCells
-    dates: DateCells
     marker: Bools
+
+    @cached_property
+    def numbers(self) -> NumberCells:
+        """Which texts are numbers."""
+        return sort_numbers(self.texts)
+
+    @cached_property
+    def dates(self) -> DateCells:
+        """Which texts are dates."""
+        return sort_dates(self.texts)
 
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> "TextCells":
@@ -105,8 +112,6 @@ class TextCells:
             texts,
             encoded.indices,
             np.bincount(known, minlength=len(texts)),
-            sort_numbers(texts),
-            sort_dates(texts),
             marker.to_numpy(zero_copy_only=False),
         )
 
@@ -156,10 +161,10 @@ def read_text(
     """
     judge = _Judge(f"{where}, column {name}", name, cells, habits)
     filled = ~cells.marker
-    if cells.rows[cells.dates.date].sum() > 0 and not (filled & cells.number).any():
-        return judge.dates()
     if (filled & cells.number).any():
         return judge.numbers()
+    if cells.dates.date.any():
+        return judge.dates()
     if (filled & cells.dates.short_year).any() and (cells.dates.short_year | ~filled).all():
         return judge.refuse("has years of two digits", cells.dates.short_year, "Write all four.")
     units = cells.numbers.unit
