@@ -1,11 +1,12 @@
-"""The finding in two sentences: what was estimated, how far it can be trusted, what it means."""
+"""The finding: what was asked, what was found, how sure that is, and what it does not say."""
 
 from markupsafe import Markup
 
+from etips.report.policy_words import what_it_does
 from etips.report.section import Section
 from etips.report.sections.whole_stay_risk import stay_warning
-from etips.report.wording import LONG, clean, name, number, signed, span
-from etips.results.conclusions import doubt_of
+from etips.report.wording import LONG, clean, count, name, number, signed, span
+from etips.results.conclusions import Conclusion, conclude, doubt_of
 from etips.results.feature_strength import compare_strength
 from etips.results.results import DataSummary, MethodResult, Results
 
@@ -14,19 +15,78 @@ _TRUST = {
     "doubtful": "but the verdict is doubtful, so read that number as a question, not an answer",
     "unusable": "but the verdict is unusable: the log cannot answer, so do not use that number",
 }
+_HEADINGS = {
+    "better": "A lower risk than under the clinicians",
+    "none": "No difference shown to the clinicians",
+    "worse": "A higher risk than under the clinicians",
+    "doubtful": "A question, not an answer",
+    "unusable": "This log cannot answer",
+    "unknown": "Not known",
+}
+_SURE = {
+    "reliable": "The log can carry the number: enough decisions were treated as the policy would, "
+    "and the checks on the page found nothing that forbids it.",
+    "doubtful": "The log can hardly carry the number.",
+    "unusable": "The log cannot carry the number.",
+}
 
 
 def _make(results: Results) -> dict[str, object]:
     head = results.headline
+    if head is None:
+        return {"main": None, "kind": "unknown"}
+    conclusion = conclude(head, results.data)
     return {
         "main": head,
-        "said": _sentences(head, results.data, len(results.methods)) if head else None,
-        "warning": stay_warning(head) if head else None,
-        "confounding": hidden_confounding(head) if head else None,
+        "kind": conclusion.kind,
+        "conclusion": conclusion,
+        "heading": _heading(head, conclusion),
+        "asked": _asked(head, results),
+        "said": _sentences(head, results.data, len(results.methods)),
+        "sure": _SURE.get(head.verdict or "", "No risk was estimated, so there is no verdict."),
+        "warning": stay_warning(head),
+        "unsaid": _unsaid(head, results.data, conclusion),
     }
 
 
 FINDING = Section("finding", "Finding", "finding.html", _make)
+
+
+def _heading(method: MethodResult, conclusion: Conclusion) -> str:
+    """The finding in a line."""
+    if conclusion.kind != "partly":
+        return _HEADINGS[conclusion.kind]
+    at_one = "A lower risk at one decision"
+    if method.whole_stay is None:
+        return f"{at_one}; the whole stay was not looked at"
+    sure = method.gain is not None and method.gain.better
+    return f"{at_one}; over the whole stay {'in doubt' if sure else 'not shown'}"
+
+
+def _asked(method: MethodResult, results: Results) -> Markup:
+    """What the results are about: the policy, the loss, the decisions."""
+    data = results.data
+    does = what_it_does(results, method.name)
+    said = "" if does is None else f" (its rule: {does})"
+    return Markup(
+        "Would patients have fared better under the policy <b>{}</b>{} than under the clinicians?"
+        " {} It was judged on {} decisions of {} stays."
+    ).format(
+        name(method.name),
+        said,
+        _loss(data),
+        count(data.n_decisions),
+        count(data.n_stays),
+    )
+
+
+def _loss(data: DataSummary) -> str:
+    """What the loss is; results of before did not say, but the data may."""
+    if data.loss is not None:
+        return clean(data.loss, 2 * LONG)
+    own = data.provenance.get("loss")
+    words = "" if own is None else f", in the words of the data: {clean(own, 200)}"
+    return f"The risk is the mean loss after a decision{words}; lower is better."
 
 
 def _sentences(method: MethodResult, data: DataSummary, n_policies: int) -> Markup:
@@ -66,12 +126,33 @@ def _gain(method: MethodResult, data: DataSummary, n_policies: int) -> Markup:
             f"{where}it would count as lower than the clinicians' risk{crowd}, "
             f"were the verdict not {method.verdict}"
         )
+    elif conclude(method, data).kind == "worse":
+        tail = "it is higher than the clinicians' risk, by more than chance explains"
     else:
         tail = f"it is not shown to be lower than the clinicians' risk{crowd}"
     limits = f"95\u00a0% interval {signed(gain.low)} to {signed(gain.high)}"
     return Markup("The difference is {} ({}; below zero is better): {}.").format(
         signed(gain.difference), limits, tail
     )
+
+
+def _unsaid(method: MethodResult, data: DataSummary, conclusion: Conclusion) -> list[str]:
+    """What must not be read into the finding."""
+    said = []
+    gain = method.gain
+    if conclusion.kind == "none" and gain is not None:
+        said.append(
+            f"That they are equal: anything from {signed(gain.low)} to {signed(gain.high)} fits "
+            "the log (verdict: reliable)."
+        )
+    if not data.one_decision and method.whole_stay is None:
+        said.append("What would become of stays in which the policy decided throughout.")
+    said.append("What is right for one patient: a risk is a mean over many.")
+    said.append(
+        f"{hidden_confounding(method)} No check on a log can see what the clinicians knew and the "
+        "log does not."
+    )
+    return said
 
 
 def hidden_confounding(method: MethodResult) -> str:
@@ -103,4 +184,7 @@ def one_line(results: Results) -> str:
     others = "" if not more else f" and {more} other {'policies' if more > 1 else 'policy'}"
     decisions = results.data.n_decisions
     where = "" if decisions is None else f" on {decisions:,} decisions"
-    return f"{clean(first.name)}{others}{where}; verdict: {first.verdict or 'not estimated'}"
+    verdict = first.verdict or "not estimated"
+    words = conclude(first, results.data).words
+    told = "" if words in (verdict, "not known") else f"{words}; "
+    return f"{clean(first.name)}{others}{where}: {told}verdict: {verdict}"

@@ -5,12 +5,23 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from etips.report.svg import Scale, diamond, dot, drawing, line, tag, text, tick_text
+from etips.report.svg import (
+    Scale,
+    diamond,
+    dot,
+    drawing,
+    line,
+    rows_drawing,
+    share,
+    tag,
+    text,
+    tick_text,
+)
 from etips.report.wording import MINUS, PERCENT, clean, percent
 from etips.results.exhibits import DoseGrid, FeatureBalance, Share
 
 _CELL = 56
-_LEFT, _TOP = 44, 6
+_LEFT, _TOP = 58, 6
 
 
 def dose_map(
@@ -42,10 +53,10 @@ def dose_map(
     bottom = _TOP + cell * n_rows
     for row in range(n_rows):
         y = _TOP + cell * (n_rows - 1 - row) + cell / 2 + 4
-        parts.append(text(_LEFT - 8, y, str(row), class_="tick end"))
+        parts.append(text(_LEFT - 8, y, _level(row), class_="tick end"))
     for column in range(n_columns):
         x = _LEFT + cell * column + cell / 2
-        parts.append(text(x, bottom + 16, str(column), class_="tick middle"))
+        parts.append(text(x, bottom + 16, _level(column), class_="tick middle"))
     middle = _TOP + cell * n_rows / 2
     turned = f"rotate(-90 14 {middle:g})"
     words = f"{clean(grid.row, 20)} dose class"
@@ -71,6 +82,41 @@ HATCH = tag(
     aria_hidden="true",
 )
 """Stands once on a page that has dose maps."""
+
+
+def _level(number: int) -> str:
+    """A dose class beside the map."""
+    return str(number) if number else "none"
+
+
+def _key(*looks: str, hatched: bool = False) -> Markup:
+    """Small squares for a legend, from faint to full."""
+    parts = []
+    for place, look in enumerate(looks or ("",)):
+        box = {"x": 15 * place, "y": 0, "width": 13, "height": 13, "rx": 3}
+        parts.append(tag("rect", class_="cell", **box))
+        if look:
+            parts.append(tag("rect", class_=f"mark {look}", fill_opacity=_FAINT[place], **box))
+        if hatched:
+            parts.append(tag("rect", fill="url(#thin)", **box))
+    width = 15 * max(len(looks), 1)
+    return tag("svg", *parts, viewBox=f"0 0 {width} 14", class_="key", aria_hidden="true")
+
+
+_FAINT = (0.25, 0.6, 1.0)
+
+LEGEND = (
+    (
+        _key("c0", "c0", "c0"),
+        "few to many decisions; in the difference, more often than the clinicians",
+    ),
+    (_key("c1", "c1", "c1"), "in the difference, less often than the clinicians"),
+    (
+        _key(hatched=True),
+        "hardly ever given to such patients: the log has little to say, whatever is recommended",
+    ),
+)
+"""What the colours of a dose map mean."""
 
 
 def _cell(
@@ -122,46 +168,47 @@ def balance_plot(features: Sequence[FeatureBalance], threshold: float) -> Markup
     values = [side for side in sides if side is not None]
     reach = max([abs(v) for v in values], default=threshold)
     reach = max(reach, 1.5 * threshold) * 1.06
-    scale = Scale(-reach, reach, 134, 350)
+    scale = Scale(-reach, reach, 0, 100)
     row, bottom = 20, 10 + 20 * len(features)
-    parts = [
-        tag(
-            "rect",
-            x=scale.at(-threshold),
-            y=4,
-            width=scale.at(threshold) - scale.at(-threshold),
-            height=bottom - 4,
-            class_="zone",
-        )
-    ]
+    zone = {
+        "x": share(scale.at(-threshold)),
+        "width": share(scale.at(threshold) - scale.at(-threshold)),
+    }
+    parts = [tag("rect", y=4, height=bottom - 4, class_="zone", **zone)]
     ticks = scale.ticks(5)
     for value in ticks:
-        parts.append(line((scale.at(value), 4), (scale.at(value), bottom), class_="grid"))
-        parts.append(
-            text(scale.at(value), bottom + 16, tick_text(value, ticks), class_="tick middle")
-        )
-    for place, feature in enumerate(features):
-        y = 4 + row * place + row / 2
-        parts.append(text(126, y + 4, clean(feature.name, 17), class_="tick end"))
-        before, after = feature.before, feature.after
-        if before is not None and after is not None:
-            parts.append(line((scale.at(before), y), (scale.at(after), y), class_="link"))
-        if before is not None:
-            parts.append(dot(scale.at(before), y, 4, class_="hollow c1"))
-        if feature.fitted is not None:
-            parts.append(dot(scale.at(feature.fitted), y, 2.5, class_="mark c2"))
-        if after is not None:
-            parts.append(dot(scale.at(after), y, 4.5, class_="mark c0"))
+        place = share(scale.at(value))
+        parts.append(line((place, 4), (place, bottom), class_="grid"))
+        parts.append(text(place, bottom + 16, tick_text(value, ticks), class_="tick middle"))
+    for position, feature in enumerate(features):
+        parts += _balance_row(feature, scale, 4 + row * position + row / 2)
     words = "difference, in standard deviations"
-    parts.append(text(scale.at(0.0), bottom + 34, words, class_="small middle"))
+    parts.append(text("50%", bottom + 34, words, class_="small middle"))
     parts += _balance_legend(bottom + 54, balanced=any(f.fitted is not None for f in features))
-    return drawing(bottom + 64, "Balance of features before and after weighting", *parts)
+    label = "Balance of features before and after weighting"
+    left = 16 + 6.6 * max((len(clean(f.name, 24)) for f in features), default=0)
+    return rows_drawing(bottom + 64, label, *parts, left=left, right=10)
+
+
+def _balance_row(feature: FeatureBalance, scale: Scale, y: float) -> list[Markup]:
+    parts = [text(-10, y + 4, clean(feature.name, 24), class_="tick end")]
+    before, after = feature.before, feature.after
+    if before is not None and after is not None:
+        ends = (share(scale.at(before)), y), (share(scale.at(after)), y)
+        parts.append(line(*ends, class_="link"))
+    if before is not None:
+        parts.append(dot(share(scale.at(before)), y, 4, class_="hollow c1"))
+    if feature.fitted is not None:
+        parts.append(dot(share(scale.at(feature.fitted)), y, 2.5, class_="mark c2"))
+    if after is not None:
+        parts.append(dot(share(scale.at(after)), y, 4.5, class_="mark c0"))
+    return parts
 
 
 def _balance_legend(y: float, *, balanced: bool) -> list[Markup]:
     """What the marks stand for."""
-    marks = [(140, 4.0, "hollow c1", "before"), (216, 4.5, "mark c0", "after")]
-    marks += [(278, 2.5, "mark c2", "not balanced")] if balanced else []
+    marks = [(6, 4.0, "hollow c1", "before"), (82, 4.5, "mark c0", "after")]
+    marks += [(144, 2.5, "mark c2", "not balanced")] if balanced else []
     return [
         part
         for x, size, look, words in marks

@@ -4,6 +4,7 @@ The page shows what the results hold and computes nothing new about the data, so
 `results.json` has all that the page is made of.
 """
 
+from collections.abc import Mapping
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -26,6 +27,7 @@ from etips.report.sections import (
     propensity_overlap,
     recommended_actions,
     reproducibility,
+    study_folds,
     subgroup_tables,
     whole_stay_risk,
 )
@@ -35,6 +37,7 @@ from etips.results.study_result import StudyResult
 
 SECTIONS = (
     policy_table.SECTION,
+    study_folds.SECTION,
     whole_stay_risk.SECTION,
     estimator_comparison.SECTION,
     candidate_path.SECTION,
@@ -54,7 +57,9 @@ SECTIONS = (
 
 def render(results: Results) -> str:
     """The page of an evaluation or a study."""
-    bodies = [(section, _body(section, results)) for section in SECTIONS]
+    contexts = [(section, section.make(results)) for section in SECTIONS]
+    shown = [(section, context) for section, context in contexts if context is not None]
+    present = {section.name for section, _ in shown} | {"finding", "notice"}
     return (
         _environment()
         .get_template("page.html")
@@ -63,8 +68,8 @@ def render(results: Results) -> str:
             lead=results.lead if isinstance(results, StudyResult) else None,
             notice=NOTICE,
             hatch=HATCH,
-            finding=_body(FINDING, results),
-            sections=[(section, body) for section, body in bodies if body is not None],
+            finding=_body(FINDING, FINDING.make(results) or {}, present),
+            sections=[(section, _body(section, context, present)) for section, context in shown],
             seconds=results.seconds,
         )
     )
@@ -77,11 +82,9 @@ def _title(results: Results) -> str:
     return "Report" if head is None else f"Report on {wording.clean(head.name)}"
 
 
-def _body(section: Section, results: Results) -> Markup | None:
-    context = section.make(results)
-    if context is None:
-        return None
-    return Markup(_environment().get_template(section.template).render(**context))  # noqa: S704
+def _body(section: Section, context: Mapping[str, object], present: set[str]) -> Markup:
+    template = _environment().get_template(section.template)
+    return Markup(template.render(**context, present=present))  # noqa: S704
 
 
 @cache
@@ -93,7 +96,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    shown = (wording.name, wording.clean, wording.cell, wording.badge)
+    shown = (wording.name, wording.clean, wording.cell, wording.badge, wording.found)
     counted = (wording.number, wording.signed, wording.count, wording.percent)
     environment.filters |= {show.__name__: show for show in (*shown, *counted)}
     return environment

@@ -1,4 +1,4 @@
-"""Plots of numbers against numbers: the generic chart, and the interval plot."""
+"""Plots of numbers against numbers: the generic chart, and the band of hidden confounding."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
+from etips.report.row_plots import bars
 from etips.report.svg import (
-    WIDTH,
     Scale,
     diamond,
     dot,
@@ -20,13 +20,12 @@ from etips.report.svg import (
     tick_text,
     triangle,
 )
-from etips.report.wording import clean, number, percent
-from etips.results.results import EstimateResult, GammaBound, MethodResult
+from etips.report.wording import clean
+from etips.results.results import GammaBound
 from etips.results.study_result import Chart, Series
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 348, 24, 210
 _HEIGHT = 254
-_ROW = 24
 _COLOURS = 6  # of the style sheet: c0 to c5
 _SHAPES = (dot, square, triangle)  # the next round of colours has the next shape
 
@@ -56,7 +55,7 @@ _PLAIN = Guides()
 def plot(chart: Chart, guides: Guides = _PLAIN) -> Markup:
     """A chart as the page draws it; numbers that are missing are left out."""
     if chart.kind == "bars" or _in_words(chart):
-        return _bars(chart, shares=guides.shares)
+        return bars(chart, _spoken(chart), shares=guides.shares)
     across = guides.across
     every = [v for s in chart.series for v in _numbers(s.x)]
     x = Scale.around(every, _LEFT + 6, _RIGHT - 6, pad=0.03)
@@ -123,57 +122,13 @@ def _axes(x_label: str, y_label: str, x: Scale, y: Scale) -> Markup:
     return Markup("").join(parts)
 
 
-def _bars(chart: Chart, *, shares: bool) -> Markup:
-    """Groups of lying bars, one group a name: names stay legible however many there are."""
-    labels = list(dict.fromkeys(str(v) for s in chart.series for v in s.x))
-    values = [v for s in chart.series for v in s.y if v is not None]
-    n_series = len(chart.series)
-    thick = 14 if n_series == 1 else 11
-    group = thick * n_series + 10
-    left = 12 + min(130, 7 * max((len(clean(label, 18)) for label in labels), default=1))
-    scale = Scale(min(0.0, *values, 0.0), max(*values, 1e-9, 0.0), left, WIDTH - 56)
-    middle = 4 + (thick * n_series - 2) / 2
-    parts = [
-        text(left - 8, middle + group * row + 4, clean(label, 18), class_="tick end")
-        for row, label in enumerate(labels)
-    ]
-    for place, series in enumerate(chart.series):
-        for label, value in zip(series.x, series.y, strict=True):
-            top = 4 + group * labels.index(str(label)) + thick * place
-            if value is None:
-                parts.append(text(left + 4, top + thick - 3, "hidden", class_="tick"))
-                continue
-            ends = sorted((scale.at(0.0), scale.at(value)))
-            parts.append(
-                tag(
-                    "rect",
-                    x=ends[0],
-                    y=top,
-                    width=max(ends[1] - ends[0], 0.75),
-                    height=thick - 2,
-                    rx=2,
-                    class_=f"mark {_colour(place)}",
-                )
-            )
-            words = percent(value, 1) if shares else _short(value)
-            parts.append(text(ends[1] + 5, top + thick - 3, words, class_="tick"))
-    height = 8 + group * len(labels)
-    legend = _legend(chart, top=height + 6)
-    parts.append(line((scale.at(0.0), 2), (scale.at(0.0), height - 4), class_="axis"))
-    return drawing(height + _legend_height(chart) + 6, _spoken(chart), *parts, legend)
-
-
-def _legend(chart: Chart, *, top: float = _HEIGHT) -> Markup:
+def _legend(chart: Chart) -> Markup:
     if len(chart.series) < 2:
         return Markup("")
     parts = []
     for place, series in enumerate(chart.series):
-        x, y = 12 + 170 * (place % 2), top + 18 * (place // 2)
-        look = f"mark {_colour(place)}"
-        if chart.kind == "bars" or _in_words(chart):
-            parts.append(tag("rect", x=x, y=y, width=12, height=12, rx=2, class_=look))
-        else:
-            parts.append(_shape(place)(x + 6, y + 6, class_=look))
+        x, y = 12 + 170 * (place % 2), _HEIGHT + 18 * (place // 2)
+        parts.append(_shape(place)(x + 6, y + 6, class_=f"mark {_colour(place)}"))
         parts.append(text(x + 18, y + 10, clean(series.name, 24), class_="small"))
     return Markup("").join(parts)
 
@@ -213,69 +168,6 @@ def _in_words(chart: Chart) -> bool:
 def _spoken(chart: Chart) -> str:
     names = ", ".join(clean(series.name, 40) for series in chart.series)
     return clean(f"{chart.title}: {chart.y} against {chart.x}; {names}", 300)
-
-
-def _short(value: float) -> str:
-    return number(value, 0 if abs(value) >= 100 else 3 if abs(value) < 1 else 2)
-
-
-def risk_scale(methods: Sequence[MethodResult], mean_loss: float | None) -> Scale:
-    """One scale for all interval plots; a policy without evidence does not stretch it."""
-    sound = [m for m in methods if m.verdict != "unusable"] or methods
-    ends = [end for m in sound for e in m.estimates for end in (e.risk, e.low, e.high)]
-    return Scale.around([*ends, mean_loss, *(m.truth for m in methods)], 112, 300)
-
-
-def intervals(method: MethodResult, scale: Scale, mean_loss: float | None) -> Markup:
-    """All estimates of one policy with their intervals; the truth where known."""
-    estimates = method.estimates
-    bottom = 22 + _ROW * len(estimates)
-    parts = []
-    ticks = scale.ticks(4)
-    for value in ticks:
-        parts.append(line((scale.at(value), 20), (scale.at(value), bottom), class_="grid"))
-        parts.append(
-            text(scale.at(value), bottom + 16, tick_text(value, ticks), class_="tick middle")
-        )
-    if mean_loss is not None:
-        spot = scale.at(mean_loss)
-        parts.append(line((spot, 20), (spot, bottom), class_="guide"))
-    truth = method.truth
-    if truth is not None:
-        parts.append(line((scale.at(truth), 20), (scale.at(truth), bottom), class_="truth"))
-        parts.append(diamond(scale.at(truth), 14, 6, class_="truth-mark"))
-    for row, estimate in enumerate(estimates):
-        parts.append(_interval(estimate, scale, 22 + _ROW * row + _ROW / 2, first=row == 0))
-    parts.append(
-        text(
-            scale.at((scale.low + scale.high) / 2),
-            bottom + 34,
-            "risk (lower is better)",
-            class_="small middle",
-        )
-    )
-    label = f"{clean(method.name)}: estimated risks, verdict {method.verdict}"
-    return drawing(bottom + 42, label, *parts)
-
-
-def _interval(estimate: EstimateResult, scale: Scale, y: float, *, first: bool) -> Markup:
-    label = clean(estimate.label or estimate.estimator, 14)
-    look = "tick strong" if first else "tick"
-    parts = [text(4, y + 4, label, class_=look)]
-    low, high, risk = estimate.low, estimate.high, estimate.risk
-    if risk is None:
-        return Markup("").join([*parts, text(WIDTH - 4, y + 4, "none", class_="tick end")])
-    if low is not None and high is not None:
-        parts.append(line((scale.at(low), y), (scale.at(high), y), class_="error c0"))
-        for beyond, sign in ((low < scale.low, 1), (high > scale.high, -1)):
-            if beyond:  # an arrow: the interval goes on there
-                x = scale.start if sign > 0 else scale.stop
-                tip = [(x + 5 * sign, y - 4), (x, y), (x + 5 * sign, y + 4)]
-                parts.append(polyline(tip, class_="error c0"))
-    if scale.low <= risk <= scale.high:
-        parts.append(dot(scale.at(risk), y, 5 if first else 4, class_="mark c0"))
-    parts.append(text(WIDTH - 4, y + 4, number(risk), class_=f"{look} end"))
-    return Markup("").join(parts)
 
 
 def band(bounds: Sequence[GammaBound], mean_loss: float | None, label: str) -> Markup:

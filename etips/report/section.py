@@ -18,9 +18,10 @@ class Section:
     Args:
         name: Its anchor on the page.
         title: Its heading.
-        template: File in `templates`; it gets what `make` returns, by name.
+        template: File in `templates`; it gets what `make` returns, by name, and as `present` the
+            names of the sections that are on the page.
         make: Takes the results and returns what the template shows of them, or None, which leaves
-            the section out.
+            the section out: no section stands on a page with nothing in it.
     """
 
     name: str

@@ -1,7 +1,8 @@
 """Drawings as SVG inside the page: they follow its colours, light or dark, and its text size.
 
-Every drawing is 360 units wide, the width of a phone, so that letters keep their size there; on a
-wide screen several stand side by side.
+A drawing is 360 units wide, the width of a phone, so that letters keep their size there; on a wide
+screen several stand side by side. One that is made of rows is as wide as there is room: places
+along it are in per cent, letters stay as they are.
 """
 
 import math
@@ -16,6 +17,10 @@ from etips.report.wording import MINUS
 WIDTH = 360
 
 Spot = tuple[float, float]
+"""A place: from the left, and from above."""
+
+Place = tuple[float | str, float]
+"""The same, or a share of the width and pixels from above."""
 
 
 def tag(kind: str, *inside: str | Markup, **attributes: object) -> Markup:
@@ -46,12 +51,33 @@ def drawing(height: float, label: str, *inside: Markup, width: float = WIDTH) ->
     )
 
 
-def text(x: float, y: float, words: str, **attributes: object) -> Markup:
+def rows_drawing(
+    height: float, label: str, *inside: Markup, left: float = 0, right: float = 0
+) -> Markup:
+    """A drawing as wide as there is room; places along it are in per cent of what lies between.
+
+    Args:
+        height: In pixels.
+        label: What it shows, for a screen reader.
+        inside: What is drawn.
+        left: Pixels for the names of the rows, which stand at places below zero.
+        right: Pixels for what stands behind the rows.
+    """
+    room = f"height:{height:g}px;margin-left:{left:g}px;width:calc(100% - {left + right:g}px)"
+    return tag("svg", *inside, class_="rows", style=room, role="img", aria_label=label)
+
+
+def share(value: float) -> str:
+    """A place along a drawing of rows."""
+    return f"{value:.2f}%"
+
+
+def text(x: float | str, y: float, words: str, **attributes: object) -> Markup:
     """Words at a place."""
     return tag("text", words, x=x, y=y, **attributes)
 
 
-def line(start: Spot, stop: Spot, **attributes: object) -> Markup:
+def line(start: Place, stop: Place, **attributes: object) -> Markup:
     """A straight line."""
     return tag("line", x1=start[0], y1=start[1], x2=stop[0], y2=stop[1], **attributes)
 
@@ -62,7 +88,7 @@ def polyline(spots: Iterable[Spot], **attributes: object) -> Markup:
     return tag("polyline", points=points, **attributes)
 
 
-def dot(x: float, y: float, r: float = 4, **attributes: object) -> Markup:
+def dot(x: float | str, y: float, r: float = 4, **attributes: object) -> Markup:
     """A filled circle."""
     return tag("circle", cx=x, cy=y, r=r, **attributes)
 

@@ -42,16 +42,22 @@ class DoseGrid:
         n_columns: Classes of the second.
         row: Name of the first.
         column: Name of the second.
+        row_levels: What each class of the first is, where that is known.
+        column_levels: The same of the second.
     """
 
     n_rows: int
     n_columns: int
     row: str
     column: str
+    row_levels: tuple[str, ...] = ()
+    column_levels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not (self.n_columns > 0 and self.n_rows > 0):
             raise ValueError("must have rows and columns")
+        require_even(self.row_levels or range(self.n_rows), range(self.n_rows))
+        require_even(self.column_levels or range(self.n_columns), range(self.n_columns))
 
 
 @dataclass(frozen=True)
@@ -239,11 +245,20 @@ class PathCandidate:
 
     @property
     def called(self) -> str:
-        """What it is, in words."""
+        """What it is, in words, where actions have no names."""
+        return self.called_with(())
+
+    def called_with(self, actions: Sequence[str]) -> str:
+        """What it is, in words.
+
+        Args:
+            actions: What the actions are called, or none.
+        """
         if self.clinicians:
             return "as the clinicians"
         if self.action is not None:
-            return f"always action {self.action}"
+            named = self.action < len(actions)
+            return f"always {actions[self.action] if named else f'action {self.action}'}"
         form = {"likeliest": ", likeliest action", "draws": ", drawn"}.get(self.acts or "", "")
         name = "trained" if self.translation is None else f"translation {self.translation:g}"
         return name + form

@@ -30,6 +30,7 @@ class DataSummary:
         provenance: Where the data came from.
         one_decision: Whether every stay has one decision, so that a decision is the whole stay.
         missing_loss: Actions that have no loss, where there are any.
+        loss: What the loss is, in a sentence for a reader.
     """
 
     n_stays: int | None
@@ -43,6 +44,7 @@ class DataSummary:
     provenance: Record = field(default_factory=dict)
     one_decision: bool = False
     missing_loss: MissingLossResult | None = None
+    loss: str | None = None
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from etips.files.json_documents import finite
 from etips.learn.learners.catalogue import Method
 from etips.results.feature_strength import FeatureStrength
 from etips.results.followed_policies import RULE
+from etips.results.loss_words import tell_loss
 from etips.results.prognosis_words import summarize_prognosis
 from etips.results.results import (
     AtenpResult,
@@ -48,6 +49,7 @@ def summarize_data(data: Trajectories) -> DataSummary:
         mean_loss=mean_loss,
         actions=tuple(data.schema.actions),
         provenance=dict(data.schema.provenance),
+        loss=tell_loss(data.schema, loss),
         one_decision=bool(np.bincount(data.decisions().stay, minlength=1).max() <= 1),
     )
 

@@ -10,7 +10,6 @@ from etips.evaluation.estimators import BESIDE
 from etips.files.json_documents import finite
 from etips.learn.fitting.candidates import Candidate
 from etips.results.study_result import Chart, Measures, Series
-from etips.studies.experiment import label_of
 from etips.studies.findings import Findings
 from etips.studies.measures import deviation_of, mean_of, over_folds
 
@@ -66,7 +65,7 @@ def _against(
         x=title,
         y="accuracy",
         series=tuple(
-            _series(label_of(method), [figure(f) for f in folds], [f.accuracy for f in folds])
+            _series(method, [figure(f) for f in folds], [f.accuracy for f in folds])
             for method, folds in findings.measures.items()
         ),
     )
@@ -77,7 +76,7 @@ def atenp_bars(findings: Findings) -> Chart:
     spreads = {m: over_folds(own, lambda fold: fold.atenp) for m, own in findings.measures.items()}
     bars = _series(
         "ATENP",
-        [label_of(method) for method in spreads],
+        list(spreads),
         [spread.mean for spread in spreads.values()],
         [spread.deviation for spread in spreads.values()],
     )
@@ -148,7 +147,7 @@ def _path_chart(
 ) -> Chart:
     lines = tuple(
         _series(
-            label_of(method),
+            method,
             list(path),
             [mean_of(figure(c) for c in own) for own in path.values()],
             [deviation_of(figure(c) for c in own) for own in path.values()],

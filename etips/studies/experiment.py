@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from etips.errors import SettingError
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.files.toml import parse_toml
-from etips.learn.learners.catalogue import METHODS, find_method
+from etips.learn.learners.catalogue import METHODS
 from etips.learn.learners.recipes import check_settings, kind_of
 from etips.learn.learners.setting_kinds import flatten_tables
 from etips.worlds.world_registry import WORLDS
@@ -25,8 +25,6 @@ DATA_FOLDER = "data"
 
 SUPERVISED, LOGGING = "full-supervision", "logging"
 """Rows of the table that are no learner's: told every label, and what was logged."""
-
-_LABELS = {SUPERVISED: "full supervision", LOGGING: "logging policy"}
 
 EVALUATOR = "direct"
 """The method whose settings and networks policies are evaluated with."""
@@ -122,12 +120,6 @@ class Experiment:
 def recipe_of(method: str) -> str:
     """The learner behind a row: full supervision imitates labels as others imitate clinicians."""
     return "predictive" if method == SUPERVISED else method
-
-
-def label_of(row: str) -> str:
-    """What tables call a row: a method by its label."""
-    method = find_method(row)
-    return _LABELS.get(row, row) if method is None else method.label
 
 
 def shipped(name: str) -> dict[str, object]:

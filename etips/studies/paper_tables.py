@@ -6,8 +6,9 @@ from operator import attrgetter
 import numpy as np
 
 from etips.learn.fitting.candidates import Candidate
+from etips.learn.learners.catalogue import find_method
 from etips.results.study_result import Table
-from etips.studies.experiment import label_of
+from etips.results.translation_path import summarize_path
 from etips.studies.findings import Findings
 from etips.studies.measures import mean_of, over_folds, show_groups
 from etips.studies.published import TABLE1, TABLE1_ABOUT, TABLE2
@@ -50,7 +51,7 @@ def table1(findings: Findings) -> Table:
     published = TABLE1[findings.experiment.world]
     rows = [
         [
-            label_of(method),
+            method,
             over_folds(own, attrgetter("accuracy")).show(),
             str(published.get(method, TABLE1_ABOUT.get(method, "-"))),
             *(over_folds(own, attrgetter(name)).show() for name in _ESTIMATES),
@@ -71,7 +72,7 @@ def table2(findings: Findings) -> Table:
     rows = []
     for method, own in findings.measures.items():
         figures = TABLE2.get(method, {}) if beside else {}
-        row = [label_of(method)]
+        row = [method]
         for name in _COLUMNS2:
             row.append(over_folds(own, attrgetter(name)).show())
             row += [str(figures.get(name, "-"))] if beside and name != "snips" else []
@@ -117,7 +118,7 @@ def chosen_translations(findings: Findings) -> list[Table]:
         paths = findings.path(method)
         if max(len({c.translation for c in path if c.is_rule}) for path in paths) < 2:
             continue
-        rows.append((label_of(method), *(_chosen(path) for path in paths)))
+        rows.append((method, *(_chosen(path, findings.data.schema.actions) for path in paths)))
     if not rows:
         return []
     columns = ("method", *(f"fold {fold + 1}" for fold in range(findings.experiment.folds)))
@@ -126,7 +127,7 @@ def chosen_translations(findings: Findings) -> list[Table]:
 
 
 def learned_from(findings: Findings) -> Table:
-    """How many stays each method learned from and was judged on, and how it did on the former.
+    """How each method did on what it learned from, and how much that was.
 
     A policy that flees the log gives itself away there: on what it learned from it knows which
     action was logged, elsewhere it can only guess.
@@ -137,24 +138,30 @@ def learned_from(findings: Findings) -> Table:
         fits = findings.fits[method]
         log_loss = [fit.quality.log_loss for fit in fits if fit.quality]
         factors = [c.matching_factor for path in findings.path(method) for c in path if c.chosen]
-        rows.append(
-            (
-                label_of(method),
-                f"{mean_of(fit.n_learned_from for fit in fits):,.0f}",
-                f"{mean_of(fit.n_held_out for fit in fits):,.0f}",
-                f"{mean_of(log_loss):.4f}" if log_loss else "-",
-                f"{mean_of(factors):.3f}" if factors else "-",
-            )
+        figures = (
+            f"{mean_of(log_loss):.4f}" if log_loss else "-",
+            f"{mean_of(factors):.3f}" if factors else "-",
         )
-    learned = ("may learn from", "judged on", "log-loss of propensities", "matching factor there")
+        if figures != ("-", "-"):
+            rows.append((method, *figures))
     return Table(
-        title=f"What each fold learns from, in {unit}",
-        note="Means over folds. Log-loss: of the fitted propensities, on what was held out "
-        "within the part learned from (of the true labels, for full supervision). Matching factor "
-        f"there: of the chosen candidates, compared {findings.judged_on}.",
-        columns=("method", *learned),
+        title="How each method did on what it learned from",
+        note=f"{_sizes(findings, unit)} Means over folds. Log-loss: of the fitted propensities, on "
+        "what was held out within the part learned from (of the true labels, for full "
+        "supervision). Matching factor there: of the chosen candidates, compared "
+        f"{findings.judged_on}. Methods that have neither are left out.",
+        columns=("method", "log-loss of propensities", "matching factor there"),
         rows=tuple(rows),
     )
+
+
+def _sizes(findings: Findings, unit: str) -> str:
+    """How much a fold learns from, and how much it is judged on; alike for all methods."""
+    fits = next(iter(findings.fits.values()))
+    learned, held = (
+        mean_of(sizes) for sizes in ([f.n_learned_from for f in fits], [f.n_held_out for f in fits])
+    )
+    return f"A fold may learn from about {learned:,.0f} {unit} and is judged on about {held:,.0f}."
 
 
 def is_mimic(findings: Findings) -> bool:
@@ -212,20 +219,20 @@ def _note2(findings: Findings) -> str:
 
 
 def _other_names(findings: Findings) -> str:
-    """Which policies have other names here than everywhere else."""
-    other = [m for m in findings.measures if not _letters(label_of(m)).startswith(_letters(m))]
-    return "".join(f" {label_of(method)} is the policy {method}." for method in other)
+    """Which policies have another name in the paper."""
+    methods = [method for name in findings.measures if (method := find_method(name)) is not None]
+    other = [m for m in methods if not _letters(m.label).startswith(_letters(m.name))]
+    return "".join(f" {own.name} is called {own.label} in the paper." for own in other)
 
 
 def _letters(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalpha())
 
 
-def _chosen(path: Sequence[Candidate]) -> str:
-    for candidate in path:
+def _chosen(path: Sequence[Candidate], actions: Sequence[str]) -> str:
+    """The candidate that a fold kept: a translation, or in words what has none."""
+    for candidate, shown in zip(path, summarize_path(path), strict=True):
         if candidate.chosen:
-            if candidate.clinicians:
-                return "as the clinicians"
-            constant = candidate.action is not None
-            return f"always {candidate.action}" if constant else f"{candidate.translation:g}"
+            has_none = candidate.clinicians or candidate.action is not None
+            return shown.called_with(actions) if has_none else f"{candidate.translation:g}"
     return "-"

@@ -30,7 +30,7 @@ def test_table_two_is_printed_and_written(small, tmp_path):
         "reproduce", "table2", "--config", small["table2"], "--out", out, "--device", "cpu"
     )
     assert "Small Table II (preset etips)" in printed
-    for name in ("PredictiveModel", "DM", "most frequent", "RP", "etIPS", "DoublyRobust"):
+    for name in ("predictive", "direct", "most-frequent", "random", "etips", "doubly-robust"):
         assert name in printed
     assert "QUICK" not in printed
     results = json.loads((out / "results.json").read_bytes())
@@ -105,7 +105,7 @@ def test_markdown_holds_the_tables_for_a_document(small, tmp_path):
     assert head.startswith("| policy | ATENP | IPS | SNIPS | DR | matching factor |")
     assert lines[lines.index(head) + 1].startswith("| --- | --- |")
     row = lines[lines.index(head) + 2]
-    assert row.startswith("| PredictiveModel | ")
+    assert row.startswith("| predictive | ")
     assert row.count("|") == head.count("|")
 
 
@@ -164,8 +164,8 @@ def test_the_short_run_of_the_digits_ends_as_shipped(tmp_path):
     """Every method of Table I, as a user runs it first: the one such run that is not slow."""
     printed = run("reproduce", "table1", "--task", "rows", "--quick", "--out", tmp_path / "o")
     assert printed.startswith("QUICK RUN: ")
-    rows = ("full supervision", "logging policy", "DM", "RP", "IPS", "tIPS", "eIPS", "etIPS")
-    assert all(name in printed for name in (*rows, "DoublyRobust", "PredictiveModel"))
+    rows = ("full-supervision", "logging", "direct", "random", "ips", "tips", "eips", "etips")
+    assert all(name in printed for name in (*rows, "doubly-robust", "predictive"))
     assert {"results.json", "report.html", "figures"} <= {
         p.name for p in (tmp_path / "o").iterdir()
     }

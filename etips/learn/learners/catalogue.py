@@ -54,7 +54,7 @@ class Method:
 
     Args:
         name: On the command line and in studies.
-        label: In tables: the paper's name where it has one.
+        label: What the paper calls it, where it has a name for it.
         sentence: What it does, for the reader of a report.
         learner: Its class, whose plain fields are its settings.
         make: Makes one from keyword arguments: the class itself, or a function that sets some of

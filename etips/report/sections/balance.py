@@ -6,10 +6,12 @@ from etips.results.exhibits import Absent
 from etips.results.results import Results
 
 
-def _make(results: Results) -> dict[str, object]:
+def _make(results: Results) -> dict[str, object] | None:
     balance = None if results.exhibits is None else results.exhibits.balance
     absent = balance.absent if isinstance(balance, Absent) else None
     prognosis = None if results.headline is None else results.headline.prognosis
+    if balance is None and (prognosis is None or not prognosis.sentence):
+        return None
     if balance is None or isinstance(balance, Absent):
         return {"balance": None, "absent": absent, "prognosis": prognosis}
     figure = balance_plot(balance.features, balance.threshold)

@@ -19,7 +19,8 @@ class DrawnPath:
         figures: Three drawings, if there is more than one candidate to draw.
         rows: What to call each candidate, and the candidate.
         chosen: The kept one.
-        constant: Whether the kept one gives everybody the same action.
+        kept: What the kept one is called.
+        constant: Whether it gives everybody the same action.
         n_candidates: How many there were to choose from.
     """
 
@@ -27,20 +28,27 @@ class DrawnPath:
     figures: Sequence[Figure]
     rows: Sequence[tuple[str, PathCandidate]]
     chosen: PathCandidate | None
+    kept: str
     constant: bool
     n_candidates: int
 
 
-def _make(results: Results) -> dict[str, object]:
-    paths = {} if results.exhibits is None else results.exhibits.paths
+def _make(results: Results) -> dict[str, object] | None:
+    exhibits = results.exhibits
+    if exhibits is None or not exhibits.paths:
+        return None
+    actions = results.data.actions or exhibits.actions.names
     mean_loss = results.data.mean_loss
-    return {"paths": [_drawn(name, path, mean_loss) for name, path in paths.items()]}
+    paths = sorted(exhibits.paths.items(), key=lambda own: own[0] != exhibits.headline)
+    return {"paths": [_drawn(name, path, mean_loss, actions) for name, path in paths]}
 
 
 SECTION = Section("path", "The translation path", "candidate_path.html", _make)
 
 
-def _drawn(name: str, path: Sequence[PathCandidate], mean_loss: float | None) -> DrawnPath:
+def _drawn(
+    name: str, path: Sequence[PathCandidate], mean_loss: float | None, actions: Sequence[str]
+) -> DrawnPath:
     fixed = [(c.risk, c) for c in path if c.action is not None and c.risk is not None]
     chosen = next((c for c in path if c.chosen), None)
     constant = chosen is not None and chosen.action is not None
@@ -51,8 +59,9 @@ def _drawn(name: str, path: Sequence[PathCandidate], mean_loss: float | None) ->
     return DrawnPath(
         name=name,
         figures=_figures(trained, mean_loss) if len(trained) > 1 else (),
-        rows=[(candidate.called, candidate) for candidate in rows],
+        rows=[(candidate.called_with(actions), candidate) for candidate in rows],
         chosen=chosen,
+        kept="" if chosen is None else chosen.called_with(actions),
         constant=constant,
         n_candidates=len(path),
     )

@@ -4,9 +4,9 @@ from etips.report.section import Section
 from etips.results.results import Results
 
 
-def _make(results: Results) -> dict[str, object]:
+def _make(results: Results) -> dict[str, object] | None:
     if results.exhibits is None:
-        return {"flow": None, "stages": [], "missingness": None}
+        return None
     flow = results.exhibits.flow
     most = max((stage.count or 0 for stage in flow.stages), default=0) or 1
     return {

@@ -7,11 +7,11 @@ from etips.results.feature_strength import FeatureStrength
 from etips.results.results import MethodResult, Results
 
 
-def _make(results: Results) -> dict[str, object]:
+def _make(results: Results) -> dict[str, object] | None:
     head = results.headline
     sensitivity = None if head is None else head.sensitivity
     if head is None or sensitivity is None or not sensitivity.bounds:
-        return {"main": head, "figure": None, "rows": [], "features": [], "sharp": False}
+        return None
     label = (
         f"{clean(head.name)}: bounds of the risk under hidden confounding, verdict {head.verdict}"
     )

@@ -1,20 +1,25 @@
-"""How the evidence holds: all estimators side by side, and the charts of a study."""
+"""How the evidence holds: all estimators side by side, in a simulation beside the truth."""
 
-from etips.report.plots import intervals, plot, risk_scale
+from etips.report.plots import plot
+from etips.report.row_plots import intervals, risk_scale
 from etips.report.section import Section
+from etips.report.sections.study_folds import POOLED
 from etips.results.results import Results
 from etips.results.study_result import StudyResult
 
 
-def _make(results: Results) -> dict[str, object]:
+def _make(results: Results) -> dict[str, object] | None:
     mean_loss, methods = results.data.mean_loss, results.methods
+    if not any(method.estimates for method in methods):
+        return None
     scale = risk_scale(methods, mean_loss)
     charts = results.charts if isinstance(results, StudyResult) else ()
+    pooled = [chart for chart in charts if chart.name in POOLED]
     return {
         "with_truth": any(method.truth is not None for method in methods),
         "intervals": [(m, intervals(m, scale, mean_loss)) for m in methods if m.estimates],
         "formulas": _formula_words(results),
-        "charts": [(chart, plot(chart)) for chart in charts],
+        "charts": [(chart, plot(chart)) for chart in pooled],
     }
 
 

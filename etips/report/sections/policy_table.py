@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 from etips.disclosure import FEW
-from etips.report import wording
+from etips.report.policy_words import what_it_does
 from etips.report.section import Section
-from etips.report.wording import NONE, number, percent, signed, span
-from etips.results.conclusions import doubt_of
-from etips.results.results import DataSummary, EstimateResult, MethodResult, Results
-from etips.results.study_result import StudyResult
+from etips.report.sections.study_folds import is_by_fold
+from etips.report.wording import number, percent, signed, span
+from etips.results.conclusions import KINDS, Conclusion, conclude, doubt_of
+from etips.results.results import EstimateResult, MethodResult, Results
 
 MEASURES = (
     ("Verdict", "Whether the log can carry the number: reliable, doubtful or unusable."),
@@ -19,8 +19,9 @@ MEASURES = (
         "from its probabilities.",
     ),
     (
-        "Better?",
-        "Where stays have several decisions, yes asks for a gain over the whole stay too.",
+        "Better",
+        "Shown with one false yes in twenty over all policies tried. Where stays have several "
+        "decisions it asks for a gain over the whole stay too.",
     ),
     (
         "Weight",
@@ -43,12 +44,14 @@ class PolicyRow:
     """A policy in words; see the template for what stands where."""
 
     name: str
-    verdict: str | None
+    does: str | None
+    verdict: str
+    conclusion: Conclusion
+    doubt: str | None
     risk: str
     limits: str
     gain: str
     gain_limits: str
-    better: str
     factor: str
     size: str
     drawn: str
@@ -57,34 +60,36 @@ class PolicyRow:
 
 
 def _make(results: Results) -> dict[str, object]:
-    study = results if isinstance(results, StudyResult) else None
-    tables = () if study is None else study.tables
+    rows = [_row(method, results) for method in results.methods]
+    kinds = {row.conclusion.kind for row in rows}
     return {
         "data": results.data,
-        "outcome": results.data.provenance.get("loss"),
         "with_truth": any(method.truth is not None for method in results.methods),
-        "policies": [_row(method, results.data) for method in results.methods],
-        "words": [*_method_words(results, in_tables=bool(tables)), *MEASURES],
-        "tables": tables,
-        "marks": wording.MARKS,
+        "policies": rows,
+        "legend": [(Conclusion(k, short), means) for k, short, means in KINDS if k in kinds],
+        "words": [*_method_words(results), *MEASURES],
+        "folded": is_by_fold(results),
     }
 
 
 SECTION = Section("policies", "The policies", "policy_table.html", _make)
 
 
-def _row(method: MethodResult, data: DataSummary) -> PolicyRow:
+def _row(method: MethodResult, results: Results) -> PolicyRow:
     head = method.estimates[0] if method.estimates else None
-    gain = method.gain
+    gain, data = method.gain, results.data
     known = gain is not None and gain.difference is not None
+    conclusion = conclude(method, data)
     return PolicyRow(
         name=method.name,
-        verdict=method.verdict,
+        does=what_it_does(results, method.name),
+        verdict=method.verdict or "none",
+        conclusion=conclusion,
+        doubt=doubt_of(method, data) if conclusion.kind == "partly" else None,
         risk=number(head.risk if head else None),
         limits=span(head.low, head.high) if head else "",
         gain=signed(gain.difference if gain else None),
         gain_limits=f"{signed(gain.low)} to {signed(gain.high)}" if gain and known else "",
-        better=_better(method, data),
         factor=number(method.diagnostics.matching_factor if method.diagnostics else None, 2),
         size=_size(method, data.n_decisions),
         drawn=_drawn(method.as_probabilities),
@@ -108,30 +113,20 @@ def _drawn(estimate: EstimateResult | None) -> str:
     return f"drawn: {number(estimate.risk)} ({span(estimate.low, estimate.high)})"
 
 
-def _better(method: MethodResult, data: DataSummary) -> str:
-    gain = method.gain
-    if gain is None or gain.better is None:
-        return NONE
-    if not (gain.better or gain.better_at_one_decision):
-        return "not shown"
-    if method.in_sample:
-        return "in sample"
-    word = "yes" if gain.better or data.one_decision else "at one decision"
-    if method.verdict != "reliable":
-        return f"{word}, but {method.verdict}"
-    doubt = doubt_of(method, data)
-    return f"{word}; {doubt}" if doubt else word
-
-
-def _method_words(results: Results, *, in_tables: bool) -> list[tuple[str, str]]:
-    """What the policies are, where their method is known; the study's tables have own names."""
+def _method_words(results: Results) -> list[tuple[str, str]]:
+    """What the policies are, where their method is known, and what the paper calls it."""
     return [
-        (
-            method.name,
-            f"{method.sentence} In the tables below: {method.label}."
-            if in_tables and method.label
-            else method.sentence,
-        )
+        (method.name, f"{method.sentence}{_in_the_paper(method)}")
         for method in results.methods
         if method.sentence
     ]
+
+
+def _in_the_paper(method: MethodResult) -> str:
+    if method.label is None or _letters(method.label).startswith(_letters(method.name)):
+        return ""
+    return f" The paper calls it {method.label}."
+
+
+def _letters(text: str) -> str:
+    return "".join(letter for letter in text.lower() if letter.isalpha())

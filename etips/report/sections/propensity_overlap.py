@@ -1,31 +1,42 @@
 """Overlap and propensities: how weights spread, whether actions are taken as often as stated."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 from etips.report.plots import Guides, plot
 from etips.report.section import Figure, Section
+from etips.report.wording import number, percent
 from etips.results.calibration_exhibit import Calibration
-from etips.results.exhibits import Absent, WeightHistogram
+from etips.results.exhibits import Absent, AbstentionRow, WeightHistogram
 from etips.results.results import Results
 from etips.results.study_result import Chart, Series
 
 
-def _make(results: Results) -> dict[str, object]:
+def _make(results: Results) -> dict[str, object] | None:
     if results.exhibits is None:
-        return {"recorded": False, "figures": [], "calibration": None, "abstention": ()}
+        return None
     calibration, abstention = results.exhibits.calibration, results.exhibits.abstention
     absent = calibration.absent if isinstance(calibration, Absent) else None
     known = None if isinstance(calibration, Absent) else calibration
     return {
-        "recorded": True,
         "figures": [*_weights(results.exhibits.weights), *_calibration(known)],
         "calibration": known,
         "absent": absent,
-        "abstention": () if isinstance(abstention, Absent) else abstention,
+        "abstention": () if isinstance(abstention, Absent) else _steps(abstention),
     }
 
 
 SECTION = Section("overlap", "Overlap and propensities", "propensity_overlap.html", _make)
+
+
+def _steps(rows: Sequence[AbstentionRow]) -> list[AbstentionRow]:
+    """Of rows that would look the same, the one of most support."""
+    return list({_as_shown(row): row for row in rows}.values())
+
+
+def _as_shown(row: AbstentionRow) -> tuple[object, ...]:
+    figures = (row.risk, row.low, row.high)
+    return row.verdict, percent(row.coverage, 1), *(number(figure) for figure in figures)
 
 
 def _weights(weights: WeightHistogram) -> list[Figure]:

@@ -1,7 +1,8 @@
 """Where the policy differs from the clinicians: dose maps for a grid of doses, otherwise bars."""
 
-from etips.report.maps import dose_map
+from etips.report.maps import LEGEND, dose_map
 from etips.report.plots import Guides, plot
+from etips.report.policy_words import what_it_does
 from etips.report.section import Figure, Section
 from etips.report.wording import clean
 from etips.results.exhibits import Actions, DoseGrid
@@ -12,12 +13,15 @@ MOST_BARS = 30
 THIN = 0.05  # of the decisions at which clinicians take the action one time in a hundred or more
 
 
-def _make(results: Results) -> dict[str, object]:
+def _make(results: Results) -> dict[str, object] | None:
     exhibits = results.exhibits
     if exhibits is None:
-        return {"actions": None, "figures": [], "headline": ""}
+        return None
     actions, grid = exhibits.actions, exhibits.actions.grid
     return {
+        "constant": what_it_does(results, exhibits.headline),
+        "legend": [] if grid is None else LEGEND,
+        "doses": [] if grid is None else _classes(grid),
         "actions": actions,
         "figures": [_bars(actions)] if grid is None else _dose_maps(actions, grid),
         "headline": exhibits.headline,
@@ -45,6 +49,12 @@ def _dose_maps(actions: Actions, grid: DoseGrid) -> list[Figure]:
         ("Policy, % of decisions", dose_map(advised, grid, of_advised, thin=thin)),
         ("Difference, percentage points", difference),
     ]
+
+
+def _classes(grid: DoseGrid) -> list[tuple[str, list[tuple[int, str]]]]:
+    """What the classes of each dose are, where that is known."""
+    both = ((grid.row, grid.row_levels), (grid.column, grid.column_levels))
+    return [(dose, list(enumerate(levels))) for dose, levels in both if levels]
 
 
 def _thin(actions: Actions) -> list[bool]:

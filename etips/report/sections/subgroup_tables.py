@@ -10,8 +10,11 @@ from etips.results.exhibits import Subgroup
 from etips.results.results import Results
 
 
-def _make(results: Results) -> dict[str, object]:
-    tables = () if results.exhibits is None else results.exhibits.subgroups
+def _make(results: Results) -> dict[str, object] | None:
+    found = () if results.exhibits is None else results.exhibits.subgroups
+    tables = [table for table in found if len(table.rows) > 1 or table.rows[0].n_people is None]
+    if not any(row.n_people is not None for table in tables for row in table.rows):
+        return None  # one group of all is the finding again, and hidden ones say nothing
     ends = [
         abs(end)
         for table in tables

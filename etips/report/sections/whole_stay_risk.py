@@ -1,12 +1,14 @@
 """One decision or the whole stay: what a policy changes once, and what it does throughout."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from etips.disclosure import FEW
+from etips.report.row_plots import Axis, Row, interval_rows
 from etips.report.section import Section
-from etips.report.svg import WIDTH, Scale, dot, drawing, line, polyline, text
+from etips.report.svg import Scale
 from etips.report.wording import clean, number, percent, signed, span
 from etips.results.results import GainResult, MethodResult, Results
 from etips.results.whole_stay_result import (
@@ -20,7 +22,6 @@ _OUTCOMES = {
     "sum": "the sum of the losses of a stay",
     "last": "the loss of the last decision of a stay",
 }
-_ROW = 30
 _FURTHEST = 2.0  # changes beyond twice the clinicians' risk are drawn as arrows
 
 Change = tuple[float, float, float]
@@ -96,26 +97,26 @@ def _row(method: MethodResult, whole: WholeStayResult) -> StayRow:
 def _figure(method: MethodResult, whole: WholeStayResult, mean_loss: float | None) -> Markup:
     """Both gains with their intervals, as shares of the clinicians' risk."""
     once, usual = method.gain or GainResult(), whole.clinicians
-    rows = [
-        ("one decision", _change(once, mean_loss)),
-        ("throughout", _change(whole.gain, None if usual is None else usual.risk)),
-    ]
-    ends = [min(max(end, -_FURTHEST), _FURTHEST) for _, own in rows if own for end in own]
-    scale = Scale.around([*ends, 0.0], 104, WIDTH - 60)
-    bottom = 14 + _ROW * len(rows)
-    parts = []
-    for value in scale.ticks(4):
-        spot = scale.at(value)
-        parts.append(line((spot, 10), (spot, bottom), class_="grid"))
-        parts.append(text(spot, bottom + 16, percent(value), class_="tick middle"))
-    parts.append(line((scale.at(0), 10), (scale.at(0), bottom), class_="guide"))
-    for place, (label, own) in enumerate(rows):
-        parts += _drawn(label, own, scale, 14 + _ROW * place + _ROW / 2)
-    middle = (scale.start + scale.stop) / 2
+    changes = {
+        "one decision": _change(once, mean_loss),
+        "throughout": _change(whole.gain, None if usual is None else usual.risk),
+    }
+    ends = [min(max(end, -_FURTHEST), _FURTHEST) for own in changes.values() if own for end in own]
+    rows = [_drawn(label, own) for label, own in changes.items()]
     words = "change against the clinicians (left is better)"
-    parts.append(text(middle, bottom + 34, words, class_="small middle"))
+    axis = Axis(Scale.around([*ends, 0.0], 0, 100), words, guide=0.0, ticks=_in_per_cent)
     spoken = f"{clean(method.name)}: gain at one decision and over the stay, {whole.verdict}"
-    return drawing(bottom + 42, spoken, *parts)
+    return interval_rows(rows, axis, spoken)
+
+
+def _in_per_cent(value: float, _: Sequence[float]) -> str:
+    return percent(value)
+
+
+def _drawn(label: str, own: Change | None) -> Row:
+    if own is None:
+        return Row(label, None, None, None, "none", strong=True)
+    return Row(label, *own, percent(own[0]), strong=True)
 
 
 def _change(gain: GainResult | StayGainResult, usual: float | None) -> Change | None:
@@ -124,17 +125,3 @@ def _change(gain: GainResult | StayGainResult, usual: float | None) -> Change | 
         return None
     unit = abs(usual)
     return gain.difference / unit, gain.low / unit, gain.high / unit
-
-
-def _drawn(label: str, own: Change | None, scale: Scale, y: float) -> list[Markup]:
-    parts = [text(4, y + 4, label, class_="tick strong")]
-    if own is None:
-        return [*parts, text(WIDTH - 4, y + 4, "none", class_="tick end")]
-    value, low, high = own
-    parts.append(line((scale.at(low), y), (scale.at(high), y), class_="error c0"))
-    for beyond, x, sign in ((low < scale.low, scale.start, 1), (high > scale.high, scale.stop, -1)):
-        if beyond:  # an arrow: the interval goes on there
-            tip = [(x + 5 * sign, y - 4), (x, y), (x + 5 * sign, y + 4)]
-            parts.append(polyline(tip, class_="error c0"))
-    parts.append(dot(scale.at(value), y, 5, class_="mark c0"))
-    return [*parts, text(WIDTH - 4, y + 4, percent(value), class_="tick strong end")]

@@ -17,12 +17,12 @@ def test_the_finding_says_better_only_when_reliable_and_shown(found):
     main["gain"] |= {"better": True, "difference": -0.1, "low": -0.2, "high": -0.05}
     main["verdict"] = "reliable"
     assert "shown to be lower" in finding_of(changed)
-    assert "yes, but" not in Page(render(changed)).root.text
+    assert "better at one decision" not in finding_of(changed)
     main["verdict"] = "unusable"
     said = finding_of(changed)
     assert "were the verdict not unusable" in said
     assert "do not use that number" in said
-    assert "yes, but unusable" in Page(render(changed)).root.text
+    assert "This log cannot answer" in said
     main["gain"] = dict.fromkeys(main["gain"])
     assert "cannot be said" in finding_of(changed)
 
@@ -37,8 +37,9 @@ def test_better_at_one_decision_is_not_said_of_the_stay(found):
     assert "decided once and all else been as logged" in said
     assert "at one decision it is shown to be lower" in said
     assert "the whole stay was not looked at (--whole-stay)" in said
-    text = " ".join(Page(render(changed)).root.text.split())
-    assert "at one decision; the whole stay was not looked at" in text
+    assert "A lower risk at one decision; the whole stay was not looked at" in said
+    row = " ".join(section_of(Page(render(changed)), "policies").text.split())
+    assert "better at one decision verdict: reliable; the whole stay was not looked at" in row
     changed["data"]["one_decision"] = True
     assert "all else" not in finding_of(changed)
 
@@ -78,5 +79,43 @@ def test_the_command_line_is_told_the_policy_and_its_verdict(found):
     results = parse_results(found)
     verdict = results.methods[0].verdict
     decisions = f"{results.data.n_decisions:,}"
-    assert one_line(results) == f"p and 1 other policy on {decisions} decisions; verdict: {verdict}"
+    words = one_line(results)
+    assert words.startswith(f"p and 1 other policy on {decisions} decisions: ")
+    assert words.endswith(f"verdict: {verdict}")
     assert one_line(replace(results, methods=())) == "no policy"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "gain", "kind", "heading"),
+    [
+        ("reliable", (-0.01, -0.05, 0.03, False), "none", "No difference shown"),
+        ("reliable", (-0.1, -0.2, -0.05, True), "better", "A lower risk than under"),
+        ("reliable", (0.1, 0.05, 0.2, False), "worse", "A higher risk than under"),
+        ("doubtful", (-0.1, -0.2, -0.05, True), "doubtful", "A question, not an answer"),
+        ("unusable", (-0.1, -0.2, -0.05, True), "unusable", "This log cannot answer"),
+    ],
+)
+def test_the_colour_is_that_of_finding_and_verdict(found, verdict, gain, kind, heading):
+    changed = json.loads(json.dumps(found))
+    changed["data"]["one_decision"] = True
+    main = changed["methods"][0]
+    names = ("difference", "low", "high", "better")
+    main |= {"verdict": verdict, "reasons": []}
+    main["gain"] |= dict(zip(names, gain, strict=True)) | {"std_error": 0.01}
+    main["gain"]["better_at_one_decision"] = gain[3]
+    section = section_of(Page(render(changed)), "finding")
+    assert f"found-{kind}" in section.attributes["class"].split()
+    text = " ".join(section.text.split())
+    assert heading in text
+    assert ("\u2713" in text) == (kind == "better")  # the tick is for a gain alone
+    for words in ("Asked", "Found", "How sure", "What it does not say"):
+        assert words in [e.text for e in section.all("dt")]
+
+
+def test_a_null_result_is_no_proof_that_nothing_differs(found):
+    changed = json.loads(json.dumps(found))
+    main = changed["methods"][0]
+    main["verdict"] = "reliable"
+    main["gain"] |= {"difference": 0.0, "low": -0.02, "high": 0.02, "better": False}
+    main["gain"]["better_at_one_decision"] = False
+    assert "That they are equal: anything from \u22120.020 to +0.020" in finding_of(changed)

@@ -30,7 +30,7 @@ HOSTILE = (
 
 def test_sections_stand_in_the_order_of_the_contract(page):
     ids = [section.attributes["id"] for section in page.all("section")]
-    unasked = ("whole-stay", "negative-control", "missing-losses")
+    unasked = ("whole-stay", "negative-control", "missing-losses", "folds")
     shown = [section for section in SECTIONS if section.name not in unasked]
     assert ids == ["finding", *(section.name for section in shown)]
     contract = [
@@ -214,8 +214,12 @@ def test_a_document_without_exhibits_still_makes_a_page(found):
     bare = {key: found[key] for key in ("data", "methods", "seconds")}
     keep = ("name", "estimates", "diagnostics", "verdict", "reasons", "truth")
     bare["methods"] = [{key: m[key] for key in keep} for m in bare["methods"]]
-    text = " ".join(Page(render(bare)).root.text.split())
-    assert text.count("not recorded with these results") >= 4
+    page = Page(render(bare))
+    ids = [section.attributes["id"] for section in page.all("section")]
+    assert ids == ["finding", "policies", "evidence", "settings", "tripod"]
+    links = {e.attributes["href"] for e in page.all("a")}
+    assert links <= {f"#{name}" for name in (*ids, "notice")}
+    assert page.root.text.count("Not on this page") > 3
     empty = {**bare, "methods": []}
     assert "hold no policy" in Page(render(empty)).root.text
     only_truth = {**found["methods"][0], "estimates": [], "verdict": None, "diagnostics": None}

@@ -6,15 +6,9 @@ import pytest
 from report_charts import CHART, in_words, scatter_of
 from report_documents import Page
 
-from etips.report.plots import Guides, band, intervals, plot, risk_scale
-from etips.report.svg import Scale
-from etips.results.results import EstimateResult, GammaBound, MethodResult
+from etips.report.plots import Guides, band, plot
+from etips.results.results import GammaBound
 from etips.results.study_result import Series
-
-
-def method_with(low, high, verdict="doubtful"):
-    estimate = EstimateResult("snips", (low + high) / 2, 0.1, low, high)
-    return MethodResult("p", (estimate,), None, verdict, (), None)
 
 
 @pytest.mark.parametrize("kind", ["scatter", "lines", "bars"])
@@ -33,33 +27,6 @@ def test_ten_methods_are_told_apart_by_colour_and_shape():
     looks = [(mark.tag, mark.attributes["class"]) for mark in marks]
     assert len(looks) == 20  # a point and an entry of the legend each
     assert len(set(looks)) == 10
-
-
-def test_names_of_bars_stand_beside_them():
-    page = Page(str(plot(in_words("bars"))))
-    names = [e for e in page.all("text") if e.attributes["class"] == "tick end"]
-    bars = [e for e in page.all("rect") if e.attributes["height"] == "9"]
-    for place, label in enumerate(names):
-        group = [b for b in bars if 32 * place <= float(b.attributes["y"]) < 32 * (place + 1)]
-        tops = [float(b.attributes["y"]) for b in group]
-        if len(tops) == 2:
-            middle = (min(tops) + max(tops) + 9) / 2
-            assert float(label.attributes["y"]) - 4 == pytest.approx(middle, abs=1)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "tips"),
-    [(0.3, 0.5, 0), (0.1, 0.5, 1), (0.1, 0.9, 2), (0.85, 0.9, 1), (0.1, 0.15, 1)],
-)
-def test_an_interval_beyond_the_scale_points_where_it_goes_on(low, high, tips):
-    page = Page(str(intervals(method_with(low, high), Scale(0.2, 0.8, 112, 300), None)))
-    assert len(page.all("polyline")) == tips
-
-
-def test_a_policy_without_evidence_does_not_stretch_the_scale():
-    sound, wild = method_with(0.3, 0.5), method_with(-9.0, 9.0, "unusable")
-    assert risk_scale([sound, wild], None) == risk_scale([sound], None)
-    assert risk_scale([wild], None).high >= 9
 
 
 def test_points_stand_where_their_numbers_are():

@@ -9,6 +9,7 @@ CSS = resources.files("etips.report").joinpath("templates/style.css").read_text(
 TEXT = [
     *(("ink", "paper"), ("ink", "card"), ("ink", "zone"), ("soft", "paper"), ("soft", "card")),
     *(("good", "good-back"), ("warn", "warn-back"), ("bad", "bad-back"), ("link", "paper")),
+    *(("part", "part-back"), ("null", "null-back"), ("harm", "harm-back")),
     *(("on", "c0"), ("on", "c1"), ("warn", "paper"), ("truth", "paper"), ("soft", "zone")),
 ]
 GRAPHICS = ("c0", "c1", "c2", "c3", "c4", "c5", "truth")

@@ -11,9 +11,9 @@ from etips.studies.paper_tables import MIMIC, is_mimic, learned_from, make_table
 def test_table_one_has_the_published_accuracy_beside_ours():
     table = table1(findings("table1"))
     assert table.columns[:3] == ("method", "accuracy", "paper")
-    assert [row[0] for row in table.rows] == ["etIPS", "RP"]
+    assert [row[0] for row in table.rows] == ["etips", "random"]
     assert [row[2] for row in table.rows] == ["0.923 ± 0.0122", "0.363 ± 0.0001"]
-    assert "RP is the policy random." in table.note
+    assert "random is called RP in the paper." in table.note
 
 
 def test_table_two_has_true_risks_where_they_are_known_and_the_verdict_of_all_folds():
@@ -38,10 +38,11 @@ def test_the_figures_of_table_two_stand_beside_a_cohort_of_mimic_alone():
 
 def test_the_translation_that_each_fold_chose_is_listed():
     chosen = make_tables(findings())[1]
-    assert chosen.rows == (("etIPS", "0.7", "0.7"),)
+    assert chosen.rows == (("etips", "0.7", "0.7"),)
 
 
 def test_what_each_fold_learned_from_is_averaged_over_folds():
     table = learned_from(findings())
-    assert table.rows[0] == ("etIPS", "30", "30", "0.7500", "0.900")
-    assert table.rows[1] == ("RP", "30", "30", "0.7500", "-")
+    assert table.rows[0] == ("etips", "0.7500", "0.900")
+    assert table.rows[1] == ("random", "0.7500", "-")
+    assert table.note.startswith("A fold may learn from about 30 stays and is judged on about 30.")

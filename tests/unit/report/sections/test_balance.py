@@ -17,7 +17,8 @@ def test_balance_that_cannot_be_shown_says_why(found):
     made["exhibits"]["balance"] = {"absent": "there is no feature to compare"}
     assert "because there is no feature" in section_of(Page(render(made)), "balance").text
     made["exhibits"] = None
-    assert "was not recorded" in section_of(Page(render(made)), "balance").text
+    made["methods"][0]["prognosis"] = None
+    assert 'id="balance"' not in render(made)
 
 
 def test_what_balancing_did_is_told(found):

@@ -21,7 +21,7 @@ def test_a_lone_candidate_is_told_and_not_drawn(found):
     made["exhibits"]["paths"] = {"p": made["exhibits"]["paths"]["p"][2:3]}
     section = section_of(Page(render(made)), "path")
     assert not list(section.all("svg"))
-    assert "One candidate only" in section.text
+    assert "One translation only" in section.text
     assert "translation 0.8, drawn (kept)" in section.text
 
 

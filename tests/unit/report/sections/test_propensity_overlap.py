@@ -35,3 +35,19 @@ def test_calibration_is_drawn_action_by_action_beside_plain_frequencies(found):
     assert "plain frequencies: 1.234" in section.text
     calibration["actions"] = []
     assert "And action by action?" not in section_of(Page(render(made)), "overlap").text
+
+
+def test_rows_of_abstention_that_look_the_same_are_one(found):
+    made = json.loads(json.dumps(found))
+    row = {"coverage": 1.0, "risk": 0.4, "low": 0.3, "high": 0.5, "verdict": "reliable"}
+    made["exhibits"]["abstention"] = [
+        row | {"support": 0.0},
+        row | {"support": 0.02, "risk": 0.40001},
+        row | {"support": 0.05, "coverage": 0.9},
+    ]
+    section = section_of(Page(render(made)), "overlap")
+    rows = [" ".join(r.text.split()) for r in section.all("tr") if r.parent.tag == "tbody"]
+    assert [words.partition(" 1")[0].partition(" 9")[0] for words in rows] == [
+        "at least 0.02",
+        "at least 0.05",
+    ]

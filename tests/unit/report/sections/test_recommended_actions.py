@@ -1,5 +1,7 @@
 """Actions on the page."""
 
+import json
+
 from report_documents import Page, document, render, section_of
 
 
@@ -10,5 +12,17 @@ def test_dose_maps_are_drawn_for_a_grid_and_bars_otherwise(page):
     assert len(list(section.all("figure"))) == 3
     assert section.text.count("fluid dose class") == 3
     cells = [e for e in section.all("rect") if e.attributes.get("class") == "cell"]
-    assert len(cells) == 75
+    assert len(cells) == 75 + 7  # those of the legend
     assert [e for e in section.all("rect") if e.attributes.get("fill") == "url(#thin)"]
+
+
+def test_dose_classes_are_told_with_their_range_and_the_colours_have_a_legend():
+    made = json.loads(json.dumps(document(world="icu-sepsis", full=False)))
+    levels = ["none", "up to 50 mL (median 30 mL)", "a", "b", "over 530 mL (median 900 mL)"]
+    made["exhibits"]["actions"]["grid"]["row_levels"] = levels
+    section = section_of(Page(render(made)), "actions")
+    text = " ".join(section.text.split())
+    assert "Class of fluid Dose 0 none 1 up to 50 mL (median 30 mL)" in text
+    assert "A recommended class means: a dose within its range." in text
+    assert "hardly ever given to such patients" in text
+    assert "Class of vasopressor" not in text  # nobody knows

@@ -19,3 +19,11 @@ def test_a_gain_is_drawn_in_every_row_that_has_one(found, page):
     rows = [row for table in found["exhibits"]["subgroups"] for row in table["rows"]]
     drawn = list(section_of(page, "subgroups").all("svg"))
     assert len(drawn) == sum(row["gain"] is not None for row in rows)
+
+
+def test_a_table_of_one_group_repeats_the_finding_and_is_left_out(found):
+    made = json.loads(json.dumps(found))
+    table = made["exhibits"]["subgroups"][0]
+    whole = table["rows"][0] | {"level": "all decisions"}
+    made["exhibits"]["subgroups"] = [{"feature": "all", "rows": [whole]}]
+    assert 'id="subgroups"' not in render(made)
