@@ -16,7 +16,7 @@ EVERY = {
     "--group": "patient", "--eligible": "may", "--negative-control": "before",
     "--missing-loss": "weight", "--categorical": "ward", "--features": "R*", "--drop": "note",
     "--missing": "refuse", "--every": "4h", "--combine": "urine=sum,map=mean", "--n-actions": "3",
-    "--actions": "no,yes", "--lag": "0",
+    "--actions": "no,yes", "--lag": "0", "--decimal": ",", "--dates": "dmy",
 }  # fmt: skip
 
 
