@@ -6,14 +6,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from textwrap import wrap
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
 
+from etips.cli.terminal_tables import print_table
 from etips.errors import EtipsError, ResourceError
 from etips.notes import collecting_notes
 
@@ -98,14 +98,18 @@ def show(title: str, rows: Sequence[Mapping[str, object]], *, as_json: bool) -> 
         plain = [{name: _plain(value) for name, value in row.items()} for row in rows]
         typer.echo(json.dumps(plain, indent=1, allow_nan=False))
         return
-    console = Console()
-    console.print(title, highlight=False, markup=False)
-    table = Table()
-    for position, column in enumerate(rows[0]):
-        table.add_column(Text(column), justify="right" if position else "left")
-    for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row.values()))  # names are not markup
-    console.print(table)
+    Console().print(title, highlight=False, markup=False)
+    print_table(list(rows[0]), [[_cell(value) for value in row.values()] for row in rows])
+
+
+def say(text: str, *, indent: int = 0) -> None:
+    """Print a sentence; on a terminal no word is broken at the end of a line."""
+    room = " " * indent
+    if not sys.stdout.isatty():
+        typer.echo(f"{room}{text}")
+        return
+    for line in wrap(text, Console().width - 1, initial_indent=room, subsequent_indent=room):
+        typer.echo(line)
 
 
 def _plain(value: object) -> object:

@@ -7,13 +7,14 @@ from typing import Annotated
 import typer
 
 from etips.cli.columns import takes_columns
-from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
+from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, say, show
 from etips.cli.policy_options import AskedPolicies, RuleOption, RulesOption
 from etips.data.tables.columns import TableColumns
 from etips.evaluation.estimators import BESIDE, ESTIMATORS
 from etips.files.json_documents import canonical, read_document
 from etips.files.writing import write_file
 from etips.report.finding import hidden_confounding
+from etips.report.policy_words import what_it_does
 from etips.results.conclusions import better_words
 from etips.results.evaluate import evaluate as evaluate_policies
 from etips.results.evaluation_log import Models
@@ -110,22 +111,26 @@ def _print(results: Results, *, as_json: bool) -> None:
     title += f"mean logged loss {'hidden' if loss is None else format(loss, '.4f')}"
     show(title, [_row(method) for method in results.methods], as_json=False)
     if not results.data.one_decision:
-        typer.echo(f"{ONE_DECISION}.")
+        say(f"{ONE_DECISION}.")
+    if results.data.loss is not None:
+        say(results.data.loss)
     if results.data.missing_loss is not None:
-        typer.echo(results.data.missing_loss.sentence)
+        say(results.data.missing_loss.sentence)
     for method in results.methods:
         marks = f"{method.verdict}, in sample" if method.in_sample else method.verdict
         said, _, doubt = _against(method, results.data).partition("; ")
-        typer.echo(f"{method.name} ({marks}): {said}")
+        does = what_it_does(results, method.name)
+        named = method.name if does is None else f"{method.name}, {does}"
+        say(f"{named} ({marks}): {said}")
         if doubt:
-            typer.echo(f"  {doubt[0].upper()}{doubt[1:]}.")
+            say(f"{doubt[0].upper()}{doubt[1:]}.", indent=2)
         for reason in method.reasons:
-            typer.echo(f"  {reason}")
+            say(reason, indent=2)
         if method.gain is not None and (method.gain.difference or 0) < 0:
-            typer.echo(f"  {hidden_confounding(method)}")
+            say(hidden_confounding(method), indent=2)
         control = method.negative_control
         if control is not None and control.sentence not in method.reasons:
-            typer.echo(f"  {control.sentence}")
+            say(control.sentence, indent=2)
 
 
 def _against(method: MethodResult, data: DataSummary) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from etips.cli.methods import choose, make
 from etips.data.tables.columns import TableColumns
 from etips.data.trajectories import Trajectories
+from etips.disclosure import FEW, are_few
 from etips.files.fingerprint import fingerprint
 from etips.learn.learners.learner import Learner
 from etips.learn.nuisance.propensity import Quality
@@ -92,15 +93,18 @@ def fit_run(
 
 
 def _rows(learner: Learner) -> list[Mapping[str, object]]:
+    names = learner.policy_.schema.actions
     if learner.path_:
         risk = "held-out SNIPS" if learner.fit_.outcome is None else "held-out risk"
         return [
             {
-                "candidate": c.called,
+                "candidate": c.called_with(names),
                 risk: math.nan if c.risk is None else c.risk,
                 "std error": math.nan if c.std_error is None else c.std_error,
                 "matching factor": c.matching_factor,
-                "effective size": round(c.effective_size or 0),
+                "effective size": FEW
+                if are_few(c.effective_size or 0)
+                else round(c.effective_size or 0),
                 "chosen": "<-" if c.chosen else "",
                 "after selection": _corrected(c),
             }
@@ -110,7 +114,8 @@ def _rows(learner: Learner) -> list[Mapping[str, object]]:
     if learner.policy_.kind == "uniform":
         return [{"policy": "every action alike"}]
     if learner.policy_.kind == "constant":
-        return [{"action": learner.policy_.constant}]
+        action = learner.policy_.constant or 0
+        return [{"policy": f"always {names[action] if names else f'action {action}'}"}]
     quality = learner.quality_ or Quality(math.nan, math.nan, math.nan)
     return [
         {

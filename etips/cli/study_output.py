@@ -3,13 +3,11 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
+from etips.cli.terminal_tables import print_table
 from etips.errors import FileError
 from etips.files.json_documents import canonical
 from etips.files.writing import write_file
@@ -23,9 +21,7 @@ REPORT, FIGURES = "report.html", "figures"
 """What a study's folder holds beside its results."""
 
 _PAGE = 100
-"""Columns of text that is not printed on a terminal; tables there are as wide as they need."""
-
-_LONG = 8  # letters of a column's title above which it takes two lines
+"""Columns of text that is not printed on a terminal."""
 
 
 def write_study(result: StudyResult, folder: Path) -> None:
@@ -70,35 +66,13 @@ def _texts(entry: StudyTable) -> list[list[str]]:
     return [[str(cell) for cell in row] for row in entry.rows]
 
 
-def _width(entry: StudyTable) -> int:
-    """Columns of the terminal that a table takes whole."""
-    columns = zip(entry.columns, *_texts(entry), strict=True)
-    return sum(max(len(cell) for cell in column) + 3 for column in columns)
-
-
-def _as_rich(entry: StudyTable, *, narrow: bool) -> Table:
-    """A table to print; on a narrow screen without the spreads, which the files have."""
-    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for place, column in enumerate(entry.columns):
-        justify: Literal["left", "right"] = "right" if place else "left"
-        title = column.replace(" ", "\n", 1) if len(column) > _LONG else column
-        shown.add_column(title, justify=justify, no_wrap=True)
-    for row in _texts(entry):
-        first, rest = row[:3], row[3:]
-        shown.add_row(*first, *(cell.partition(" ±")[0] if narrow else cell for cell in rest))
-    return shown
-
-
 def print_study(result: StudyResult, folder: Path) -> None:
     """Print the tables, and where the rest is."""
-    on_screen = Console().is_terminal
-    console = Console() if on_screen else Console(width=_PAGE)
+    console = Console() if Console().is_terminal else Console(width=_PAGE)
     console.print(result.lead, highlight=False, markup=False)
     for entry in result.tables:
-        whole = _width(entry)
         console.print()
         console.print(entry.title, highlight=False, markup=False)
-        wide = console if on_screen else Console(width=whole)
-        wide.print(_as_rich(entry, narrow=wide.width < whole))
+        print_table(entry.columns, _texts(entry), look="plain")
         console.print(entry.note, highlight=False, markup=False)
     typer.echo(f"Open {folder / REPORT}, or read {folder / RESULTS}.")

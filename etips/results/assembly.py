@@ -22,7 +22,7 @@ from etips.results import overlap
 from etips.results.attrition import count_missing, trace_flow
 from etips.results.exhibits import Absent, AbstentionRow, Exhibits, Record
 from etips.results.subgrouping import subgroups
-from etips.results.translation_path import summarize_path
+from etips.results.translation_path import shown_path, summarize_path
 from etips.version import __version__
 
 
@@ -68,7 +68,7 @@ def make_exhibits(
         balance=overlap.compare_features(data, log, policy, unbalanced),
         subgroups=subgroups(data, log, policy),
         abstention=_abstention(log, policy),
-        paths={name: summarize_path(path) for name, path in paths.items() if path},
+        paths={name: shown_path(summarize_path(path)) for name, path in paths.items() if path},
         flow=trace_flow(data, cohort),
         missingness=count_missing(data, cohort),
         settings={name: plain(value) for name, value in settings.items()},

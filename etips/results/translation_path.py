@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
+from etips.disclosure import shown_count
 from etips.files.json_documents import finite
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.learner import Learner
@@ -30,6 +32,19 @@ def summarize_path(path: Sequence[Candidate]) -> tuple[PathCandidate, ...]:
             clinicians=candidate.clinicians,
             corrected=candidate.corrected,
             corrected_error=candidate.corrected_error,
+        )
+        for candidate in path
+    )
+
+
+def shown_path(path: Sequence[PathCandidate]) -> tuple[PathCandidate, ...]:
+    """The candidates fit to be shown: with equal weights an effective size is a count."""
+    return tuple(
+        replace(
+            candidate,
+            effective_size=None
+            if candidate.effective_size is None
+            else shown_count(candidate.effective_size),
         )
         for candidate in path
     )

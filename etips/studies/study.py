@@ -9,6 +9,7 @@ from etips.results.assembly import make_exhibits
 from etips.results.exhibits import Record
 from etips.results.study_result import FoldResult, StudyRecord, StudyResult
 from etips.results.summaries import summarize_data
+from etips.results.translation_path import shown_path
 from etips.studies.charts import make_charts
 from etips.studies.experiment import Experiment
 from etips.studies.findings import Findings, gather
@@ -110,7 +111,7 @@ def _folds(findings: Findings) -> dict[str, tuple[FoldResult, ...]]:
     """Of each method what every fold scored, and what its task said."""
     return {
         method: tuple(
-            FoldResult(**vars(measures), **vars(fit))
+            FoldResult(**vars(measures), **{**vars(fit), "path": shown_path(fit.path)})
             for measures, fit in zip(own, findings.fits[method], strict=True)
         )
         for method, own in findings.measures.items()
