@@ -121,7 +121,8 @@ def _steps(data: StayArrays, *, plain: bool = False) -> Iterator[pa.Table]:
         for role in PER_STEP:
             values = getattr(data, role)
             if values is not None:
-                columns[getattr(roles, role)] = _nullable(role, values[rows])
+                column = _nullable(role, values[rows])
+                columns[getattr(roles, role)] = _as_read(data, role, column) if plain else column
         if truth_code is not None:
             columns[TRUTH] = truth_code[rows]
         yield pa.table(columns)
@@ -160,6 +161,24 @@ def _nullable(role: str, values: NDArray[Any]) -> pa.Array:
     if role == "action":
         return pa.array(values, mask=values == NO_ACTION)
     return pa.array(values, from_pandas=True)
+
+
+def _as_read(data: StayArrays, role: str, column: pa.Array) -> pa.Array:
+    """Actions and losses as the table had them that the data came from, so that `like` fits."""
+    recipe = data.schema.recipe
+    if recipe is None:
+        return column
+    if role == "action" and (recipe.action is not None or recipe.doses):
+        names = data.schema.actions
+        if recipe.action is not None and len(recipe.action.columns) == 1:
+            names = tuple(label for (label,) in recipe.action.labels)
+        return pa.array(names).take(column)
+    if role == "loss" and recipe.outcome.kind == "reward":
+        turned = 0.0 if recipe.outcome.rule == "minus" else 1.0
+        return pa.array(
+            turned - np.asarray(column.to_numpy(zero_copy_only=False)), from_pandas=True
+        )
+    return column
 
 
 def _used(truth: Truth) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

@@ -21,7 +21,11 @@ from etips.data import Scaler, Trajectories, read_table, split
 from etips.errors import EtipsError
 
 CORPUS = Path(__file__).parent / "corpus"
-READ = ("features-named-like-roles", "names-not-utf8")  # of the corpus
+READ = (  # of the corpus
+    "features-named-like-roles",
+    "names-not-utf8",
+    "action-of-a-thousand-million",  # a label
+)
 CANARIES = (str(CANARY), TEXT)
 ROLES = {"stay": "stay", "step": "step", "action": "action", "loss": "loss"}
 

@@ -8,9 +8,11 @@ from typing import Self
 import numpy as np
 
 from etips.cohorts.sepsis3.grid import Bools, Floats, Ints
+from etips.data.intake import dose_classes
 
 N_CLASSES = 5
 N_ACTIONS = N_CLASSES**2
+_N_GIVEN = N_CLASSES - 1  # what is left beside none
 
 
 @dataclass(frozen=True)
@@ -38,30 +40,20 @@ class DoseClasses:
 
 
 def rank_classes(dose: Floats) -> Ints:
-    """Class 1 for no dose; else 1 + ceil(4 q), q the mid-rank over the number of non-zero doses."""
-    classes = np.ones(dose.shape, np.int64)
-    given = dose != 0
-    if given.any():
-        _, inverse, count = np.unique(dose[given], return_inverse=True, return_counts=True)
-        rank = (np.cumsum(count) - (count - 1) / 2)[inverse]  # mid-rank of ties, from 1
-        # 4 * rank is a multiple of 2, so exact: no epsilon is needed to keep q = 0.25 in class 2
-        classes[given] = 1 + np.ceil(4 * rank / given.sum()).astype(np.int64)
+    """Class 1 for no dose, then 2 to 5 by the quarter that a dose's mid-rank falls into."""
+    classes: Ints = 1 + dose_classes.rank_classes(dose, _N_GIVEN)
     return classes
 
 
 def quartiles(dose: Floats) -> Floats:
     """Edges between the classes 2 to 5: quartiles of the non-zero doses."""
-    given = dose[dose != 0]
-    if not given.size:
-        return np.full(3, np.nan)
-    edges: Floats = np.quantile(given, (0.25, 0.5, 0.75), method="hazen")
-    return edges
+    return dose_classes.given_quantiles(dose, _N_GIVEN)
 
 
 def edge_classes(dose: Floats, edges: Floats) -> Ints:
     """Class by edges fitted elsewhere: 2 up to and including the first, ... 5 above the last."""
-    upper = np.searchsorted(edges, dose, side="left") if np.isfinite(edges).all() else 0
-    return np.where(dose == 0, 1, 2 + upper).astype(np.int64)
+    classes: Ints = 1 + dose_classes.edge_classes(dose, edges)
+    return classes
 
 
 def classify(dose: Floats, *, training: Bools | None = None) -> tuple[Ints, DoseClasses]:
@@ -86,5 +78,4 @@ def classify(dose: Floats, *, training: Bools | None = None) -> tuple[Ints, Dose
 
 def action_of(fluid_class: Ints, vasopressor_class: Ints) -> Ints:
     """Action 0 to 24; fluid is the slow index."""
-    action: Ints = N_CLASSES * (fluid_class - 1) + (vasopressor_class - 1)
-    return action
+    return dose_classes.action_of((fluid_class - 1, vasopressor_class - 1), (N_CLASSES, N_CLASSES))

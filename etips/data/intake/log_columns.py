@@ -1,15 +1,32 @@
 """What was done and what came of it: the action, its names, and the loss of every step."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from etips.data.decisions import NO_ACTION, Floats, Ints
-from etips.data.intake.recipe import ActionReading, DoseClasses, Outcome
+from etips.data.intake.action_labels import (
+    LabelledActions,
+    apply_labels,
+    apply_names,
+    find_actions,
+    range_actions,
+)
+from etips.data.intake.dose_classes import (
+    DoseClasses,
+    action_of,
+    dose_names,
+    require_dose_values,
+)
+from etips.data.intake.outcome_reading import read_outcome
+from etips.data.intake.recipe import ActionReading, Outcome
 from etips.data.intake.request import Request
-from etips.data.schema import MOST_ACTIONS
+from etips.data.intake.treatment_cells import LabelledColumn, label_column
+from etips.data.tables.arrow_columns import numbers
 from etips.data.tables.sorting import SortedTable
-from etips.errors import DataError, require
+from etips.errors import DataError, SettingError, require
+from etips.notes import note
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,33 +56,104 @@ def read_log(table: SortedTable, asked: Request) -> LogColumns:
     """Read the columns of the action (`asked.treatment`) and of the outcome.
 
     Args:
-        table: The table in order; `column_numbers` and `column_levels` give any column that plays
-            a part, rows already put into steps.
+        table: The table in order, rows already put into steps.
         asked: What the caller wants; `asked.like` is the schema to read it by, if there is one.
     """
-    action, n_actions = _actions(table, asked.n_actions)
-    return LogColumns(action, _losses(table, action), n_actions, asked.actions)
+    doses: tuple[DoseClasses, ...] = ()
+    if asked.dose:
+        found, doses = _of_doses(table, asked)
+    elif asked.like is not None:
+        found = _as_before(table, asked)
+    else:
+        columns = _labelled(table, asked.action)
+        found = find_actions(columns, n_actions=asked.n_actions, actions=asked.actions)
+    action = table.in_order(found.action)
+    if not (action != NO_ACTION).any():
+        where = ", ".join(asked.treatment)
+        raise DataError(f"{table.name}, column {where}", "must hold at least one action")
+    loss, outcome = _losses(table, asked, action)
+    return LogColumns(action, loss, found.n_actions, found.names, found.reading, doses, outcome)
 
 
-def _actions(table: SortedTable, n_actions: int | None) -> tuple[Ints, int]:
-    place, values = table.place("action"), table.number("action")
-    known = ~np.isnan(values)
-    if not known.any():
-        raise DataError(place, "must hold at least one action")
-    whole = np.isfinite(values) & (values == np.round(values))
-    require(place, "must be a whole number", whole | ~known, rows=table.rows)
-    top = (n_actions or MOST_ACTIONS) - 1
-    inside = (values >= 0) & (values <= top)
-    require(place, f"must be in 0..{top}", inside | ~known, rows=table.rows)
-    action = np.where(known, values, NO_ACTION).astype(np.int64)
-    return action, n_actions or int(action.max()) + 1
+def _labelled(table: SortedTable, names: Sequence[str]) -> list[LabelledColumn]:
+    return [
+        label_column(f"{table.name}, column {name}", name, table.column_cells(name))
+        for name in names
+    ]
 
 
-def _losses(table: SortedTable, action: Ints) -> Floats:
+def _as_before(table: SortedTable, asked: Request) -> LabelledActions:
+    """Actions by the labels of the log that a policy was fitted on."""
+    assert asked.like is not None
+    known, names, k = asked.like.recipe, asked.like.actions, asked.like.n_actions
+    columns = _labelled(table, asked.action)
+    reading = None if known is None else known.action
+    if reading is not None and len(columns) == len(reading.columns):
+        return LabelledActions(apply_labels(columns, reading), k, names, reading)
+    if len(columns) > 1:
+        raise SettingError("action", "must be one column, as in the data the policy was fitted on")
+    if reading is not None or (known is not None and known.doses):
+        return LabelledActions(apply_names(columns[0], names), k, names, reading)
+    return LabelledActions(range_actions(columns[0], k)[0], k, names)
+
+
+def _of_doses(
+    table: SortedTable, asked: Request
+) -> tuple[LabelledActions, tuple[DoseClasses, ...]]:
+    """Actions that are classes of one or two doses, the first the slow index."""
+    before = None if asked.like is None or asked.like.recipe is None else asked.like.recipe.doses
+    if before is not None and len(before) != len(asked.dose):
+        raise SettingError("dose", "must be as in the data the policy was fitted on")
+    people = _people(table)
+    doses, classes = [], []
+    for place, name in enumerate(asked.dose):
+        where = f"{table.name}, column {name}"
+        dose = numbers(where, table.column_cells(name))
+        require_dose_values(where, dose, some=before is None)
+        if before is None:
+            fitted = DoseClasses.fit(name, table.in_order(dose), bins=asked.bins, people=people)
+            _tell_classes(where, fitted, asked.bins)
+        else:
+            fitted = before[place]
+        doses.append(fitted)
+        classes.append(fitted.apply(where, dose))
+    k = int(np.prod([own.n_classes for own in doses]))
+    if asked.n_actions is not None and asked.n_actions != k:
+        rule = f"must be the number of classes, which is {k} here"
+        raise SettingError("n_actions", rule, fix="Leave it out.")
+    names = asked.actions or dose_names(doses)
+    action = action_of(classes, [own.n_classes for own in doses])
+    return LabelledActions(action, k, names), tuple(doses)
+
+
+def _people(table: SortedTable) -> Ints:
+    """The patient of each step, or its stay where patients are not named."""
+    if "group" in table.layout.present:
+        return table.label("group")[1]
+    lengths = np.diff(table.offsets)
+    return np.repeat(np.arange(lengths.size), lengths)
+
+
+def _tell_classes(where: str, classes: DoseClasses, bins: int) -> None:
+    if classes.n_classes < bins:
+        fewer = "too many doses are alike for more"
+        note(f"{where}: doses make {classes.n_classes} classes, not {bins}: {fewer}.")
+    if not classes.none:
+        note(f"{where}: no dose is 0, so there is no class of none.")
+
+
+def _losses(table: SortedTable, asked: Request, action: Ints) -> tuple[Floats, Outcome]:
     if "loss" not in table.layout.present:
-        return np.full(action.size, np.nan)  # to be computed from the stay
-    place, loss = table.place("loss"), table.number("loss")
+        return np.full(action.size, np.nan), Outcome()  # to be computed from the stay
+    known = None
+    if asked.like is not None and asked.like.recipe is not None:
+        known = asked.like.recipe.outcome
+    usual = asked.like is not None and asked.loss == asked.like.roles.loss
+    reward = asked.reward is not None or (usual and known is not None and known.kind == "reward")
+    place, column = table.place("loss"), table.column_cells(table.layout.roles.loss)
+    values, outcome = read_outcome(place, column, reward=reward, known=known)
+    loss = table.in_order(values)
     odd = np.isinf(loss) | (table.is_nan("loss") & (action != NO_ACTION))
     fix = "Leave the cell empty where the loss of an action is not known."
     require(place, "must be finite", ~odd, rows=table.rows, fix=fix)
-    return loss
+    return loss, outcome

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
+from etips.data.intake.dose_classes import DoseClasses
 from etips.data.intake.recipe_json import from_document, to_document
 
 Kind = Literal["number", "category", "yes_no", "hours", "years", "duration"]
@@ -60,27 +61,6 @@ class ActionReading:
 
     columns: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...] = ()
-
-
-@dataclass(frozen=True)
-class DoseClasses:
-    """How the doses of one column are put into classes: none, then quantiles of what was given.
-
-    Args:
-        column: The column.
-        edges: Upper edge of each class that is given, but the last.
-        lowest: Smallest dose seen in each class, 0 for none; NaN for an empty class.
-        highest: Largest dose seen in each class.
-        medians: Median dose of each class.
-        unit: Unit of the doses, empty if not known.
-    """
-
-    column: str
-    edges: tuple[float, ...]
-    lowest: tuple[float, ...]
-    highest: tuple[float, ...]
-    medians: tuple[float, ...]
-    unit: str = ""
 
 
 @dataclass(frozen=True)

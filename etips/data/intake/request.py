@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 from etips.data.decisions import MissingLoss
+from etips.data.intake.dose_classes import require_doses
 from etips.data.intake.recipe import Missing
 from etips.data.requirements import require_missing_loss
 from etips.data.schema import MOST_ACTIONS, Schema
@@ -112,6 +113,10 @@ class Request:
             raise SettingError("n_actions", f"must be in 1..{MOST_ACTIONS}")
         if self.action and self.dose:
             raise SettingError("action, dose", "name one of them", fix="A dose is the action.")
+        if self.dose:
+            require_doses(self.dose, self.bins)
+        if len(set(self.action)) != len(self.action):
+            raise SettingError("action", "must not name a column twice")
         if self.loss is not None and self.reward is not None:
             raise SettingError("loss, reward", "name one of them")
         if self.like is not None and any(self._is_given(name) for name in _FIXED):
@@ -122,11 +127,9 @@ class Request:
         return getattr(self, name) not in (None, (), {})
 
     def _refuse_unbuilt(self) -> None:
-        for name in ("every", "combine", "reward", "dose", "features", "drop"):
+        for name in ("every", "combine", "features", "drop"):
             if self._is_given(name):
                 raise SettingError(name, "is not read yet")
-        if len(self.action) > 1:
-            raise SettingError("action", "must be one column")
 
     def as_like(self) -> "Request":
         """The same with what `like` fixes."""

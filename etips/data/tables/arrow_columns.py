@@ -49,7 +49,7 @@ def require_number(where: str, column: pa.ChunkedArray, *, fix: str = "") -> Non
 def numbers(where: str, column: pa.ChunkedArray) -> Floats:
     """A numeric or boolean column as float64, NaN where it is null."""
     require_number(where, column)
-    column = _plain(column)
+    column = spell_out(column)
     if types.is_boolean(column.type):
         column = pc.cast(column, pa.int8())
     elif types.is_decimal(column.type) or types.is_null(column.type):
@@ -61,7 +61,7 @@ def numbers(where: str, column: pa.ChunkedArray) -> Floats:
 def _no_number(column: pa.ChunkedArray) -> Bools:
     """Where a column of text or bytes holds something that is not a number, shape (n,)."""
     pattern = r"^\s*([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:true|false))\s*$"
-    number = pc.match_substring_regex(pc.cast(_plain(column), pa.binary()), pattern)
+    number = pc.match_substring_regex(pc.cast(spell_out(column), pa.binary()), pattern)
     odd: Bools = ~pc.fill_null(number, True).to_numpy()
     return odd
 
@@ -177,12 +177,12 @@ def levels_of(
 
 def _as_text(where: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
-        return pc.cast(_plain(column), pa.string())
+        return pc.cast(spell_out(column), pa.string())
     except pa.ArrowException:
         raise DataError(where, "must be UTF-8 text") from None
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def spell_out(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A dictionary column spelt out; Arrow itself cannot do it for the views polars makes."""
     if not is_categorical(column.type):
         return column

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from etips.data.decisions import NO_ACTION, Bools, Floats, Ints, MissingLoss
 from etips.data.intake.log_columns import LogColumns, read_log
+from etips.data.intake.log_remarks import remark_on_log
 from etips.data.intake.recipe import ColumnKind, Missing, Recipe
 from etips.data.intake.request import Request
 from etips.data.missing_loss import count_missing_losses
@@ -77,30 +78,41 @@ def _read(source: Source, asked: Request) -> Trajectories:
 
 def _complete(source: Source, asked: Request) -> Request:
     """Take roles that were left out from `like`, where the table has their column."""
-    columns, action, like = dict(asked.columns), asked.action, asked.like
+    columns, action, dose, like = dict(asked.columns), asked.action, asked.dose, asked.like
     if like is not None:
         for role, column in columns.items():
             usual = getattr(like.roles, role)
             if column is None and (usual in source.columns or role in ("stay", "step")):
                 columns[role] = usual
-        if not asked.treatment and like.roles.action in source.columns:
-            action = (like.roles.action,)
+        if not asked.treatment:
+            action, dose = _treatment(source, like)
     for role in ("stay", "step"):
         if columns[role] is None:
             raise SettingError(role, "must name a column")
-    if not (action or asked.dose) and columns["loss"] is not None:
+    if not (action or dose) and columns["loss"] is not None:
         if like is None:
             raise SettingError("loss", "needs action")
         columns["loss"] = None
     if columns["loss"] is None and like is not None:
-        action = ()
-    if not (action or asked.dose):
+        action = dose = ()
+    if not (action or dose):
         for role in ("propensity", "eligible", "negative_control"):
             if columns[role] is not None and like is None:
                 raise SettingError(role, "needs action")
             columns[role] = None
     reward = columns.pop("loss") if asked.reward is not None else None
-    return replace(asked, **{"loss": None, "reward": reward, **columns}, action=action)  # type: ignore[arg-type]
+    return replace(asked, **{"loss": None, "reward": reward, **columns}, action=action, dose=dose)  # type: ignore[arg-type]
+
+
+def _treatment(source: Source, like: Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Columns of the action and of doses that the log had, as far as this table has them."""
+    recipe = like.recipe or Recipe()
+    dose = tuple(own.column for own in recipe.doses)
+    if dose and set(dose) <= set(source.columns):
+        return (), dose
+    if recipe.action is not None and set(recipe.action.columns) <= set(source.columns):
+        return recipe.action.columns, ()
+    return ((like.roles.action,) if like.roles.action in source.columns else ()), ()
 
 
 def _assemble(table: SortedTable, asked: Request) -> Trajectories:
@@ -131,6 +143,9 @@ def _assemble(table: SortedTable, asked: Request) -> Trajectories:
     missing = count_missing_losses(data)
     if missing is not None:
         log.info("%s: %s", table.name, missing.tell())
+    if asked.like is None:
+        reward = asked.reward is not None
+        remark_on_log(data, column=asked.columns["loss"], reward=reward)
     return data
 
 

@@ -57,29 +57,37 @@ class SortedTable:
 
     def number(self, role: str) -> Floats:
         """The column of `role` as numbers, NaN where it is missing."""
-        return self._in_order(numbers(self.place(role), self._cell(role)))
+        return self.in_order(numbers(self.place(role), self._cell(role)))
 
     def is_nan(self, role: str) -> Bools:
         """Where the column of `role` says NaN rather than nothing."""
         column = self._cell(role)
         nan: Bools = column.is_null(nan_is_null=True).to_numpy() & ~column.is_null().to_numpy()
-        return self._in_order(nan)
+        return self.in_order(nan)
 
     def label(self, role: str) -> tuple[NDArray[Any], Ints]:
         """The distinct labels in the column of `role`, and which each row has."""
         names, code = labels(self.place(role), self._cell(role))
-        return names, self._in_order(code)
+        return names, self.in_order(code)
 
     def column_numbers(self, name: str) -> Floats:
         """Any column that plays a part as numbers, NaN where it is missing."""
-        return self._in_order(numbers(_place(self.name, name), self.cells.column(name)))
+        return self.in_order(numbers(_place(self.name, name), self.cells.column(name)))
 
     def column_levels(
         self, name: str, known: tuple[str, ...] | None = None
     ) -> tuple[tuple[str, ...], Ints]:
         """Levels of any column that plays a part, and that of each row, -1 where it is missing."""
         levels, code = levels_of(_place(self.name, name), self.cells.column(name), known)
-        return levels, self._in_order(code)
+        return levels, self.in_order(code)
+
+    def column_cells(self, name: str) -> pa.ChunkedArray:
+        """Any column that plays a part as it stands, in the table's own order; see `in_order`."""
+        return self.cells.column(name)
+
+    def in_order(self, values: NDArray[Any]) -> NDArray[Any]:
+        """What was found in the table's own order, by stay and step."""
+        return values if self.rows is None else values[self.rows]
 
     def features(self, kind: Kind, known: Mapping[str, tuple[str, ...]]) -> FeatureBlock:
         """Features of one kind, categories spread out; `known` fixes the levels of some."""
@@ -92,14 +100,11 @@ class SortedTable:
                 levels, code = levels_of(place, self.cells.column(name), known.get(name))
                 if len(levels) > _MOST_LEVELS:
                     raise DataError(place, f"must have at most {_MOST_LEVELS} levels")
-                categories[name] = (levels, self._in_order(code))
+                categories[name] = (levels, self.in_order(code))
         return join(columns, numeric, self.matrices[kind], categories)
 
     def _cell(self, role: str) -> pa.ChunkedArray:
         return self.cells.column(getattr(self.layout.roles, role))
-
-    def _in_order(self, values: NDArray[Any]) -> NDArray[Any]:
-        return values if self.rows is None else values[self.rows]
 
 
 def read_sorted(source: Source, layout: Layout) -> SortedTable:

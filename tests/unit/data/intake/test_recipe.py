@@ -21,7 +21,7 @@ RECIPE = Recipe(
     missing="refuse",
     elapsed="hours_since_last",
     action=ActionReading(("drug", "route"), (("a", "iv"), ("b", "po"))),
-    doses=(DoseClasses("fluid", (1.0,), (0.0, 0.5, 1.5), (0.0, 1.0, 9.0), (0.0, 0.7, 2.0), "ml"),),
+    doses=(DoseClasses("fluid", (1.0,), (0.0, None, 2.0), unit="ml"),),
     outcome=Outcome("reward", "one_minus"),
     every=StepRule("4h", 14400.0),
 )

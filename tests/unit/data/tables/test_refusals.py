@@ -49,34 +49,25 @@ REFUSALS = {
     "action beyond": (
         bad("a", CANARY),
         {"n_actions": 3},
-        rf"^table, column a: must be in 0\.\.2; {ONE}$",
+        rf"^table, column a: must be in 0\.\.2; {ONE} "
+        r"Without n_actions \(--n-actions\) the numbers are labels\.$",
     ),
-    "action far beyond": (
-        bad("a", CANARY),
-        {},
-        rf"^table, column a: must be in 0\.\.65535; {ONE}$",
+    "action huge": (bad("a", 1e308), {}, rf"^table, column a: must be below 2\*\*53; {ONE}$"),
+    "action negative": (
+        bad("a", -CANARY),
+        {"n_actions": 3},
+        rf"^table, column a: must be in 0\.\.2; {ONE} Without n_actions",
     ),
-    "action huge": (
-        bad("a", 1e308),
-        {},
-        rf"^table, column a: must be in 0\.\.65535; {ONE}$",
-    ),
-    "action negative": (bad("a", -CANARY), {}, rf"^table, column a: must be in 0\.\.65535; {ONE}$"),
     "action not whole": (
         bad("a", CANARY + 0.5),
-        {},
+        {"n_actions": 3},
         rf"^table, column a: must be a whole number; {ONE}$",
     ),
-    "action infinite": (bad("a", INF), {}, rf"^table, column a: must be a whole number; {ONE}$"),
-    "action text": (
-        table(a=["0", "1", "2", "0", TEXT, "2"]),
+    "action infinite": (bad("a", INF), {}, rf"^table, column a: must be finite; {ONE}$"),
+    "action endless": (
+        table(a=["0", "1", "2", "0", TEXT * 20, "2"]),
         {},
-        rf"^table, column a: must be numeric, is text; {ONE}$",
-    ),
-    "action category": (
-        table(a=pa.array(["0", "1", "2", "0", TEXT, "2"]).dictionary_encode()),
-        {},
-        rf"^table, column a: must be numeric, is text; {ONE}$",
+        rf"^table, column a: must be text of at most 100 characters; {ONE}$",
     ),
     "no action at all": (
         table(a=pa.nulls(6)),

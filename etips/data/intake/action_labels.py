@@ -1,0 +1,272 @@
+"""Treatments as a table has them (text, categories, yes or no, codes) as actions 0..K-1."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from etips.data.decisions import NO_ACTION, Ints
+from etips.data.intake.recipe import ActionReading
+from etips.data.intake.treatment_cells import AMOUNT, FALSE, TRUE, LabelledColumn
+from etips.data.schema import MOST_ACTIONS
+from etips.errors import DataError, SettingError, require
+from etips.notes import note
+
+MOST_LABELS = 200
+"""More treatments than this cannot be learned from a log, and are an amount or an identifier."""
+
+MOST_FRACTIONS = 20
+"""More numbers than this that are not whole are an amount."""
+
+_OTHER_SPELLINGS = {"0": FALSE, "1": TRUE, "no": FALSE, "yes": TRUE, "n": FALSE, "y": TRUE}
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledActions:
+    """Actions of every row and what they are called.
+
+    Args:
+        action: 0..K-1, -1 where there is none, shape (n,).
+        n_actions: K.
+        names: Of the actions, K or none.
+        reading: What the table calls them; None where it says 0..K-1.
+    """
+
+    action: Ints
+    n_actions: int
+    names: tuple[str, ...] = ()
+    reading: ActionReading | None = None
+
+
+def find_actions(
+    columns: Sequence[LabelledColumn], *, n_actions: int | None, actions: tuple[str, ...]
+) -> LabelledActions:
+    """Number the treatments of a log.
+
+    Args:
+        columns: Of the treatment; of several the action is the combination.
+        n_actions: Says that numbers are a range 0..K-1.
+        actions: Names that the caller gives them.
+    """
+    for column in columns:
+        if not column.labels:
+            raise DataError(column.where, "must hold at least one action")
+        _tell_variants(column)
+    if len(columns) > 1:
+        return _combine(columns, n_actions, actions)
+    only = columns[0]
+    whole = n_actions or (len(actions) if _fits(only, len(actions)) else None)
+    if only.numbers is not None and not only.boolean and (whole is not None or only.is_range):
+        return _range(only, whole, actions)
+    _require_few(only)
+    order = _order(only.labels, actions)
+    if n_actions is not None and len(order) != n_actions:
+        rule = f"must be the number of actions, which is {len(order)} here"
+        raise SettingError("n_actions", rule, fix="Leave it out, or name all in actions.")
+    _tell_codes(only)
+    return _labelled(columns, [(label,) for label in order], actions)
+
+
+def apply_labels(columns: Sequence[LabelledColumn], reading: ActionReading) -> Ints:
+    """Actions of another table by the labels of the log; one that the log did not have is refused.
+
+    Args:
+        columns: Of the treatment, in the order of the reading.
+        reading: How the log was read.
+    """
+    own = [
+        _translate(column, sorted({labels[place] for labels in reading.labels}))
+        for place, column in enumerate(columns)
+    ]
+    number = {labels: action for action, labels in enumerate(reading.labels)}
+    return _numbers_of(columns, own, number, _known(reading.labels))
+
+
+def apply_names(column: LabelledColumn, names: Sequence[str]) -> Ints:
+    """Actions of a table that calls them by their names."""
+    own = _translate(column, sorted(names))
+    number: dict[tuple[str, ...], int] = {(name,): at for at, name in enumerate(names)}
+    return _numbers_of([column], [own], number, _known([(name,) for name in names]))
+
+
+def range_actions(column: LabelledColumn, n_actions: int | None) -> tuple[Ints, int]:
+    """Whole numbers 0..K-1 as they are.
+
+    Args:
+        column: Of the treatment.
+        n_actions: K; one more than the largest if left out.
+    """
+    if column.numbers is None:
+        rule = "must be numbers, as in the log that the policy was fitted on"
+        raise DataError(column.where, rule, fix="Give its actions the numbers 0..K-1.")
+    values = np.append(column.numbers, 0.0)[column.code]
+    known = column.code != NO_ACTION
+    require(column.where, "must be a whole number", (values == np.round(values)) | ~known)
+    top = (n_actions or MOST_ACTIONS) - 1
+    inside = (values >= 0) & (values <= top)
+    fix = "Without n_actions (--n-actions) the numbers are labels." if n_actions else ""
+    require(column.where, f"must be in 0..{top}", inside | ~known, fix=fix)
+    action = np.where(known, values, NO_ACTION).astype(np.int64)
+    return action, n_actions or int(action.max(initial=0)) + 1
+
+
+def _range(
+    column: LabelledColumn, n_actions: int | None, names: tuple[str, ...]
+) -> LabelledActions:
+    action, k = range_actions(column, n_actions)
+    return LabelledActions(action, k, names)
+
+
+def _fits(column: LabelledColumn, n_names: int) -> bool:
+    """Whether a hole in 0..K-1 is an action that has a name and was never taken."""
+    numbers = column.numbers
+    if numbers is None or not n_names or not column.is_whole:
+        return False
+    return bool((numbers >= 0).all() and (numbers < n_names).all())
+
+
+def _order(labels: tuple[str, ...], actions: tuple[str, ...]) -> tuple[str, ...]:
+    """Labels in the order of the names that were given, if those are the labels."""
+    if set(labels) <= set(actions):
+        return actions
+    if set(labels) & set(actions):
+        rule = "must be all labels of the table, in any order, or new names for all of them"
+        raise SettingError("actions", rule)
+    return labels
+
+
+def _combine(
+    columns: Sequence[LabelledColumn], n_actions: int | None, actions: tuple[str, ...]
+) -> LabelledActions:
+    """Every combination that occurs, in the order of the columns' labels."""
+    for column in columns:
+        _require_few(column)
+    codes = np.stack([column.code for column in columns])
+    known = (codes != NO_ACTION).all(axis=0)
+    if not known.any():
+        where = ", ".join(column.name for column in columns)
+        raise DataError(where, "must hold at least one row in which none is missing")
+    found = np.unique(codes[:, known].T, axis=0)
+    if len(found) > MOST_LABELS:
+        where = ", ".join(column.name for column in columns)
+        rule = f"must make at most {MOST_LABELS} combinations"
+        raise DataError(where, rule, fix="Name fewer columns in action (--action).")
+    if n_actions is not None and n_actions != len(found):
+        rule = f"must be the number of combinations, which is {len(found)} here"
+        raise SettingError("n_actions", rule, fix="Leave it out.")
+    labels = [
+        tuple(column.labels[code] for column, code in zip(columns, row, strict=True))
+        for row in found
+    ]
+    return _labelled(columns, labels, actions)
+
+
+def _labelled(
+    columns: Sequence[LabelledColumn], labels: Sequence[tuple[str, ...]], actions: tuple[str, ...]
+) -> LabelledActions:
+    reading = ActionReading(tuple(column.name for column in columns), tuple(labels))
+    names = actions or tuple(
+        ", ".join(
+            column.called(label, alone=len(columns) == 1)
+            for column, label in zip(columns, own, strict=True)
+        )
+        for own in labels
+    )
+    if len(names) != len(labels):
+        rule = f"must name all {len(labels)} actions or none"
+        raise SettingError("actions", rule, fix="They are named in sorted order of the labels.")
+    number = {own: action for action, own in enumerate(labels)}
+    own_labels = [column.labels for column in columns]
+    action = _numbers_of(columns, own_labels, number, "")
+    return LabelledActions(action, len(labels), names, reading)
+
+
+def _numbers_of(
+    columns: Sequence[LabelledColumn],
+    labels: Sequence[Sequence[str | None]],
+    number: Mapping[tuple[str, ...], int],
+    known: str,
+) -> Ints:
+    """Action of each row: -1 where a label is missing; what is no action is refused.
+
+    Args:
+        columns: Of the treatment.
+        labels: For each column, what to look up for each of its labels; None if it has no match.
+        number: Action of each combination of labels.
+        known: The actions there are, for a refusal.
+    """
+    codes = np.stack([column.code for column in columns])
+    distinct, inverse = np.unique(codes, axis=1, return_inverse=True)
+    actions = np.full(distinct.shape[1], -2, np.int64)
+    for place, row in enumerate(distinct.T):
+        if (row == NO_ACTION).any():
+            actions[place] = NO_ACTION
+            continue
+        looked_up = tuple(own[code] for own, code in zip(labels, row, strict=True))
+        actions[place] = number.get(looked_up, -2)
+    found = actions[inverse.reshape(-1)]
+    fix = f"It knows {known}. Leave those rows out, or give them one of its names."
+    rule = "must be one of the actions the policy was fitted on"
+    where = columns[0].where
+    if len(columns) > 1:
+        where = f"{where.rpartition(', ')[0]}, columns " + ", ".join(c.name for c in columns)
+    require(where, rule, found != -2, fix=fix)
+    return found
+
+
+def _translate(column: LabelledColumn, known: Sequence[str]) -> list[str | None]:
+    """For each label of a column the known one that it spells; None if it spells none."""
+    folded: dict[str, list[str]] = {}
+    for label in known:
+        folded.setdefault(label.casefold(), []).append(label)
+    yes_no = set(known) <= {FALSE, TRUE}
+    found: list[str | None] = []
+    for label in column.labels:
+        alike = folded.get(label.casefold(), [])
+        if yes_no and not alike:
+            alike = folded.get(_OTHER_SPELLINGS.get(label.casefold(), ""), [])
+        found.append(label if label in known else alike[0] if len(alike) == 1 else None)
+    return found
+
+
+def _known(labels: Sequence[tuple[str, ...]]) -> str:
+    """The actions of a log, for a refusal: the first of them."""
+    shown = ["/".join(own)[:40] for own in labels[:8]]
+    return ", ".join(shown) + (", ..." if len(labels) > len(shown) else "")
+
+
+def _require_few(column: LabelledColumn) -> None:
+    """Refuse more labels than there can be treatments."""
+    n, numeric = len(column.labels), column.numbers is not None
+    most = MOST_LABELS if column.is_whole or not numeric else MOST_FRACTIONS
+    if n <= most:
+        return
+    rule = f"must hold at most {most} different treatments, holds {n:,} different "
+    if numeric:
+        raise DataError(column.where, f"{rule}numbers", fix=AMOUNT)
+    raise DataError(column.where, f"{rule}texts", fix="Group them first. Is it the treatment?")
+
+
+def _tell_codes(column: LabelledColumn) -> None:
+    if column.numbers is None or column.boolean:
+        return
+    shown = ", ".join(column.labels[:8]) + (", ..." if len(column.labels) > 8 else "")
+    hint = f" {AMOUNT}" if len(column.labels) > MOST_FRACTIONS else ""
+    note(
+        f"{column.where}: the codes {shown} are labels of {len(column.labels)} actions, not a "
+        f"range of numbers (--n-actions makes them one).{hint}"
+    )
+
+
+def _tell_variants(column: LabelledColumn) -> None:
+    """Say that labels differ only by case, which they hardly do on purpose."""
+    folded: dict[str, list[str]] = {}
+    for label in column.labels:
+        folded.setdefault(label.casefold(), []).append(label)
+    for alike in folded.values():
+        if len(alike) > 1:
+            shown = " and ".join(label[:40] for label in alike)
+            note(
+                f"{column.where}: {shown} differ only by case and are actions of their own; "
+                "spell them alike if they are one."
+            )

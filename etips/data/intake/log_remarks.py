@@ -1,0 +1,55 @@
+"""What is worth a word about a log that was read: rare actions, a benefit as loss, leaks."""
+
+import numpy as np
+
+from etips.data.intake.benefit import ask_direction
+from etips.data.intake.leaks import note_leaks
+from etips.data.trajectories import Trajectories
+from etips.disclosure import LEAST_PEOPLE
+from etips.notes import note
+
+_MOST_NAMED = 8
+
+
+def remark_on_log(data: Trajectories, *, column: str | None, reward: bool) -> None:
+    """Tell what the reader of a log should know before anything is learned from it.
+
+    Args:
+        data: The log.
+        column: Of the outcome, None where there is none yet.
+        reward: Whether it was given as a reward.
+    """
+    if not data.logged or data.n_decisions == 0:
+        return
+    note_rare_actions(data)
+    if column is not None:
+        ask_direction(data, column=column, reward=reward)
+    note_leaks(data)
+
+
+def note_rare_actions(data: Trajectories) -> None:
+    """Tell which actions hardly anybody got, without how many those were."""
+    rare = rare_actions(data)
+    if not rare:
+        return
+    schema = data.schema
+    names = [action_name(schema.actions, number) for number in rare]
+    shown = "; ".join(names[:_MOST_NAMED]) + ("; ..." if len(names) > _MOST_NAMED else "")
+    one = len(rare) == 1
+    note(
+        f"{len(rare)} of {schema.n_actions} actions {'was' if one else 'were'} taken by fewer than "
+        f"{LEAST_PEOPLE} people, or by nobody: {shown}. Little can be learned about "
+        f"{'it' if one else 'them'}."
+    )
+
+
+def rare_actions(data: Trajectories) -> list[int]:
+    """Actions that fewer than eleven people got, or nobody."""
+    pairs = np.unique(np.stack([data.logged_action, data.cluster]), axis=1)
+    people = np.bincount(pairs[0], minlength=data.n_actions)
+    return [int(number) for number in np.flatnonzero(people < LEAST_PEOPLE)]
+
+
+def action_name(names: tuple[str, ...], number: int) -> str:
+    """What an action is called: its name, or "action 3" where it has none."""
+    return names[number] if names else f"action {number}"
