@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from etips.data.tables.reading import read_table as read_table
     from etips.data.trajectory_writer import write_table as write_table
     from etips.learn.learners.catalogue import *  # noqa: F403  # the learners
+    from etips.learn.nuisance.boosting import BoostedTrees as BoostedTrees
     from etips.policies.sql_rules import SqlRule as SqlRule
     from etips.policies.written_rules import Rule as Rule
     from etips.results.evaluate import evaluate as evaluate
     from etips.runs.loading import load as load
 
 _LATER = {
+    "BoostedTrees": "etips.learn.nuisance.boosting",
     "Rule": "etips.policies.written_rules",
     "SqlRule": "etips.policies.sql_rules",
     "evaluate": "etips.results.evaluate",

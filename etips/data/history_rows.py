@@ -37,6 +37,21 @@ class Classifier(Protocol):
         """Probability of each class in `classes_`, shape (n, n_classes)."""
 
 
+def last_step(data: "Trajectories") -> NDArray[np.float32]:
+    """The last step that a decision may see, and static features; NaN where missing.
+
+    Shape (n_decisions, d + s).
+    """
+    stay = data.decisions().stay
+    return np.concatenate([data.sequence[data.seen_rows], data.static[stay]], axis=1)
+
+
+def has_past(data: "Trajectories") -> bool:
+    """Whether any decision may see more than one step."""
+    first = data.offsets[data.decisions().stay]
+    return bool((data.seen_rows > first).any())
+
+
 def last_and_mean(data: "Trajectories") -> NDArray[np.float32]:
     """Summary of each history: its last step, the mean of its steps, their number, static features.
 

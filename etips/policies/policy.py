@@ -15,10 +15,12 @@ from etips.data.schema import Schema
 from etips.data.tables.arrays import as_trajectories
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
-from etips.models.answers import BATCH_SIZE, answer_decisions, outputs_at
-from etips.models.batches import Batch, StepTensors, step_tensors
+from etips.models.answers import BATCH_SIZE, answer_decisions
+from etips.models.batches import Batch, step_tensors
 from etips.models.bundle import Bundle
+from etips.models.forest import Forest
 from etips.models.masking import forbid
+from etips.policies.asking import Asked, arrays_of
 from etips.policies.deployed import Acts, Deployed, draw_from, take_likeliest
 from etips.policies.seen_stays import SeenStays, make_salt
 from etips.policies.uniform import draw_actions
@@ -43,7 +45,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FittedPolicy:
-    """Networks whose answers are averaged, kept within what clinicians do.
+    """Networks or trees whose answers are averaged, kept within what clinicians do.
 
     Like the learner it came from it takes Trajectories, or arrays as `from_arrays` does.
 
@@ -51,10 +53,12 @@ class FittedPolicy:
         kind: How outputs become a policy.
         schema: Of the data it was fitted on.
         scaler: Fitted on them.
-        propensity: Networks that imitate the clinicians; None for a policy that asks nobody.
+        propensity: Networks or trees that imitate the clinicians; None for a policy that asks
+            nobody. Where they are trees, a softmax starts from what they say.
         temperature: Divides their logits.
         support: Least propensity of an action that may be recommended.
-        networks: The policy's own; None for a constant or an imitation.
+        networks: The policy's own, or trees that predict losses; None for a constant or an
+            imitation.
         constant: The one action, where kind is "constant".
         earlier_actions: Whether the networks read the newest earlier action.
         seed: Of the actions that are drawn, where it draws them.
@@ -66,10 +70,10 @@ class FittedPolicy:
     kind: Kind
     schema: Schema
     scaler: Scaler | None = None
-    propensity: Bundle | None = None
+    propensity: Bundle | Forest | None = None
     temperature: float = 1.0
     support: float = 0.0
-    networks: Bundle | None = None
+    networks: Bundle | Forest | None = None
     constant: int | None = None
     earlier_actions: bool = False
     seed: int = 0
@@ -126,10 +130,11 @@ class FittedPolicy:
         steps = step_tensors(
             self.scaler.transform(data),
             earlier_actions=self.earlier_actions,
-            device=self.propensity.device,
+            device=self._device,
         )
+        asked = Asked.of(data, steps, (self.propensity, self.networks))
         probabilities, abstained = answer_decisions(
-            steps, partial(self._ask, steps), batch_size=BATCH_SIZE
+            steps, partial(self._ask, asked), batch_size=BATCH_SIZE
         )
         return Answer(probabilities.cpu().numpy(), abstained.cpu().numpy())
 
@@ -150,11 +155,9 @@ class FittedPolicy:
         """
         if self.kind == "uniform":
             return self
-        bundles = [bundle for bundle in (self.propensity, self.networks) if bundle is not None]
+        members = [part for part in (self.propensity, self.networks) if part is not None]
         weights = [
-            value.detach().cpu().contiguous().numpy().tobytes()
-            for bundle in bundles
-            for _, value in sorted(bundle.parameters.items())
+            value.tobytes() for part in members for _, value in sorted(arrays_of(part).items())
         ]
         salt = make_salt(stays, self.kind.encode(), f"{self.constant}".encode(), *weights)
         return replace(self, seen=SeenStays.of(stays, salt=salt))
@@ -168,11 +171,19 @@ class FittedPolicy:
             probabilities[:, self.constant] = 1.0
         return Answer(probabilities, np.zeros(n, bool))
 
-    def _ask(self, steps: StepTensors, batch: Batch, _: int) -> tuple[Tensor, Tensor]:
+    @property
+    def _device(self) -> torch.device:
+        """Where its networks are; trees are asked on the CPU."""
+        members = (self.propensity, self.networks)
+        return next((m.device for m in members if isinstance(m, Bundle)), torch.device("cpu"))
+
+    def _ask(self, asked: Asked, batch: Batch, _: int) -> tuple[Tensor, Tensor]:
         """Probabilities and abstention at the decisions of a batch."""
         assert self.propensity is not None
-        outputs = None if self.networks is None else outputs_at(self.networks, batch, steps)
-        logits = outputs_at(self.propensity, batch, steps) / self.temperature
+        outputs = None if self.networks is None else asked.outputs(self.networks, batch)
+        logits = asked.outputs(self.propensity, batch) / self.temperature
+        if outputs is not None and self.kind == "softmax" and isinstance(self.propensity, Forest):
+            outputs = outputs + logits.log_softmax(-1)
         return self._decide(logits.double().softmax(-1).mean(0), outputs)
 
     def _decide(self, propensities: Tensor, outputs: Tensor | None) -> tuple[Tensor, Tensor]:

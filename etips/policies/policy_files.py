@@ -1,4 +1,4 @@
-"""Fitted policies on disk: weights as safetensors, the rest as sealed JSON, never an object."""
+"""Fitted policies on disk: weights and trees as safetensors, the rest as sealed JSON."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,7 +26,9 @@ from etips.models.encoders.registry import (
     as_encoder,
     encoder_from_json,
 )
+from etips.models.forest import Forest
 from etips.models.network import Network
+from etips.policies.asking import arrays_of
 from etips.policies.deployed import Acts
 from etips.policies.policy import FittedPolicy, Kind
 from etips.policies.policy_manifest import MANIFEST as MANIFEST
@@ -45,12 +47,12 @@ def save_policy(policy: FittedPolicy, folder: str | Path, *, overwrite: bool = F
 
     It holds no row of any patient, but hashes of those it learned from; see `SeenStays`.
     """
-    bundles = {name: getattr(policy, name) for name in _PARTS}
+    members = {name: getattr(policy, name) for name in _PARTS}
     tensors = {
-        f"{part}.{name}": value.detach().cpu().contiguous()
-        for part, bundle in bundles.items()
-        if bundle is not None
-        for name, value in bundle.parameters.items()
+        f"{part}.{name}": torch.from_numpy(value)
+        for part, own in members.items()
+        if own is not None
+        for name, value in arrays_of(own).items()
     }
     manifest: dict[str, object] = {
         "format": _FORMAT,
@@ -64,7 +66,7 @@ def save_policy(policy: FittedPolicy, folder: str | Path, *, overwrite: bool = F
         "earlier_actions": policy.earlier_actions,
         "seed": policy.seed,
         "acts": policy.acts,
-        "shapes": {part: _shape(bundle) for part, bundle in bundles.items()},
+        "shapes": {part: _shape(own) for part, own in members.items()},
         "seen": None if policy.seen is None else policy.seen.to_json(),
     }
     files = {_WEIGHTS: save_tensors(tensors)}
@@ -108,11 +110,11 @@ def _rebuild(
     _require(constant is None or _whole(constant, schema.n_actions) >= 0)
     n_features = len(schema.sequence) + (schema.n_actions if earlier_actions else 0)
     numbers = (n_features, len(schema.static), schema.n_actions)
-    bundles = {
-        part: None if shape is None else _bundle(shape, numbers, _part(tensors, part), encoder)
+    members = {
+        part: None if shape is None else _member(shape, numbers, _part(tensors, part), encoder)
         for part, shape in cast(dict[str, Mapping[str, object] | None], shapes).items()
     }
-    _require(set(tensors) == {f"{p}.{n}" for p, b in bundles.items() if b for n in b.parameters})
+    _require(set(tensors) == {f"{p}.{n}" for p, m in members.items() if m for n in arrays_of(m)})
     policy = FittedPolicy(
         kind=cast(Kind, document["kind"]),
         schema=schema,
@@ -123,8 +125,8 @@ def _rebuild(
         earlier_actions=cast(bool, earlier_actions),
         seed=_whole(document["seed"], MOST_SEEDS),
         acts=cast(Acts, document["acts"] if document["version"] == _VERSION else "likeliest"),
-        propensity=bundles["propensity"],
-        networks=bundles["networks"],
+        propensity=members["propensity"],
+        networks=members["networks"],
     )
     _require_whole_policy(policy)
     return policy
@@ -152,20 +154,44 @@ def _require_whole_policy(policy: FittedPolicy) -> None:
     _require((policy.networks is not None) == own)
     _require(learned or kind in ("constant", "uniform"))
     _require(not (learned and kind == "uniform"))
+    if isinstance(policy.networks, Forest):
+        _require(kind == "least amount")
+    elif isinstance(policy.propensity, Forest) and policy.networks is not None:
+        same = policy.networks.n_members == policy.propensity.n_members
+        _require(same or kind != "softmax")
 
 
-def _shape(bundle: Bundle | None) -> dict[str, object] | None:
-    if bundle is None:
+def _shape(member: Bundle | Forest | None) -> dict[str, object] | None:
+    if member is None:
         return None
-    network = bundle.network
+    if isinstance(member, Forest):
+        return {"trees": member.n_trees, "n_members": member.n_members}
+    network = member.network
     return {
         "encoder": network.encoder.to_json(),
         "n_features": network.n_features,
         "n_static": network.n_static,
         "n_outputs": network.n_outputs,
         "additive": network.additive,
-        "n_members": bundle.n_members,
+        "n_members": member.n_members,
     }
+
+
+def _member(
+    shape: Mapping[str, object],
+    numbers: tuple[int, int, int],
+    tensors: Mapping[str, Tensor],
+    encoder: AnyEncoder | None,
+) -> Bundle | Forest:
+    """Networks or trees, whichever a manifest describes."""
+    if "trees" not in shape:
+        return _bundle(shape, numbers, tensors, encoder)
+    n_features, n_static, n_outputs = numbers
+    arrays = {name: value.numpy() for name, value in tensors.items()}
+    forest = Forest.from_arrays(arrays, n_columns=n_features + n_static)
+    _require(shape == {"trees": forest.n_trees, "n_members": forest.n_members})
+    _require(forest.base.shape[1] == n_outputs)
+    return forest
 
 
 def _bundle(

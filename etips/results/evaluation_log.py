@@ -1,7 +1,7 @@
 """The log that an evaluation weighs with: propensities and predicted losses, known or fitted."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
@@ -15,10 +15,11 @@ from etips.evaluation.log import PROPENSITY_FLOOR, Log
 from etips.learn.fitting.driver import drive
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.fitting.stages import ENCODER, Training
-from etips.learn.nuisance.outcome import fit_outcome
+from etips.learn.nuisance.model_choice import ModelKind, Rivals
 from etips.learn.nuisance.outcome_models import SklearnOutcome
-from etips.learn.nuisance.propensity import fit_propensity
-from etips.models.encoders.registry import AnyEncoder, as_encoder
+from etips.learn.nuisance.propensity import FittedPropensity
+from etips.models.bundle import Bundle
+from etips.models.encoders.registry import AnyEncoder
 from etips.policies.policy import FittedPolicy
 from etips.results.balanced_log import BalancedLog, balance_log
 from etips.results.followed_policies import Policy, as_fitted
@@ -48,6 +49,8 @@ class Models:
             `SklearnOutcome`; False leaves those estimators out.
         clip: Propensities below this are raised to it.
         seed: Of the networks.
+        kind: What fits both: "networks", "trees", or "auto", the better on held-out stays where
+            trees can take part; see `Rivals`.
         propensity: Where propensities come from that nobody knows. "policy" takes those of the
             first policy that fitted some: the figures then depend on the order of the policies, and
             no interval knows the error of the propensities.
@@ -59,6 +62,7 @@ class Models:
     clip: float = PROPENSITY_FLOOR
     seed: int = 0
     propensity: Source = "cross-fitted"
+    kind: ModelKind = "auto"
 
     def __post_init__(self) -> None:
         if self.propensity not in get_args(Source):
@@ -110,14 +114,15 @@ def make_log(
         table, source = by_policy[1].propensities(data), _with_policy(by_policy[0])
     else:
         prepared = _prepare(data, models)
-        table, source = _propensities(prepared, models), CROSS_FITTED
-    predicted = _predicted(data, models, prepared)
+        fitted_now = _propensities(prepared, models)
+        table, source = np.exp(fitted_now.log_probabilities), _by(fitted_now.bundle)
+    predicted, by = _predicted(data, models, prepared)
     by_design = known is not None or data.propensity is not None
     log = Log.of(data, propensities=table, predicted=predicted, floor=models.clip, known=by_design)
     balanced = _balance(log, models, prepared)
     notes = {
         "propensities": source,
-        "predicted losses": CROSS_FITTED if models.outcome else "none",
+        "predicted losses": by,
         "clip": f"{log.propensity_floor:g}",
     }
     if not by_design:
@@ -159,23 +164,33 @@ def _with_policy(name: str) -> str:
     return f"fitted with the policy {name}, on its training stays"
 
 
-def _propensities(prepared: Prepared, models: Models) -> Floats:
-    settings = models.training.with_seed(models.seed).propensity
-    networks = fit_propensity(prepared, as_encoder(models.encoder), settings, seed=models.seed)
-    return np.asarray(np.exp(drive(networks).log_probabilities))
+def _by(model: object) -> str:
+    """Where cross-fitted figures come from; networks are what everybody expects."""
+    return CROSS_FITTED if isinstance(model, Bundle) else f"{CROSS_FITTED}, by boosted trees"
 
 
-def _predicted(data: Trajectories, models: Models, prepared: Prepared | None) -> Floats | None:
-    """Cross-fitted loss of every action at every decision, or None if nobody wants it."""
+def _rivals(data: Trajectories, models: Models) -> Rivals:
+    return Rivals.of(models.kind, data, models.encoder, seed=models.seed)
+
+
+def _propensities(prepared: Prepared, models: Models) -> FittedPropensity:
+    training = replace(models.training.with_seed(models.seed), calibrate=True)
+    return drive(_rivals(prepared.data, models).propensity(prepared, training))
+
+
+def _predicted(
+    data: Trajectories, models: Models, prepared: Prepared | None
+) -> tuple[Floats | None, str]:
+    """Cross-fitted loss of every action at every decision, and by what; None if unwanted."""
     if isinstance(models.outcome, SklearnOutcome):
         fold = assign_folds(data, n_folds=models.n_folds, seed=models.seed)
-        return models.outcome.cross_fit(data, fold)
+        return models.outcome.cross_fit(data, fold), CROSS_FITTED
     if not models.outcome:
-        return None
-    settings = models.training.with_seed(models.seed).outcome
+        return None, "none"
+    training = models.training.with_seed(models.seed)
     prepared = prepared or _prepare(data, models)
-    networks = fit_outcome(prepared, as_encoder(models.encoder), settings, seed=models.seed)
-    return drive(networks).expected
+    outcome = drive(_rivals(data, models).outcome(prepared, training))
+    return outcome.expected, _by(outcome.bundle)
 
 
 def _prepare(data: Trajectories, models: Models) -> Prepared:

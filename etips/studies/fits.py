@@ -13,6 +13,7 @@ from etips.data.trajectories import Trajectories
 from etips.files.fingerprint import fingerprint
 from etips.files.json_documents import finite
 from etips.files.writing import write_file
+from etips.learn.learners.catalogue import require_method
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import make_learner
 from etips.learn.nuisance.propensity import Quality
@@ -132,9 +133,9 @@ class FitTask(Work):
     def _learn(
         self, stays: Trajectories, held: Trajectories, folder: Path, sharing: Sharing | None
     ) -> tuple[Followed, Learner]:
-        learner = make_learner(
-            recipe_of(self.method), self.settings, device=self.device, seed=self.seed
-        )
+        method = recipe_of(self.method)
+        settings = {**_networks_alone(method), **self.settings}
+        learner = make_learner(method, settings, device=self.device, seed=self.seed)
         with Run(folder, self._checkpoint_identity) as run:
             for stage, task in self.lent.items():
                 _borrow(folder.parent / task, folder, stage)
@@ -157,12 +158,17 @@ class FitTask(Work):
         )
 
 
+def _networks_alone(method: str) -> Settings:
+    """What keeps trees out of a study, which compares networks, unless its settings say other."""
+    return {"models": "networks"} if "models" in require_method(method).parameters else {}
+
+
 def turn_round(policy: FittedPolicy) -> FittedPolicy:
     """The policy that takes the action of most predicted loss, as the published code does.
 
     Outputs are linear in the head, so a head of the other sign turns their order round.
     """
-    assert policy.networks is not None
+    assert isinstance(policy.networks, Bundle)  # studies compare networks
     own = policy.networks.parameters
     turned = {name: -v if name.startswith("head.") else v for name, v in own.items()}
     return replace(policy, networks=Bundle(policy.networks.network, turned))

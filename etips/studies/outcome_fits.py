@@ -91,6 +91,7 @@ class EvaluationTask(Work):
             outcome = drive(asked, checkpoints=run, sharing=sharing)
             predicted = outcome.expected
             if apart:
+                assert isinstance(outcome.bundle, Bundle)  # studies compare networks
                 predicted = _predict(outcome.bundle, prepared, log.subset(tested))
             else:
                 networks = fit_propensity(

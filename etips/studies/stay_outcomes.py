@@ -34,7 +34,7 @@ def stay_outcomes(
     if not wanted:
         return {}
     training = Training(n_folds=2, outcome=TRAINING)
-    models = Models(encoder=ENCODER, training=training, seed=experiment.seed)
+    models = Models(encoder=ENCODER, training=training, seed=experiment.seed, kind="networks")
     return assess_throughout(wanted, log, data, models, "sum")
 
 

@@ -17,6 +17,7 @@ from etips.learn.learners.foundation import Foundation
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.nuisance.outcome import is_share
 from etips.learn.nuisance.stay_value import FittedStayValue, fit_stay_value
+from etips.models.bundle import Bundle
 from etips.models.encoders.registry import as_encoder
 from etips.policies.policy import Kind
 
@@ -38,6 +39,7 @@ class DirectMethod(NetworkLearner):
         encoder: As in `EtIPS`.
         support: Least propensity of an action that may be recommended; see `lay_foundation`.
         training: Folds, device, and settings of each kind of network.
+        models: As in `NetworkLearner`.
         seed: Same seed, machine and versions, same policy.
     """
 
@@ -53,7 +55,7 @@ class DirectMethod(NetworkLearner):
             return (yield from self._look_ahead(base))
         outcome = yield from self._fit_outcome(base, additive=not self.interaction)
         # The additive network ranks alike in logits; a mean of chances would bend the ranking.
-        chances = self.interaction and is_share(stays)
+        chances = self.interaction and is_share(stays) and isinstance(outcome.bundle, Bundle)
         kind: Kind = "least loss" if chances else "least amount"
         return Fit(
             base.policy(kind, networks=outcome.bundle),

@@ -65,6 +65,7 @@ class EtIPS(NetworkLearner):
         kl: Weight of the KL divergence from the propensities.
         clip: Logged propensities below this are raised to it; the share is `clipped_share_`.
         training: Folds, device, and settings of each kind of network.
+        models: As in `NetworkLearner`; a start at random needs networks.
         seed: Same seed, machine and versions, same policy.
     """
 
@@ -82,14 +83,18 @@ class EtIPS(NetworkLearner):
         if tuple(self.translations) == TRANSLATIONS and not within:
             _LOG.warning(BEYOND)
         base = yield from self._lay_foundation(  # lines 1 and 2
-            stays, support=self.support, model=self.propensity, clip=self.clip
+            stays,
+            support=self.support,
+            model=self.propensity,
+            clip=self.clip,
+            models="networks" if self.init == "random" else None,
         )
         bundle = yield TrainingRequest(  # lines 3 to 6, all at once
             base.prepared,
             self._start(base),
             self._objective(base),
             stage="policy",
-            settings=self.training.with_seed(self.seed + 1).policy,
+            settings=base.settings(self.training.with_seed(self.seed + 1).policy),
         )
         judged = judge_all(base, bundle, self.translations)
         path = settle(base, judged, self.selection)  # line 7
@@ -121,14 +126,16 @@ class EtIPS(NetworkLearner):
             if value not in get_args(kind):
                 raise SettingError(name, f"must be {' or '.join(get_args(kind))}")
         check_kl(self.kl)
+        if self.init == "random" and self.models == "trees":
+            raise SettingError("models", "must be networks where policies start at random")
 
     def _start(self, base: Foundation) -> Bundle:
         """Policy networks before they are trained: a set a translation."""
         n_folds, n_sets = base.prepared.folds.n_networks, len(self.translations)
         if self.init == "propensity":
-            return base.propensity.bundle.select(list(range(n_folds)) * n_sets)
+            return base.start.sets(n_sets)
         seeds = list(seeds_from(self.seed, PURPOSE, n_folds)) * n_sets
-        return Bundle.start(base.propensity.bundle.network, seeds)
+        return Bundle.start(base.start.bundle.network, seeds)
 
     def _objective(self, base: Foundation) -> Weighted:
         n_folds = base.prepared.folds.n_networks

@@ -14,11 +14,15 @@ from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.fitting.requests import Requests
 from etips.learn.fitting.stages import Training
 from etips.learn.nuisance.balancing import check_propensities, logged_propensity
-from etips.learn.nuisance.propensity import FittedPropensity, fit_propensity
+from etips.learn.nuisance.model_choice import ModelKind, Rivals
+from etips.learn.nuisance.policy_start import PolicyStart
+from etips.learn.nuisance.propensity import FittedPropensity
 from etips.learn.nuisance.propensity_models import PropensityModel
 from etips.learn.nuisance.support import agreed_floor, choose_support
+from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
-from etips.models.encoders.registry import AnyEncoder, as_encoder
+from etips.models.encoders.registry import AnyEncoder
+from etips.models.forest import Forest
 from etips.policies.deployed import Acts
 from etips.policies.policy import FittedPolicy, Kind
 
@@ -29,13 +33,15 @@ class Foundation:
 
     Args:
         prepared: The stays.
-        propensity: Networks that imitate the clinicians.
+        propensity: Networks or trees that imitate the clinicians.
         chance: Propensity of each logged action, balanced and clipped, shape (n_decisions,).
         rebalanced: What balancing did to the propensities; None where it was not tried.
         clipped_share: Share of decisions whose propensity was below the clip.
         support: Least propensity of a recommended action.
         support_is_set: Whether somebody set it, so that it must stay.
         allowed: Actions with that much support, out of fold, shape (n_decisions, n_actions).
+        start: Where policies begin.
+        rivals: What was fitted, so that losses are predicted by the same.
     """
 
     prepared: Prepared
@@ -46,6 +52,8 @@ class Foundation:
     support: float
     support_is_set: bool
     allowed: Bools
+    start: PolicyStart
+    rivals: Rivals
 
     def allowed_rows(self) -> Tensor:
         """Allowed actions by row, shape (n_steps, n_actions)."""
@@ -59,11 +67,15 @@ class Foundation:
         """Log-propensity of every action by row, shape (n_steps, n_actions)."""
         return self.prepared.by_row(self.propensity.log_probabilities.astype(np.float32))
 
+    def settings(self, own: Settings) -> Settings:
+        """Settings of policies, in batches that suit the stays; see `Rivals.suit`."""
+        return self.rivals.suit(own, self.prepared.data.n_stays)
+
     def policy(
         self,
         kind: Kind,
         *,
-        networks: Bundle | None = None,
+        networks: Bundle | Forest | None = None,
         constant: int | None = None,
         acts: Acts = "likeliest",
     ) -> FittedPolicy:
@@ -87,7 +99,7 @@ class Foundation:
         return replace(policy, support=agreed_floor(self.support, most, np.asarray(some)))
 
     def _policy(
-        self, kind: Kind, *, networks: Bundle | None, constant: int | None, acts: Acts
+        self, kind: Kind, *, networks: Bundle | Forest | None, constant: int | None, acts: Acts
     ) -> FittedPolicy:
         return FittedPolicy(
             kind=kind,
@@ -118,6 +130,7 @@ def lay_foundation(
     support: float | None = None,
     model: PropensityModel | None = None,
     clip: float = PROPENSITY_FLOOR,
+    models: ModelKind = "auto",
 ) -> Requests[Foundation]:
     """Prepare stays, fit propensities, and find which actions have support.
 
@@ -131,24 +144,20 @@ def lay_foundation(
         model: Where the logged propensities come from; our networks if left out. They are balanced
             where that helps held-out stays, unless known or `training.balance` is off.
         clip: Logged propensities below this are raised to it.
+        models: What fits propensities and losses; see `Rivals`.
     """
     _check(training, support, clip, seed)
     check_propensities(model, data)
-    training, shape = training.with_seed(seed), as_encoder(encoder)
-    prepared = prepare(
-        data,
-        n_folds=training.n_folds,
-        seed=seed,
-        device=choose_device(training.device),
-        earlier_actions=training.earlier_actions,
-    )
-    propensity = yield from fit_propensity(
-        prepared, shape, training.propensity, seed=seed, calibrate=training.calibrate
-    )
+    training, earlier = training.with_seed(seed), training.earlier_actions
+    rivals = Rivals.of(models, data, encoder, seed=seed, earlier_actions=earlier)
+    prepared = _prepare(data, training, seed)
+    propensity = yield from rivals.propensity(prepared, training)
+    start = PolicyStart.of(prepared, propensity, rivals.encoder, seed=seed)
     logged = logged_propensity(prepared, propensity, model, balance=training.balance)
     chance = np.maximum(np.exp(logged.log), clip)
     if (floor := support) is None:
-        floor = yield from choose_support(prepared, propensity, chance, training.policy)
+        suited = rivals.suit(training.policy, data.n_stays)
+        floor = yield from choose_support(prepared, propensity, start, chance, suited)
     return Foundation(
         prepared=prepared,
         propensity=propensity,
@@ -158,6 +167,18 @@ def lay_foundation(
         support=floor,
         support_is_set=support is not None,
         allowed=np.exp(propensity.log_probabilities) >= floor,
+        start=start,
+        rivals=rivals,
+    )
+
+
+def _prepare(data: Trajectories, training: Training, seed: int) -> Prepared:
+    return prepare(
+        data,
+        n_folds=training.n_folds,
+        seed=seed,
+        device=choose_device(training.device),
+        earlier_actions=training.earlier_actions,
     )
 
 

@@ -103,7 +103,7 @@ def _of_rules(
     losses = None if expected is None else base.prepared.by_row(expected)
 
     def readout(outputs: Tensor, seen: Tensor) -> Tensor:
-        logits = forbid(outputs.double(), allowed[seen])
+        logits = forbid(base.start.logits(outputs.double(), seen), allowed[seen])
         best = torch.nn.functional.one_hot(logits.argmax(-1), logits.shape[-1])
         forms = torch.cat([logits.softmax(-1), best.double()])  # in the order of FORMS
         taken = action[seen][:, None].expand(len(forms), -1, 1)

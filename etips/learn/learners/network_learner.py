@@ -8,9 +8,10 @@ from etips.learn.fitting.requests import Requests
 from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.learners.foundation import Foundation, lay_foundation
 from etips.learn.learners.learner import Learner
-from etips.learn.nuisance.outcome import FittedOutcome, fit_outcome
+from etips.learn.nuisance.model_choice import ModelKind
+from etips.learn.nuisance.outcome import FittedOutcome
 from etips.learn.nuisance.propensity_models import PropensityModel
-from etips.models.encoders.registry import AnyEncoder, as_encoder
+from etips.models.encoders.registry import AnyEncoder
 
 
 @dataclass(kw_only=True, eq=False)
@@ -20,11 +21,14 @@ class NetworkLearner(Learner):
     Args:
         encoder: `GRU(...)`, `LSTM(...)`, or any causal torch module (a class or an instance).
         training: Folds, device, and settings of each kind of network.
+        models: What fits propensities and losses: "networks", "trees" (one row a patient, or the
+            encoder "last"), or "auto", the better of both where trees can take part.
         seed: Same seed, machine and versions, same policy.
     """
 
     encoder: AnyEncoder = ENCODER
     training: Training = field(default_factory=Training)
+    models: ModelKind = "auto"
     seed: int = 0
 
     def _lay_foundation(
@@ -34,8 +38,17 @@ class NetworkLearner(Learner):
         support: float | None,
         model: PropensityModel | None = None,
         clip: float = PROPENSITY_FLOOR,
+        models: ModelKind | None = None,
     ) -> Requests[Foundation]:
-        """Propensities and support; see `lay_foundation`."""
+        """Propensities and support; see `lay_foundation`.
+
+        Args:
+            stays: Logged.
+            support: Least propensity of a recommended action.
+            model: Where the logged propensities come from.
+            clip: Logged propensities below this are raised to it.
+            models: Instead of what the learner was told.
+        """
         return lay_foundation(
             stays,
             encoder=self.encoder,
@@ -44,10 +57,10 @@ class NetworkLearner(Learner):
             support=support,
             model=model,
             clip=clip,
+            models=models or self.models,
         )
 
     def _fit_outcome(self, base: Foundation, *, additive: bool = False) -> Requests[FittedOutcome]:
-        """Predicted losses of the same stays; see `fit_outcome`."""
-        settings = self.training.with_seed(self.seed).outcome
-        encoder = as_encoder(self.encoder)
-        return fit_outcome(base.prepared, encoder, settings, seed=self.seed, additive=additive)
+        """Predicted losses of the same stays; see `Rivals.outcome`."""
+        training = self.training.with_seed(self.seed)
+        return base.rivals.outcome(base.prepared, training, additive=additive)

@@ -35,12 +35,13 @@ def policy_objective(base: Foundation, risk: Risk, *, kl: float) -> Weighted:
     likely = base.log_propensity_rows() if kl else None
 
     def value(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
-        logits = forbid(outputs, allowed[seen])
+        logits = forbid(base.start.logits(outputs, seen), allowed[seen])
         logged = Logged(action[seen], loss[seen], log_chance[seen])
         values = risk(logits, logged, seen, these)
         return values if likely is None else values + kl * kl_divergence(logits, likely[seen])
 
     def weight(outputs: Tensor, seen: Tensor, _: slice) -> Tensor:
-        return weigh(forbid(outputs, allowed[seen]), action[seen], log_chance[seen])
+        logits = forbid(base.start.logits(outputs, seen), allowed[seen])
+        return weigh(logits, action[seen], log_chance[seen])
 
     return Weighted(value, weight)

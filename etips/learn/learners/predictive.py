@@ -15,6 +15,7 @@ class PredictiveModel(NetworkLearner):
     Args:
         encoder: As in `EtIPS`.
         training: Folds, device, and settings of the networks.
+        models: As in `NetworkLearner`.
         seed: Same seed, machine and versions, same policy.
     """
 

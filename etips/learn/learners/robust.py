@@ -34,6 +34,7 @@ class DoublyRobust(NetworkLearner):
         encoder: As in `EtIPS`.
         support: Least propensity of an action that may be recommended; see `lay_foundation`.
         training: Folds, device, and settings of each kind of network.
+        models: As in `NetworkLearner`.
         seed: Same seed, machine and versions, same policy.
     """
 
@@ -50,10 +51,10 @@ class DoublyRobust(NetworkLearner):
         outcome = yield from self._fit_outcome(base)
         networks = yield TrainingRequest(
             base.prepared,
-            base.propensity.bundle,
+            base.start.bundle,
             self._objective(base, outcome.expected),
             stage="policy",
-            settings=self.training.with_seed(self.seed + 1).policy,
+            settings=base.settings(self.training.with_seed(self.seed + 1).policy),
         )
         judged = judge_all(base, networks, (math.nan,), expected=outcome.expected, constants=False)
         path = settle(base, judged, "held-out")

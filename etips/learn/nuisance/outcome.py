@@ -15,6 +15,7 @@ from etips.learn.training.objectives import bernoulli, squared
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
 from etips.models.encoders.encoder import Encoder
+from etips.models.forest import Forest
 from etips.models.network import Network
 
 PURPOSE = 2  # of the random numbers drawn here
@@ -23,14 +24,14 @@ _SCALINGS = 8  # until the mean prediction is the mean loss to six digits and mo
 
 @dataclass(frozen=True, eq=False)
 class FittedOutcome:
-    """Networks that predict losses, and what they said of stays they had not seen.
+    """Networks or trees that predict losses, and what they said of stays they had not seen.
 
     Args:
-        bundle: One network a fold, whose mean is the prediction.
+        bundle: One member a fold, whose mean is the prediction.
         expected: Predicted loss of every action, out of fold, shape (n_decisions, n_actions).
     """
 
-    bundle: Bundle
+    bundle: Bundle | Forest
     expected: Floats
 
 
@@ -51,14 +52,14 @@ def fit_outcome(
         additive: Add a history term to an action term, without interaction.
     """
     steps, data, share = prepared.steps, prepared.data, is_share(prepared.data)
-    centre, unit = (0.0, 1.0) if share else _spread(data)
+    centre, unit = (0.0, 1.0) if share else spread(data)
     network = Network(
         encoder, steps.n_features, data.static.shape[1], data.n_actions, additive=additive
     )
     formula = bernoulli if share else squared
     loss = (prepared.loss - centre) / unit
-    start = _plain(prepared, centre, unit, learned_counts(prepared))
-    target = _Losses(prepared, centre, unit)
+    start = plain_outputs(prepared, centre, unit, learned_counts(prepared), share=share)
+    target = Losses(prepared, centre, unit, share=share)
     bundle = yield TrainingRequest(
         prepared,
         Bundle.start(
@@ -73,21 +74,24 @@ def fit_outcome(
     return FittedOutcome(fitted.together, centre + unit * answers)
 
 
-class _Losses:
+class Losses:
     """Logged losses, as what outputs are held against; see `shrinkage.Target`.
 
     Args:
         prepared: The stays.
         centre: What was taken off the losses.
         unit: What they were divided by.
+        share: Whether outputs are logits of losses in [0, 1], otherwise amounts.
     """
 
-    def __init__(self, prepared: Prepared, centre: float, unit: float) -> None:
+    def __init__(self, prepared: Prepared, centre: float, unit: float, *, share: bool) -> None:
         data = prepared.data
-        self.is_share = is_share(data)
+        self.is_share = share
         self.action = torch.from_numpy(data.logged_action.copy())
         self.losses = torch.from_numpy((data.logged_loss - centre) / unit)
-        self.centre = _plain(prepared, centre, unit, np.ones((1, data.n_decisions)))[0]
+        self.centre = plain_outputs(
+            prepared, centre, unit, np.ones((1, data.n_decisions)), share=share
+        )[0]
 
     def predict(self, outputs: Tensor) -> Tensor:
         """Predicted loss from outputs."""
@@ -115,12 +119,14 @@ class _Losses:
         return shift
 
 
-def _plain(prepared: Prepared, centre: float, unit: float, counts: Floats) -> Tensor:
+def plain_outputs(
+    prepared: Prepared, centre: float, unit: float, counts: Floats, *, share: bool
+) -> Tensor:
     """Outputs that say the mean loss of each action, for networks that count so, shape (J, K)."""
     data = prepared.data
     losses = (data.logged_loss - centre) / unit
     means = action_means(losses, data.logged_action, data.n_actions, counts)
-    if not is_share(data):
+    if not share:
         return torch.from_numpy(means)
     size = counts.sum(1, keepdims=True)
     return torch.from_numpy((means * size + 0.5) / (size + 1)).logit()
@@ -132,7 +138,7 @@ def is_share(data: Trajectories) -> bool:
     return bool(((loss >= 0) & (loss <= 1)).all())
 
 
-def _spread(data: Trajectories) -> tuple[float, float]:
+def spread(data: Trajectories) -> tuple[float, float]:
     """Mean and standard deviation of the logged losses; 1 for the latter where they are equal."""
     loss = data.logged_loss
     return float(loss.mean()), float(loss.std()) or 1.0

@@ -19,6 +19,7 @@ from etips.learn.training.objectives import cross_entropy
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
 from etips.models.encoders.encoder import Encoder
+from etips.models.forest import Forest
 from etips.models.network import Network
 
 PURPOSE = 1  # of the random numbers drawn here
@@ -44,19 +45,19 @@ class Quality:
 
 @dataclass(frozen=True, eq=False)
 class FittedPropensity:
-    """Networks that imitate the clinicians, and what they said of stays they had not seen.
+    """Networks or trees that imitate the clinicians, and what they said of stays not seen before.
 
     Args:
-        bundle: One network a fold, each so that it is right when it answers alone.
+        bundle: One member a fold, each so that it is right when it answers alone.
         together: The same so that their mean is right: what a policy keeps.
-        share: Of what the networks learned beyond plain frequencies that is kept; 1 without
+        share: Of what they learned beyond plain frequencies that is kept; 1 without
             calibration, 0 where plain frequencies fit better.
         log_probabilities: Out of fold, shape (n_decisions, n_actions).
         quality: Out of fold.
     """
 
-    bundle: Bundle
-    together: Bundle
+    bundle: Bundle | Forest
+    together: Bundle | Forest
     share: float
     log_probabilities: Floats
     quality: Quality
@@ -91,7 +92,7 @@ def fit_propensity(
         settings=settings,
     )
     centre = log_frequencies(action, data.n_actions)
-    fitted = shrink(prepared, bundle, start, _Actions(action, centre), fit=calibrate)
+    fitted = shrink(prepared, bundle, start, Actions(action, centre), fit=calibrate)
     log_probabilities = fitted.outputs.log_softmax(-1).cpu().numpy()
     return FittedPropensity(
         fitted.alone,
@@ -102,7 +103,7 @@ def fit_propensity(
     )
 
 
-class _Actions:
+class Actions:
     """Logged actions, as what outputs are held against; see `shrinkage.Target`.
 
     Args:

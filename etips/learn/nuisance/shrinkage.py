@@ -80,22 +80,7 @@ def shrink(
     start, centre = start.double().to(device), target.centre.double().to(device)
     fold = torch.from_numpy(prepared.folds.fold[stay]).to(device)
     beyond = outputs - start[fold]
-
-    def loss_of(said: Tensor, rows: Tensor, share: float) -> float:
-        return target.loss(centre + share * said, rows)
-
-    rows = torch.from_numpy(np.flatnonzero(_unlearned(prepared))).to(device)
-    alone = 1.0
-    if len(rows):
-        alone = best_share(partial(loss_of, beyond[rows][None], rows))
-    mean = alone
-    pairs, rows = _pairs(prepared, bundle, start, beyond)
-    if len(rows) >= FEWEST_PAIRS:
-        single = best_share(
-            lambda share: sum(loss_of(each[None], rows, share) for each in pairs) / 2
-        )
-        pair = best_share(partial(loss_of, pairs, rows))
-        mean = share_of_mean(alone, single, pair, len(start))
+    alone, mean = fit_shares(prepared, beyond, _pairs(prepared, bundle, start, beyond), target)
 
     def shrunken(share: float) -> tuple[Bundle, Tensor]:
         shifted = centre + target.shift(centre + share * beyond)
@@ -103,6 +88,34 @@ def shrink(
 
     (own, said), (together, _) = shrunken(alone), shrunken(mean)
     return Shrunken(own, together, alone, said)
+
+
+def fit_shares(
+    prepared: Prepared, beyond: Tensor, pairs: tuple[Tensor, Tensor], target: Target
+) -> tuple[float, float]:
+    """How much to keep of what was learned, where one answers alone and where all answer together.
+
+    Args:
+        prepared: The stays.
+        beyond: What was learned beyond the start, out of fold, shape (n_decisions, K).
+        pairs: The same by two that did not learn from some decisions, (2, n, K), and which (n,).
+        target: What outputs are held against.
+    """
+    centre = target.centre.double().to(beyond.device)
+
+    def loss_of(said: Tensor, rows: Tensor, share: float) -> float:
+        return target.loss(centre + share * said, rows)
+
+    rows = torch.from_numpy(np.flatnonzero(_unlearned(prepared))).to(beyond.device)
+    alone = 1.0
+    if len(rows):
+        alone = best_share(partial(loss_of, beyond[rows][None], rows))
+    both, rows = pairs
+    if len(rows) < FEWEST_PAIRS:
+        return alone, alone
+    single = best_share(lambda share: sum(loss_of(each[None], rows, share) for each in both) / 2)
+    pair = best_share(partial(loss_of, both, rows))
+    return alone, share_of_mean(alone, single, pair, prepared.folds.n_networks)
 
 
 def _pairs(

@@ -13,6 +13,7 @@ from etips.learn.fitting.candidates import estimate_candidate
 from etips.learn.fitting.crossfit import out_of_fold
 from etips.learn.fitting.prepare import Prepared
 from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.nuisance.policy_start import PolicyStart
 from etips.learn.nuisance.propensity import FittedPropensity
 from etips.learn.training.objectives import Weighted, chosen, translated_ips, weigh
 from etips.learn.training.settings import Settings
@@ -46,6 +47,7 @@ LEAST_SHARE = 0.1
 def choose_support(
     prepared: Prepared,
     propensity: FittedPropensity,
+    start: PolicyStart,
     chance: Floats,
     settings: Settings,
 ) -> Requests[float]:
@@ -58,6 +60,7 @@ def choose_support(
     Args:
         prepared: The stays.
         propensity: Fitted on them.
+        start: Where policies begin.
         chance: Clipped propensity of the logged actions, shape (n_decisions,).
         settings: Of the pilots.
     """
@@ -67,7 +70,7 @@ def choose_support(
     if not (likely < usual).any():
         return usual
     above = likely >= usual
-    held, free = yield from _pilots(prepared, propensity, chance, settings, above)
+    held, free = yield from _pilots(prepared, start, chance, settings, above)
     cluster, loss = data.cluster, data.logged_loss
     candidate = estimate_candidate(free, chance, loss, cluster, np.nan, None)
     if not candidate.sound or candidate.effective_size < LEAST_SHARE * len(loss) or not held.any():
@@ -110,14 +113,13 @@ def bearable(floor: float, likely: Floats) -> float:
 
 def _pilots(
     prepared: Prepared,
-    propensity: FittedPropensity,
+    start: PolicyStart,
     chance: Floats,
     settings: Settings,
     above: Bools,
 ) -> Requests[tuple[Floats, Floats]]:
     """Probability of the logged action by the pilot with the floor and the one without."""
     n_folds = prepared.folds.n_networks
-    start = propensity.bundle.select(list(range(n_folds)) * 2)
     allowed = prepared.by_row(above)
     log_chance = prepared.by_row(np.log(chance).astype(np.float32))
     shift = torch.tensor([[float(prepared.data.logged_loss.mean())]], device=allowed.device)
@@ -126,7 +128,7 @@ def _pilots(
     each = holds.repeat_interleave(n_folds)
 
     def floored(outputs: Tensor, seen: Tensor, held: Tensor) -> Tensor:
-        return forbid(outputs, allowed[seen] | ~held[:, None, None])
+        return forbid(start.logits(outputs, seen), allowed[seen] | ~held[:, None, None])
 
     def value(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
         logits, action = floored(outputs, seen, each[these]), prepared.action[seen]
@@ -141,7 +143,7 @@ def _pilots(
 
     bundle = yield TrainingRequest(
         prepared,
-        start,
+        start.sets(2),
         Weighted(value, weight),
         stage="pilot",
         settings=replace(settings, epochs=min(settings.epochs, PILOT_EPOCHS)),

@@ -8,6 +8,7 @@ from torch import nn
 from etips.errors import SettingError
 from etips.models.encoders.encoder import Encoder, SizedEncoder
 from etips.models.encoders.gru import GRU
+from etips.models.encoders.last_step import LastStep
 from etips.models.encoders.lstm import LSTM
 from etips.models.encoders.module import ModuleEncoder
 from etips.models.encoders.transformer import CausalTransformer
@@ -16,15 +17,18 @@ ENCODERS: Mapping[str, type[SizedEncoder]] = {
     "gru": GRU,
     "lstm": LSTM,
     "transformer": CausalTransformer,
+    "last": LastStep,
 }
 """By name."""
 
-AnyEncoder = Encoder | nn.Module | type[nn.Module]
-"""What a learner may be given as its encoder."""
+AnyEncoder = Encoder | nn.Module | type[nn.Module] | str
+"""What a learner may be given as its encoder; a text is the name of one of ours."""
 
 
 def as_encoder(encoder: AnyEncoder) -> Encoder:
-    """Ours as they are; anything else is a torch module to be wrapped."""
+    """Ours as they are, or by name; anything else is a torch module to be wrapped."""
+    if isinstance(encoder, str) and encoder in ENCODERS:
+        return ENCODERS[encoder]()
     if isinstance(encoder, ModuleEncoder):
         return encoder
     for kind in ENCODERS.values():
@@ -34,7 +38,7 @@ def as_encoder(encoder: AnyEncoder) -> Encoder:
     if theirs and callable(encoder):
         return ModuleEncoder(encoder)
     ours = ", ".join(f"{kind.__name__}(...)" for kind in ENCODERS.values())
-    raise SettingError("encoder", f"must be {ours} or a causal torch module")
+    raise SettingError("encoder", f"must be {ours}, a name of them or a causal torch module")
 
 
 def sizes_of(name: str) -> tuple[str, ...]:

@@ -112,10 +112,10 @@ def test_units_that_read_each_step_first_come_back(tmp_path):
 @pytest.mark.parametrize("name", ENCODERS)
 def test_a_policy_with_any_encoder_we_know_is_opened_again_without_naming_it(tmp_path, name):
     encoder = make_encoder(name, {}, usual=GRU(8, embed=3))
-    learner = DoublyRobust(**small(encoder=encoder, support=0.1)).fit(DATA)
+    learner = DoublyRobust(**small(encoder=encoder, support=0.1, models="networks")).fit(DATA)
     learner.save(tmp_path / "policy")
     found = load_policy(tmp_path / "policy")
-    assert found.networks.network.encoder == encoder
+    assert found.propensity.network.encoder == encoder
     np.testing.assert_array_equal(found.predict_proba(DATA), learner.predict_proba(DATA))
 
 

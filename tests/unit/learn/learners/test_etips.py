@@ -265,7 +265,7 @@ def test_an_lstm_reads_as_well_as_a_gru(log, tmp_path):
         ({"propensity": SklearnModel}, "propensity: must have fit and predict_proba. Give"),
         ({"propensity": LogisticRegression()}, "propensity: must take stays; a classifier takes"),
         ({"support": np.nan}, "support: must be in [0, 1)."),
-        ({"encoder": "gru"}, "encoder: must be GRU(...), LSTM(...), "),
+        ({"encoder": "grue"}, "encoder: must be GRU(...), LSTM(...), "),
         ({"encoder": GRU}, "encoder: must be GRU(...), LSTM(...), "),
         ({"encoder": nn.Linear(99, 4)}, "encoder: fails on an input of shape (3, 6, "),
         ({"encoder": nn.Linear}, "encoder: must be built from the number of features alone: "),

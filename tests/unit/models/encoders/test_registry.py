@@ -43,12 +43,17 @@ def test_ours_stay_as_they_are_and_modules_are_wrapped():
         assert isinstance(as_encoder(theirs), ModuleEncoder)
 
 
-@pytest.mark.parametrize("wrong", [GRU, CausalTransformer, "gru", None, 7, dict])
+@pytest.mark.parametrize("wrong", [GRU, CausalTransformer, "grue", None, 7, dict])
 def test_what_is_no_encoder_is_refused(wrong):
     with pytest.raises(
         SettingError, match=r"^encoder: must be GRU\(\.\.\.\), .* causal torch module\.$"
     ):
         as_encoder(wrong)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_one_of_ours_may_be_named(name):
+    assert as_encoder(name) == ENCODERS[name]()
 
 
 def test_sizes_that_are_not_given_are_the_usual_ones_or_the_encoders_own():

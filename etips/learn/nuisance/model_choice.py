@@ -1,0 +1,176 @@
+"""Networks or trees: whichever fits stays that it did not learn from better.
+
+Trees read one row, so they take part where a decision sees one step: one row a patient, or
+`encoder="last"`. Where scikit-learn is not installed networks are alone, and it is told.
+"""
+
+import logging
+import math
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from etips.data.history_rows import has_past
+from etips.data.trajectories import Trajectories
+from etips.errors import SettingError
+from etips.learn.fitting.prepare import Prepared
+from etips.learn.fitting.requests import Requests
+from etips.learn.fitting.stages import ENCODER, Training
+from etips.learn.nuisance.boosting import BoostedTrees, can_grow_trees
+from etips.learn.nuisance.outcome import FittedOutcome, fit_outcome
+from etips.learn.nuisance.propensity import FittedPropensity, fit_propensity
+from etips.learn.nuisance.tree_models import fit_tree_outcome, fit_tree_propensity
+from etips.learn.training.settings import Settings
+from etips.models.encoders.encoder import Encoder
+from etips.models.encoders.last_step import LastStep
+from etips.models.encoders.registry import AnyEncoder, as_encoder
+from etips.models.forest import Forest
+
+ModelKind = Literal["auto", "networks", "trees"]
+"""What fits propensities and losses: the better of both on held-out stays, or the one named."""
+
+PAST = "must be auto or networks where decisions see earlier steps"
+ABSENT = "scikit-learn is not installed: networks are used, trees are not tried"
+
+STEPS, SMALLEST_BATCH, LARGEST_BATCH = 16, 32, 2048
+"""Steps of an epoch, and limits on the rows of one, where networks read single rows."""
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """What is fitted, and by which networks.
+
+    Args:
+        encoder: Of the networks, those of policies too.
+        networks: Whether networks are fitted.
+        trees: Whether trees are.
+        seed: Of both.
+    """
+
+    encoder: Encoder
+    networks: bool = True
+    trees: bool = False
+    seed: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        models: ModelKind,
+        data: Trajectories,
+        encoder: AnyEncoder,
+        *,
+        seed: int,
+        earlier_actions: bool = False,
+    ) -> "Rivals":
+        """What suits some stays.
+
+        With "auto" trees take part where decisions see one step, unless somebody chose networks by
+        giving an encoder of their own; the networks beside them then have no memory either.
+
+        Args:
+            models: What was asked for.
+            data: Logged stays.
+            encoder: Of the learner.
+            seed: Of both.
+            earlier_actions: Whether models are to read the action before, which trees do not.
+        """
+        if models not in get_args(ModelKind):
+            raise SettingError("models", f"must be {' or '.join(get_args(ModelKind))}")
+        shape = as_encoder(encoder)
+        plain = cls(shape, seed=seed)
+        usual, last = shape == ENCODER, isinstance(shape, LastStep)
+        sees_one = not earlier_actions and (last or not has_past(data))
+        if models == "networks" or (models == "auto" and not (sees_one and (usual or last))):
+            return plain
+        if not sees_one:
+            fix = 'Use encoder="last" (--set encoder=last), without earlier actions.'
+            raise SettingError("models", PAST, fix=fix)
+        if not can_grow_trees():
+            if models == "trees":
+                raise SettingError("models", "trees need scikit-learn, which is not installed")
+            _LOG.warning(ABSENT)
+            return plain
+        own = LastStep() if usual else shape
+        return replace(plain, encoder=own, networks=models == "auto", trees=True)
+
+    def suit(self, settings: Settings, n_stays: int) -> Settings:
+        """Settings for networks beside trees: batches by the number of rows, each read in no time.
+
+        A batch size that somebody set is left alone.
+
+        Args:
+            settings: As given.
+            n_stays: How many there are to learn from.
+        """
+        if not self.trees or settings.batch_size != Settings().batch_size:
+            return settings
+        size = min(max(n_stays // STEPS, SMALLEST_BATCH), LARGEST_BATCH)
+        faster = math.sqrt(max(size / settings.batch_size, 1.0))
+        return replace(settings, batch_size=size, learning_rate=settings.learning_rate * faster)
+
+    def propensity(self, prepared: Prepared, training: Training) -> Requests[FittedPropensity]:
+        """Propensities of the better log-loss on stays not learned from."""
+        found: list[FittedPropensity] = []
+        if self.trees:
+            trees = BoostedTrees(seed=self.seed)
+            found.append(fit_tree_propensity(prepared, trees, calibrate=training.calibrate))
+        if self.networks:
+            settings = self.suit(training.propensity, prepared.data.n_stays)
+            calibrate = training.calibrate
+            networks = yield from fit_propensity(
+                prepared, self.encoder, settings, seed=self.seed, calibrate=calibrate
+            )
+            found.append(networks)
+        best = min(found, key=lambda own: own.quality.log_loss)
+        if len(found) > 1:
+            _tell("propensities", best.bundle, [own.quality.log_loss for own in found])
+        return best
+
+    def outcome(
+        self, prepared: Prepared, training: Training, *, additive: bool = False
+    ) -> Requests[FittedOutcome]:
+        """Predicted losses of the least squared error on stays not learned from.
+
+        Args:
+            prepared: The stays.
+            training: How networks are trained.
+            additive: Networks alone, without interaction; see `fit_outcome`.
+        """
+        found: list[FittedOutcome] = []
+        if self.trees and not additive:
+            found.append(fit_tree_outcome(prepared, BoostedTrees(seed=self.seed)))
+        if self.networks or additive:
+            settings = self.suit(training.outcome, prepared.data.n_stays)
+            networks = yield from fit_outcome(
+                prepared, self.encoder, settings, seed=self.seed, additive=additive
+            )
+            found.append(networks)
+        errors = [_squared_error(own, prepared.data) for own in found]
+        best = found[int(np.argmin(errors))]
+        if len(found) > 1:
+            _tell("predicted losses", best.bundle, errors)
+        return best
+
+
+def name_of(model: object) -> str:
+    """What a fitted model is called in records."""
+    return "trees" if isinstance(model, Forest) else "networks"
+
+
+def _squared_error(outcome: FittedOutcome, data: Trajectories) -> float:
+    said = outcome.expected[np.arange(data.n_decisions), data.logged_action]
+    return float(((data.logged_loss - said) ** 2).mean())
+
+
+def _tell(what: str, best: object, risks: list[float]) -> None:
+    trees, networks = risks
+    _LOG.info(
+        "%s by %s: held-out risk of trees %.5f, of networks %.5f",
+        what,
+        name_of(best),
+        trees,
+        networks,
+    )
