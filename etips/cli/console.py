@@ -13,11 +13,13 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from etips.cli.exit_codes import INTERRUPTED
 from etips.cli.terminal_tables import print_table
 from etips.errors import EtipsError, ResourceError
 from etips.notes import collecting_notes
 
 _A_LINE_EVERY = 60.0  # seconds
+_RESUMED = ("fit", "tune", "reproduce", "demo", "cohort")  # commands that go on where they stopped
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 SeedOption = Annotated[int, typer.Option(help="Same seed, same result.", min=0)]
@@ -43,13 +45,18 @@ def refusals(command: str) -> Iterator[Callable[[], None]]:
     except MemoryError:
         _fail(f"{command}: not enough memory", ResourceError.exit_code)
     except KeyboardInterrupt:
-        _fail(f"{command}: interrupted", 130)
+        _fail(f"{command}: {_interrupted(command)}", INTERRUPTED)
 
 
 def _tell(notes: list[str], told: list[str]) -> None:
     for line in notes[len(told) :]:
         typer.echo(line, err=True)
         told.append(line)
+
+
+def _interrupted(command: str) -> str:
+    goes_on = command.removeprefix("etips ") in _RESUMED
+    return "interrupted: run the same command to go on" if goes_on else "interrupted"
 
 
 def _fail(line: str, code: int) -> None:

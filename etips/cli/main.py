@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from etips.cli.exit_codes import INTERRUPTED
 from etips.machine import keep_freed
 from etips.version import __version__
 
@@ -138,8 +139,9 @@ def main() -> None:
     """Run the command line; a slip in the options is refused in one line like any other."""
     try:
         code = app(prog_name="etips", standalone_mode=False)
-    except typer.Abort:
-        sys.exit(1)
+    except (typer.Abort, KeyboardInterrupt):  # before a command took over, or at a question
+        typer.echo("etips: interrupted", err=True)
+        sys.exit(INTERRUPTED)
     except Exception as error:
         context = getattr(error, "ctx", None)
         if context is None or not hasattr(error, "format_message"):

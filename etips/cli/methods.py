@@ -1,13 +1,14 @@
 """Which learner a command makes, and how: from options, from a file, or both."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from etips.cli.set_option import keys_of, read_settings
 from etips.data.tables.columns import TableColumns
 from etips.errors import FileError, SettingError
 from etips.learn.learners.learner import Learner
-from etips.learn.learners.recipes import Recipe, kind_of
+from etips.learn.learners.recipes import Recipe
 from etips.runs.device import Device
 from etips.runs.run_config import RunConfig, read_config
 
@@ -23,7 +24,7 @@ def choose(
     """What to do: the file, if there is one, and over it whatever the options say."""
     base = RunConfig(Recipe()) if config is None else read_config(config)
     name = base.recipe.method if method is None else method
-    given = dict(_typed(name, entry) for entry in settings)
+    given = read_settings(name, settings)
     try:
         recipe = Recipe(name, {**base.recipe.settings, **given}, base.recipe.seed)
     except SettingError as error:
@@ -46,8 +47,7 @@ def make(chosen: RunConfig, settings: Sequence[str], config: Path | None) -> Lea
     try:
         return chosen.recipe.make(device=chosen.device.value)
     except SettingError as error:
-        given = {key for key, _ in map(_pair, settings)}
-        raise _placed(error, given, config) from error
+        raise _placed(error, keys_of(settings), config) from error
 
 
 def _placed(
@@ -57,38 +57,3 @@ def _placed(
     if error.name in named or config is None:
         return SettingError(f"--set {error.name}", error.rule, fix=error.fix)
     return FileError(str(config), f"{error.name} {error.rule}", fix=error.fix)
-
-
-def _typed(method: str, entry: str) -> tuple[str, object]:
-    """A key and its value, of the kind that the setting has."""
-    key, text = _pair(entry)
-    try:
-        kind = kind_of(method, key).kind
-    except SettingError as error:
-        raise SettingError(f"--set {key}", error.rule) from error
-    try:
-        return key, _READERS[kind](text)
-    except ValueError as error:
-        raise SettingError(f"--set {key}", "has a value of the wrong kind") from error
-
-
-def _pair(entry: str) -> tuple[str, str]:
-    key, equals, value = entry.partition("=")
-    if not equals or not key.strip():
-        raise SettingError("--set", "takes key=value")
-    return key.strip(), value.strip()
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError
-    return text.lower() == "true"
-
-
-_READERS: Mapping[type, Callable[[str], object]] = {
-    int: int,
-    float: float,
-    bool: _boolean,
-    str: str,
-    list: lambda text: [float(part) for part in text.split(",")],
-}

@@ -4,6 +4,7 @@ import contextlib
 import re
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import duckdb
@@ -54,10 +55,16 @@ def refusal_of(where: str, complaint: str) -> EtipsError:
         kind = _KINDS.get(column[2], "text")
         return DataError(place, f"column {column[1]} must hold {kind}{at}", fix=_FIX)
     full = re.search("no space left|file too large|quota exceeded", complaint, re.IGNORECASE)
-    if complaint.startswith("Out of Memory") or full:
-        spent = "disk" if full else "memory"
-        fix = "Give --memory more." if spent == "memory" else "Free some space."
-        return ResourceError(where, f"needs more {spent} than there is", fix=fix)
+    if full:
+        written = re.search(r"\"(/[^\"]+)\"", complaint)
+        disk = (
+            f"the disk of {Path(written[1]).parent}" if written else "the disk for temporary files"
+        )
+        fix = "Free some space, or write to another disk; the source is not at fault."
+        return ResourceError(disk, "is full", fix=fix)
+    if complaint.startswith("Out of Memory"):
+        rule = "needs more memory than there is"
+        return ResourceError(where, rule, fix="Give --memory more.")
     if "gzip" in complaint.lower():
         return FileError(place, "must be a whole gzip file", fix=_FIX)
     if line:

@@ -9,6 +9,7 @@ Settings have flat keys. `encoder` (see `etips.models.encoders.registry`) and it
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any, Self
 
 from etips.errors import SettingError
@@ -125,8 +126,18 @@ def kind_of(method: str, key: str) -> SettingKind:
     if not known:
         raise SettingError(key, f"is no setting: {method} has no settings")
     if key not in known:
-        raise SettingError(key, f"is not a setting of {method}")
+        raise SettingError(key, f"is not a setting of {method}", fix=_advice(key, known))
     return known[key]
+
+
+def _advice(key: str, known: Mapping[str, SettingKind]) -> str:
+    """Which settings there are, those most like the one asked for first."""
+    close = get_close_matches(key, known, n=3, cutoff=0.7)
+    meant = f"Do you mean {' or '.join(close)}? " if close else ""
+    plain = [name for name in known if "." not in name]
+    staged = any("." in name for name in known)
+    for_one = f", or for one stage, {STAGES[-1]}.{next(iter(_STAGE))}" if staged else ""
+    return f"{meant}There are {', '.join(sorted(plain))}{for_one}."
 
 
 def setting_kinds(method: Method) -> dict[str, SettingKind]:

@@ -113,3 +113,21 @@ def test_a_refusal_stands_alone(capsys):
     with pytest.raises(typer.Exit):
         read()
     assert capsys.readouterr().err == "etips fit: lag: must be 0 or 1.\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("etips fit", "etips fit: interrupted: run the same command to go on"),
+        ("etips report", "etips report: interrupted"),
+    ],
+)
+def test_an_interrupt_says_whether_the_work_can_go_on(capsys, command, line):
+    def work():
+        with refusals(command):
+            raise KeyboardInterrupt
+
+    with pytest.raises(typer.Exit) as ended:
+        work()
+    assert ended.value.exit_code == 130
+    assert capsys.readouterr().err == f"{line}\n"

@@ -19,7 +19,16 @@ def test_an_interrupt_that_an_engine_passes_on_is_one():
     ("complaint", "kind", "text"),
     [
         ("Out of Memory Error: failed S3CRET", ResourceError, "here: needs more memory"),
-        ("IO Error: No space left on device S3CRET", ResourceError, "here: needs more disk"),
+        (
+            "IO Error: No space left on device S3CRET",
+            ResourceError,
+            "the disk for temporary files: is",
+        ),
+        (
+            'IO Error: Could not write file "/scratch/work/a.tmp": No space left on device S3CRET',
+            ResourceError,
+            "the disk of /scratch/work: is full. Free some space",
+        ),
         ("Conversion Error: S3CRET", DataError, "here: times and numbers must be written as such"),
         ("/a/b/X.csv.gz: gzip stream is broken", FileError, "X.csv.gz: must be a whole gzip file"),
         ("CSV Error on Line: 7 S3CRET", DataError, "here: must be a well-formed table; fails at"),
