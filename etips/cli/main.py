@@ -47,6 +47,10 @@ COMMANDS: Mapping[str, Entry] = {
         "simulate",
         "Write a simulated data set with its true propensities and true expected losses.",
     ),
+    "check": Entry(
+        "check",
+        "Say what a table would be read as, guess what was not said, and write it as table.toml.",
+    ),
     "fit": Entry(
         "fit", "Learn a policy from logged decisions and write it as a run folder.", trains=True
     ),

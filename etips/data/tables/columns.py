@@ -127,6 +127,14 @@ class TableColumns:
         """The fields that name columns and were said."""
         return frozenset(name for name in self.given if KINDS[name].names_columns)
 
+    @property
+    def arguments(self) -> dict[str, object]:
+        """What was said, as `read_table` takes it."""
+        arguments = self.given
+        if len(self.action or ()) == 1:
+            arguments["action"] = (self.action or ())[0]
+        return arguments
+
     def to_document(self) -> dict[str, object]:
         """What TOML holds; `from_document` reads it back."""
         return {name: KINDS[name].written(value) for name, value in self.given.items()}
@@ -173,9 +181,7 @@ def read_data(
         lag, columns = like.lag, _taken_over(columns, earlier)
     if data.is_dir():
         return _read_folder(data, columns, lag)
-    arguments = columns.given
-    if len(columns.action or ()) == 1:
-        arguments["action"] = (columns.action or ())[0]
+    arguments = columns.arguments
     if like is not None:
         arguments = {k: v for k, v in arguments.items() if k not in _OF_THE_SCHEMA}
         if columns.negative_control in (*like.sequence, *like.static):

@@ -1,0 +1,299 @@
+"""Which column plays which part, where nobody said: by names, and by how the rows lie.
+
+A guess is told with its reason. `read_table` and the commands never use one by themselves.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from etips.checks import role_words
+from etips.checks.column_facts import ColumnFacts
+from etips.checks.role_words import PREFIXES, SURE, likeness, names_identifier, parts_of
+from etips.checks.structure import Structure
+from etips.checks.suspicion import Suspect, find_suspects
+from etips.data.tables.columns import TableColumns
+from etips.data.tables.sources import Source
+
+MOST_ACTIONS = 40  # of a column that is taken for one of actions
+MOST_COMBINED = 3  # columns whose combination is taken for an action
+MOST_CODES = 12  # whole numbers above which a column named like a dose holds amounts
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A part that nobody named, and what speaks for it.
+
+    Args:
+        field: Of `TableColumns`.
+        value: What it would be.
+        reason: Why.
+    """
+
+    field: str
+    value: str | tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """How a table would be read.
+
+    Args:
+        columns: What was said, and guesses where nothing was.
+        guesses: Those.
+        suspects: Columns that a policy had better not see, worst first.
+    """
+
+    columns: TableColumns
+    guesses: tuple[Guess, ...] = ()
+    suspects: tuple[Suspect, ...] = ()
+
+
+def guess_columns(source: Source, facts: Sequence[ColumnFacts], said: TableColumns) -> Guesses:
+    """Guess what was not said.
+
+    Args:
+        source: The table.
+        facts: Of its columns.
+        said: What was.
+    """
+    guesser = _Guesser(source, facts, said)
+    guesser.guess_stay()
+    guesser.guess_step()
+    guesser.guess_group()
+    guesser.guess_by_name("propensity", role_words.PROPENSITY, _is_chance, "a propensity")
+    guesser.guess_by_name("eligible", role_words.ELIGIBLE, _is_flag, "a mark of decisions")
+    guesser.guess_outcome()
+    guesser.guess_action()
+    guesser.guess_static()
+    return guesser.conclude()
+
+
+class _Guesser:
+    """Takes one part after the other; a column that has a part is not looked at again."""
+
+    def __init__(self, source: Source, facts: Sequence[ColumnFacts], said: TableColumns) -> None:
+        self.source, self.facts, self.columns = source, facts, said
+        self.guesses: list[Guess] = []
+        known = {own.name for own in facts}
+        self.structure = Structure(source, said.stay) if said.stay in known else None
+
+    @property
+    def free(self) -> list[ColumnFacts]:
+        """Columns without a part."""
+        taken = set(part_columns(self.columns))
+        return [own for own in self.facts if own.name not in taken and own.shape != "other"]
+
+    @property
+    def repeats(self) -> bool:
+        """Whether stays have several rows."""
+        return self.structure is not None and self.structure.longest > 1
+
+    def take(self, name: str, value: str | tuple[str, ...], reason: str) -> None:
+        """Note a guess, and go on as if it had been said."""
+        kept = value if isinstance(value, tuple) or name not in ("action", "dose") else (value,)
+        self.columns = replace(self.columns, **{name: kept})  # type: ignore[arg-type]
+        self.guesses.append(Guess(name, value, reason))
+
+    def guess_by_name(
+        self,
+        name: str,
+        words: tuple[str, ...],
+        suits: Callable[[ColumnFacts], bool],
+        what: str,
+    ) -> None:
+        """The column most like `words` of those that could play the part."""
+        if getattr(self.columns, name) is not None:
+            return
+        best = _best((own for own in self.free if suits(own)), words, least=SURE)
+        if best is not None:
+            self.take(name, best.name, f"is named like {what}")
+
+    def guess_stay(self) -> None:
+        """The finest identifier; without one every row is a patient of its own."""
+        if self.columns.stay is not None:
+            return
+        ids = [own for own in self.free if own.names_things and own.n_distinct > 2]
+        stays = [own for own in ids if names_identifier(own.name, role_words.STAY)]
+        finest = max((own.n_distinct for own in stays), default=0)
+        best = _best((own for own in stays if own.n_distinct == finest), role_words.STAY)
+        if best is None:
+            patients = [own for own in ids if names_identifier(own.name, role_words.PATIENT)]
+            best = _best(patients, role_words.PATIENT) or self._unnamed_stay(ids)
+        if best is None:
+            return
+        self.structure = Structure(self.source, best.name)
+        rows = "one row each" if best.unique else f"up to {self.structure.longest:,} rows each"
+        self.take("stay", best.name, f"is named like an identifier, {rows}")
+
+    def _unnamed_stay(self, ids: list[ColumnFacts]) -> ColumnFacts | None:
+        """The first column, if its values repeat and something called a time orders its rows."""
+        first = next((own for own in ids if own.position == 0 and not own.unique), None)
+        if first is None or first.n_distinct < 2:
+            return None
+        structure = Structure(self.source, first.name)
+        timed = [own for own in self.free if likeness(own.name, role_words.STEP) >= SURE]
+        return first if any(structure.is_unique(own.name) for own in timed) else None
+
+    def guess_step(self) -> None:
+        """What orders the rows of a stay: by its name, or since it never repeats within one."""
+        if self.columns.step is not None or self.structure is None or not self.repeats:
+            return
+        ordered = [own for own in self.free if own.shape in ("number", "time")]
+        named = [own for own in ordered if likeness(own.name, role_words.STEP) >= SURE]
+        unique = {own.name for own in named if self.structure.is_unique(own.name)}
+        best = _best((own for own in named if own.name in unique), role_words.STEP)
+        if best is not None:
+            self.take("step", best.name, "is named like a time and never repeats in a stay")
+            return
+        timed = [
+            own for own in named if own.shape == "time" or likeness(own.name, role_words.STEP) > 3
+        ]
+        timed = [
+            own for own in timed if not own.n_missing and not self.structure.is_constant(own.name)
+        ]
+        best = _best(timed, role_words.STEP)
+        if best is not None:
+            self.take("step", best.name, "is named like a time, but repeats in a stay: see --every")
+            return
+        plain = [own for own in ordered if own.whole or own.shape == "time"]
+        only = next((own for own in plain if self.structure.is_unique(own.name)), None)
+        if only is not None:
+            self.take("step", only.name, "never repeats within a stay")
+
+    def guess_group(self) -> None:
+        """The patient, where stays have an identifier of their own."""
+        if self.columns.group is not None or self.structure is None:
+            return
+        stay = next(own for own in self.facts if own.name == self.columns.stay)
+        for own in self.free:
+            likely = names_identifier(own.name, role_words.PATIENT) and own.names_things
+            if (
+                likely
+                and own.n_distinct <= stay.n_distinct
+                and self.structure.is_constant(own.name)
+            ):
+                if own.n_distinct > 1:
+                    self.take("group", own.name, "is named like a patient, the same within a stay")
+                return
+
+    def guess_outcome(self) -> None:
+        """A loss or a reward by its name, or the last column if it holds 0 and 1."""
+        if self.columns.loss is not None or self.columns.reward is not None:
+            return
+        able = [own for own in self.free if _is_outcome(own)]
+        loss = _best(able, role_words.LOSS, least=SURE)
+        reward = _best(able, role_words.REWARD, least=SURE)
+        likely = 0.0 if loss is None else likeness(loss.name, role_words.LOSS)
+        if reward is not None and likeness(reward.name, role_words.REWARD) > likely:
+            self.take("reward", reward.name, "is named like a benefit")
+        elif loss is not None:
+            what = "0 or 1" if loss.zero_one else "a number"
+            self.take("loss", loss.name, f"is named like an outcome, {what}")
+        elif self.facts[-1] in able and self.facts[-1].zero_one:
+            self.take("loss", self.facts[-1].name, "is the last column and holds 0 and 1")
+
+    def guess_action(self) -> None:
+        """Treatments by their names: one column, several of a kind, or amounts."""
+        if self.columns.action is not None or self.columns.dose is not None:
+            return
+        able = [own for own in self.free if _is_action(own)]
+        best = _best(able, role_words.ACTION, least=SURE)
+        if best is not None:
+            self.take("action", best.name, f"is named like a treatment, {_values(best)}")
+            return
+        amounts = [own for own in self.free if _is_amount(own)]
+        doses = [own for own in amounts if likeness(own.name, role_words.DOSE) >= SURE]
+        exact = [own for own in doses if likeness(own.name, role_words.DOSE) >= 3]
+        doses = exact if len(doses) > 2 else doses
+        if 1 <= len(doses) <= 2:
+            self.take("dose", tuple(own.name for own in doses), "is named like an amount given")
+            return
+        begun = [own for own in able if "".join(parts_of(own.name)).startswith(PREFIXES)]
+        if 1 <= len(begun) <= MOST_COMBINED:
+            self.take("action", tuple(own.name for own in begun), "is named like a treatment")
+            return
+        coded = [own for own in able if likeness(own.name, role_words.DOSE) >= SURE]
+        if len(coded) == 1:
+            self.take("action", coded[0].name, f"is named like a dose, {_values(coded[0])}")
+
+    def guess_static(self) -> None:
+        """Columns that never change within a stay."""
+        if self.columns.static is not None or self.structure is None or not self.repeats:
+            return
+        if self.structure.n_stays < 2:
+            return
+        fixed = tuple(
+            own.name
+            for own in self.free
+            if own.n_distinct > 1 and self.structure.is_constant(own.name)
+        )
+        if fixed:
+            self.take("static", fixed, "never changes within a stay")
+
+    def conclude(self) -> Guesses:
+        """The guesses, with what a policy had better not see left out."""
+        columns = self.columns
+        suspects = find_suspects(self.facts, self.free, columns, one_row=not self.repeats)
+        unsafe = [own.column for own in suspects if own.leave_out]
+        if unsafe and columns.features is None and columns.drop is None:
+            rest = [own.name for own in self.free if own.name not in unsafe]
+            fixed = tuple(name for name in columns.static or () if name not in unsafe)
+            if columns.static is not None and fixed != columns.static:
+                self.columns = replace(columns, static=fixed or None)
+                self.guesses = [_less(own, fixed) for own in self.guesses]
+            if len(unsafe) > len(rest) and rest:
+                self.take("features", tuple(rest), "all but what may be known only later")
+            else:
+                self.take("drop", tuple(unsafe), "identifiers, or known only later")
+        return Guesses(self.columns, tuple(self.guesses), suspects)
+
+
+def part_columns(columns: TableColumns) -> list[str]:
+    """Every column that has a part other than being a feature of a step."""
+    single = (
+        *(columns.stay, columns.step, columns.loss, columns.reward, columns.propensity),
+        *(columns.group, columns.eligible, columns.negative_control),
+    )
+    several = (columns.action, columns.dose, columns.static, columns.drop)
+    names = [name for name in single if name is not None]
+    return names + [name for part in several for name in part or ()]
+
+
+def _less(guess: Guess, static: tuple[str, ...]) -> Guess:
+    return replace(guess, value=static) if guess.field == "static" else guess
+
+
+def _best(
+    columns: Iterable[ColumnFacts], words: tuple[str, ...], *, least: float = 0.5
+) -> ColumnFacts | None:
+    scored = [(likeness(own.name, words), own) for own in columns]
+    scored = [pair for pair in scored if pair[0] >= least]
+    return max(scored, key=lambda pair: pair[0], default=(0.0, None))[1]
+
+
+def _values(own: ColumnFacts) -> str:
+    return f"{own.n_distinct} different values"
+
+
+def _is_chance(own: ColumnFacts) -> bool:
+    inside = own.low is not None and own.high is not None and 0 <= own.low <= own.high <= 1
+    return own.shape == "number" and inside
+
+
+def _is_flag(own: ColumnFacts) -> bool:
+    return own.zero_one and not own.n_missing
+
+
+def _is_outcome(own: ColumnFacts) -> bool:
+    return own.shape in ("number", "yes_no") and own.n_distinct > 1
+
+
+def _is_action(own: ColumnFacts) -> bool:
+    named = own.shape in ("text", "yes_no") or own.whole
+    return named and 2 <= own.n_distinct <= MOST_ACTIONS
+
+
+def _is_amount(own: ColumnFacts) -> bool:
+    many = not own.whole or own.n_distinct > MOST_CODES
+    return own.shape == "number" and many and (own.low or 0) >= 0

@@ -1,0 +1,266 @@
+"""What a table would be read as: parts, counts, faults, and how large an effect it could show."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from etips.checks.column_facts import ColumnFacts, look_at
+from etips.checks.feature_summary import FeatureSummary, feature_names, summarize_features
+from etips.checks.guessing import Guess, Guesses, guess_columns
+from etips.checks.suspicion import Suspect
+from etips.checks.table_file import format_table_file
+from etips.checks.trial_reading import Trial, try_reading
+from etips.data.history_rows import visible_rows
+from etips.data.tables.columns import TableColumns
+from etips.data.tables.sources import TableLike, open_source
+from etips.data.trajectories import Trajectories
+from etips.disclosure import hide_together, rounds_to_few, shown_count, shown_flow, shown_parts
+from etips.errors import DataError, FileError, SettingError
+from etips.evaluation.detectable import detectable_differences
+from etips.files.writing import write_file
+
+
+@dataclass(frozen=True)
+class ActionCount:
+    """How often an action was taken; None where that would tell of few people.
+
+    Args:
+        name: What it is called.
+        decisions: Decisions that took it.
+        people: Patients, or stays where no patient is named, that had it.
+    """
+
+    name: str
+    decisions: int | None
+    people: int | None
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The smallest difference of risk that four of five such logs would show.
+
+    Args:
+        action: Always taken, against what was done.
+        difference: Of risk.
+        effective_n: Decisions that those that took it are worth.
+    """
+
+    action: str
+    difference: float
+    effective_n: float
+
+
+@dataclass(frozen=True)
+class TableCheck:
+    """What a table would be read as. A count of fewer than eleven people is None.
+
+    Args:
+        name: Of the table.
+        n_rows: Its rows.
+        n_columns: Its columns.
+        columns: Who plays which part.
+        guesses: What of that nobody said.
+        suspects: Columns that a policy had better not see.
+        features: What it would see.
+        faults: What is refused, a line each.
+        questions: What somebody who knows the data should answer.
+        remarks: What would be done on the way.
+        n_stays: Stays.
+        n_people: Patients, where they are named.
+        n_decisions: Decisions.
+        lag: Whether a decision sees its own step (0) or only earlier ones (1).
+        lost_to_lag: Decisions that have no history under that lag.
+        mean_loss: Of the decisions.
+        actions: The actions.
+        contrasts: What could be told of some of them, the surest first.
+    """
+
+    name: str
+    n_rows: int | None
+    n_columns: int
+    columns: TableColumns
+    guesses: tuple[Guess, ...] = ()
+    suspects: tuple[Suspect, ...] = ()
+    features: tuple[FeatureSummary, ...] = ()
+    faults: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    n_stays: int | None = None
+    n_people: int | None = None
+    n_decisions: int | None = None
+    lag: int | None = None
+    lost_to_lag: int | None = None
+    mean_loss: float | None = None
+    actions: tuple[ActionCount, ...] = ()
+    contrasts: tuple[Contrast, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """A JSON-ready copy."""
+        return {**asdict(self), "columns": self.columns.to_document()}
+
+    def to_toml(self, data: str = "DATA") -> str:
+        """A table.toml: what every command takes with --table.
+
+        Args:
+            data: How the table is called in the file's own words.
+        """
+        return format_table_file(self.columns, self.guesses, self.suspects, data)
+
+    def save(self, path: str | Path, *, data: str = "DATA", overwrite: bool = False) -> None:
+        """Write a table.toml.
+
+        Args:
+            path: Where.
+            data: How the table is called in the file's own words.
+            overwrite: Replace an earlier one.
+        """
+        require_free(Path(path), overwrite=overwrite)
+        write_file(Path(path), self.to_toml(data).encode())
+
+
+def check(table: TableLike, **columns: Any) -> TableCheck:  # noqa: ANN401  # as read_table's
+    """Look at a table before anything is learned from it.
+
+    Takes what `read_table` takes and guesses what is left out; a guess is marked as one. Faults do
+    not stop it. Only a table that cannot be opened is refused.
+
+    Args:
+        table: As for `read_table`.
+        columns: Arguments of `read_table`.
+    """
+    given = {name: value for name, value in columns.items() if value not in (None, (), [], {})}
+    unknown = given.keys() - TableColumns.__dataclass_fields__.keys()
+    if unknown:
+        raise SettingError(sorted(unknown)[0], "is not an argument of check")
+    listed = {k: [v] if k in _LISTS and isinstance(v, str) else v for k, v in given.items()}
+    return check_table(table, TableColumns(**listed))  # type: ignore[arg-type]  # it looks itself
+
+
+_LISTS = ("static", "categorical", "features", "drop", "actions")
+
+
+def check_table(table: TableLike, said: TableColumns) -> TableCheck:
+    """Look at a table of which some things were said.
+
+    Args:
+        table: The table.
+        said: What was.
+    """
+    source = open_source(table)
+    if source.n_rows == 0:
+        raise DataError(source.name, "must have at least one row")
+    facts = look_at(source)
+    guessed = guess_columns(source, facts, said)
+    trial = try_reading(table, guessed.columns, set(feature_names(facts, guessed.columns)))
+    made = _describe(source.name, facts, guessed, trial)
+    if trial.stays is None:
+        return made
+    return _count(made, trial.stays)
+
+
+def require_free(path: Path, *, overwrite: bool) -> None:
+    """Refuse to write over a file unless somebody asked for it."""
+    if path.exists() and not overwrite:
+        fix = "Use it with --table, choose another place with --out, or --overwrite."
+        raise FileError(str(path), "exists already", fix=fix)
+
+
+def _describe(
+    name: str, facts: Sequence[ColumnFacts], guessed: Guesses, trial: Trial
+) -> TableCheck:
+    columns = guessed.columns
+    recipe = None if trial.stays is None else trial.stays.schema.recipe
+    asking = [line for line in trial.notes if "?" in line]
+    stay = next((own for own in facts if own.name == columns.stay), None)
+    return TableCheck(
+        name=name,
+        n_rows=facts[0].n_rows,
+        n_columns=len(facts),
+        columns=columns,
+        guesses=guessed.guesses,
+        suspects=guessed.suspects,
+        features=summarize_features(facts, columns, None if recipe is None else recipe.kinds),
+        faults=(*_unnamed(columns), *trial.faults),
+        questions=tuple(asking),
+        remarks=tuple(line for line in trial.notes if line not in asking),
+        n_stays=shown_count(facts[0].n_rows if stay is None else stay.n_distinct),
+    )
+
+
+def _unnamed(columns: TableColumns) -> list[str]:
+    """What a log needs and neither words nor guesses have named."""
+    missing = []
+    if columns.action is None and columns.dose is None:
+        missing.append("action: must name a column; no name looks like a treatment. Use --action.")
+    if columns.loss is None and columns.reward is None:
+        missing.append("loss: must name a column; no name looks like an outcome. Use --loss.")
+    return missing
+
+
+def _count(made: TableCheck, stays: Trajectories) -> TableCheck:
+    """The same with what was read counted."""
+    people = np.unique(stays.units).size
+    made = replace(
+        made,
+        n_stays=shown_count(stays.n_stays),
+        n_people=None if stays.group is None else shown_count(int(people)),
+        lag=stays.lag,
+    )
+    if not stays.logged or not stays.n_decisions:
+        return made
+    lost = stays.with_lag(0).n_decisions - stays.n_decisions if stays.lag else 0
+    # Of one row a patient, rows less decisions are people too.
+    flow = (made.n_rows or 0, stays.n_stays, stays.n_decisions + lost, stays.n_decisions)
+    rows, n_stays, able, kept = shown_flow(flow)
+    names = stays.schema.actions or tuple(str(n) for n in range(stays.n_actions))
+    hidden, counts = _action_counts(stays)
+    actions = tuple(
+        ActionCount(name, *((None, None) if unseen else (int(n), int(who))))
+        for name, unseen, (n, who) in zip(names, hidden, counts, strict=True)
+    )
+    return replace(
+        made,
+        n_rows=rows,
+        n_stays=n_stays,
+        n_decisions=kept,
+        lost_to_lag=None if able is None or kept is None else shown_count(lost),
+        mean_loss=_mean_loss(stays),
+        actions=actions,
+        contrasts=_contrasts(stays, names, hidden),
+    )
+
+
+def _action_counts(stays: Trajectories) -> tuple[list[bool], list[tuple[int, int]]]:
+    action, who = stays.logged_action, stays.cluster
+    decisions = np.bincount(action, minlength=stays.n_actions)
+    pairs = np.unique(np.stack([action, who], axis=1), axis=0)
+    people = np.bincount(pairs[:, 0], minlength=stays.n_actions)
+    hidden = hide_together(people, decisions)
+    return hidden.tolist(), list(zip(decisions.tolist(), people.tolist(), strict=True))
+
+
+def _mean_loss(stays: Trajectories) -> float | None:
+    """The mean loss; of a loss of 0 and 1 it would tell how many had one."""
+    loss = stays.logged_loss
+    loss = loss[~np.isnan(loss)]
+    if not loss.size:
+        return None
+    if np.isin(loss, (0, 1)).all() and None in shown_parts(int(loss.sum()), int((1 - loss).sum())):
+        return None
+    return float(loss.mean())
+
+
+def _contrasts(
+    stays: Trajectories, names: Sequence[str], hidden: Sequence[bool]
+) -> tuple[Contrast, ...]:
+    rows = visible_rows(stays)
+    _, clusters = np.unique(stays.cluster, return_inverse=True)
+    found = detectable_differences(rows, stays.logged_action, stays.logged_loss, clusters)
+    return tuple(
+        Contrast(names[own.action], own.difference, own.effective_n)
+        for own in found
+        if not hidden[own.action] and not rounds_to_few(own.effective_n)
+    )

@@ -1,0 +1,50 @@
+"""`etips check`: what a table would be read as."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from etips.checks.table_check import check_table, require_free
+from etips.cli.check_output import print_check
+from etips.cli.columns import DataArgument, takes_columns
+from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals
+from etips.data.tables.columns import TABLE_FILE, TableColumns
+from etips.errors import EtipsError, FileError
+
+
+@takes_columns
+def check(
+    data: DataArgument,
+    columns: TableColumns,
+    out: Annotated[
+        Path | None, typer.Option(help=f"File to write; {TABLE_FILE} beside the data if left out.")
+    ] = None,
+    overwrite: OverwriteFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Say what a table would be read as, guess what was not said, and write it as table.toml.
+
+    Nothing is learned. Faults are all told, and the exit code is 2 while there are some. What was
+    guessed is marked so; `etips fit` uses it only if it is given the file with --table.
+    """
+    with refusals("etips check"):
+        if data.is_dir():
+            fix = "It knows its columns: go on with `etips fit`."
+            raise FileError(str(data), "is a folder, not a table", fix=fix)
+        place = out or data.parent / TABLE_FILE
+        require_free(place, overwrite=overwrite)
+        with progress_bar() as progress:
+            progress("reading", 0.1)
+            found = check_table(data, columns)
+        if as_json:
+            typer.echo(json.dumps(found.to_json(), indent=1, allow_nan=False))
+        else:
+            print_check(found, data=str(data), place=str(place))
+        try:
+            found.save(place, data=str(data), overwrite=overwrite)
+        except EtipsError as error:
+            raise FileError(str(place), "cannot be written", fix="Choose another --out.") from error
+        if found.faults:
+            raise typer.Exit(2)

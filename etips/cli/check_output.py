@@ -1,0 +1,200 @@
+"""What `etips check` prints: eighty columns wide, what needs an eye first."""
+
+from collections.abc import Sequence
+from shlex import quote
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from etips.checks.feature_summary import KINDS, FeatureSummary
+from etips.checks.guessing import Guess
+from etips.checks.table_check import TableCheck
+from etips.disclosure import FEW
+
+_PAGE = 80
+_SHOWN_SUSPECTS = 8
+_SHOWN_ACTIONS = 30
+_LISTED = 6  # columns of a list that are named
+
+
+def print_check(found: TableCheck, *, data: str, place: str) -> None:
+    """Print what was found.
+
+    Args:
+        found: The check.
+        data: The table, as on the command line.
+        place: Where its table.toml is written.
+    """
+    console = Console(width=None if Console().is_terminal else _PAGE, highlight=False)
+    rows = _count(found.n_rows)
+    console.print(Text(f"{found.name}: {rows} rows, {found.n_columns:,} columns", style="bold"))
+    if found.faults:
+        _heading(console, f"Faults ({len(found.faults)})", "bold red")
+        _bullets(console, found.faults)
+    _print_suspects(console, found)
+    if found.questions:
+        _heading(console, f"Questions ({len(found.questions)})", "bold yellow")
+        _bullets(console, found.questions)
+    _print_roles(console, found)
+    _print_counts(console, found)
+    _print_features(console, found.features)
+    if found.remarks:
+        _heading(console, "On the way")
+        _bullets(console, found.remarks)
+    _print_contrasts(console, found)
+    _heading(console, "Next")
+    for line in next_lines(found, data=data, place=place):
+        console.print(Text(f"  {line}"), soft_wrap=line.startswith("etips "))
+
+
+def next_lines(found: TableCheck, *, data: str, place: str) -> list[str]:
+    """What to do now, the command to type last."""
+    lines = []
+    if found.guesses:
+        fields = list(dict.fromkeys(own.field for own in found.guesses))
+        lines.append(f"Look at what was guessed ({', '.join(fields)}); it is marked in {place}.")
+    if found.faults:
+        lines.append("Mend the faults, or name the options that they tell of; then check again:")
+        lines.append(
+            f"etips check {quote(data)} --table {quote(place)} --out {quote(place)} --overwrite"
+        )
+        return lines
+    lines.append(f"etips fit {quote(data)} --table {quote(place)} --out run")
+    return lines
+
+
+def _heading(console: Console, text: str, style: str = "bold") -> None:
+    console.print()
+    console.print(Text(text, style=style))
+
+
+def _bullets(console: Console, lines: Sequence[str]) -> None:
+    table = _plain_table()
+    for line in lines:
+        table.add_row(Text(" -"), Text(line))
+    console.print(table)
+
+
+def _plain_table(*, columns: int = 2) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 1, 0, 0))
+    for _ in range(columns):
+        table.add_column(overflow="fold")
+    return table
+
+
+def _print_suspects(console: Console, found: TableCheck) -> None:
+    """By reason, since a table as wide as a trial's has dozens for the same one."""
+    if not found.suspects:
+        return
+    _heading(console, f"Columns to look at ({len(found.suspects)})", "bold yellow")
+    by_reason: dict[tuple[str, bool], list[str]] = {}
+    for own in found.suspects:
+        by_reason.setdefault((own.reason, own.leave_out), []).append(own.column)
+    left_out = any(own.field in ("drop", "features") for own in found.guesses)
+    table = _plain_table()
+    for (reason, unsafe), names in by_reason.items():
+        told = "left out" if unsafe and left_out else "kept"
+        table.add_row(Text(" -"), Text(f"{_listed(names, _SHOWN_SUSPECTS)}: {reason} ({told})"))
+    console.print(table)
+
+
+def _print_roles(console: Console, found: TableCheck) -> None:
+    _heading(console, "Read as")
+    guessed = {own.field: own for own in found.guesses}
+    table = _plain_table(columns=3)
+    for name, value in found.columns.given.items():
+        words = _listed(value, _LISTED) if isinstance(value, tuple) else str(value)
+        if isinstance(value, dict):
+            words = ", ".join(f"{column}={how}" for column, how in value.items())
+        table.add_row(Text(f"  {name}"), Text(words), _origin(guessed.get(name)))
+    if found.columns.stay is None:
+        table.add_row(Text("  stay"), Text("every row"), Text("no column: one row a patient"))
+    console.print(table)
+
+
+def _origin(guess: Guess | None) -> Text:
+    return Text("as said") if guess is None else Text(f"guessed: {guess.reason}", style="yellow")
+
+
+def _print_counts(console: Console, found: TableCheck) -> None:
+    _heading(console, "Counts")
+    words = [f"{_count(found.n_stays)} stays"]
+    if found.columns.group is not None:
+        words.append(f"{_count(found.n_people)} patients")
+    if found.actions:
+        words.append(f"{_count(found.n_decisions)} decisions")
+        lost = _count(found.lost_to_lag) if found.lag else "none"
+        words.append(f"{lost} more lost to lag {found.lag}")
+    if found.mean_loss is not None:
+        words.append(f"mean loss {found.mean_loss:.4g}")
+    console.print(Padding(Text(", ".join(words)), (0, 0, 0, 2)))
+    if not found.actions:
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("  action", overflow="fold")
+    for name in ("decisions", "share", "patients" if found.columns.group else "stays"):
+        table.add_column(name, justify="right")
+    for own in found.actions[:_SHOWN_ACTIONS]:
+        share = "-"
+        if own.decisions is not None and found.n_decisions:
+            share = f"{own.decisions / found.n_decisions:.1%}"
+        table.add_row(Text(f"  {own.name}"), _hidden(own.decisions), share, _hidden(own.people))
+    console.print(table)
+    if len(found.actions) > _SHOWN_ACTIONS:
+        console.print(f"  and {len(found.actions) - _SHOWN_ACTIONS} more actions")
+
+
+def _print_features(console: Console, features: Sequence[FeatureSummary]) -> None:
+    """By kind; static ones are told apart, and gaps and levels stand beside the name."""
+    _heading(console, f"Features ({len(features)})")
+    table = _plain_table()
+    for kind in KINDS:
+        for static in (False, True):
+            own = [f for f in features if f.kind == kind and f.static == static]
+            if own:
+                label = f"  {kind}{', static' if static else ''} ({len(own)})"
+                table.add_row(Text(label), Text(", ".join(map(_feature, own))))
+    console.print(table)
+
+
+def _feature(own: FeatureSummary) -> str:
+    words = []
+    if own.n_levels is not None:
+        words.append("|".join(own.levels) if own.levels else f"{own.n_levels:,} levels")
+    if own.missing is None:
+        words.append("few or nearly all missing")
+    elif own.missing:
+        words.append(f"{own.missing} % missing")
+    return f"{own.name} ({', '.join(words)})" if words else own.name
+
+
+def _print_contrasts(console: Console, found: TableCheck) -> None:
+    if not found.contrasts:
+        return
+    _heading(console, "What such a log could show")
+    lead = (
+        "Smallest true difference of risk to what was done that four of five such logs find "
+        "(level 5 %), for what was done most:"
+    )
+    console.print(Padding(Text(lead), (0, 0, 0, 2)))
+    table = _plain_table(columns=3)
+    for own in found.contrasts:
+        worth = f"worth {own.effective_n:,.0f} decisions"
+        size = Text(f"{own.difference:.3g}", justify="right")
+        table.add_row(Text(f"    always {own.action}"), size, Text(worth))
+    console.print(table)
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _count(count: int | None) -> str:
+    return "not shown" if count is None else f"{count:,}"
+
+
+def _hidden(count: int | None) -> str:
+    return FEW if count is None else f"{count:,}"
