@@ -149,7 +149,7 @@ def check_table(table: TableLike, said: TableColumns) -> TableCheck:
         table: The table.
         said: What was.
     """
-    source = open_source(table)
+    source = open_source(table, decimal=said.decimal, dates=said.dates)
     if source.n_rows == 0:
         raise DataError(source.name, "must have at least one row")
     facts = look_at(source)

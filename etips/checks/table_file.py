@@ -29,6 +29,8 @@ _WORDS: Mapping[str, str] = {
     "combine": "how rows of one step become one",
     "n_actions": "how many treatments there are",
     "actions": "what the treatments are called",
+    "decimal": "what stands before a fraction",
+    "dates": "what stands first in a date: dmy or mdy",
     "lag": "1: a decision sees earlier steps only; 0: its own",
 }
 

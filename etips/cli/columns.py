@@ -55,7 +55,9 @@ OPTIONS: Mapping[str, _Option] = {
     "drop": _Option("Columns, by comma, * allowed: nobody may see them."),
     "missing": _Option("carry (default) or refuse: what becomes of missing values."),
     "every": _Option("Length of a step, such as 4h: time stamps become steps."),
-    "combine": _Option("column=last|mean|sum, by comma: rows of one step become one."),
+    "combine": _Option(
+        "column=last|first|mean|sum|min|max, by comma: rows of one step become one."
+    ),
     "n_actions": _Option("How many actions there are; those that occur if left out."),
     "actions": _Option("Names of the actions, by comma."),
     "lag": _Option("1: a decision sees earlier steps only (default with --step); 0: its own."),

@@ -80,9 +80,8 @@ def detectable_differences(
         own = detectable(number, action, loss, chance, clusters)
         if own is not None:
             smaller = np.sqrt(n_clusters / whole)
-            found.append(
-                Detectable(number, own.share, own.effective_n / smaller**2, own.std_error * smaller)
-            )
+            n, error = own.effective_n / smaller**2, own.std_error * smaller
+            found.append(Detectable(number, own.share, float(n), float(error)))
     return sorted(found, key=lambda own: own.std_error)
 
 
@@ -120,7 +119,11 @@ def _propensity(
         for number in range(N_FOLDS):
             seen = fold != number
             trees = fit_trees(codes[seen], taken[seen].astype(float), seed=seed, settings=_GROWING)
-            chance[~seen] = trees.predict(codes[~seen])
+            chance[~seen] = trees.predict(codes[~seen]) - taken[seen].mean()
+        # What the trees say of clusters they never saw is believed as far as it was right.
+        truth = taken - taken.mean()
+        slope = np.clip(chance @ truth / max(chance @ chance, 1e-12), 0.0, 1.0)
+        chance = taken.mean() + slope * chance
     return np.asarray(np.clip(chance, LEAST_PROPENSITY, 1.0))
 
 
