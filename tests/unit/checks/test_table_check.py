@@ -60,23 +60,6 @@ def test_it_tells_how_large_an_effect_the_log_could_show():
     assert 0.01 < large.contrasts[0].difference < 0.1
 
 
-def test_faults_do_not_stop_it():
-    hr = np.where(np.arange(240) == 7, np.inf, 80.0)
-    made = check(log(hr=hr, bp=np.full(240, 120.0)))
-    assert len(made.faults) == 1
-    assert "column hr" in made.faults[0]
-    assert made.n_decisions == 180
-    assert {own.name for own in made.features} == {"hr", "bp", "age"}
-
-
-def test_a_log_that_cannot_be_read_is_still_described():
-    made = check(log(), **{**SAID, "loss": "nonsense"})
-    assert any("nonsense" in line for line in made.faults)
-    assert (made.n_decisions, made.actions) == (None, ())
-    assert made.features
-    assert made.n_stays == 60
-
-
 def test_a_table_that_names_neither_treatment_nor_outcome_says_so():
     made = check(pa.table({"v": [1.5, 2.5, 3.5], "w": [1.0, 2.0, 3.0]}))
     assert [line.split(":")[0] for line in made.faults[:2]] == ["action", "loss"]

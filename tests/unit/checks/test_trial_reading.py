@@ -30,14 +30,6 @@ def test_a_sound_table_is_read():
     assert made.without == ()
 
 
-def test_faulty_features_are_told_and_left_aside():
-    made = trial(bp=[1.0, float("inf"), 1.0, 1.0, 1.0, 1.0])
-    assert made.without == ("bp",)
-    assert len(made.faults) == 1
-    assert "column bp" in made.faults[0]
-    assert made.stays.schema.sequence == ("hr",)
-
-
 def test_a_faulty_log_is_told_and_nothing_is_read():
     made = trial(drug=[0.5, 1, 0, 1, 0, 1], died=[float("inf"), 0, 1, 0, 0, 0])
     assert made.stays is None

@@ -70,17 +70,6 @@ def test_json_is_all_that_is_printed(place):
     }  # fmt: skip
 
 
-def test_faults_are_told_with_what_could_be_read_and_an_exit_code_of_two(place):
-    text = (place / "log.csv").read_text().splitlines()
-    text[5] = text[5].rpartition(",")[0] + ",inf"
-    (place / "log.csv").write_text("\n".join(text))
-    result = call("check", place / "log.csv")
-    assert result.exit_code == 2
-    assert "Faults (1)" in result.stdout
-    assert "180 decisions" in result.stdout
-    assert (place / "table.toml").exists()
-
-
 def test_a_file_of_columns_is_taken_and_options_go_over_it(place):
     call("check", place / "log.csv")
     result = call(
