@@ -3,16 +3,21 @@
 from pathlib import Path
 from typing import Annotated
 
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import typer
 
 from etips.cli.columns import DataArgument, takes_columns
 from etips.cli.console import JsonFlag, progress_bar, refusals, show
 from etips.data.tables.columns import TableColumns, read_data
+from etips.disclosure import FEW
 from etips.errors import FileError
 from etips.files.writing import write_file
 from etips.policies.recommendations import Recommendations
 from etips.runs.folder import RunFolder
+
+_WRITERS = {".parquet": pq.write_table, ".csv": pa_csv.write_csv}
+_MOST_ROWS = 30
 
 RunArgument = Annotated[Path, typer.Argument(help="Run folder that `etips fit` wrote.")]
 
@@ -21,7 +26,7 @@ RunArgument = Annotated[Path, typer.Argument(help="Run folder that `etips fit` w
 def recommend(
     run: RunArgument,
     data: DataArgument,
-    out: Annotated[Path, typer.Option(help="Parquet file to write, one row a decision.")],
+    out: Annotated[Path, typer.Option(help=".parquet or .csv file to write, one row a decision.")],
     columns: TableColumns,
     as_json: JsonFlag = False,
 ) -> None:
@@ -31,8 +36,8 @@ def recommend(
     sees earlier steps only, so is the step after the last one.
     """
     with refusals("etips recommend"):
-        if out.suffix != ".parquet":
-            raise FileError(str(out), "must end in .parquet")
+        if out.suffix not in _WRITERS:
+            raise FileError(str(out), f"must end in {' or '.join(_WRITERS)}")
         folder = RunFolder(run)
         policy = folder.open_policy()
         with progress_bar() as progress:
@@ -40,11 +45,21 @@ def recommend(
             stays = read_data(data, columns, like=policy.schema, earlier=[folder.read_columns()])
             progress("asking the policy", 0.4)
             advice = Recommendations.of(policy, stays)
-            write_file(out, lambda file: pq.write_table(advice.table(), file))
-        summary = {
+            write_file(out, lambda file: _WRITERS[out.suffix](advice.table(), file))
+        summary: dict[str, object] = {
             "decisions": stays.n_decisions,
             "acts": policy.acts,
             "abstained": advice.n_abstained,
             "agrees with the log": "no log" if advice.agreement is None else advice.agreement,
         }
+        shares = advice.shares()
+        if as_json:
+            summary["recommended"] = dict(shares)
         show(f"recommendations in {out}", [summary], as_json=as_json)
+        if not as_json:
+            rows = [{"action": name, "recommended": _share(share)} for name, share in shares]
+            show("what is recommended, share of the decisions", rows[:_MOST_ROWS], as_json=False)
+
+
+def _share(share: float | None) -> str:
+    return f"{FEW} people" if share is None else f"{share:.1%}"

@@ -19,11 +19,13 @@ class MissingLosses:
         missing: Actions that have no loss, shape (n_actions,).
         taken: All logged actions that have a history, shape (n_actions,).
         treatment: What becomes of those without a loss.
+        names: Of the actions; their numbers if left out.
     """
 
     missing: Ints
     taken: Ints
     treatment: MissingLoss
+    names: tuple[str, ...] = ()
 
     @property
     def total(self) -> tuple[int, int] | None:
@@ -43,7 +45,11 @@ class MissingLosses:
         missing, taken = self.total
         share = np.where(self.shown & (self.taken > 0), self.missing / np.maximum(self.taken, 1), 0)
         first = [int(action) for action in np.argsort(-share, kind="stable") if share[action] > 0]
-        named = [f"{a}: {self.missing[a]:,} ({share[a]:.0%})" for a in first[:MOST_TOLD]]
+        called = [str(self.names[a] if self.names else a) for a in first[:MOST_TOLD]]
+        named = [
+            f"{name}: {self.missing[a]:,} ({share[a]:.0%})"
+            for name, a in zip(called, first, strict=False)
+        ]
         parts = f" By action {', '.join(named)}." if named else ""
         return f"loss: {missing:,} of {taken:,} actions have none; {self._fate}.{parts}"
 
@@ -75,4 +81,5 @@ def count_missing_losses(data: Trajectories) -> MissingLosses | None:
         missing=np.bincount(data.action[lacks], minlength=k),
         taken=np.bincount(data.action[candidate], minlength=k),
         treatment=data.missing_loss,
+        names=data.schema.actions,
     )

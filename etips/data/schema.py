@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, fields
 from typing import Self, SupportsIndex
 
+from etips.data.intake.components import Component, find_components
 from etips.data.intake.recipe import Recipe
 from etips.errors import SettingError
 
@@ -77,6 +78,18 @@ class Schema:
         for name in names if len(set(names)) != len(names) else ():
             if names.count(name) > 1:
                 raise SettingError(f"column {name}", "must play one part only")
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """Doses or columns that an action combines, the slowest index first; none for a plain one.
+
+        One dose is a component by itself.
+        """
+        return find_components(self.recipe)
+
+    def action_name(self, number: int) -> str:
+        """What an action is called: its name, or "action 3" where it has none."""
+        return self.actions[number] if self.actions else f"action {number}"
 
     def may_be_missing(self, name: str) -> bool:
         """Whether feature `name` may hold NaN, which the scaler later fills."""

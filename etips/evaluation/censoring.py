@@ -87,7 +87,7 @@ def model_losses(data: "Trajectories") -> LossModel | None:
     observed = ~np.isnan(loss)
     if observed.all():
         return None
-    _require_observed(observed, action, data.n_actions)
+    _require_observed(observed, data)
     known = np.where(observed, loss, 0.0)
     fold = np.random.default_rng(0).permutation(data.n_stays)[data.cluster] % N_FOLDS
     rows = visible_rows(data)
@@ -101,12 +101,13 @@ def model_losses(data: "Trajectories") -> LossModel | None:
     )
 
 
-def _require_observed(observed: Bools, action: Ints, n_actions: int) -> None:
+def _require_observed(observed: Bools, data: "Trajectories") -> None:
+    action, n_actions = data.logged_action, data.n_actions
     taken = np.bincount(action, minlength=n_actions)
     seen = np.bincount(action[observed], minlength=n_actions)
     blind = np.flatnonzero((taken > 0) & (seen == 0))
     if blind.size:
-        names = ", ".join(str(number) for number in blind)
+        names = ", ".join(data.schema.actions[a] if data.schema.actions else str(a) for a in blind)
         fix = "Leave its steps out by eligible, or join it with another action."
         raise DataError(
             "loss", f"must be known for some decisions of each action, not {names}", fix=fix

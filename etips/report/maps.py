@@ -22,6 +22,7 @@ from etips.results.exhibits import DoseGrid, FeatureBalance, Share
 
 _CELL = 56
 _LEFT, _TOP = 58, 6
+_WIDEST = 9  # characters that a cell has room for beneath it
 
 
 def dose_map(
@@ -53,10 +54,10 @@ def dose_map(
     bottom = _TOP + cell * n_rows
     for row in range(n_rows):
         y = _TOP + cell * (n_rows - 1 - row) + cell / 2 + 4
-        parts.append(text(_LEFT - 8, y, _level(row), class_="tick end"))
+        parts.append(text(_LEFT - 8, y, _level(row, grid.row_levels), class_="tick end"))
     for column in range(n_columns):
         x = _LEFT + cell * column + cell / 2
-        parts.append(text(x, bottom + 16, _level(column), class_="tick middle"))
+        parts.append(text(x, bottom + 16, _level(column, grid.column_levels), class_="tick middle"))
     middle = _TOP + cell * n_rows / 2
     turned = f"rotate(-90 14 {middle:g})"
     words = f"{clean(grid.row, 20)} dose class"
@@ -84,8 +85,12 @@ HATCH = tag(
 """Stands once on a page that has dose maps."""
 
 
-def _level(number: int) -> str:
-    """A dose class beside the map."""
+def _level(number: int, levels: Sequence[str]) -> str:
+    """A dose class beside the map: its range if that is known and all are short enough."""
+    ranges = [level.partition(" (")[0].replace("up to ", "\u2264") for level in levels]
+    ranges = [level.replace("over ", ">").replace("-", "\u2013") for level in ranges]
+    if ranges and max(len(level) for level in ranges) <= _WIDEST:
+        return clean(ranges[number])
     return str(number) if number else "none"
 
 

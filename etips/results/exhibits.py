@@ -61,6 +61,19 @@ class DoseGrid:
 
 
 @dataclass(frozen=True)
+class DoseLevels:
+    """The classes of one dose.
+
+    Args:
+        name: Of the dose.
+        levels: What each class is: its range, and the median of what was given.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Actions:
     """How often each action was taken, would be recommended, and could be judged.
 
@@ -74,6 +87,7 @@ class Actions:
         supported_share: Decisions at which clinicians take it one time in a hundred or more; None
             where the propensities of all actions are not known.
         effective_n: Kish's effective size of the weights where it was taken.
+        doses: Name and classes of each dose, where actions are classes of doses.
     """
 
     names: tuple[str, ...]
@@ -84,6 +98,7 @@ class Actions:
     policy_share: tuple[Share, ...]
     supported_share: tuple[float, ...] | None
     effective_n: tuple[float | None, ...]
+    doses: tuple[DoseLevels, ...] = ()
 
     def __post_init__(self) -> None:
         n_cells = len(self.names) if self.grid is None else self.grid.n_rows * self.grid.n_columns

@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from etips.data.decisions import Floats, Ints
+from etips.data.intake.components import Component
+from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.disclosure import LEAST_PEOPLE, hide_together, is_small
 from etips.evaluation.calibration import ActionCalibration, calibration
@@ -19,6 +21,7 @@ from etips.results.exhibits import (
     Actions,
     Balance,
     DoseGrid,
+    DoseLevels,
     FeatureBalance,
     WeightHistogram,
 )
@@ -50,7 +53,7 @@ def compare_actions(
     support = None if propensities is None else (propensities >= RARE).mean(axis=0)
     return Actions(
         names=tuple(data.schema.actions) or tuple(f"action {number}" for number in range(k)),
-        grid=grid_of(data.schema.actions),
+        grid=grid_of(data.schema),
         n_logged=tuple(
             None if gone else int(count)
             for count, gone in zip(by_action.n_logged, unseen, strict=True)
@@ -60,11 +63,27 @@ def compare_actions(
         policy_share=_shown(by_action.policy_share, silent),
         supported_share=None if support is None else tuple(float(share) for share in support),
         effective_n=_shown(by_action.effective_n, unseen | is_small(by_action.effective_n)),
+        doses=tuple(DoseLevels(own.name, own.descriptions) for own in doses_of(data.schema)),
     )
 
 
-def grid_of(names: tuple[str, ...]) -> DoseGrid | None:
-    """Rows and columns of doses, if the names are "fluid 0, vasopressor 0" and so on in order."""
+def doses_of(schema: Schema) -> tuple[Component, ...]:
+    """The doses that actions are classes of, if they are."""
+    return schema.components if schema.recipe is not None and schema.recipe.doses else ()
+
+
+def grid_of(schema: Schema) -> DoseGrid | None:
+    """Rows and columns of doses, if actions are pairs of their classes."""
+    doses = doses_of(schema)
+    if len(doses) != 2:
+        return None if schema.components else _grid_by_name(schema.actions)
+    row, column = doses
+    sizes = len(row.levels), len(column.levels)
+    return DoseGrid(*sizes, row.name, column.name, row.descriptions, column.descriptions)
+
+
+def _grid_by_name(names: tuple[str, ...]) -> DoseGrid | None:
+    """The same if the names are "fluid 0, vasopressor 0" and so on in order."""
     parts = [_DOSES.fullmatch(name) for name in names]
     doses = [part.groups() for part in parts if part is not None]
     if not doses or len(doses) != len(names):

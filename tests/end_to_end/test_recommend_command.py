@@ -4,6 +4,8 @@ import json
 import re
 
 import numpy as np
+import polars as pl
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 from commands import refuse, run
@@ -118,9 +120,69 @@ def test_bad_input_is_refused_and_leaves_nothing(arguments, words, place, fitted
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_output_that_is_not_parquet_is_refused(place, fitted, tmp_path):
-    line = refuse("recommend", fitted, place / "log.csv", "--out", tmp_path / "r.csv")
-    assert "must end in .parquet" in line
+def test_an_output_of_another_kind_is_refused(place, fitted, tmp_path):
+    line = refuse("recommend", fitted, place / "log.csv", "--out", tmp_path / "r.json")
+    assert "must end in .parquet or .csv" in line
+
+
+def test_a_csv_holds_the_same(place, fitted, tmp_path):
+    for name in ("r.csv", "r.parquet"):
+        run("recommend", fitted, place / "log.csv", "--out", tmp_path / name)
+    found, wanted = pa_csv.read_csv(tmp_path / "r.csv"), pq.read_table(tmp_path / "r.parquet")
+    assert found.column_names == wanted.column_names
+    assert found["recommended_action"].to_pylist() == wanted["recommended_action"].to_pylist()
+
+
+@pytest.fixture(scope="module")
+def ward(tmp_path_factory):
+    """A table of one row a patient with two drugs as text and a dose, and what was survived."""
+    rng = np.random.default_rng(0)
+    n = 300
+    dose = np.where(rng.random(n) < 0.6, rng.gamma(2, 100, n), 0.0)
+    table = pl.DataFrame({
+        "id": np.arange(n), "t": np.zeros(n, int), "x": rng.normal(size=n),
+        "drug": rng.choice(["aspirin", "heparin"], n), "fluid_ml": dose,
+        "survived": rng.integers(0, 2, n),
+    })  # fmt: skip
+    path = tmp_path_factory.mktemp("ward") / "ward.csv"
+    table.write_csv(path)
+    return path
+
+
+ROLES = ("--stay", "id", "--step", "t", "--lag", 0, "--reward", "survived")
+
+
+def test_treatments_are_recommended_by_their_names(ward, tmp_path):
+    drop = ward.parent / "drug.csv"
+    pl.read_csv(ward).drop("fluid_ml").write_csv(drop)
+    run("fit", drop, "--out", tmp_path / "r", *ROLES, "--action", "drug", *settings_for())
+    out = tmp_path / "r.csv"
+    told = run("recommend", tmp_path / "r", drop, "--out", out)
+    table = pl.read_csv(out)
+    assert set(table["recommended_action"]) <= {"aspirin", "heparin"}
+    assert table["logged_action"].to_list() == pl.read_csv(ward)["drug"].to_list()
+    chosen = table["recommended_number"].to_list()
+    assert [["aspirin", "heparin"][k] for k in chosen] == table["recommended_action"].to_list()
+    assert {"p_aspirin", "p_heparin"} <= set(table.columns)
+    assert any(name in told for name in ("aspirin", "heparin"))
+
+
+def test_a_recommended_dose_has_its_range_and_median(ward, tmp_path):
+    dose = ward.parent / "dose.csv"
+    pl.read_csv(ward).drop("drug").write_csv(dose)
+    run("fit", dose, "--out", tmp_path / "r", *ROLES, "--dose", "fluid_ml", "--bins", 3,
+        "--method", "most-frequent")  # fmt: skip
+    told = run("recommend", tmp_path / "r", dose, "--out", tmp_path / "r.parquet")
+    table = pl.read_parquet(tmp_path / "r.parquet")
+    given = pl.read_csv(ward)["fluid_ml"].to_numpy()
+    assert {"fluid_low", "fluid_high", "fluid_median"} <= set(table.columns)
+    assert "fluid none" in told
+    assert set(table["recommended_action"]) == {"fluid none"}
+    assert set(table["fluid_high"]) == {0.0}
+    classes = [name for name in table.columns if name.startswith("p_")]
+    middle = np.median(given[given > 0])
+    assert classes == [f"p_fluid {words}" for words in
+                       ("none", f"up to {middle:.3g}", f"over {middle:.3g}")]  # fmt: skip
 
 
 def test_a_changed_run_is_refused_by_file(place, tmp_path):

@@ -137,13 +137,18 @@ class DoseClasses:
         middle = [f"{low}-{high}" for low, high in pairwise(shown)]
         return (*(["none"] if self.none else []), f"up to {shown[0]}", *middle, f"over {shown[-1]}")
 
-    def describe(self, number: int) -> str:
-        """One class with its unit and median: "250-500 ml (median 400)"."""
-        median, label = self.medians[number], self.labels[number]
-        if self.none and number == 0:
-            return label
-        words = f"{label} {self.unit}".rstrip()
-        return words if median is None else f"{words} (median {_short(median)})"
+    @cached_property
+    def descriptions(self) -> tuple[str, ...]:
+        """The classes at length: "250-500 (median 400 ml)"."""
+        return tuple(
+            self._describe(label, None if self.none and number == 0 else self.medians[number])
+            for number, label in enumerate(self.labels)
+        )
+
+    def _describe(self, label: str, median: float | None) -> str:
+        if median is None:
+            return f"{label} ({self.unit})" if self.unit and label != "none" else label
+        return f"{label} (median {f'{short_number(median)} {self.unit}'.rstrip()})"
 
     def apply(self, where: str, dose: Floats) -> Ints:
         """Class of each dose, -1 where it is missing.
@@ -211,13 +216,13 @@ def split_unit(column: str) -> tuple[str, str]:
 def round_apart(edges: Sequence[float]) -> tuple[str, ...]:
     """Edges with as few digits as tell them apart, three at least."""
     for digits in range(3, 18):
-        shown = tuple(_short(edge, digits) for edge in edges)
+        shown = tuple(short_number(edge, digits) for edge in edges)
         if len(set(shown)) == len(shown):
             return shown
     return tuple(repr(edge) for edge in edges)
 
 
-def _short(value: float, digits: int = 3) -> str:
+def short_number(value: float, digits: int = 3) -> str:
     """A number with at most so many digits, never as a power of ten below a million."""
     if abs(value) >= 10**digits and abs(value) < 10**6:
         return f"{value:.0f}"

@@ -33,7 +33,7 @@ def note_rare_actions(data: Trajectories) -> None:
     if not rare:
         return
     schema = data.schema
-    names = [action_name(schema.actions, number) for number in rare]
+    names = [schema.action_name(number) for number in rare]
     shown = "; ".join(names[:_MOST_NAMED]) + ("; ..." if len(names) > _MOST_NAMED else "")
     one = len(rare) == 1
     note(
@@ -48,8 +48,3 @@ def rare_actions(data: Trajectories) -> list[int]:
     pairs = np.unique(np.stack([data.logged_action, data.cluster]), axis=1)
     people = np.bincount(pairs[0], minlength=data.n_actions)
     return [int(number) for number in np.flatnonzero(people < LEAST_PEOPLE)]
-
-
-def action_name(names: tuple[str, ...], number: int) -> str:
-    """What an action is called: its name, or "action 3" where it has none."""
-    return names[number] if names else f"action {number}"

@@ -21,7 +21,7 @@ def _make(results: Results) -> dict[str, object] | None:
     return {
         "constant": what_it_does(results, exhibits.headline),
         "legend": [] if grid is None else LEGEND,
-        "doses": [] if grid is None else _classes(grid),
+        "doses": _classes(actions),
         "actions": actions,
         "figures": [_bars(actions)] if grid is None else _dose_maps(actions, grid),
         "headline": exhibits.headline,
@@ -51,10 +51,12 @@ def _dose_maps(actions: Actions, grid: DoseGrid) -> list[Figure]:
     ]
 
 
-def _classes(grid: DoseGrid) -> list[tuple[str, list[tuple[int, str]]]]:
+def _classes(actions: Actions) -> list[tuple[str, list[tuple[int, str]]]]:
     """What the classes of each dose are, where that is known."""
-    both = ((grid.row, grid.row_levels), (grid.column, grid.column_levels))
-    return [(dose, list(enumerate(levels))) for dose, levels in both if levels]
+    grid = actions.grid
+    both = [] if grid is None else [(grid.row, grid.row_levels), (grid.column, grid.column_levels)]
+    doses = both or [(dose.name, dose.levels) for dose in actions.doses]
+    return [(name, list(enumerate(levels))) for name, levels in doses if levels]
 
 
 def _thin(actions: Actions) -> list[bool]:

@@ -1,12 +1,16 @@
 """Recommendations as a table."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from small_worlds import small, ward
 
+from etips.data.intake.dose_classes import DoseClasses, dose_names
+from etips.data.intake.recipe import Recipe
 from etips.learn import DoublyRobust
 from etips.policies.policy import Answer, FittedPolicy
-from etips.policies.recommendations import Recommendations
+from etips.policies.recommendations import Recommendations, chance_names
 
 DATA = ward()
 
@@ -49,3 +53,50 @@ def test_questions_have_no_logged_action_and_may_lie_one_step_past_the_end(polic
     last = dict(zip(table["stay"].to_pylist(), table["step"].to_pylist(), strict=True))
     ends = asked.step[asked.offsets[1:] - 1] + 1
     assert last == dict(zip(asked.stay.tolist(), ends.tolist(), strict=True))
+
+
+def doses_of_ward():
+    doses = DoseClasses("fluid_ml", (250.0,), (0.0, 100.0, 400.0), unit="ml")
+    recipe = Recipe(doses=(doses,))
+    schema = replace(DATA.schema, actions=dose_names([doses]), recipe=recipe)
+    return replace(DATA, schema=schema)
+
+
+def test_named_actions_are_told_by_name_and_number():
+    data = replace(DATA, schema=replace(DATA.schema, actions=("rest", "walk", "run")))
+    table = Recommendations.of(FittedPolicy("constant", data.schema, constant=1), data).table()
+    names = ["logged_action", "recommended_action", "logged_number", "recommended_number"]
+    assert table.column_names == ["stay", "step", *names, "p_rest", "p_walk", "p_run", "abstained"]
+    assert set(table["recommended_action"].to_pylist()) == {"walk"}
+    assert set(table["recommended_number"].to_pylist()) == {1}
+    logged = [data.schema.actions[a] for a in data.logged_action]
+    assert table["logged_action"].to_pylist() == logged
+    asked = Recommendations.of(
+        FittedPolicy("constant", data.schema, constant=1), data.without_log()
+    )
+    assert asked.table()["logged_action"].null_count == asked.table().num_rows
+
+
+def test_names_that_are_not_distinct_leave_the_probabilities_their_numbers():
+    schema = replace(DATA.schema, actions=("rest", "rest", "run"))
+    assert chance_names(schema) == ["p_0", "p_1", "p_2"]
+
+
+@pytest.mark.parametrize(
+    ("action", "limits"),
+    [(0, (0.0, 0.0, 0.0)), (1, (0.0, 250.0, 100.0)), (2, (250.0, None, 400.0))],
+)
+def test_a_dose_is_told_by_its_limits_and_median(action, limits):
+    data = doses_of_ward()
+    table = Recommendations.of(FittedPolicy("constant", data.schema, constant=action), data).table()
+    found = [table[f"fluid_{what}"][0].as_py() for what in ("low", "high", "median")]
+    assert tuple(found) == limits
+
+
+def test_shares_are_told_at_length_and_not_of_a_few_people():
+    data = doses_of_ward()
+    advice = Recommendations.of(FittedPolicy("constant", data.schema, constant=2), data)
+    assert advice.shares() == [("fluid over 250 (median 400 ml)", 1.0)]
+    advised = np.where(data.cluster < 3, 1, 2)
+    few = replace(advice, advised=advised).shares()
+    assert [share for _, share in few] == [None, None]

@@ -5,6 +5,9 @@ import pytest
 from confounded_worlds import confounded, marginal, stays_of
 from hospital_stays import logged, make_exhibits
 
+from etips.data.intake.dose_classes import DoseClasses, dose_names
+from etips.data.intake.recipe import ActionReading, Recipe
+from etips.data.schema import Schema
 from etips.evaluation.diagnostics import RARE
 from etips.evaluation.log import Log, view
 from etips.results.overlap import compare_features, grid_of
@@ -27,14 +30,37 @@ def test_shares_of_actions_are_counted_and_few_are_hidden_with_one_more(made, ex
     assert found["recommended_share"] == [1.0, 0.0, 0.0, 0.0]
     assert found["supported_share"] == [1.0] * 4
     assert RARE < 1 / 4
-    assert found["grid"] == {"n_rows": 2, "n_columns": 2, "row": "fluid", "column": "vasopressor"}
+    sizes = {"n_rows": 2, "n_columns": 2, "row_levels": [], "column_levels": []}
+    assert found["grid"] == {**sizes, "row": "fluid", "column": "vasopressor"}
 
 
 def test_a_grid_is_seen_in_names_only_if_they_run_in_order():
     names = tuple(f"fluid {a // 5}, vasopressor {a % 5}" for a in range(25))
-    assert grid_of(names).n_rows == 5
+    assert grid_of(schema(names)).n_rows == 5
     for other in (names[::-1], names[:24], (), ("low", "high"), (*names[:-1], "other 4, x 4")):
-        assert grid_of(other) is None
+        assert grid_of(schema(other)) is None
+
+
+def test_a_grid_of_doses_says_what_its_classes_are():
+    fluid = DoseClasses("fluid_ml", (250.0, 500.0), (0.0, 100.0, 400.0, None), unit="ml")
+    vaso = DoseClasses("vaso", (0.1,), (0.0, None, 0.2))
+    names = dose_names([fluid, vaso])
+    made = Schema(sequence=("x",), n_actions=12, actions=names, recipe=Recipe(doses=(fluid, vaso)))
+    grid = grid_of(made)
+    assert (grid.n_rows, grid.n_columns, grid.row, grid.column) == (4, 3, "fluid", "vaso")
+    assert grid.row_levels[2] == "250-500 (median 400 ml)"
+    assert grid.column_levels == ("none", "up to 0.1", "over 0.1 (median 0.2)")
+
+
+def test_combined_columns_are_no_grid_of_doses():
+    reading = ActionReading(("a", "b"), (("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")))
+    names = ("a 0, b 0", "a 0, b 1", "a 1, b 0", "a 1, b 1")
+    made = Schema(sequence=("x",), n_actions=4, actions=names, recipe=Recipe(action=reading))
+    assert grid_of(made) is None
+
+
+def schema(names):
+    return Schema(sequence=("x",), n_actions=max(len(names), 1), actions=names)
 
 
 def test_calibration_and_weights_hold_what_they_say(made, exhibits):

@@ -62,8 +62,13 @@ def test_few_distinct_doses_give_fewer_classes():
 def test_classes_are_called_by_their_ranges_with_as_few_digits_as_tell_them_apart():
     classes = fitted([0] * 50 + list(range(10, 1010, 10)))
     assert classes.labels == ("none", "up to 255", "255-505", "505-755", "over 755")
-    assert classes.describe(2) == "255-505 ml (median 380)"
-    assert classes.describe(0) == "none"
+    assert classes.descriptions[2] == "255-505 (median 380 ml)"
+    assert classes.descriptions[0] == "none"
+    assert fitted([0, 1, 2, 3], bins=4).descriptions[1:] == (
+        "up to 1.5 (ml)",
+        "1.5-2.5 (ml)",
+        "over 2.5 (ml)",
+    )
     assert classes.ranges == ((0, 0), (0, 255), (255, 505), (505, 755), (755, None))
     close = DoseClasses("d", (1.00001, 1.00002), (None,) * 4)
     assert close.labels == ("none", "up to 1.00001", "1.00001-1.00002", "over 1.00002")

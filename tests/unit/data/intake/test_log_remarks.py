@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 import etips
-from etips.data.intake.log_remarks import action_name, note_rare_actions, rare_actions
+from etips.data.intake.log_remarks import note_rare_actions, rare_actions
 from etips.notes import collecting_notes
 
 
@@ -54,8 +54,3 @@ def test_a_policys_table_is_read_without_such_remarks():
             like=data.schema,
         )  # fmt: skip
     assert not [note for note in notes if "taken by" in note]
-
-
-def test_an_action_without_a_name_is_called_by_its_number():
-    assert action_name((), 3) == "action 3"
-    assert action_name(("a", "b"), 1) == "b"
