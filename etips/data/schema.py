@@ -93,6 +93,8 @@ class Schema:
 
     def may_be_missing(self, name: str) -> bool:
         """Whether feature `name` may hold NaN, which the scaler later fills."""
+        if self.recipe is not None and self.recipe.missing == "carry":
+            return True
         source = name.partition("=")[0]
         return name in self.indicators or (source in self.categories and source in self.indicators)
 

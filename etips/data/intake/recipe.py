@@ -25,13 +25,11 @@ class ColumnKind:
     Args:
         kind: What it holds.
         levels: Levels of a category, in the order of their columns; the two words of yes and no,
-            the one that counts 0 first.
-        combine: What becomes of several values of one step, where steps are made of time.
+            the one that counts 0 first; none for booleans.
     """
 
     kind: Kind = "number"
     levels: tuple[str, ...] = ()
-    combine: Combine = "last"
 
 
 @dataclass(frozen=True)
@@ -42,11 +40,13 @@ class StepRule:
         every: Length of a step as it was asked for, "4h".
         length: The same in seconds; in units of the step column where that holds numbers.
         clock: Whether the step column holds times.
+        combine: What becomes of several values of one step, by column; others keep the last.
     """
 
     every: str
     length: float
     clock: bool = True
+    combine: Mapping[str, Combine] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

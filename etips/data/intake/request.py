@@ -121,23 +121,40 @@ class Request:
             raise SettingError("loss, reward", "name one of them")
         if self.like is not None and any(self._is_given(name) for name in _FIXED):
             raise SettingError("like", f"fixes {', '.join(_FIXED)}", fix="Leave them out.")
-        self._refuse_unbuilt()
 
     def _is_given(self, name: str) -> bool:
         return getattr(self, name) not in (None, (), {})
 
-    def _refuse_unbuilt(self) -> None:
-        for name in ("every", "combine", "features", "drop"):
-            if self._is_given(name):
-                raise SettingError(name, "is not read yet")
+    @property
+    def known_lag(self) -> int:
+        """`lag`, once `as_like` has settled it."""
+        return 1 if self.lag is None else self.lag
 
-    def as_like(self) -> "Request":
-        """The same with what `like` fixes."""
+    @property
+    def in_steps(self) -> bool:
+        """Whether rows are put into steps."""
+        recipe = None if self.like is None else self.like.recipe
+        return self.every is not None or (recipe is not None and recipe.every is not None)
+
+    @property
+    def strict(self) -> bool:
+        """Whether what is missing or was not seen before is refused."""
+        return self.missing == "refuse"
+
+    def as_like(self, has_steps: bool) -> "Request":
+        """The same with what `like` fixes, or without it the lag that the table asks for.
+
+        Args:
+            has_steps: Whether the table has a column of steps.
+        """
         own = self.like
         if own is None:
-            return self
-        missing: Missing = "carry" if own.indicators else "refuse"
-        if own.recipe is not None and self.missing != "refuse":
+            if self.lag == 1 and not has_steps:
+                fix = "Name the column that orders the rows of a stay: --step (step=)."
+                raise SettingError("lag", "must be 0 where a stay has one row", fix=fix)
+            return replace(self, lag=int(has_steps) if self.lag is None else self.lag)
+        missing: Missing = "refuse"  # what has an indicator may be missing all the same
+        if own.recipe is not None and not self.strict:
             missing = own.recipe.missing
         return replace(
             self, missing=missing, lag=own.lag, n_actions=own.n_actions, actions=own.actions

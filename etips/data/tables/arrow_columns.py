@@ -1,5 +1,7 @@
 """Arrow columns into NumPy arrays, refusing what they may not hold by place, rule and row."""
 
+import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,11 @@ def is_number(kind: pa.DataType) -> bool:
     return any(holds(kind) for holds in (*_NUMBERS, types.is_null))
 
 
+def is_time(kind: pa.DataType) -> bool:
+    """Whether a column holds dates, with or without a time of day."""
+    return bool(types.is_timestamp(kind) or types.is_date(kind))
+
+
 def require_number(where: str, column: pa.ChunkedArray, *, fix: str = "") -> None:
     """Refuse a column that is not numeric, saying how many rows are to blame."""
     kind = column.type.value_type if is_categorical(column.type) else column.type
@@ -67,12 +74,17 @@ def _no_number(column: pa.ChunkedArray) -> Bools:
 
 
 def fill_rows(out: Floats32, columns: list[pa.ChunkedArray]) -> None:
-    """Write numeric columns side by side into `out`, shape (n, len(columns)).
+    """Write numeric columns side by side into `out`, shape (n, len(columns))."""
+    arrays = [column.to_numpy() if is_plain(column) else numbers("", column) for column in columns]
+    fill_columns(out, arrays)
+
+
+def fill_columns(out: Floats32, arrays: Sequence[NDArray[Any]]) -> None:
+    """Write arrays side by side into `out`, shape (n, len(arrays)).
 
     A few thousand rows at once: column after column over all rows would touch every cache line of
     `out` once a column.
     """
-    arrays = [column.to_numpy() if _is_plain(column) else numbers("", column) for column in columns]
     with np.errstate(over="ignore"):  # too large for float32 becomes inf, which is refused later
         for start in range(0, len(out), _ROWS):
             block = out[start : start + _ROWS]
@@ -80,7 +92,8 @@ def fill_rows(out: Floats32, columns: list[pa.ChunkedArray]) -> None:
                 block[:, position] = values[start : start + _ROWS]
 
 
-def _is_plain(column: pa.ChunkedArray) -> bool:
+def is_plain(column: pa.ChunkedArray) -> bool:
+    """Whether a column is of floats that NumPy has too, so that it need not be turned into any."""
     return bool(types.is_floating(column.type)) and not types.is_float16(column.type)
 
 
@@ -131,7 +144,7 @@ def moments(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
         )
     require(where, "must not be missing", ~column.is_null(nan_is_null=True).to_numpy())
     if types.is_temporal(kind) and not types.is_duration(kind):
-        return _times(where, column)
+        return times(where, column)
     if types.is_duration(kind):
         column = pc.cast(column, pa.int64())
     if types.is_integer(column.type):
@@ -142,28 +155,29 @@ def moments(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
     return values.astype(np.int64) if whole else values
 
 
-def _times(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
+def times(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
+    """Dates and times in microseconds, NaT where it is null."""
     try:
         wanted = pc.CastOptions(pa.timestamp("us"), allow_time_truncate=True)
         stamps = pc.cast(column, options=wanted)
     except pa.ArrowException:
         rule = "must be a date, with or without a time of day"
         raise DataError(where, rule) from None
-    times: NDArray[Any] = stamps.to_numpy().astype("datetime64[us]")
-    return times
+    found: NDArray[Any] = stamps.to_numpy().astype("datetime64[us]")
+    return found
 
 
 def levels_of(
     where: str, column: pa.ChunkedArray, known: tuple[str, ...] | None
 ) -> tuple[tuple[str, ...], Ints]:
-    """Levels of a categorical column and the level of each row, -1 where it is missing.
+    """Levels of a categorical column and that of each row: -1 if missing, -2 if it is not known.
 
     Args:
         where: The place, for a refusal.
         column: Text, dictionary, boolean or whole numbers.
-        known: The only levels allowed, in their order; found and sorted if left out.
+        known: The levels there are, in their order; found and sorted if left out.
     """
-    encoded = pc.dictionary_encode(_as_text(where, column).combine_chunks())
+    encoded = pc.dictionary_encode(as_text(where, column).combine_chunks())
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.combine_chunks()
     names: list[str] = encoded.dictionary.to_pylist()
@@ -171,13 +185,17 @@ def levels_of(
     position = {level: number for number, level in enumerate(levels)}
     to_level = np.array([position.get(level, -2) for level in names] + [-1])
     codes = to_level[pc.fill_null(encoded.indices, len(names)).to_numpy(zero_copy_only=False)]
-    require(where, "must be one of the levels known so far", codes != -2)
     return levels, codes
 
 
-def _as_text(where: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+def as_text(where: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Any column as text; whole numbers that a gap made floats are written as whole numbers."""
+    column = spell_out(column)
     try:
-        return pc.cast(spell_out(column), pa.string())
+        if types.is_floating(column.type):
+            with contextlib.suppress(pa.ArrowException):
+                column = pc.cast(column, pa.int64())
+        return pc.cast(column, pa.string())
     except pa.ArrowException:
         raise DataError(where, "must be UTF-8 text") from None
 

@@ -81,11 +81,11 @@ def require_finite(
     if all(np.isfinite(block.values[start : start + _CHUNK]).all() for start in starts):
         return
     for position, name in enumerate(block.names):
-        source, column = _source(block, name), block.values[:, position]
+        source, column = source_column(block, name), block.values[:, position]
         place = f"{where}, column {source}"
         require(place, "must be finite in float32", ~np.isinf(column), rows=rows)
         if may_miss is not None and source not in may_miss:
-            fix = "Fill it, or ask for missing values to be carried forward."
+            fix = 'Fill it, or carry the last value forward: --missing carry (missing="carry").'
             require(place, "must not be missing", ~np.isnan(column), rows=rows, fix=fix)
 
 
@@ -100,17 +100,17 @@ def carry(block: FeatureBlock, starts: Ints, wanted: Sequence[str] | None) -> Fe
         starts: First row of the stay that each row belongs to, shape (n,).
         wanted: Source columns that get an indicator; those with a missing value if left out.
     """
-    source_of = [_source(block, name) for name in block.names]
+    source_of = [source_column(block, name) for name in block.names]
     gaps = {name: np.isnan(block.values[:, i]) for i, name in enumerate(source_of)}
-    chosen = [name for name in dict.fromkeys(source_of) if gaps[name].any()]
-    if wanted is not None:
-        chosen = [name for name in dict.fromkeys(source_of) if name in set(wanted)]
-    if not chosen:
+    holed = {name for name, own in gaps.items() if own.any()}
+    wanted_marks = holed if wanted is None else set(wanted)
+    chosen = [name for name in dict.fromkeys(source_of) if name in wanted_marks]
+    if not chosen and not holed:
         return block
     row = np.arange(len(block.values))
     values = block.values.copy()
     for position, name in enumerate(source_of):
-        if name in chosen:
+        if name in holed:
             last = np.maximum.accumulate(np.where(gaps[name], starts, row))
             values[:, position] = block.values[last, position]
     there = () if wanted is None else block.names  # a mark of that name in a new table is not ours
@@ -124,7 +124,8 @@ def carry(block: FeatureBlock, starts: Ints, wanted: Sequence[str] | None) -> Fe
     )
 
 
-def _source(block: FeatureBlock, name: str) -> str:
+def source_column(block: FeatureBlock, name: str) -> str:
+    """Column of the table that a feature was made of."""
     source = name.partition("=")[0]
     return source if source in block.levels else name
 
@@ -141,7 +142,7 @@ def per_stay(where: str, block: FeatureBlock, offsets: Ints, rows: Ints | None) 
             first[:, position] = np.where(at < len(column), column[at % len(column)], np.nan)
         same = (column == np.repeat(first[:, position], lengths)) | np.isnan(column)
         rule = "is static, so it must not change within a stay"
-        require(f"{where}, column {_source(block, name)}", rule, same, rows=rows)
+        require(f"{where}, column {source_column(block, name)}", rule, same, rows=rows)
     return FeatureBlock(block.names, first, block.levels)
 
 

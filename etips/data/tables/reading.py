@@ -8,19 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from etips.data.decisions import NO_ACTION, Bools, Floats, Ints, MissingLoss
+from etips.data.decisions import NO_ACTION, Bools, Floats, MissingLoss
+from etips.data.intake.feature_reading import TableFeatures, elapsed_feature, read_features
 from etips.data.intake.log_columns import LogColumns, read_log
 from etips.data.intake.log_remarks import remark_on_log
-from etips.data.intake.recipe import ColumnKind, Missing, Recipe
+from etips.data.intake.recipe import Missing, Recipe
+from etips.data.intake.remarks import tell_lag
 from etips.data.intake.request import Request
+from etips.data.intake.step_grid import put_into_steps, step_rule
 from etips.data.missing_loss import count_missing_losses
 from etips.data.schema import Schema
-from etips.data.tables.features import FeatureBlock, arrange, carry, per_stay, require_finite
-from etips.data.tables.sorting import Kind, SortedTable, read_sorted
+from etips.data.tables.sorting import SortedTable, read_sorted
 from etips.data.tables.sources import Source, TableLike, open_source
 from etips.data.tables.table_layout import lay_out
 from etips.data.trajectories import Trajectories
-from etips.errors import DataError, SettingError, require
+from etips.errors import DataError, Faults, SettingError, require
 
 log = logging.getLogger(__name__)
 
@@ -73,22 +75,30 @@ def _read(source: Source, asked: Request) -> Trajectories:
         raise DataError(source.name, "must have at least one row")
     asked = _complete(source, asked)
     layout = lay_out(source, asked)
-    return _assemble(read_sorted(source, layout), asked.as_like())
+    asked = asked.as_like("step" in layout.present)
+    table = read_sorted(source.settled(layout.spelt), layout, repeats=asked.in_steps)
+    rule, elapsed = step_rule(table, asked), None
+    if rule is not None:
+        table = put_into_steps(table, rule)
+    else:
+        elapsed = elapsed_feature(table, asked)
+    return _assemble(table, asked, Recipe(elapsed=elapsed, every=rule, missing=asked.missing))
 
 
 def _complete(source: Source, asked: Request) -> Request:
     """Take roles that were left out from `like`, where the table has their column."""
     columns, action, dose, like = dict(asked.columns), asked.action, asked.dose, asked.like
     if like is not None:
+        numbered = () if like.recipe is None else like.recipe.numbered
         for role, column in columns.items():
             usual = getattr(like.roles, role)
-            if column is None and (usual in source.columns or role in ("stay", "step")):
+            needed = role in ("stay", "step")
+            if column is None and role not in numbered and (usual in source.columns or needed):
                 columns[role] = usual
         if not asked.treatment:
             action, dose = _treatment(source, like)
-    for role in ("stay", "step"):
-        if columns[role] is None:
-            raise SettingError(role, "must name a column")
+    if columns["stay"] is None and columns["step"] is not None:
+        raise SettingError("stay", "must name a column where step does")
     if not (action or dose) and columns["loss"] is not None:
         if like is None:
             raise SettingError("loss", "needs action")
@@ -115,26 +125,34 @@ def _treatment(source: Source, like: Schema) -> tuple[tuple[str, ...], tuple[str
     return ((like.roles.action,) if like.roles.action in source.columns else ()), ()
 
 
-def _assemble(table: SortedTable, asked: Request) -> Trajectories:
-    sequence = _features(table, "sequence", asked)
-    static = _features(table, "static", asked)
-    logged, propensity = None, None
-    if "action" in table.layout.present:
-        logged = read_log(table, asked)
-        propensity = _propensities(table, logged.action, logged.loss, asked)
+def _assemble(table: SortedTable, asked: Request, recipe: Recipe) -> Trajectories:
+    faults, logged, propensity, eligible, group, control = Faults(), None, None, None, None, None
+    with faults.noting():
+        features = read_features(table, asked, recipe.elapsed)
+    with faults.noting():
+        eligible = _eligible(table)
+    with faults.noting():
+        if "action" in table.layout.present:
+            logged = read_log(table, asked)
+            propensity = _propensities(table, logged, eligible, asked)
+    with faults.noting():
+        group = _groups(table)
+    with faults.noting():
+        control = _controls(table)
+    faults.raise_any()
     data = Trajectories(
-        sequence=sequence.values,
+        sequence=features.sequence.values,
         offsets=table.offsets,
-        schema=_schema(table, asked, sequence, static, logged),
+        schema=_schema(table, asked, recipe, features, logged),
         action=None if logged is None else logged.action,
         loss=None if logged is None else logged.loss,
-        static=static.values,
+        static=features.static.values,
         propensity=propensity,
-        eligible=_eligible(table),
+        eligible=eligible,
         stay=table.stays,
         step=table.step,
-        group=_groups(table),
-        negative_control=_controls(table),
+        group=group,
+        negative_control=control,
         missing_loss=asked.missing_loss,
     )
     if "loss" in table.layout.present and data.n_decisions == 0:
@@ -143,6 +161,7 @@ def _assemble(table: SortedTable, asked: Request) -> Trajectories:
     missing = count_missing_losses(data)
     if missing is not None:
         log.info("%s: %s", table.name, missing.tell())
+    tell_lag(data)
     if asked.like is None:
         reward = asked.reward is not None
         remark_on_log(data, column=asked.columns["loss"], reward=reward)
@@ -152,65 +171,43 @@ def _assemble(table: SortedTable, asked: Request) -> Trajectories:
 def _schema(
     table: SortedTable,
     asked: Request,
-    sequence: FeatureBlock,
-    static: FeatureBlock,
+    recipe: Recipe,
+    features: TableFeatures,
     logged: LogColumns | None,
 ) -> Schema:
+    layout = table.layout
     if asked.like is not None:
-        return replace(asked.like, roles=table.layout.roles)
-    n_actions, names, recipe = asked.n_actions or 1, asked.actions, _recipe(table, asked)
+        return replace(asked.like, roles=layout.roles)
+    n_actions, names = asked.n_actions or 1, asked.actions
+    numbered = tuple(role for role in ("stay", "step") if role not in layout.present)
+    recipe = replace(recipe, kinds=features.kinds, numbered=numbered)
     if logged is not None:
         n_actions, names = logged.n_actions, logged.names
         recipe = replace(recipe, action=logged.reading, doses=logged.doses, outcome=logged.outcome)
+    sequence, static = features.sequence, features.static
     return Schema(
         sequence=sequence.names,
         n_actions=n_actions,
         static=static.names,
-        lag=1 if asked.lag is None else asked.lag,
+        lag=asked.known_lag,
         actions=names,
-        roles=table.layout.roles,
+        roles=layout.roles,
         categories={**sequence.levels, **static.levels},
         indicators=(*sequence.indicators, *static.indicators),
         recipe=recipe,
     )
 
 
-def _recipe(table: SortedTable, asked: Request) -> Recipe:
-    kinds = {name: ColumnKind() for name in (*table.layout.sequence, *table.layout.static)}
-    for name in table.layout.categorical:
-        kinds[name] = ColumnKind("category")
-    return Recipe(kinds=kinds, missing=asked.missing)
-
-
-def _features(table: SortedTable, kind: Kind, asked: Request) -> FeatureBlock:
-    """The features of one kind: complete, or with what is missing carried forward and marked."""
-    like = asked.like
-    block = table.features(kind, {} if like is None else like.categories)
-    if like is not None:  # what was spread out before it was written belongs together too
-        block = replace(block, levels=like.categories)
-    marked = None if like is None else like.indicators
-    may_miss = marked if marked is not None or asked.missing == "carry" else ()
-    require_finite(table.name, block, table.rows, may_miss=may_miss)
-    starts = table.starts
-    if kind == "static":
-        block = per_stay(table.name, block, table.offsets, table.rows)
-        starts = np.arange(len(block.values))  # nothing to carry from: a stay has one row
-    if asked.missing == "carry":
-        block = carry(block, starts, marked)
-    if like is None:
-        return block
-    return arrange(table.name, block, getattr(like, kind))
-
-
-def _propensities(table: SortedTable, action: Ints, loss: Floats, asked: Request) -> Floats | None:
+def _propensities(
+    table: SortedTable, logged: LogColumns, eligible: Bools | None, asked: Request
+) -> Floats | None:
     """Known propensities; what stands where no decision can be is not looked at."""
     if "propensity" not in table.layout.present:
         return None
-    chance, eligible = table.number("propensity"), _eligible(table)
-    lag = 1 if asked.lag is None else asked.lag
-    idle = (action == NO_ACTION) | (np.arange(action.size) - table.starts < lag)
+    chance, action = table.number("propensity"), logged.action
+    idle = (action == NO_ACTION) | (np.arange(action.size) - table.starts < asked.known_lag)
     if "loss" in table.layout.present and asked.missing_loss == "drop":
-        idle |= np.isnan(loss)
+        idle |= np.isnan(logged.loss)
     if eligible is not None:
         idle |= ~eligible
     valid = (chance > 0) & (chance <= 1)

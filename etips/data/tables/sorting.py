@@ -1,7 +1,7 @@
 """A long table put in order of stay and step, whatever order its rows came in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from etips.data.coded import Floats32
 from etips.data.decisions import Bools, Floats, Ints
-from etips.data.tables.arrow_columns import fill_rows, labels, levels_of, moments, numbers
+from etips.data.intake.column_values import HOUR, column_values
+from etips.data.intake.text_columns import is_textual, plain_text
+from etips.data.tables.arrow_columns import fill_columns, labels, levels_of, moments, numbers, times
 from etips.data.tables.features import FeatureBlock, join
 from etips.data.tables.sources import Source
 from etips.data.tables.table_layout import Layout
@@ -29,12 +31,14 @@ class SortedTable:
     Args:
         name: How refusals call it.
         layout: The part of each column.
-        cells: The columns that are not numeric features, still in the table's order.
+        cells: The columns that are not numeric features, in the order that `order` undoes.
         matrices: Numeric features, shape (n, d) of each kind, in order.
         stays: Identifiers of the stays, in order.
         offsets: Where each stay starts.
         step: Step labels, in order.
         rows: Row of the user's table that stands at each place; None if it came in order.
+        order: Row of `cells` that stands at each place; None if they are in order.
+        unseen: Cells of a column that could not be read by what is known of it.
     """
 
     name: str
@@ -45,6 +49,8 @@ class SortedTable:
     offsets: Ints
     step: NDArray[Any]
     rows: Ints | None
+    order: Ints | None
+    unseen: dict[str, int] = field(default_factory=dict)
 
     @cached_property
     def starts(self) -> Ints:
@@ -53,11 +59,11 @@ class SortedTable:
 
     def place(self, role: str) -> str:
         """How a refusal calls the column of `role`."""
-        return _place(self.name, getattr(self.layout.roles, role))
+        return place_of(self.name, getattr(self.layout.roles, role))
 
     def number(self, role: str) -> Floats:
         """The column of `role` as numbers, NaN where it is missing."""
-        return self.in_order(numbers(self.place(role), self._cell(role)))
+        return self.column_numbers(getattr(self.layout.roles, role))
 
     def is_nan(self, role: str) -> Bools:
         """Where the column of `role` says NaN rather than nothing."""
@@ -72,76 +78,150 @@ class SortedTable:
 
     def column_numbers(self, name: str) -> Floats:
         """Any column that plays a part as numbers, NaN where it is missing."""
-        return self.in_order(numbers(_place(self.name, name), self.cells.column(name)))
+        return self.in_order(numbers(place_of(self.name, name), self.cells.column(name)))
 
     def column_levels(
         self, name: str, known: tuple[str, ...] | None = None
     ) -> tuple[tuple[str, ...], Ints]:
-        """Levels of any column that plays a part, and that of each row, -1 where it is missing."""
-        levels, code = levels_of(_place(self.name, name), self.cells.column(name), known)
+        """Levels of any column that plays a part, and that of each row, -1 where it is missing.
+
+        A level that is not in `known` is -2.
+        """
+        place, column = place_of(self.name, name), self.cells.column(name)
+        if is_textual(column.type):
+            column = plain_text(place, column)
+        levels, code = levels_of(place, column, known)
         return levels, self.in_order(code)
 
     def column_cells(self, name: str) -> pa.ChunkedArray:
-        """Any column that plays a part as it stands, in the table's own order; see `in_order`."""
+        """Any column that plays a part as it stands, in the order of `cells`; see `in_order`."""
         return self.cells.column(name)
 
     def in_order(self, values: NDArray[Any]) -> NDArray[Any]:
-        """What was found in the table's own order, by stay and step."""
-        return values if self.rows is None else values[self.rows]
+        """What was found in the order of `cells`, by stay and step."""
+        return values if self.order is None else values[self.order]
 
-    def features(self, kind: Kind, known: Mapping[str, tuple[str, ...]]) -> FeatureBlock:
-        """Features of one kind, categories spread out; `known` fixes the levels of some."""
+    def features(
+        self, kind: Kind, known: Mapping[str, tuple[str, ...]], *, strict: bool = True
+    ) -> FeatureBlock:
+        """Features of one kind, categories spread out.
+
+        Args:
+            kind: Which features.
+            known: Levels of some categories, in their order.
+            strict: Refuse a level that is not known; otherwise it is missing, and counted.
+        """
         columns = self.layout.sequence if kind == "sequence" else self.layout.static
         numeric = {name: i for i, name in enumerate(self.layout.numeric(columns))}
         categories = {}
         for name in columns:
             if name in self.layout.categorical:
-                place = _place(self.name, name)
-                levels, code = levels_of(place, self.cells.column(name), known.get(name))
+                levels, code = self.column_levels(name, known.get(name))
+                place, rule = place_of(self.name, name), "must be one of the levels known so far"
                 if len(levels) > _MOST_LEVELS:
                     raise DataError(place, f"must have at most {_MOST_LEVELS} levels")
-                categories[name] = (levels, self.in_order(code))
+                if strict:
+                    require(place, rule, code != -2, rows=self.rows)
+                self.unseen[name] = int((code == -2).sum())
+                categories[name] = (levels, np.maximum(code, -1))
         return join(columns, numeric, self.matrices[kind], categories)
 
     def _cell(self, role: str) -> pa.ChunkedArray:
         return self.cells.column(getattr(self.layout.roles, role))
 
 
-def read_sorted(source: Source, layout: Layout) -> SortedTable:
-    """Read the table part by part, numeric features straight to their place, and sort it."""
-    sequence, static = layout.numeric(layout.sequence), layout.numeric(layout.static)
-    others = layout.other_columns()
-    matrices: dict[Kind, Floats32] = {
-        "sequence": np.empty((source.n_rows, len(sequence)), np.float32),
-        "static": np.empty((source.n_rows, len(static)), np.float32),
+def read_sorted(source: Source, layout: Layout, *, repeats: bool = False) -> SortedTable:
+    """Read the table part by part, numeric features straight to their place, and sort it.
+
+    Args:
+        source: The table.
+        layout: The part of each column.
+        repeats: Whether a step may occur twice in a stay.
+    """
+    names: dict[Kind, list[str]] = {
+        "sequence": layout.numeric(layout.sequence),
+        "static": layout.numeric(layout.static),
     }
+    matrices = {
+        kind: np.empty((source.n_rows, len(own)), np.float32) for kind, own in names.items()
+    }
+    others, unseen = layout.other_columns(), dict[str, int]()
     cells, start = [], 0
-    for part in source.parts([*others, *sequence, *static]):
+    for part in source.parts(list(dict.fromkeys([*others, *names["sequence"], *names["static"]]))):
         stop = start + part.num_rows
-        fill_rows(matrices["sequence"][start:stop], [part.column(name) for name in sequence])
-        fill_rows(matrices["static"][start:stop], [part.column(name) for name in static])
+        for kind, own in names.items():
+            arrays = []
+            for name in own:
+                place = place_of(source.name, name)
+                values, odd = column_values(place, part.column(name), layout.kinds[name])
+                unseen[name] = unseen.get(name, 0) + odd
+                arrays.append(values)
+            fill_columns(matrices[kind][start:stop], arrays)
         cells.append(part.select(others))
         start = stop
-    return _sort(source.name, layout, pa.concat_tables(cells), matrices)
+    table = _sort(source, layout, pa.concat_tables(cells), matrices, repeats)
+    table.unseen.update(unseen)
+    _fill_hours(table)
+    return table
 
 
 def _sort(
-    name: str, layout: Layout, cells: pa.Table, matrices: dict[Kind, Floats32]
+    source: Source,
+    layout: Layout,
+    cells: pa.Table,
+    matrices: dict[Kind, Floats32],
+    repeats: bool,
 ) -> SortedTable:
-    columns = layout.role_columns()
-    stay_place, step_place = _place(name, columns["stay"]), _place(name, columns["step"])
-    stays, stay = labels(stay_place, cells.column(columns["stay"]))
-    step = moments(step_place, cells.column(columns["step"]))
+    columns, n = layout.role_columns(), source.n_rows
+    stays, stay = np.arange(n), np.arange(n)
+    if "stay" in columns:
+        place = place_of(source.name, columns["stay"])
+        stays, stay = labels(place, cells.column(columns["stay"]))
+    step: NDArray[Any] = np.zeros(n, np.int64)
+    if "step" in columns:
+        step = moments(place_of(source.name, columns["step"]), cells.column(columns["step"]))
     rows = None
     if not _rises(stay, step).all():
         rows = np.lexsort((step, stay))
         stay, step = stay[rows], step[rows]
-        rule = "must not occur twice in a stay"
-        require(step_place, rule, _rises(stay, step), rows=rows)
+        if not repeats:
+            _require_once(source, columns, _rises(stay, step), rows)
         for kind in matrices:
             matrices[kind] = matrices[kind][rows]
     offsets = np.concatenate([[0], np.cumsum(np.bincount(stay))])
-    return SortedTable(name, layout, cells, matrices, stays, offsets, step, rows)
+    return SortedTable(source.name, layout, cells, matrices, stays, offsets, step, rows, rows)
+
+
+def _require_once(source: Source, columns: Mapping[str, str], rises: Bools, rows: Ints) -> None:
+    """Refuse a step that occurs twice, or a stay of several rows that nothing orders."""
+    if "step" in columns:
+        place = place_of(source.name, columns["step"])
+        fix = 'Correct it, or put rows into steps: --every 1h (every="1h").'
+        require(place, "must not occur twice in a stay", rises, rows=rows, fix=fix)
+    place = place_of(source.name, columns["stay"])
+    rule = "must not occur twice where no step is named"
+    fix = "Name the column that orders the rows of a stay: --step (step=)."
+    require(place, rule, rises, rows=rows, fix=fix)
+
+
+def _fill_hours(table: SortedTable) -> None:
+    """Put times into the matrices as hours since the stay's first row.
+
+    Where the steps are no times themselves, a column counts from its own first time in the stay.
+    """
+    for name in table.layout.timed:
+        kind: Kind = "sequence" if name in table.layout.sequence else "static"
+        columns = table.layout.sequence if kind == "sequence" else table.layout.static
+        column = table.cells.column(name)
+        moment = table.in_order(times(place_of(table.name, name), column))
+        if np.issubdtype(table.step.dtype, np.datetime64):
+            first = table.step[table.starts]
+        else:
+            there = np.where(np.isnat(moment), len(moment) - 1, np.arange(len(moment)))
+            first = moment[np.minimum.reduceat(there, table.offsets[:-1])]
+            first = np.repeat(first, np.diff(table.offsets))
+        position = table.layout.numeric(columns).index(name)
+        table.matrices[kind][:, position] = (moment - first) / HOUR
 
 
 def _rises(stay: Ints, step: NDArray[Any]) -> Bools:
@@ -151,5 +231,6 @@ def _rises(stay: Ints, step: NDArray[Any]) -> Bools:
     return rises
 
 
-def _place(table: str, column: str) -> str:
+def place_of(table: str, column: str) -> str:
+    """How a refusal calls a column."""
     return f"{table}, column {column}"

@@ -1,14 +1,19 @@
 """Which column of a long table plays which part."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 
+from etips.data.intake.recipe import ColumnKind
+from etips.data.intake.recognition import recognise
 from etips.data.intake.request import Request
 from etips.data.schema import MISSING_SUFFIX, Roles, Schema
-from etips.data.tables.arrow_columns import is_categorical, is_number, require_number
-from etips.data.tables.sources import Source, whole_column
+from etips.data.tables.arrow_columns import is_number, is_text
+from etips.data.tables.sources import Source
 from etips.errors import DataError, Faults, SettingError
+
+_OF_NUMBERS = ("step", "loss", "propensity", "negative_control", "eligible")
 
 
 @dataclass(frozen=True)
@@ -20,81 +25,141 @@ class Layout:
         present: Roles that the table has, of `Roles`' fields.
         sequence: Columns read as sequential features.
         static: Columns read as static features.
-        categorical: Those of the two that become one column a level.
+        kinds: How each of the two is read.
         treatment: Columns that say what was done: of the action, or of doses.
+        timed: Features of kind `hours`, whose cells hold times rather than hours already.
+        spelt: Columns of text that spell numbers or dates, to be read as such.
     """
 
     roles: Roles
     present: frozenset[str]
     sequence: tuple[str, ...]
     static: tuple[str, ...]
-    categorical: frozenset[str]
+    kinds: Mapping[str, ColumnKind] = field(default_factory=dict)
     treatment: tuple[str, ...] = ()
+    timed: tuple[str, ...] = ()
+    spelt: tuple[str, ...] = ()
+
+    @property
+    def categorical(self) -> frozenset[str]:
+        """Features that become one column a level."""
+        return frozenset(name for name, own in self.kinds.items() if own.kind == "category")
 
     def numeric(self, columns: Sequence[str]) -> list[str]:
         """Those of `columns` that are read as numbers."""
-        return [name for name in columns if name not in self.categorical]
+        categorical = self.categorical
+        return [name for name in columns if name not in categorical]
 
     def role_columns(self) -> dict[str, str]:
         """Column of each role that is present, the action apart."""
         return {role: getattr(self.roles, role) for role in sorted(self.present - {"action"})}
 
     def other_columns(self) -> list[str]:
-        """Columns that are read whole: of roles, of the treatment, and categories."""
-        return [*self.role_columns().values(), *self.treatment, *sorted(self.categorical)]
+        """Columns that are read whole: of roles, of the treatment, categories and times."""
+        own = [*self.role_columns().values(), *self.treatment, *sorted(self.categorical)]
+        return [*own, *self.timed]
 
 
 def lay_out(source: Source, asked: Request) -> Layout:
-    """Give every column its part, or refuse by name; `asked.like` reads only what it wants."""
-    static, categorical, like = asked.static, asked.categorical, asked.like
+    """Give every column its part and its kind, or refuse by name what has none."""
+    asked = expand(source, asked)
     named = {role: column for role, column in asked.columns.items() if column is not None}
     if asked.action == asked.treatment and len(asked.action) == 1:
         named["action"] = asked.action[0]
     others = [name for name in asked.treatment if name != named.get("action")]
-    _require_columns(source, [*named.values(), *others, *static, *categorical])
-    if like is None:
-        taken = {*named.values(), *others, *static}
-        sequence = tuple(name for name in source.columns if name not in taken)
-        fixed = tuple(static)
+    require_columns(source, [*named.values(), *others])
+    if asked.like is None:
+        sequence = _chosen(source, asked, {*named.values(), *others})
+        static = asked.static
     else:
-        sequence = _wanted(source, like, like.sequence)
-        fixed = _wanted(source, like, like.static)
-    parts = [*named.values(), *others, *fixed, *sequence]
+        sequence = _wanted(source, asked.like, asked.like.sequence)
+        static = _wanted(source, asked.like, asked.like.static)
+    parts = [*named.values(), *others, *static, *sequence]
     for name in parts if len(set(parts)) != len(parts) else ():
         if parts.count(name) > 1:
             raise SettingError(f"column {name}", "must play one part only")
-    by_type = {name for name in (*sequence, *fixed) if is_categorical(source.columns[name])}
-    known = set(like.categories) if like is not None else set()
-    chosen = frozenset(by_type | (set(categorical) | known) & {*sequence, *fixed})
-    faults = Faults()
-    for name in (*sequence, *fixed):
-        if name in chosen or is_number(source.columns[name]):
-            continue
-        with faults.noting():
-            if name in source.faults:
-                raise source.faults[name]
-            fix = "Drop it, turn it into numbers, or name it in categorical."
-            require_number(f"{source.name}, column {name}", whole_column(source, name), fix=fix)
+    kinds = recognise(source, asked, sequence, static)
+    usual = Roles() if asked.like is None else asked.like.roles
+    return Layout(
+        roles=_roles(named, {*sequence, *static, *others, *asked.drop}, usual),
+        present=frozenset(named) | ({"action"} if asked.treatment else set()),
+        sequence=sequence,
+        static=static,
+        kinds=kinds,
+        treatment=asked.treatment,
+        timed=tuple(
+            name
+            for name, own in kinds.items()
+            if own.kind == "hours" and not is_number(source.columns[name])
+        ),
+        spelt=_spelt(source, named, kinds),
+    )
+
+
+def _spelt(
+    source: Source, named: Mapping[str, str], kinds: Mapping[str, ColumnKind]
+) -> tuple[str, ...]:
+    """Columns of text that must be numbers or dates; of the roles, those that spell them."""
+    features = [name for name, own in kinds.items() if own.kind not in ("category", "yes_no")]
+    roles = [
+        column
+        for role, column in named.items()
+        if role in _OF_NUMBERS
+        and is_text(source.columns[column])
+        and source.form(column)[0].kind != "text"
+    ]
+    return tuple(name for name in (*roles, *features) if is_text(source.columns[name]))
+
+
+def expand(source: Source, asked: Request) -> Request:
+    """The same with `R*` and the like spelt out, and refused where no column is called so."""
+    faults, found = Faults(), {}
+    for argument in ("static", "categorical", "features", "drop"):
+        names: dict[str, None] = {}
+        for pattern in getattr(asked, argument):
+            own = [pattern]
+            if pattern not in source.columns and any(sign in pattern for sign in "*?["):
+                own = [name for name in source.columns if fnmatchcase(name, pattern)]
+                if not own:
+                    error = DataError(f"{source.name}, {argument} {pattern}", "matches no column")
+                    faults.note(error)
+            elif pattern in names:
+                raise SettingError(f"column {pattern}", "must play one part only")
+            with faults.noting():
+                require_columns(source, own)
+            names |= dict.fromkeys(own)
+        found[argument] = tuple(names)
     faults.raise_any()
-    roles = _roles(named, {*sequence, *fixed, *others}, Roles() if like is None else like.roles)
-    present = frozenset(named) | ({"action"} if asked.treatment else set())
-    return Layout(roles, present, sequence, fixed, chosen, asked.treatment)
+    return replace(asked, **found)  # type: ignore[arg-type]
+
+
+def _chosen(source: Source, asked: Request, taken: set[str]) -> tuple[str, ...]:
+    """The columns that are sequential features."""
+    twice = sorted(set(asked.drop) & {*taken, *asked.static})
+    if twice:
+        raise SettingError(f"column {twice[0]}", "must play one part only", fix="See drop.")
+    free = [name for name in source.columns if name not in {*taken, *asked.static, *asked.drop}]
+    if not asked.features:
+        return tuple(free)
+    wanted = set(asked.features)
+    return tuple(name for name in free if name in wanted)
 
 
 def _roles(named: dict[str, str], features: set[str], usual: Roles) -> Roles:
     """The roles that were named, and for those the table lacks a name that is not taken."""
     roles, taken = dict(named), features | set(named.values())
-    for field in fields(Roles):
-        if field.name not in named:
-            name = getattr(usual, field.name)
+    for role in fields(Roles):
+        if role.name not in named:
+            name = getattr(usual, role.name)
             while name in taken:
                 name += "_"
-            roles[field.name] = name
+            roles[role.name] = name
             taken.add(name)
     return Roles(**roles)
 
 
-def _require_columns(source: Source, names: Sequence[str]) -> None:
+def require_columns(source: Source, names: Sequence[str]) -> None:
+    """Refuse columns that the table does not have, all of them at once."""
     faults = Faults()
     for name in dict.fromkeys(names):
         if name not in source.columns:
@@ -114,13 +179,13 @@ def _alike(source: Source, name: str) -> str:
 def _wanted(source: Source, like: Schema, features: Sequence[str]) -> tuple[str, ...]:
     """Columns of the table that `features` are made of: themselves, or what they derive from."""
     columns: dict[str, None] = {}
+    elapsed = None if like.recipe is None else like.recipe.elapsed
     for feature in features:
         if feature in source.columns:
             columns[feature] = None
-            continue
-        category = next((c for c in like.categories if feature.startswith(f"{c}=")), None)
-        origin = feature.removesuffix(MISSING_SUFFIX)
-        column = origin if category is None else category
-        _require_columns(source, [column])
-        columns[column] = None
+        elif feature != elapsed:
+            category = next((c for c in like.categories if feature.startswith(f"{c}=")), None)
+            origin = feature.removesuffix(MISSING_SUFFIX)
+            columns[origin if category is None else category] = None
+    require_columns(source, list(columns))
     return tuple(columns)

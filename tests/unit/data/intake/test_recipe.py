@@ -16,14 +16,14 @@ from etips.data.schema import Schema
 from etips.errors import SettingError
 
 RECIPE = Recipe(
-    kinds={"ward": ColumnKind("category", ("er", "icu")), "urine": ColumnKind(combine="sum")},
+    kinds={"ward": ColumnKind("category", ("er", "icu")), "urine": ColumnKind()},
     numbered=("stay", "step"),
     missing="refuse",
     elapsed="hours_since_last",
     action=ActionReading(("drug", "route"), (("a", "iv"), ("b", "po"))),
     doses=(DoseClasses("fluid", (1.0,), (0.0, None, 2.0), unit="ml"),),
     outcome=Outcome("reward", "one_minus"),
-    every=StepRule("4h", 14400.0),
+    every=StepRule("4h", 14400.0, combine={"urine": "sum"}),
 )
 
 

@@ -107,7 +107,7 @@ HOLES = [None, 2.0, None, 4.0, None, None]
 def test_missing_values_are_refused_unless_asked_for():
     message = (
         r"^table, column x: must not be missing; 4 of 6 rows fail, first at row 0\. "
-        r"Fill it, or ask for missing values to be carried forward\.$"
+        r'Fill it, or carry the last value forward: --missing carry \(missing="carry"\)\.$'
     )
     with pytest.raises(DataError, match=message):
         read(table(x=HOLES), missing="refuse")
@@ -145,6 +145,9 @@ def test_carrying_forward_agrees_with_a_plain_loop(cohort, share, seed):
     stays = np.repeat(np.arange(data.n_stays), np.diff(data.offsets))
     carried, marks = np.array(plain_carry(zip(stays, values, strict=True))).T
     names = found.schema.sequence
+    if hidden.all():  # nothing to carry: a column without a value is no feature
+        assert not {"vital0", "vital0_missing"} & set(names)
+        return
     got = found.sequence[:, names.index("vital0")]
     assert np.array_equal(got, carried.astype(np.float32), equal_nan=True)
     if hidden.any():

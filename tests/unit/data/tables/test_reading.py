@@ -17,8 +17,9 @@ from strategies import TEXT, fingerprint, long_table, refusal_text, roles_of
 from strategies import read_small as read
 from strategies import small_table as table
 
-from etips.data import load_trajectories, read_table, write_table
+from etips.data import Scaler, load_trajectories, read_table, write_table
 from etips.errors import DataError, SettingError
+from etips.notes import collecting_notes
 
 NAN, INF = float("nan"), float("inf")
 
@@ -83,7 +84,7 @@ def test_steps_are_numbers_or_times_in_any_order(steps):
     frame = pa.table({"s": [1] * n, "t": steps, "a": [0] * n, "l": [0.0] * n, "x": range(n)})
     forward = read(frame)
     backward = read(frame.take(list(range(n))[::-1]))
-    assert forward.sequence.ravel().tolist() == list(range(n))
+    assert forward.sequence[:, 0].tolist() == list(range(n))
     assert fingerprint(forward) == fingerprint(backward)
 
 
@@ -233,14 +234,25 @@ def test_like_takes_half_a_log_for_questions(fitted, gone):
     assert data.n_decisions == 6
 
 
-def test_a_level_never_seen_before_is_refused_by_row(fitted):
+def test_a_level_never_seen_before_is_missing_and_told(fitted):
+    frame = later().set_column(
+        5, "ward", [["icu", TEXT, "icu", TEXT, "er", "or"]]
+    )  # the last but two: nothing to carry
+    with collecting_notes() as notes:
+        data = read_table(frame, like=fitted.schema)
+    at = [i for i, name in enumerate(data.schema.sequence) if name.startswith("ward=")]
+    assert np.isnan(data.sequence[:, at]).all(axis=1).tolist() == [False] * 3 + [True, False, False]
+    assert notes.count("column ward: under 11 rows hold a level not seen before, read as missing")
+
+
+def test_a_level_never_seen_before_is_refused_by_row_where_gaps_are(fitted):
     frame = later().set_column(5, "ward", [["icu", TEXT, "icu", TEXT, "er", "or"]])
     message = (
         r"^table, column ward: must be one of the levels known so far; "
         r"2 of 6 rows fail, first at row 1\.$"
     )
     with pytest.raises(DataError, match=message) as caught:
-        read_table(frame, like=fitted.schema)
+        read_table(frame, like=fitted.schema, missing="refuse")
     assert TEXT not in refusal_text(caught.value)
 
 
@@ -258,7 +270,8 @@ def test_a_feature_that_only_looks_like_a_mark_is_refused_by_its_own_name():
 
 def test_like_refuses_a_category_where_there_was_a_number():
     frame = table(x=pa.array(WARDS).dictionary_encode())
-    with pytest.raises(DataError, match=r"^table, column x: is missing from the table\.$"):
+    message = r"^table, column x: must be read as numbers, as in the data the policy was fitted on"
+    with pytest.raises(DataError, match=message):
         read_table(frame, like=read().schema)
 
 
@@ -273,13 +286,25 @@ def test_a_written_table_that_lost_one_of_its_marks_reads_in_the_order_of_before
     assert again.sequence[:, 2].tolist() == [1, 0, 0, 0, 0, 0]  # only what was never known is left
 
 
-def test_like_refuses_a_gap_where_there_was_none_in_training():
+def test_a_gap_where_there_was_none_in_training_is_carried_without_a_mark_and_told():
     schema = read().schema
+    with collecting_notes() as notes:
+        data = read_table(table(x=HOLES), like=schema)
+    assert data.schema == schema
+    assert np.array_equal(data.sequence[:, 0], [NAN, 2, 2, 4, 4, 4], equal_nan=True)
+    assert [text for text in notes if text.startswith("column x has missing values, unlike in")]
+    scaled = Scaler().fit(read()).transform(data)
+    assert np.isfinite(scaled.sequence).all()
+
+
+def test_like_refuses_a_gap_where_there_was_none_in_training_if_gaps_are_refused():
+    schema = read(missing="refuse").schema
     with pytest.raises(DataError, match=r"^table, column x: must not be missing; 4 of 6 rows fail"):
         read_table(table(x=HOLES), like=schema)
     kept = read(table(x=HOLES, y=[1.0] * 6), missing="carry").schema
+    frame = table(x=HOLES, y=[1.0, None, 1.0, 1.0, 1.0, 1.0])
     with pytest.raises(DataError, match=r"^table, column y: must not be missing; 1 of 6 rows fail"):
-        read_table(table(x=HOLES, y=[1.0, None, 1.0, 1.0, 1.0, 1.0]), like=kept)
+        read_table(frame, like=kept, missing="refuse")
 
 
 def test_like_keeps_an_action_beyond_those_known_out(fitted):

@@ -44,7 +44,7 @@ REFUSALS = {
     "duplicate step": (
         bad("t", 0),
         {},
-        rf"^table, column t: must not occur twice in a stay; {ONE}$",
+        rf"^table, column t: must not occur twice in a stay; {ONE} Correct it, or put rows into",
     ),
     "action beyond": (
         bad("a", CANARY),
@@ -122,28 +122,28 @@ REFUSALS = {
     "text feature": (
         table(x=["1", "2.5", "-3e4", "", TEXT, "6"]),
         {},
-        r"^table, column x: must be numeric, is text; 2 of 6 rows fail, first at row 3\. "
-        r"Drop it, turn it into numbers, or name it in categorical\.$",
+        rf"^table, column x: mixes numbers and text; {ONE} Write numbers only\. Or --categorical x",
     ),
-    "text feature of digits": (
-        table(x=[str(CANARY)] * 6),
+    "a number among words": (
+        table(x=["a", "b", "a", "b", str(CANARY), "b"]),
         {},
-        r"^table, column x: must be numeric, is text; 6 of 6 rows fail, first at row 0\. Drop it",
+        r"^table, column x: mixes numbers and text; 5 of 6 rows fail, first at row 0",
+    ),
+    "free text": (
+        table(x=[f"{TEXT} {word}" for word in "abcdef"]),
+        {},
+        r"^table, column x: is text that looks like an identifier or free text\. Leave it out: "
+        r'--drop x \(drop=\["x"\]\); or keep it as a category: --categorical x ',
     ),
     "bytes feature": (
         table(x=[b"1", b"2", b"3", b"4", TEXT.encode(), b"6"]),
         {},
-        rf"^table, column x: must be numeric, is text; {ONE} Drop it",
-    ),
-    "date feature": (
-        table(x=pd.to_datetime(["1913-05-07"] * 6)),
-        {},
-        r"^table, column x: must be numeric or boolean\. Turn times into hours, say\.$",
+        rf"^table, column x: mixes numbers and text; {ONE} Write",
     ),
     "list feature": (
         table(x=[[CANARY]] * 6),
         {},
-        r"^table, column x: must be numeric or boolean\.",
+        r"^table, column x: must hold numbers, text or times\. Leave it out: --drop x ",
     ),
     "infinite feature": (
         bad("x", INF),
@@ -269,8 +269,11 @@ def test_rows_are_counted_as_the_user_gave_them_whatever_their_order():
 
 
 SETTINGS = {
-    "no stay": ({"stay": None}, r"^stay: must name a column\.$"),
-    "no step": ({"step": None}, r"^step: must name a column\.$"),
+    "no stay": ({"stay": None}, r"^stay: must name a column where step does\.$"),
+    "lag of one row": (
+        {"stay": None, "step": None, "lag": 1},
+        r"^lag: must be 0 where a stay has one row\. Name the column that orders",
+    ),
     "loss alone": ({"action": None}, r"^loss: needs action\.$"),
     "one column twice": ({"loss": "a"}, r"^column a: must play one part only\.$"),
     "role and static": ({"static": ["a"]}, r"^column a: must play one part only\.$"),

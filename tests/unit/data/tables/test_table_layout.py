@@ -30,8 +30,8 @@ def test_categories_are_those_named_and_those_that_their_type_tells():
     words = pa.array(["a", "b"] * 3)
     table = small_table(c=words.dictionary_encode(), d=words)
     assert layout_of(table, categorical=("d",)).categorical == {"c", "d"}
-    with pytest.raises(DataError, match=r"^table, column d: must be numeric, is text; 6 of 6 rows"):
-        layout_of(table)
+    assert layout_of(table, categorical=("x",)).categorical == {"c", "d", "x"}
+    assert layout_of(table, drop=("c", "d")).categorical == set()
 
 
 def test_a_role_that_the_table_lacks_gets_a_name_that_is_not_taken():

@@ -1,0 +1,192 @@
+"""What each feature column holds, told from its type and, where it is text, from its cells."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from etips.data.intake.recipe import ColumnKind
+from etips.data.intake.request import Request
+from etips.data.intake.text_columns import TextLook, look_at, yes_no_levels
+from etips.data.schema import Schema
+from etips.data.tables.arrow_columns import is_categorical, is_number, is_text, is_time
+from etips.data.tables.sources import Source, whole_column
+from etips.errors import DataError, Faults
+from etips.notes import note
+
+MOST_LEVELS = 50
+"""Text of more levels is a name, a diagnosis in words or a remark, unless somebody says not."""
+
+_FEW_LEVELS = 10  # under this, words that occur once each may still be categories
+_LIKE_AN_ID = re.compile(
+    r"(^|[_\W])(id|mrn|hospnum|pid|uuid|guid|key|index|unnamed.*|row_?(no|num|number|id)?)$"
+    r"|^$|[a-z]ID$|(patient|subject|case|record|hosp\w*)_?(no|num|number|id|name)$",
+    re.IGNORECASE,
+)
+
+
+def recognise(
+    source: Source, asked: Request, sequence: Sequence[str], static: Sequence[str]
+) -> dict[str, ColumnKind]:
+    """The kind of every feature column, or a refusal of all that have none.
+
+    Args:
+        source: The table.
+        asked: What the caller said; by `asked.like` kinds are looked up, not guessed.
+        sequence: Columns of sequential features.
+        static: Columns of static features.
+    """
+    faults, kinds = Faults(), {}
+    for name in dict.fromkeys((*sequence, *static)):
+        with faults.noting():
+            if asked.like is not None:
+                kinds[name] = _known(source, name, asked.like)
+            else:
+                still = name in static or asked.step is None
+                kinds[name] = _kind(source, name, asked, still)
+    faults.raise_any()
+    if asked.like is None:
+        _tell_times(kinds)
+        _tell_identifiers(source, asked, kinds)
+    return kinds
+
+
+def _kind(source: Source, name: str, asked: Request, still: bool) -> ColumnKind:
+    """The kind of a column that nobody has read before; `still` if it has one time a stay."""
+    kind = source.columns[name]
+    if name in asked.categorical or is_categorical(kind):
+        return ColumnKind("category")
+    if types.is_boolean(kind):
+        return ColumnKind("yes_no")
+    if is_number(kind):
+        return ColumnKind()
+    if is_time(kind):
+        return ColumnKind("years" if still else "hours")
+    if types.is_duration(kind) or types.is_time(kind):
+        return ColumnKind("duration")
+    if is_text(kind):
+        return _of_text(source, name, asked, still)
+    fix = f"Leave it out: {_drop(name)}."
+    raise DataError(_place(source, name), "must hold numbers, text or times", fix=fix)
+
+
+def _of_text(source: Source, name: str, asked: Request, still: bool) -> ColumnKind:
+    form, fault = source.form(name)
+    if fault is not None:
+        raise fault
+    if form.kind != "text":
+        return ColumnKind("number" if form.kind == "number" else "years" if still else "hours")
+    look = look_at(source, name)
+    if look.n_rows == 0:
+        return ColumnKind()
+    if look.is_yes_no:
+        return ColumnKind("yes_no", yes_no_levels(look.words))
+    if len(look.words) > MOST_LEVELS or _is_one_each(source, asked, look):
+        rule = "is text that looks like an identifier or free text"
+        fix = f"Leave it out: {_drop(name)}; or keep it as a category: {_as_category(name)}."
+        raise DataError(_place(source, name), rule, fix=fix)
+    return ColumnKind("category")
+
+
+def _is_one_each(source: Source, asked: Request, look: TextLook) -> bool:
+    """Whether there are about as many words as rows, or as stays: names rather than levels."""
+    n_words = len(look.words)
+    if n_words == look.n_rows and n_words >= _FEW_LEVELS // 2:
+        return True
+    if n_words <= _FEW_LEVELS:
+        return False
+    stays = look.n_rows if asked.stay is None else _n_distinct(source, asked.stay)
+    return n_words >= 0.9 * min(stays, look.n_rows)
+
+
+def _known(source: Source, name: str, like: Schema) -> ColumnKind:
+    """The kind that a column had in the data of `like`, if the table's own fits it."""
+    told: Mapping[str, ColumnKind] = {} if like.recipe is None else like.recipe.kinds
+    levels = like.categories.get(name)
+    wanted = told.get(name, ColumnKind())
+    if levels is not None:
+        return ColumnKind("category", levels)
+    kind, place = source.columns[name], _place(source, name)
+    if is_number(kind) or (wanted.kind == "yes_no" and is_text(kind)):
+        return wanted
+    if is_text(kind):
+        form, fault = source.form(name)
+        if fault is not None:
+            raise fault
+        if form.kind == "text" and look_at(source, name).n_rows == 0:
+            return ColumnKind()
+        kind = form.type
+    if wanted.kind in _fitting(kind):
+        return wanted
+    rule = f"must be read as {_WORDS[wanted.kind]}, as in the data the policy was fitted on"
+    raise DataError(place, rule)
+
+
+def _fitting(kind: pa.DataType) -> tuple[str, ...]:
+    """Kinds that a column of this type may be read as."""
+    if is_number(kind):
+        return ("number", "hours", "years", "duration")
+    if is_time(kind):
+        return ("hours", "years")
+    return ("duration",) if types.is_duration(kind) or types.is_time(kind) else ()
+
+
+_WORDS = {
+    "number": "numbers",
+    "category": "a category",
+    "yes_no": "yes or no",
+    "hours": "times",
+    "years": "dates",
+    "duration": "lengths of time",
+}
+
+
+def _tell_times(kinds: Mapping[str, ColumnKind]) -> None:
+    told = {"hours": "hours since the stay's first row", "years": "years since 2000"}
+    for kind, words in told.items():
+        names = [name for name, own in kinds.items() if own.kind == kind]
+        if names:
+            note(f"{_columns(names)} read as {words}")
+
+
+def _tell_identifiers(source: Source, asked: Request, kinds: Mapping[str, ColumnKind]) -> None:
+    """Name columns of numbers that are called and look like identifiers."""
+    named = [
+        name
+        for name, own in kinds.items()
+        if own.kind == "number"
+        and types.is_integer(source.columns[name])
+        and _LIKE_AN_ID.search(name)
+    ]
+    if not named:
+        return
+    units = source.n_rows if asked.stay is None else _n_distinct(source, asked.stay)
+    alike = [name for name in named if _n_distinct(source, name) >= 0.9 * units]
+    if alike:
+        ids = ",".join(alike)
+        note(f"{_columns(alike)} used as a feature but may be an identifier; --drop {ids} omits it")
+
+
+def _n_distinct(source: Source, name: str) -> int:
+    column = whole_column(source, name)
+    if is_categorical(column.type):
+        return len({item for chunk in column.chunks for item in chunk.dictionary.to_pylist()})
+    return int(pc.count_distinct(column, mode="only_valid").as_py())
+
+
+def _columns(names: Sequence[str]) -> str:
+    return f"column {names[0]} is" if len(names) == 1 else f"columns {', '.join(names)} are"
+
+
+def _place(source: Source, name: str) -> str:
+    return f"{source.name}, column {name}"
+
+
+def _drop(name: str) -> str:
+    return f'--drop {name} (drop=["{name}"])'
+
+
+def _as_category(name: str) -> str:
+    return f'--categorical {name} (categorical=["{name}"])'

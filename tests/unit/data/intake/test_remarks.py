@@ -1,0 +1,71 @@
+"""What reading a table did to it."""
+
+import pytest
+from strategies import read_small, small_table
+
+from etips.data.intake.remarks import (
+    refuse_unseen,
+    shown,
+    tell_empty,
+    tell_gaps,
+    tell_lag,
+    tell_new_gaps,
+    tell_unseen,
+)
+from etips.errors import DataError
+from etips.notes import collecting_notes
+
+
+def told(tell, *given):
+    with collecting_notes() as notes:
+        tell(*given)
+    return notes
+
+
+def test_few_are_not_counted():
+    assert [shown(count) for count in (0, 1, 10, 11, 3214)] == [
+        "0",
+        "under 11",
+        "under 11",
+        "11",
+        "3,214",
+    ]
+
+
+def test_gaps_are_counted_over_all_columns():
+    assert told(tell_gaps, {}, 12) == []
+    line = "3,214 missing values in 2 of 12 columns are carried forward; "
+    assert told(tell_gaps, {"x": 3000, "y": 214}, 12) == [line + "columns name_missing say where"]
+
+
+def test_new_gaps_and_empty_columns_are_named():
+    assert told(tell_new_gaps, ["x", "y"])[0].startswith("columns x, y have missing values, unlike")
+    assert told(tell_empty, ["x"]) == ["column x holds no value at all and is left out"]
+    assert told(tell_empty, ["x", "y"]) == ["columns x, y hold no value at all and are left out"]
+    assert told(tell_empty, []) == told(tell_new_gaps, []) == []
+
+
+def test_what_was_not_seen_before_is_counted_or_refused():
+    assert told(tell_unseen, {"x": 0, "ward": 40}) == [
+        "column ward: 40 rows hold a level not seen before, read as missing"
+    ]
+    message = r"^t, column ward: must be one of the levels known so far; 40 of 90 rows fail\. "
+    with pytest.raises(DataError, match=message + "--missing carry"):
+        refuse_unseen("t", {"x": 0, "ward": 40}, 90)
+
+
+def test_what_lag_costs_is_told():
+    n = 12
+    table = small_table(
+        s=[i // 2 for i in range(2 * n)],
+        t=[0, 1] * n,
+        a=[0, 1] * n,
+        l=[0.0] * (2 * n - 2) + [None] * 2,
+        x=[1.0] * 2 * n,
+    )
+    data = read_small(table)
+    assert told(tell_lag, data) == [
+        "lag 1: 11 first steps of stays are no decisions; --lag 0 keeps them"
+    ]
+    assert told(tell_lag, data.with_lag(0)) == []
+    assert told(tell_lag, data.without_log()) == []
