@@ -16,6 +16,9 @@ from etips.data.tables.sources import Source
 
 MOST_ACTIONS = 40  # of a column that is taken for one of actions
 MOST_COMBINED = 3  # columns whose combination is taken for an action
+FIRST_COLUMNS = 2  # among which an identifier without a known name is looked for
+FEWEST_IDS = 10  # values of such a column
+ROWS_PER_ID = 50  # at most, of an identifier without a known name
 MOST_CODES = 12  # whole numbers above which a column named like a dose holds amounts
 
 
@@ -127,7 +130,11 @@ class _Guesser:
         self.take("stay", best.name, f"is named like an identifier, {rows}")
 
     def _unnamed_stay(self, ids: list[ColumnFacts]) -> ColumnFacts | None:
-        """The first column, if its values repeat and something called a time orders its rows."""
+        """The first column, if it ends like an identifier, or a time orders rows of its values."""
+        begin = [own for own in ids if own.position < FIRST_COLUMNS]
+        ended = [own for own in begin if _ends_like_id(own)]
+        if ended:
+            return ended[0]
         first = next((own for own in ids if own.position == 0 and not own.unique), None)
         if first is None or first.n_distinct < 2:
             return None
@@ -270,6 +277,11 @@ def _best(
     scored = [(likeness(own.name, words), own) for own in columns]
     scored = [pair for pair in scored if pair[0] >= least]
     return max(scored, key=lambda pair: pair[0], default=(0.0, None))[1]
+
+
+def _ends_like_id(own: ColumnFacts) -> bool:
+    many = own.n_distinct > FEWEST_IDS and own.n_distinct * ROWS_PER_ID >= own.n_rows
+    return many and "".join(parts_of(own.name)).endswith("id")
 
 
 def _values(own: ColumnFacts) -> str:

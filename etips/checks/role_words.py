@@ -8,7 +8,15 @@ import re
 import unicodedata
 
 STAY = (
-    *("icustay_id", "stay_id", "hadm_id", "encounter_id", "admission_id", "visit_occurrence_id"),
+    *(
+        "icustay_id",
+        "patientunitstayid",
+        "stay_id",
+        "hadm_id",
+        "encounter_id",
+        "admission_id",
+        "visit_occurrence_id",
+    ),
     *("episode_id", "case_id", "stay", "icustay", "hadm", "encounter", "admission", "episode"),
     *("trajectory", "hospitalization", "hospitalisation", "csn", "case"),
     *("aufenthalt", "fall", "fallnr", "fallnummer", "fall_id", "sejour", "estancia", "episodio"),

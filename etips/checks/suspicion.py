@@ -21,11 +21,13 @@ class Suspect:
         column: Its name.
         reason: What.
         leave_out: Whether it is left out unless somebody says otherwise.
+        later: Whether that is since it is known only later.
     """
 
     column: str
     reason: str
     leave_out: bool = True
+    later: bool = False
 
 
 def find_suspects(
@@ -57,9 +59,9 @@ def _alone(own: ColumnFacts) -> Suspect | None:
     """What a column by itself gives rise to."""
     outcome = max(likeness(own.name, role_words.LOSS), likeness(own.name, role_words.REWARD))
     if outcome > 0 and own.shape != "other" and not _is_common(own.name):
-        return Suspect(own.name, "is named like an outcome, known only later")
+        return Suspect(own.name, "is named like an outcome, known only later", later=True)
     if likeness(own.name, role_words.LATER) >= SURE:
-        return Suspect(own.name, "is named like something known only later")
+        return Suspect(own.name, "is named like something known only later", later=True)
     many = own.n_distinct > max(FEW_VALUES, 0.5 * (own.n_rows - own.n_missing))
     if own.shape == "text" and many:
         return Suspect(own.name, "is an identifier or free text: hardly a value occurs twice")
@@ -103,6 +105,6 @@ def _in_order(
     outcome = place.get(columns.loss or columns.reward or "", -1)
     if len(before) < LEAST_BEFORE or outcome < last or not behind:
         return {}
-    later = any(found[own.name].leave_out for own in behind if own.name in found)
+    later = any(found[own.name].later for own in behind if own.name in found)
     reason = "stands behind the treatment in the table: known only later?"
-    return {own.name: Suspect(own.name, reason, leave_out=later) for own in behind}
+    return {own.name: Suspect(own.name, reason, leave_out=later, later=True) for own in behind}

@@ -46,7 +46,10 @@ def print_check(found: TableCheck, *, data: str, place: str) -> None:
     _print_contrasts(console, found)
     _heading(console, "Next")
     for line in next_lines(found, data=data, place=place):
-        console.print(Text(f"  {line}"), soft_wrap=line.startswith("etips "))
+        if line.startswith("etips "):
+            console.print(Text(f"  {line}"), soft_wrap=True)  # to be copied
+        else:
+            console.print(Padding(Text(line), (0, 0, 0, 2)))
 
 
 def next_lines(found: TableCheck, *, data: str, place: str) -> list[str]:

@@ -74,7 +74,9 @@ def test_what_was_said_is_not_guessed():
     assert made.columns.drop == ("died",)
 
 
-@pytest.mark.parametrize("name", ["Patient_ID", "subject", "MRN", "id", "PatientNr", "hadm_id"])
+@pytest.mark.parametrize(
+    "name", ["Patient_ID", "subject", "MRN", "id", "PatientNr", "hadm_id", "studyid"]
+)
 def test_an_identifier_that_never_repeats_is_no_feature(name):
     made = guess({name: np.arange(N), **trial()})
     assert made.columns.stay == name
@@ -162,3 +164,20 @@ def test_columns_behind_the_treatment_are_left_out_where_outcomes_stand_among_th
     assert kept.columns.features is None
     assert not any(own.leave_out for own in kept.suspects)
     assert {own.column for own in kept.suspects} == {"bleeding14", "pain14", "compliance"}
+
+
+def test_what_ends_like_an_identifier_but_is_none_is_a_feature():
+    assert guess({"covid": np.arange(N) % 3, **trial()}).columns.stay is None
+
+
+def test_free_text_behind_the_treatment_does_not_make_the_rest_an_outcome():
+    table = {
+        **{name: trial()[name] for name in ("age", "sex", "sbp")},
+        "arm": RNG.choice(["a", "b"], N),
+        "lab": RNG.normal(size=N),
+        "died": RNG.integers(0, 2, N),
+        "note": [f"text {n}" for n in range(N)],
+    }
+    made = guess(table)
+    assert made.columns.drop == ("note",)
+    assert "lab" in {own.column for own in made.suspects}
