@@ -1,5 +1,7 @@
 """Tables of one row a patient: a trial without effect, and wards whose answer is known."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from etips.data.tables.arrays import from_arrays
@@ -28,3 +30,14 @@ def thresholds(n=1500, seed=0):
 def with_gaps(rows, seed=0, share=0.2):
     """The same rows, some values missing."""
     return np.where(np.random.default_rng(seed).random(rows.shape) < share, np.nan, rows)
+
+
+def gappy(data, share=0.2):
+    """The same stays, some values missing."""
+    names = (*data.schema.sequence, *data.schema.static)
+    return replace(
+        data,
+        schema=replace(data.schema, indicators=names),
+        sequence=with_gaps(data.sequence[:], share=share).astype(np.float32),
+        static=with_gaps(data.static, seed=1, share=share).astype(np.float32),
+    )

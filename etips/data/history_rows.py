@@ -1,7 +1,7 @@
 """Histories as rows of one width, for models that know no time."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,18 +55,46 @@ def has_past(data: "Trajectories") -> bool:
 def last_and_mean(data: "Trajectories") -> NDArray[np.float32]:
     """Summary of each history: its last step, the mean of its steps, their number, static features.
 
+    A missing value is passed over; NaN stands where there is none.
     Shape (n_decisions, 2 d + 1 + s).
     """
     stay, step = data.decisions()
     last = data.seen_rows
     features = data.sequence[:]
-    sums = np.cumsum(features, axis=0, dtype=np.float64)
-    start = data.offsets[stay]
-    before = np.where((start > 0)[:, None], sums[np.maximum(start - 1, 0)], 0.0)
-    count = (step + 1 - data.lag)[:, None]
-    mean = (sums[last] - before) / count
+    known = ~np.isnan(features)
+    start, count = data.offsets[stay], (step + 1 - data.lag)[:, None]
+
+    def so_far(values: NDArray[Any]) -> Floats:
+        sums = np.cumsum(values, axis=0, dtype=np.float64)
+        before = np.where((start > 0)[:, None], sums[np.maximum(start - 1, 0)], 0.0)
+        return np.asarray(sums[last] - before)
+
+    if known.all():
+        mean = so_far(features) / count
+    else:
+        total, there = so_far(np.where(known, features, 0)), so_far(known)
+        mean = np.divide(total, there, out=np.full_like(total, np.nan), where=there > 0)
     parts = (features[last], mean, count, data.static[stay])
     return np.concatenate(parts, axis=1).astype(np.float32)
+
+
+def usual_summary(data: "Trajectories") -> Summary:
+    """What a classifier reads of stays if nobody says: of those without a past, their one step."""
+    return last_and_mean if has_past(data) else last_step
+
+
+def column_means(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Mean of the values known of each column, 0 where there is none, shape (d,)."""
+    known = ~np.isnan(rows)
+    total = np.where(known, rows, 0).sum(axis=0, dtype=np.float64)
+    means: NDArray[np.float32] = (total / np.maximum(known.sum(axis=0), 1)).astype(np.float32)
+    return means
+
+
+def fill_gaps(rows: NDArray[np.float32], means: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The rows with their columns' means where a value is missing."""
+    filled: NDArray[np.float32] = np.where(np.isnan(rows), means, rows)
+    return filled
 
 
 def visible_rows(data: "Trajectories", *, most_numbers: int = MOST_NUMBERS) -> "Floats32":

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 from sklearn.utils.estimator_checks import estimator_checks_generator
 from small_worlds import training
 
@@ -40,17 +39,13 @@ def adapt(learner):
         def predict(self, X):  # noqa: N803
             return self.labels_[learner.predict(self, X)]
 
+        def score(self, X, y):  # noqa: N803
+            code = np.searchsorted(self.labels_, y)
+            return learner.score(self, X, code, np.zeros(len(code)))
+
         @property
         def classes_(self):
             return self.labels_
-
-        def __sklearn_tags__(self):
-            return Tags(
-                estimator_type="classifier",
-                target_tags=TargetTags(required=True),
-                classifier_tags=ClassifierTags(),
-                input_tags=InputTags(),
-            )
 
     Adapted.__name__ = Adapted.__qualname__ = learner.__name__
     return Adapted

@@ -11,17 +11,18 @@ from numpy.typing import ArrayLike
 
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.schema import Schema
-from etips.data.tables.arrays import as_trajectories
+from etips.data.tables.arrays import as_trajectories, numeric
 from etips.data.trajectories import Trajectories
-from etips.errors import SettingError
+from etips.errors import DataError, SettingError
 from etips.evaluation.censoring import complete_losses
+from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.evaluation.reweighting.rebalance import Rebalanced
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.fitting.checkpoints import Checkpoints
 from etips.learn.fitting.driver import drive, drive_together
 from etips.learn.fitting.requests import Requests
 from etips.learn.learners.fit import Fit, SelectedRisk
-from etips.learn.learners.params import get_params, set_params
+from etips.learn.learners.sklearn_estimator import SklearnEstimator, self_normalised_risk
 from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.epoch_report import Report
 from etips.learn.training.sharing import Sharing
@@ -30,11 +31,12 @@ from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import save_policy
 
 
-class Learner(ABC):
+class Learner(SklearnEstimator, ABC):
     """Learns a policy from logged decisions.
 
     A learner is a dataclass whose keyword-only fields are its settings, with a generator `_learn`
-    that asks for trainings and returns a `Fit`; see `etips.learn.fitting.requests`.
+    that asks for trainings and returns a `Fit`; see `etips.learn.fitting.requests`. It is a
+    scikit-learn estimator too: see `SklearnEstimator`.
     """
 
     fit_: Fit
@@ -74,6 +76,7 @@ class Learner(ABC):
         """
         stays = as_trajectories(data, action, loss, **arrays)
         _check_run(run)
+        self._keep_names(data)
         drive(self._fitting(stays), report=report, checkpoints=run, sharing=sharing)
         return self
 
@@ -85,10 +88,12 @@ class Learner(ABC):
 
     def predict_proba(self, data: Trajectories | ArrayLike, **arrays: Any) -> Floats:  # noqa: ANN401
         """Probability of every action, shape (n_decisions, n_actions), in decision order."""
+        self._check_names(data)
         return self.fitted_policy().predict_proba(data, **arrays)
 
     def predict(self, data: Trajectories | ArrayLike, **arrays: Any) -> Ints:  # noqa: ANN401
         """The recommended action of each decision, shape (n_decisions,)."""
+        self._check_names(data)
         return self.fitted_policy().predict(data, **arrays)
 
     def abstains(self, data: Trajectories | ArrayLike, **arrays: Any) -> Bools:  # noqa: ANN401
@@ -99,21 +104,52 @@ class Learner(ABC):
         """What the policy does at every decision once it is followed."""
         return self.fitted_policy().deployed(data, **arrays)
 
+    def score(
+        self,
+        data: Trajectories | ArrayLike,
+        action: ArrayLike | None = None,
+        loss: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        **arrays: Any,  # noqa: ANN401
+    ) -> float:
+        """Minus the self-normalised risk of the policy as it is followed: higher is better.
+
+        It is for searches, which need one number. Weights come from the propensities that are
+        given, or from those that were fitted with the policy; of one that fitted none, from how
+        often each action was taken. An estimate to believe, with limits, is `etips.evaluate`.
+
+        Args:
+            data: Logged stays that were not learned from, or features.
+            action: Logged actions, where `data` are features.
+            loss: Their losses.
+            sample_weight: How much each decision counts, shape (n_decisions,).
+            **arrays: static, lengths, propensity; see `from_arrays`.
+        """
+        policy = self.fitted_policy()
+        self._check_names(data)
+        if not isinstance(data, Trajectories):
+            if loss is None:
+                fix = "Searches hand it on with sklearn.set_config(enable_metadata_routing=True)."
+                raise DataError("loss", "must be given to score", fix=fix)
+            arrays = {"n_actions": policy.schema.n_actions, **arrays}
+        stays = complete_losses(as_trajectories(data, action, loss, **arrays))
+        logged, rows = stays.logged_action, np.arange(stays.n_decisions)
+        if stays.propensity is not None:
+            chance = stays.logged_propensity
+        elif policy.propensity is not None:
+            chance = policy.propensities(stays)[rows, logged]
+        else:
+            chance = np.bincount(logged)[logged] / len(logged)
+        chance = np.maximum(chance, PROPENSITY_FLOOR)
+        followed = policy.deployed(stays)
+        taken = np.where(followed.abstained, chance, followed.probabilities[rows, logged])
+        count = None if sample_weight is None else numeric("sample_weight", sample_weight)
+        return -self_normalised_risk(taken, chance, stays.logged_loss, count)
+
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the fitted policy; `etips.load` reads it back."""
         save_policy(self.fitted_policy(), folder, overwrite=overwrite)
-
-    def get_params(self, deep: bool = True) -> dict[str, object]:
-        """Settings by name.
-
-        Args:
-            deep: Also those within settings.
-        """
-        return get_params(self, deep=deep)
-
-    def set_params(self, **params: object) -> Self:
-        """Change settings by name, those within settings too; return self."""
-        return set_params(self, **params)
 
     @property
     def classes_(self) -> Ints:

@@ -7,7 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etips.data.decisions import Floats, Ints
-from etips.data.history_rows import Classifier, Summary, last_and_mean
+from etips.data.history_rows import (
+    Classifier,
+    Summary,
+    column_means,
+    fill_gaps,
+    usual_summary,
+)
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError
 
@@ -21,7 +27,7 @@ class SklearnOutcome:
 
     Args:
         classifier: Of losses 0 and 1. Not fitted yet; it is copied, never changed.
-        summary: As in `SklearnModel`.
+        summary: As in `SklearnModel`, as is what becomes of missing values.
     """
 
     classifier: Classifier
@@ -38,12 +44,13 @@ class SklearnOutcome:
         loss = data.logged_loss
         if not np.isin(loss, (0.0, 1.0)).all():
             raise DataError("loss", "must be 0 or 1 for a classifier of the loss")
-        rows = (self.summary or last_and_mean)(data)
+        table = (self.summary or usual_summary(data))(data)
         fold_of_decision = fold[data.decisions().stay]
         expected = np.zeros((data.n_decisions, data.n_actions))
         for number in np.unique(fold):
             inside = fold_of_decision == number
             own = copy.deepcopy(self.classifier)
+            rows = fill_gaps(table, column_means(table[~inside]))
             taken = _beside(rows[~inside], data.logged_action[~inside], data.n_actions)
             own.fit(taken, loss[~inside].astype(np.int64))
             for action in range(data.n_actions):

@@ -7,7 +7,13 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 
 from etips.data.decisions import Floats
-from etips.data.history_rows import Classifier, Summary, last_and_mean
+from etips.data.history_rows import (
+    Classifier,
+    Summary,
+    column_means,
+    fill_gaps,
+    usual_summary,
+)
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
 
@@ -40,9 +46,13 @@ class KnownPropensity:
 class SklearnModel:
     """Any scikit-learn classifier on a fixed-size summary of the history.
 
+    A missing value is the mean of its column in the stays fitted to; tables bring columns that say
+    which values were missing.
+
     Args:
         classifier: Not fitted yet; it is copied, never changed.
-        summary: Turns stays into one row a decision; `last_and_mean` if left out.
+        summary: Turns stays into one row a decision; `last_and_mean` if left out, or `last_step`
+            where no decision sees more than one.
     """
 
     classifier: Classifier
@@ -54,8 +64,11 @@ class SklearnModel:
         action = data.logged_action
         self.classes_ = np.unique(action)
         self.classifier_ = copy.deepcopy(self.classifier)
+        self.summary_ = self.summary or usual_summary(data)
         if len(self.classes_) > 1:  # most classifiers refuse a single class
-            self.classifier_.fit((self.summary or last_and_mean)(data), action)
+            rows = self.summary_(data)
+            self.means_ = column_means(rows)
+            self.classifier_.fit(fill_gaps(rows, self.means_), action)
         return self
 
     def predict_proba(self, data: Trajectories) -> Floats:
@@ -67,14 +80,15 @@ class SklearnModel:
             probabilities[:, self.classes_] = 1.0
             return probabilities
         classes = np.asarray(self.classifier_.classes_, np.int64)  # type: ignore[attr-defined]
-        rows = (self.summary or last_and_mean)(data)
+        rows = fill_gaps(self.summary_(data), self.means_)
         probabilities[:, classes] = self.classifier_.predict_proba(rows)
         return probabilities
 
 
 def check_model(model: PropensityModel | None, data: Trajectories) -> None:
     """Refuse what cannot give propensities of these stays, before anything is trained."""
-    if hasattr(model, "__sklearn_tags__") or hasattr(model, "_estimator_type"):
+    theirs = hasattr(model, "__sklearn_tags__") or hasattr(model, "_estimator_type")
+    if theirs and not hasattr(model, "fitted_policy"):  # as our learners have, which take stays
         fix = "Wrap it: SklearnModel(classifier)."
         raise SettingError("propensity", "must take stays; a classifier takes rows", fix=fix)
     if model is not None and (isinstance(model, type) or not isinstance(model, PropensityModel)):

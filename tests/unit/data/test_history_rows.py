@@ -5,9 +5,18 @@ from dataclasses import fields
 import numpy as np
 import pytest
 from small_worlds import ward
+from tabular_worlds import gappy
 
 from etips.data import from_arrays
-from etips.data.history_rows import last_and_mean, visible_rows
+from etips.data.history_rows import (
+    column_means,
+    fill_gaps,
+    has_past,
+    last_and_mean,
+    last_step,
+    usual_summary,
+    visible_rows,
+)
 
 
 @pytest.mark.parametrize("lag", [0, 1])
@@ -76,3 +85,34 @@ def test_of_wide_steps_the_columns_that_vary_are_kept():
     found = visible_rows(from_arrays(rows, np.arange(50) % 2, np.arange(50) % 3 / 2))
     assert found.shape == (50, 128 + 1)
     assert (found != 0).any(axis=0).sum() == 10 + 1  # and the number of steps
+
+
+def test_the_mean_passes_over_gaps_and_those_of_other_stays():
+    data = gappy(ward())
+    stay, step = data.decisions()
+    found = last_and_mean(data)[:, 4:8]
+    for row in range(0, data.n_decisions, 7):
+        start = data.offsets[stay[row]]
+        seen = data.sequence[start : data.seen_rows[row] + 1]
+        known = ~np.isnan(seen)
+        by_hand = np.where(known, seen, 0).sum(axis=0) / np.where(
+            known.any(0), known.sum(0), np.nan
+        )
+        np.testing.assert_allclose(found[row], by_hand, rtol=1e-5)
+    assert step.max() > 1
+
+
+def test_stays_without_a_past_are_their_last_step():
+    data = from_arrays(np.arange(6.0).reshape(3, 2), [0, 1, 0], [0, 0, 1], static=[[7], [8], [9]])
+    assert last_step(data).tolist() == [[0, 1, 7], [2, 3, 8], [4, 5, 9]]
+    assert not has_past(data)
+    assert has_past(ward())
+    assert usual_summary(data) is last_step
+    assert usual_summary(ward()) is last_and_mean
+
+
+def test_gaps_are_filled_with_the_mean_of_what_is_known():
+    rows = np.array([[1, np.nan], [3, np.nan]], np.float32)
+    assert column_means(rows).tolist() == [2, 0]
+    asked = np.array([[np.nan, 5]], np.float32)
+    assert fill_gaps(asked, column_means(rows)).tolist() == [[2, 5]]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tabular_worlds import gappy
 
 from etips.errors import DataError
 from etips.learn.nuisance.outcome_models import SklearnOutcome
@@ -38,6 +39,17 @@ def test_a_classifier_of_the_loss_is_cross_fitted_by_stay(log):
     taken, loss = log.logged_action[~inside], log.logged_loss[~inside]
     by_hand = [loss[taken == a].mean() for a in range(5)]
     assert expected[inside][0] == pytest.approx(by_hand)
+
+
+def test_missing_values_are_the_mean_of_their_column(log):
+
+    class Strict(MeanByAction):
+        def fit(self, X, y):  # noqa: N803
+            assert np.isfinite(X).all()
+            return super().fit(X, y)
+
+    expected = SklearnOutcome(Strict()).cross_fit(gappy(log), np.arange(log.n_stays) % 2)
+    assert np.isfinite(expected).all()
 
 
 def test_a_fold_without_a_loss_of_one_predicts_none(log):

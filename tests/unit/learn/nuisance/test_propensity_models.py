@@ -7,8 +7,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 from small_worlds import ward
+from tabular_worlds import gappy
 
 from etips.data.history_rows import last_and_mean
+from etips.data.tables.arrays import from_arrays
 from etips.errors import SettingError
 from etips.learn.nuisance.propensity_models import (
     KnownPropensity,
@@ -53,6 +55,26 @@ def test_a_classifier_that_saw_one_action_is_sure_of_it():
     only = replace(data, action=np.where(data.action >= 0, 2, -1))
     found = SklearnModel(LogisticRegression()).fit(only).predict_proba(only)
     assert (found == np.eye(3)[np.full(data.n_decisions, 2)]).all()
+
+
+def test_missing_values_are_the_mean_of_their_column_where_it_was_fitted():
+    data = gappy(ward())
+    model = SklearnModel(LogisticRegression(max_iter=2000)).fit(data)
+    found = model.predict_proba(data)
+    assert found.sum(axis=1) == pytest.approx(1)
+    rows = last_and_mean(data)
+    by_hand = np.where(np.isnan(rows), np.nanmean(rows, axis=0), rows)
+    np.testing.assert_allclose(found, model.classifier_.predict_proba(by_hand), atol=1e-5)
+    nobody_knows = replace(data, sequence=np.full_like(data.sequence[:], np.nan))
+    assert np.isfinite(model.predict_proba(nobody_knows)).all()
+
+
+def test_one_row_a_patient_is_read_once():
+    rows = np.random.default_rng(0).normal(size=(80, 3))
+    data = from_arrays(rows, np.tile([0, 1], 40), np.zeros(80), static=rows[:, :1])
+    model = SklearnModel(LogisticRegression()).fit(data)
+    assert model.classifier_.n_features_in_ == 4
+    assert model.predict_proba(data).shape == (80, 2)
 
 
 def test_a_classifier_not_fitted_is_refused():
