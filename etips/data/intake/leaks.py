@@ -24,7 +24,8 @@ _MOST_DECISIONS = 8_000  # enough to see what is nearly perfect, and a milliseco
 _PERFECT = 0.99  # of Somers' D (an AUC of 0.995), of the variance explained, of the actions
 _MOST_LEVELS = 50  # a column of fewer values is looked at value by value
 _PER_LEVEL = 20  # decisions a level, at least, lest many levels explain anything
-_UNLIKELY = 1e-8  # chance that a level holds the rarer loss alone if it says nothing of it
+_UNLIKELY = 1e-8  # chance of what is seen if a feature does not settle the loss
+_HEALTHY = 0.05  # of the usual share of the rarer loss: less is hardly true of any group
 
 Reason = Literal["loss", "part of the loss", "action", "name"]
 
@@ -164,28 +165,27 @@ def _reason(column: Floats, seen: _Seen) -> Reason | None:
     values, loss = column[told], seen.loss[told]
     if values.size < LEAST_DECISIONS or not np.ptp(values):
         return None
-    levels, code = np.unique(values, return_inverse=True)
+    levels, code, count = np.unique(values, return_inverse=True, return_counts=True)
     few = levels.size <= min(_MOST_LEVELS, values.size // _PER_LEVEL)
     if np.ptp(loss):
-        if _orders(values, loss) or (few and _explains(code, loss)):
+        if _orders(_ranks(code, count), loss) or (few and _explains(code, loss)):
             return "loss"
         if few and _is_certain(code, loss, seen.person[told]):
             return "part of the loss"
     return "action" if _tells(values, code, seen.action[told], few=few) else None
 
 
-def _orders(values: Floats, loss: Floats) -> bool:
+def _orders(ranks: Floats, loss: Floats) -> bool:
     """Whether a feature puts the losses in order: by AUC for two losses, else by rank."""
-    known = np.unique(loss)
-    ranks = _ranks(values)
-    if known.size == 2:
-        bad = loss == known[1]
+    bad = loss == loss.max()
+    if (bad | (loss == loss.min())).all():
         n_bad, n_good = int(bad.sum()), int((~bad).sum())
         if min(n_bad, n_good) < 5:
             return False
         auc = (ranks[bad].mean() - (n_bad + 1) / 2) / n_good
         return bool(abs(2 * auc - 1) >= _PERFECT)
-    return bool(_correlation(ranks, _ranks(loss)) ** 2 >= _PERFECT)
+    _, code, count = np.unique(loss, return_inverse=True, return_counts=True)
+    return bool(_correlation(ranks, _ranks(code, count)) ** 2 >= _PERFECT)
 
 
 def _explains(code: Ints, loss: Floats) -> bool:
@@ -198,20 +198,30 @@ def _explains(code: Ints, loss: Floats) -> bool:
 
 
 def _is_certain(code: Ints, loss: Floats, person: Ints) -> bool:
-    """Whether some level always goes with the rarer of two losses, beyond chance.
+    """Whether some levels settle the loss, beyond what chance or a healthy group explains.
 
-    Of the commoner one that is no wonder: nobody of a healthy group may have died.
+    Either the rarer of two losses always comes with a level, or never with some of them though even
+    one twentieth of the usual share would show.
     """
-    known, inverse = np.unique(loss, return_inverse=True)
-    if known.size != 2:
+    rare = loss == loss.max()
+    if not (rare | (loss == loss.min())).all():
         return False
-    rare = inverse == np.argmin(np.bincount(inverse))
-    share = max(float(rare.mean()), 1 / rare.size)
-    for level in np.unique(code[rare]):
-        own = code == level
-        if rare[own].all() and share ** np.unique(person[own]).size < _UNLIKELY:
-            return True
-    return False
+    rare = rare if rare.mean() <= 0.5 else ~rare
+    share, n_rare = max(float(rare.mean()), 1 / rare.size), np.bincount(code, rare)
+    always = n_rare == np.bincount(code)
+    if not (always | (n_rare == 0)).any():
+        return False
+    size = _people_by(code, person)
+    never = float(size[n_rare == 0].sum())
+    odds = np.where(always, size, 0.0) * np.log(share)
+    return bool(odds.min() < np.log(_UNLIKELY) or never * share * _HEALTHY > -np.log(_UNLIKELY))
+
+
+def _people_by(code: Ints, person: Ints) -> Floats:
+    """Different people with each level."""
+    n_people = int(person.max()) + 1
+    pairs = np.unique(code.astype(np.int64) * n_people + person)
+    return np.bincount(pairs // n_people, minlength=code.max() + 1).astype(np.float64)
 
 
 def _tells(values: Floats, code: Ints, action: Ints, *, few: bool) -> bool:
@@ -229,10 +239,9 @@ def _tells(values: Floats, code: Ints, action: Ints, *, few: bool) -> bool:
     return changes <= max(2 * (counts.size - 1), (1 - _PERFECT) / 2 * action.size)
 
 
-def _ranks(values: Floats) -> Floats:
-    """Ranks from 1, ties in the middle."""
-    _, inverse, count = np.unique(values, return_inverse=True, return_counts=True)
-    middle: Floats = (np.cumsum(count) - (count - 1) / 2)[inverse]
+def _ranks(code: Ints, count: Ints) -> Floats:
+    """Ranks from 1, ties in the middle, of values numbered by size that occur so often."""
+    middle: Floats = (np.cumsum(count) - (count - 1) / 2)[code]
     return middle
 
 

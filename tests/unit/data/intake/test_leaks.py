@@ -81,6 +81,17 @@ def test_a_value_with_which_the_loss_is_certain_is_told():
     assert leaks(log(hospice=hospice)) == [Leak("hospice", "part of the loss")]
 
 
+def test_values_with_which_a_common_enough_loss_never_comes_are_told():
+    rng = np.random.default_rng(0)
+    n = 4000
+    died_later = rng.random(n) < 0.6
+    died_soon = died_later & (rng.random(n) < 0.5)
+    columns = {"id": range(n), "t": [0] * n, "arm": rng.integers(0, 2, n), "x": rng.normal(size=n)}
+    table = pa.table({**columns, "later": died_later, "y": died_soon})
+    data = etips.read_table(table, stay="id", step="t", action="arm", loss="y", lag=0)
+    assert find_leaks(data) == [Leak("later", "part of the loss")]
+
+
 def test_a_group_in_which_nobody_died_is_ordinary():
     def young(c, rng):
         return (c["severity"] < -1.2).astype(int)
