@@ -1,7 +1,7 @@
 """What a column of a table holds, whatever part it may play."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from etips.data.tables.sources import Source, whole_column
 from etips.errors import EtipsError
 
-Shape = Literal["number", "yes_no", "text", "time", "other"]
-"""What stands in the cells."""
+Shape = Literal["number", "yes_no", "text", "time", "mixed", "other"]
+"""What stands in the cells; `mixed` what is refused as numbers and is no text either."""
 
 Codes = NDArray[np.int64]
 MOST_LEVELS = 50
@@ -75,10 +75,15 @@ def look_at(source: Source) -> tuple[ColumnFacts, ...]:
     facts = []
     for position, name in enumerate(source.columns):
         try:
+            form, fault = source.form(name)
             column = _plain(whole_column(source, name))
-            facts.append(_facts(name, position, column))
+            if form.kind != "text":
+                column = form.apply(column)
+            own = _facts(name, position, column)
         except (EtipsError, pa.ArrowException):
-            facts.append(ColumnFacts(name, position, "other", source.n_rows))
+            own, fault = ColumnFacts(name, position, "other", source.n_rows), None
+        slips = fault is not None and own.shape == "text"  # a date meant in two ways is one
+        facts.append(replace(own, shape="mixed", levels=()) if slips else own)
     return tuple(facts)
 
 

@@ -17,6 +17,7 @@ _SHAPES: Mapping[str, str] = {
     "yes_no": "yes/no",
     "text": "category",
     "time": "time",
+    "mixed": "not readable",
     "other": "not readable",
 }
 _KINDS: Mapping[str, str] = {

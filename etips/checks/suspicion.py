@@ -10,7 +10,7 @@ from etips.data.tables.columns import TableColumns
 
 _COMMON = ("event", "issue", "cost", "response", "readmission", "readmitted", "relapse", "adverse")
 LEAST_BEFORE = 3  # columns before the treatment that make a table look like it is in order of time
-FEW_VALUES = 20
+FEW_VALUES, FEW_WORDS = 20, 10
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ def find_suspects(
     """
     fixed = set(columns.static or ())
     looked_at = [own for own in facts if own in free or own.name in fixed]
-    found = {own.name: why for own in looked_at if (why := _alone(own)) is not None}
+    codes = set(columns.categorical or ())
+    found = {own.name: s for own in looked_at if (s := _alone(own)) and own.name not in codes}
     if one_row:
         behind = _in_order(facts, looked_at, columns, found)
         found = behind | {n: s for n, s in found.items() if s.leave_out or n not in behind}
@@ -62,17 +63,18 @@ def _alone(own: ColumnFacts) -> Suspect | None:
         return Suspect(own.name, "is named like an outcome, known only later", later=True)
     if likeness(own.name, role_words.LATER) >= SURE:
         return Suspect(own.name, "is named like something known only later", later=True)
-    many = own.n_distinct > max(FEW_VALUES, 0.5 * (own.n_rows - own.n_missing))
-    if own.shape == "text" and many:
+    known = own.n_rows - own.n_missing
+    if own.shape == "text" and own.n_distinct > max(FEW_WORDS, 0.5 * known):
         return Suspect(own.name, "is an identifier or free text: hardly a value occurs twice")
+    if own.shape == "text" and own.n_distinct > MOST_LEVELS:
+        reason = f"is text of more than {MOST_LEVELS} levels: --categorical keeps it"
+        return Suspect(own.name, reason)
     numbered = likeness(own.name, role_words.ROW_NUMBER) >= SURE
     named = any(names_identifier(own.name, w) for w in (role_words.PATIENT, role_words.STAY))
     if own.names_things and own.unique and own.n_rows > FEW_VALUES and (numbered or named):
         return Suspect(own.name, "is an identifier: no value occurs twice")
     if own.names_things and own.n_distinct > FEW_VALUES and named:
         return Suspect(own.name, "is named like an identifier")
-    if own.shape == "text" and own.n_distinct > MOST_LEVELS:
-        return Suspect(own.name, f"is text of {own.n_distinct:,} levels", leave_out=False)
     code = likeness(own.name, role_words.CODE) >= 1 and own.shape == "number"
     if code and own.whole and not own.zero_one and own.n_distinct > 2:
         reason = "holds numbers, but is named like codes: --categorical if it is"

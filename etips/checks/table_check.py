@@ -21,6 +21,7 @@ from etips.disclosure import hide_together, rounds_to_few, shown_count, shown_fl
 from etips.errors import DataError, FileError, SettingError
 from etips.evaluation.detectable import detectable_differences
 from etips.files.writing import write_file
+from etips.notes import collecting_notes
 
 
 @dataclass(frozen=True)
@@ -149,13 +150,15 @@ def check_table(table: TableLike, said: TableColumns) -> TableCheck:
         table: The table.
         said: What was.
     """
-    source = open_source(table, decimal=said.decimal, dates=said.dates)
+    with collecting_notes() as opening:
+        source = open_source(table, decimal=said.decimal, dates=said.dates)
     if source.n_rows == 0:
         raise DataError(source.name, "must have at least one row")
     facts = look_at(source)
     guessed = guess_columns(source, facts, said)
     trial = try_reading(table, guessed.columns, set(feature_names(facts, guessed.columns)))
-    made = _describe(source.name, facts, guessed, trial)
+    notes = tuple(dict.fromkeys([*opening, *trial.notes]))
+    made = _describe(source.name, facts, guessed, replace(trial, notes=notes))
     if trial.stays is None:
         return made
     return _count(made, trial.stays)

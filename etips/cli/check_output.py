@@ -128,8 +128,8 @@ def _print_counts(console: Console, found: TableCheck) -> None:
         words.append(f"{_count(found.n_people)} patients")
     if found.actions:
         words.append(f"{_count(found.n_decisions)} decisions")
-        lost = _count(found.lost_to_lag) if found.lag else "none"
-        words.append(f"{lost} more lost to lag {found.lag}")
+        if found.lag:
+            words.append(f"{_count(found.lost_to_lag)} more lost to lag {found.lag}")
     if found.mean_loss is not None:
         words.append(f"mean loss {found.mean_loss:.4g}")
     console.print(Padding(Text(", ".join(words)), (0, 0, 0, 2)))

@@ -64,3 +64,10 @@ def test_rows_of_one_value_have_one_code():
     assert codes_of(source, "ward").tolist() == [0, 1, 0, 0]
     assert (codes_of(source, "lactate") < 0).tolist() == [False, True, True, False]
     assert codes_of(source, "when").dtype == np.int64
+
+
+def test_numbers_written_as_text_are_numbers_and_numbers_among_words_are_mixed():
+    table = pa.table({"commas": ["1,5", "2,5", "3,5"], "slip": ["1.5", "2.5", "n/m"]})
+    commas, slip = look_at(open_source(table))
+    assert (commas.shape, commas.high) == ("number", 3.5)
+    assert slip.shape == "mixed"

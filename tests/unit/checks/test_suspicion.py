@@ -33,11 +33,17 @@ def test_identifiers_and_free_text_are_left_out():
 
 
 def test_many_levels_and_codes_are_asked_about():
-    assert not suspect("diagnosis", "text", n_distinct=80).leave_out
+    assert "--categorical" in suspect("diagnosis", "text", n_distinct=80).reason
     codes = suspect("ward", whole=True, n_distinct=12)
     assert "--categorical" in codes.reason
     assert not codes.leave_out
     assert suspect("ward", "text", n_distinct=12) is None
+
+
+def test_what_somebody_called_a_category_is_one():
+    own = ColumnFacts("diagnosis", 0, "text", 1000, n_distinct=80)
+    said = TableColumns(categorical=("diagnosis",))
+    assert find_suspects([own], [own], said, one_row=True) == ()
 
 
 def test_a_column_with_a_part_is_no_suspect_but_a_static_one_may_be():

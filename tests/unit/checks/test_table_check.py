@@ -109,3 +109,37 @@ def test_an_argument_that_read_table_does_not_have_is_refused():
         check(log(), colour="red")
     with pytest.raises(etips.DataError, match="at least one row"):
         check(log().slice(0, 0))
+
+
+def test_faults_do_not_stop_it():
+    hr = np.where(np.arange(240) == 7, np.inf, 80.0)
+    made = check(log(hr=hr, bp=np.full(240, 120.0)))
+    assert len(made.faults) == 1
+    assert "column hr" in made.faults[0]
+    assert made.n_decisions == 180
+    assert {own.name for own in made.features} == {"hr", "bp", "age"}
+
+
+def test_a_log_that_cannot_be_read_is_still_described():
+    made = check(log(), **{**SAID, "loss": "nonsense"})
+    assert any("nonsense" in line for line in made.faults)
+    assert (made.n_decisions, made.actions) == (None, ())
+    assert made.features
+    assert made.n_stays == 60
+
+
+def test_a_slip_among_numbers_is_a_fault_and_no_free_text():
+    slip = [f"{n}.5" for n in range(239)] + ["not done"]
+    made = check(log(lactate=slip))
+    assert [own for own in made.suspects if own.column == "lactate"] == []
+    assert len(made.faults) == 1
+    assert "column lactate" in made.faults[0]
+    assert made.n_decisions == 180
+
+
+def test_remarks_of_opening_a_file_are_told_once(tmp_path):
+    rows = [f"{n // 4};{n % 4};{n % 2};{n % 2};{n % 7},5" for n in range(80)]
+    (tmp_path / "log.csv").write_text("\n".join(["stay;hour;drug;died;lactate", *rows]))
+    made = check(tmp_path / "log.csv")
+    assert sum("decimal commas" in line for line in made.remarks) == 1
+    assert made.faults == ()

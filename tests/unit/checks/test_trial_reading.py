@@ -43,3 +43,11 @@ def test_a_machine_at_fault_is_no_fault_of_the_table(monkeypatch):
     monkeypatch.setattr("etips.checks.trial_reading.read_table", full)
     with pytest.raises(ResourceError):
         trial()
+
+
+def test_faulty_features_are_told_and_left_aside():
+    made = trial(bp=[1.0, float("inf"), 1.0, 1.0, 1.0, 1.0])
+    assert made.without == ("bp",)
+    assert len(made.faults) == 1
+    assert "column bp" in made.faults[0]
+    assert made.stays.schema.sequence == ("hr",)

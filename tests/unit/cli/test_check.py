@@ -92,3 +92,14 @@ def test_what_to_do_next_is_a_command_to_type():
     table = pa.table({"v": [1.5, 2.5], "w": [1.0, 2.0]})
     lines = next_lines(check(table), data="my log.csv", place="table.toml")
     assert lines[-1].startswith("etips check 'my log.csv' --table table.toml")
+
+
+def test_faults_are_told_with_what_could_be_read_and_an_exit_code_of_two(place):
+    text = (place / "log.csv").read_text().splitlines()
+    text[5] = text[5].rpartition(",")[0] + ",inf"
+    (place / "log.csv").write_text("\n".join(text))
+    result = call("check", place / "log.csv")
+    assert result.exit_code == 2
+    assert "Faults (1)" in result.stdout
+    assert "180 decisions" in result.stdout
+    assert (place / "table.toml").exists()
