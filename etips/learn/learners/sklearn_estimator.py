@@ -3,7 +3,7 @@
 scikit-learn is imported when it asks, and only then: etips runs without it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -63,7 +63,9 @@ class SklearnEstimator:
         """Change which arrays `score` asks for; return self."""
         return self._request("score", SCORE, requests)
 
-    def _request(self, method: str, known: Sequence[str], requests: dict[str, Any]) -> Self:
+    def _request(
+        self, method: str, known: Sequence[str], requests: Mapping[str, bool | str | None]
+    ) -> Self:
         for name in requests:
             if name not in known:
                 raise SettingError(name, f"is none of the arrays that {method} takes")
