@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from etips.learn.nuisance.boosting import BoostedTrees as BoostedTrees
     from etips.policies.sql_rules import SqlRule as SqlRule
     from etips.policies.written_rules import Rule as Rule
+    from etips.results.compare_policies import compare as compare
     from etips.results.evaluate import evaluate as evaluate
     from etips.runs.loading import load as load
 
@@ -34,6 +35,7 @@ _LATER = {
     "SqlRule": "etips.policies.sql_rules",
     "TableCheck": "etips.checks.table_check",
     "check": "etips.checks.table_check",
+    "compare": "etips.results.compare_policies",
     "evaluate": "etips.results.evaluate",
     "load": "etips.runs.loading",
     "read_table": "etips.data.tables.reading",

@@ -65,6 +65,10 @@ COMMANDS: Mapping[str, Entry] = {
     "evaluate": Entry(
         "evaluate", "Estimate the risk of policies, each with interval, diagnosis and verdict."
     ),
+    "compare": Entry(
+        "compare",
+        "Compare policies, rules and what was done: paired differences, sites, years.",
+    ),
     "reproduce": Entry(
         "reproduce",
         "Repeat a study of the paper: every method, every fold, the published figure beside ours.",

@@ -47,10 +47,17 @@ class AskedPolicies:
     data: Path
 
     @classmethod
-    def of(cls, paths: Sequence[Path], rules: Sequence[str] | None, file: Path | None) -> Self:
-        """Runs and data by their places, rules by their options."""
+    def of(
+        cls,
+        paths: Sequence[Path],
+        rules: Sequence[str] | None,
+        file: Path | None,
+        *,
+        least: int = 1,
+    ) -> Self:
+        """Runs and data by their places, rules by their options; `least` policies in all."""
         written = read_rules(rules or (), file)
-        if len(paths) < (1 if written else 2):
+        if len(paths) - 1 + len(written) < least:
             rule = "must be RUN [RUN ...] DATA, or DATA with --rule"
             raise SettingError("arguments", rule)
         *runs, data = paths

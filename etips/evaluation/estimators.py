@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from etips.errors import SettingError
 from etips.evaluation import risk
+from etips.evaluation.inference.checks import Floats
 from etips.evaluation.inference.estimate import Estimate
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
@@ -43,8 +44,15 @@ class Estimator:
         """Whether `log` holds what it needs: predicted losses, if it is one that uses a model."""
         return log.predicted is not None or self.needs == WEIGHTS
 
-    def estimate(self, log: Log, policy: View, *, interval: Interval = DEFAULT) -> Estimate:
-        """Risk of a policy, seen through `log`."""
+    def estimate(
+        self,
+        log: Log,
+        policy: View,
+        *,
+        interval: Interval = DEFAULT,
+        count: Floats | None = None,
+    ) -> Estimate:
+        """Risk of a policy, seen through `log`; `count` says how often each decision counts."""
         arrays = {
             "loss": log.loss,
             "weight": policy.weight,
@@ -52,7 +60,7 @@ class Estimator:
             "predicted_policy": policy.predicted_policy,
         }
         needed = {name: arrays[name] for name in self.needs}
-        return self.formula(**needed, cluster=log.clusters, interval=interval)
+        return self.formula(**needed, cluster=log.clusters, count=count, interval=interval)
 
 
 _ALL = (

@@ -61,7 +61,7 @@ def render(results: Results) -> str:
     shown = [(section, context) for section, context in contexts if context is not None]
     present = {section.name for section, _ in shown} | {"finding", "notice"}
     return (
-        _environment()
+        environment()
         .get_template("page.html")
         .render(
             title=_title(results),
@@ -83,13 +83,14 @@ def _title(results: Results) -> str:
 
 
 def _body(section: Section, context: Mapping[str, object], present: set[str]) -> Markup:
-    template = _environment().get_template(section.template)
+    template = environment().get_template(section.template)
     return Markup(template.render(**context, present=present))  # noqa: S704
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Where templates are found, and what they may call."""
+    templates = Environment(
         loader=PackageLoader("etips.report"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -98,5 +99,5 @@ def _environment() -> Environment:
     )
     shown = (wording.name, wording.clean, wording.cell, wording.badge, wording.found)
     counted = (wording.number, wording.signed, wording.count, wording.percent)
-    environment.filters |= {show.__name__: show for show in (*shown, *counted)}
-    return environment
+    templates.filters |= {show.__name__: show for show in (*shown, *counted)}
+    return templates

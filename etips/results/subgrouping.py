@@ -50,6 +50,18 @@ def subgroups(data: Trajectories, log: Log, policy: View) -> tuple[SubgroupTable
 
 
 def _rows(grouping: Grouping, log: Log, policy: View) -> tuple[Subgroup, ...]:
+    people, hidden = hide_levels(grouping, log)
+    if hidden.all():
+        return (Subgroup(WITHHELD),)
+    return tuple(
+        _row(grouping, level, people[level], hidden, log, policy)
+        for level in range(len(grouping.labels))
+        if people[level]
+    )
+
+
+def hide_levels(grouping: Grouping, log: Log) -> tuple[list[int], Bools]:
+    """People in each level, and which levels must not be shown, shape (levels,)."""
     n = len(grouping.labels)
     people = [np.unique(log.cluster[grouping.place == level]).size for level in range(n)]
     columns = [np.array(people), np.bincount(grouping.place, minlength=n)]
@@ -58,14 +70,7 @@ def _rows(grouping: Grouping, log: Log, policy: View) -> tuple[Subgroup, ...]:
     total, overlapping = log.clusters.size, sum(people) != log.clusters.size
     # People pass through several levels, so that those who stop short can be counted too.
     also = hide_steps(people, known=(total,)) & (columns[0] > 0) if overlapping else False
-    hidden = hide_together(*[column.astype(np.int64) for column in columns], also=also)
-    if hidden.all():
-        return (Subgroup(WITHHELD),)
-    return tuple(
-        _row(grouping, level, people[level], hidden, log, policy)
-        for level in range(n)
-        if people[level]
-    )
+    return people, hide_together(*[column.astype(np.int64) for column in columns], also=also)
 
 
 def _row(
@@ -110,10 +115,10 @@ def _groupings(data: Trajectories) -> Iterator[Grouping]:
         values = data.static[:, number].astype(np.float64)
         if name == "age" and (values > MOST_YEARS).mean() > 0.5:
             name, values = "age in years", values / 365.25
-        by_stay = _by_value(name, values)
+        by_stay = group_by_value(name, values)
         if by_stay is not None:
             yield Grouping(name, by_stay.labels, by_stay.place[stay], by_stay.telling)
-    timing = _by_value("step of the stay", step.astype(np.float64) + 1, most_levels=4)
+    timing = group_by_value("step of the stay", step.astype(np.float64) + 1, most_levels=4)
     if timing is not None:
         yield timing
 
@@ -123,7 +128,7 @@ def _by_level(source: str, levels: tuple[str, ...], one_hot: Bools, stay: Ints) 
     return Grouping(source, (*levels, "missing"), place[stay], telling=True)
 
 
-def _by_value(name: str, values: Floats, *, most_levels: int = MOST_LEVELS) -> Grouping | None:
+def group_by_value(name: str, values: Floats, *, most_levels: int = MOST_LEVELS) -> Grouping | None:
     """Levels of a feature with few values, else bands; None where there is nothing to part."""
     known = values[~np.isnan(values)]
     distinct = np.unique(known)

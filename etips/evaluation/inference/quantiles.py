@@ -1,4 +1,4 @@
-"""Student's t, beta and gamma: distribution functions and quantiles.
+"""Student's t, Fisher's F, beta and gamma: distribution functions and quantiles.
 
 SciPy has them. It is not used, since learning selects by intervals and must run where only torch,
 NumPy and safetensors are (tests/unit/test_few_packages.py).
@@ -35,6 +35,13 @@ def student_quantile(probability: float, freedom: float) -> float:
         else:
             high = middle
     return (low + high) / 2
+
+
+def fisher_tail(value: float, above: float, below: float) -> float:
+    """Probability that Fisher's F with these degrees of freedom exceeds `value`."""
+    if not value > 0:
+        return 1.0
+    return _incomplete_beta(below / (below + above * value), below / 2, above / 2)
 
 
 def normal_tail(value: float) -> float:

@@ -10,6 +10,7 @@ from etips.evaluation.inference import quantiles
 from etips.evaluation.inference.quantiles import (
     LARGE_SHAPE,
     beta_quantile,
+    fisher_tail,
     gamma_beyond,
     gamma_quantile,
     gamma_tail,
@@ -115,3 +116,9 @@ def test_tails_of_the_normal_far_out():
     assert normal_beyond(1e-37) == pytest.approx(stats.norm.isf(1e-37))
     assert (normal_beyond(0.0), normal_beyond(1.0)) == (math.inf, -math.inf)
     assert gamma_tail(-1.0, 2.0) == 1
+
+
+def test_fishers_tail_is_students_squared_and_a_chi_square_in_the_limit():
+    assert fisher_tail(2.5**2, 1, 12) == pytest.approx(2 * student_cdf(-2.5, 12))
+    assert fisher_tail(3.0, 4, 1e7) == pytest.approx(gamma_tail(6.0, 2.0), rel=1e-4)
+    assert fisher_tail(0.0, 3, 5) == 1.0

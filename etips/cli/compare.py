@@ -1,0 +1,194 @@
+"""`etips compare`: differences between policies, rules and what was done, and between places."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from etips.cli.columns import takes_columns
+from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
+from etips.cli.place_column import read_places
+from etips.cli.policy_options import AskedPolicies, RuleOption, RulesOption
+from etips.data.tables.columns import TableColumns
+from etips.files.json_documents import canonical
+from etips.report.comparison_page import write_comparison
+from etips.results.compare_policies import compare as compare_policies
+from etips.results.comparison_result import (
+    CLINICIANS,
+    CarriedResult,
+    Comparison,
+    Figure,
+    PlacesResult,
+)
+from etips.results.evaluation_log import Models
+from etips.results.text_forest import Bar, draw_bars
+from etips.results.whole_stay_result import ONE_DECISION
+
+RunsArgument = Annotated[
+    list[Path], typer.Argument(help="Run folders, if any, then the data: RUN [RUN ...] DATA.")
+]
+ByOption = Annotated[
+    str | None, typer.Option(help="Column: compare sites, wards or years (of a time) as well.")
+]
+ReferenceOption = Annotated[
+    str | None,
+    typer.Option(help="Compare the others with this policy alone; clinicians: what was done."),
+]
+TargetOption = Annotated[
+    str | None, typer.Option(help="With --by: carry figures over to this place's patients alone.")
+]
+EstimatorOption = Annotated[str | None, typer.Option(help="Of all risks.")]
+OutOption = Annotated[
+    Path | None, typer.Option(help="Page to write (.html), or all figures (.json).")
+]
+SeenFlag = Annotated[
+    bool, typer.Option("--allow-seen", help="Take stays that a policy learned from; marked so.")
+]
+
+
+@takes_columns
+def compare(
+    paths: RunsArgument,
+    columns: TableColumns,
+    rule: RuleOption = None,
+    rules: RulesOption = None,
+    by: ByOption = None,
+    reference: ReferenceOption = None,
+    target: TargetOption = None,
+    estimator: EstimatorOption = None,
+    out: OutOption = None,
+    allow_seen: SeenFlag = False,
+    seed: SeedOption = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare policies, rules and what was done: paired differences, corrected for their number.
+
+    Left of zero the first of a pair has the lower risk. Holm's correction leaves one chance in
+    twenty of any difference that is none. With --by COLUMN every figure is also given place by
+    place, with a test of whether places differ, and with the case mix of another place.
+    """
+    with refusals("etips compare"):
+        asked = AskedPolicies.of(paths, rule, rules, least=0 if by else 1)
+        with progress_bar() as progress:
+            progress("reading", 0.1)
+            stays = asked.read(columns)
+            places = None if by is None else read_places(asked.data, columns, stays, by)
+            progress("fitting what the estimators need", 0.3)
+            comparison = compare_policies(
+                asked.policies or None,
+                stays,
+                by=places,
+                reference=reference,
+                target=target,
+                estimator=estimator,
+                models=Models(seed=seed),
+                allow_seen=allow_seen,
+                settings=asked.told,
+            )
+        if out is not None:
+            write_comparison(comparison, out)
+        if as_json:
+            typer.echo(canonical(comparison.to_json()).decode(), nl=False)
+            return
+        _print(comparison)
+
+
+def _print(comparison: Comparison) -> None:
+    n = comparison.data.n_decisions
+    title = f"{'Few' if n is None else format(n, ',')} decisions; risk by {comparison.estimator}"
+    rows: list[dict[str, object]] = [
+        {
+            "policy": own.name,
+            "risk": _number(own.risk),
+            "95 % interval": _span(own.risk),
+            "verdict": "observed" if own.name == CLINICIANS else own.verdict,
+        }
+        for own in comparison.policies
+    ]
+    show(title, rows, as_json=False)
+    if not comparison.data.one_decision:
+        typer.echo(f"{ONE_DECISION}.")
+    if comparison.pairs:
+        _print_pairs(comparison)
+    if comparison.places is not None:
+        _print_places(comparison.places)
+
+
+def _print_pairs(comparison: Comparison) -> None:
+    bars = []
+    for pair in comparison.pairs:
+        p = "" if pair.adjusted_p is None else f" (p {pair.adjusted_p:.3f} after Holm)"
+        apart, words = pair.difference, f"{pair.words}{p}"
+        label = f"{pair.first} - {pair.second}"
+        bars.append(Bar(label, apart.value, apart.low, apart.high, words))
+    typer.echo("")
+    for line in draw_bars(bars):
+        typer.echo(line)
+    for own in comparison.policies:
+        for reason in own.reasons:
+            typer.echo(f"why {own.name} is {own.verdict}: {reason}")
+    told = {reason for pair in comparison.pairs for reason in pair.reasons}
+    for reason in sorted(own for own in told if not own.startswith("The risk of ")):
+        typer.echo(f"  {reason}")
+
+
+def _print_places(places: PlacesResult) -> None:
+    rows: list[dict[str, object]] = []
+    for place in places.places:
+        if place.n_people is None:
+            rows.append({places.column: place.level, "people": "hidden", "policy": "", "risk": "-",
+                         "to what was done": "-", "verdict": "-"})  # fmt: skip
+        for own in place.figures:
+            rows.append(
+                {
+                    places.column: place.level,
+                    "people": format(place.n_people, ","),
+                    "policy": own.policy,
+                    "risk": _number(own.risk),
+                    "to what was done": _signed(own.difference),
+                    "verdict": "observed" if own.policy == CLINICIANS else own.verdict,
+                }
+            )
+    typer.echo("")
+    show(f"By {places.column}", rows, as_json=False)
+    for alike in places.alike:
+        whose = "what was done" if alike.policy == CLINICIANS else f"what {alike.policy} changes"
+        p = "-" if alike.adjusted_p is None else f"{alike.adjusted_p:.3f}"
+        q = "-" if alike.q is None else f"{alike.q:.1f}"
+        typer.echo(f"{whose}: {alike.words} (Q {q} on {alike.freedom}, p {p} after Holm)")
+    for overlap in places.overlaps:
+        typer.echo(
+            f"{overlap.source} to {overlap.target}, overlap {overlap.overlap}: {overlap.words}"
+        )
+        for moved in places.carried:
+            if (moved.source, moved.target) == (overlap.source, overlap.target):
+                _print_carried(moved)
+
+
+def _print_carried(moved: CarriedResult) -> None:
+    if moved.carried.value is None:
+        return
+    left = f"; left {_signed(moved.remaining)} [{_limits(moved.remaining)}]"
+    here, there = _number(moved.here), _number(moved.there)
+    typer.echo(f"  {moved.policy}: {here} here, {_number(moved.carried)} with their patients,")
+    typer.echo(f"    {there} there{left}")
+
+
+def _number(figure: Figure) -> str:
+    return "-" if figure.value is None else f"{figure.value:.4f}"
+
+
+def _signed(figure: Figure) -> str:
+    return "-" if figure.value is None else f"{figure.value:+.4f}"
+
+
+def _span(figure: Figure) -> str:
+    if figure.low is None or figure.high is None:
+        return "-"
+    return f"{figure.low:.4f} to {figure.high:.4f}"
+
+
+def _limits(figure: Figure) -> str:
+    if figure.low is None or figure.high is None:
+        return "-"
+    return f"{figure.low:+.4f}, {figure.high:+.4f}"

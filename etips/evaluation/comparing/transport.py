@@ -1,0 +1,162 @@
+"""What an estimate of one place would be among the patients of another.
+
+Each decision of the first place counts as often as patients like it are commoner in the second. So
+what is left of a difference between two places is not their case mix, as far as it was recorded.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from etips.evaluation.comparing.case_mix import density_ratio, discrimination, tell_apart
+from etips.evaluation.estimators import ESTIMATORS
+from etips.evaluation.inference.checks import Bools, Floats, Rows, code_clusters
+from etips.evaluation.inference.estimate import Estimate, effective_size
+from etips.evaluation.inference.intervals import DEFAULT, Interval
+from etips.evaluation.log import Log, View
+from etips.evaluation.risk import logged_risk
+
+Overlap = Literal["good", "fair", "poor"]
+
+BEYOND = 20.0
+"""Patients of the second place who are so many times rarer in the first are out of its reach."""
+
+MOST_COUNT = 50.0  # how many times one decision may count
+FEW_STAYS, LEAST_SHARE, FAIR_SHARE = 30.0, 0.05, 0.3
+MOST_UNREACHED, FAIR_UNREACHED = 0.2, 0.05
+MOST_TILT = 10.0  # a factor that balancing may put on a decision
+MOST_APART = 0.1
+"""Standard deviations of the prognosis by which the two may stay apart after weighting."""
+
+
+@dataclass(frozen=True)
+class CaseMix:
+    """How the decisions of one place count among the patients of another.
+
+    Args:
+        count: How often each decision of the first place counts, mean 1, shape (n_first,).
+        effective_share: Share of the first place's decisions that such counts are worth (Kish).
+        effective_stays: The same of its stays, as a number of them.
+        unreached: Share of the second place's decisions that are 20 times rarer in the first.
+        discrimination: Share of pairs, one of each place, that can be told apart; 0.5 for none.
+        prognosis_before: Expected loss in the second place minus that in the first.
+        prognosis_after: The same with the first place's decisions counted so.
+        overlap: Whether a figure can be carried over at all.
+    """
+
+    count: Floats
+    effective_share: float
+    effective_stays: float
+    unreached: float
+    discrimination: float
+    prognosis_before: float
+    prognosis_after: float
+    overlap: Overlap
+
+
+def match_case_mix(
+    features: Rows, prognosis: Floats, first: Bools, second: Bools, log: Log
+) -> CaseMix:
+    """Weigh the decisions of a first place so that their case mix is that of a second.
+
+    The ratio of densities comes from a classifier; it is then tilted until what is to be expected
+    of the patients (`prognosis`) has the second place's mean too, which is what a risk hangs on.
+
+    Args:
+        features: What was visible, without the place itself, shape (n, d).
+        prognosis: Expected losses from the same features, whatever is done and by what policies
+            would do, shape (n, q).
+        first: Rows of the first place, shape (n,).
+        second: Rows of the second, shape (n,).
+        log: All decisions.
+    """
+    both = first | second
+    inside = second[both]
+    clusters = code_clusters(log.cluster[both], n=int(both.sum()))
+    chance = tell_apart(features[both], inside, clusters)
+    ratio = density_ratio(chance, inside)
+    spread = np.maximum(prognosis[both].std(axis=0), 1e-12)
+    functions = prognosis[both] / spread
+    wanted = functions[inside].mean(axis=0)
+    own = np.minimum(ratio[~inside], MOST_COUNT)
+    count = tilt(own / own.mean(), functions[~inside], wanted)
+    plain = prognosis[both][:, 0]
+    before = float(plain[inside].mean() - plain[~inside].mean())
+    after = float(plain[inside].mean() - count @ plain[~inside] / count.sum())
+    by_stay = code_clusters(log.cluster[first], n=int(first.sum())).sums(count)
+    share = effective_size(count) / count.size
+    stays = effective_size(by_stay)
+    unreached = float((ratio[inside] > BEYOND).mean())
+    apart = np.abs(count @ functions[~inside] / count.sum() - wanted).max()
+    return CaseMix(
+        count=count,
+        effective_share=share,
+        effective_stays=stays,
+        unreached=unreached,
+        discrimination=discrimination(chance, inside),
+        prognosis_before=before,
+        prognosis_after=after,
+        overlap=_overlap(share, stays, unreached, float(apart)),
+    )
+
+
+def _overlap(share: float, stays: float, unreached: float, apart: float) -> Overlap:
+    if stays < FEW_STAYS or share < LEAST_SHARE or unreached > MOST_UNREACHED:
+        return "poor"
+    if apart > MOST_APART:
+        return "poor"
+    return "fair" if share < FAIR_SHARE or unreached > FAIR_UNREACHED else "good"
+
+
+def tilt(count: Floats, functions: Floats, wanted: Floats) -> Floats:
+    """Counts nearest to these (in entropy) under which the functions have the wanted means, (n,).
+
+    The counts themselves where no bearable tilt gets there.
+
+    Args:
+        count: Mean 1, shape (n,).
+        functions: In units of their spread, shape (n, q).
+        wanted: Shape (q,).
+    """
+    centred = functions - wanted
+    theta = np.zeros(wanted.size)
+    tilted = count
+    for _ in range(30):
+        tilted = count * np.exp(np.clip(centred @ theta, -20, 20))
+        tilted /= tilted.mean()
+        mean = tilted @ centred / tilted.size
+        if np.abs(mean).max() < 1e-6:
+            break
+        spread = (centred * tilted[:, None]).T @ centred / tilted.size - np.outer(mean, mean)
+        step = np.linalg.lstsq(spread + 1e-6 * np.eye(theta.size), mean, rcond=None)[0]
+        theta = theta - step * min(1.0, 1.0 / max(float(np.abs(step).max()), 1e-12))
+    factor = tilted / np.maximum(count, 1e-300)
+    typical = float(np.median(factor))
+    bearable = factor.max() <= MOST_TILT * typical and factor.min() >= typical / MOST_TILT
+    return tilted if bearable and np.isfinite(tilted).all() else count
+
+
+def transported(
+    estimator: str,
+    log: Log,
+    policy: View | None,
+    case_mix: CaseMix,
+    *,
+    interval: Interval = DEFAULT,
+) -> Estimate:
+    """The risk in the first place, had it the case mix of the second.
+
+    The counts are taken as given; that they are estimated makes the true error smaller rather than
+    larger, as with fitted propensities.
+
+    Args:
+        estimator: Name of the formula; not used for the clinicians.
+        log: The decisions of the first place.
+        policy: Seen through them; None for the clinicians.
+        case_mix: How often each of them counts.
+        interval: How limits are made.
+    """
+    if policy is None:
+        return logged_risk(log.loss, log.clusters, count=case_mix.count, interval=interval)
+    return ESTIMATORS[estimator].estimate(log, policy, interval=interval, count=case_mix.count)

@@ -1,0 +1,315 @@
+"""A comparison as data: policies and the clinicians in pairs, and place by place.
+
+No count of 1 to 10 people gets in; see `etips.results.compare_policies`, which makes it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from etips.results.conclusions import Conclusion, Kind
+from etips.results.exhibits import Label
+from etips.results.frames import Library, make_frame
+from etips.results.method_result import DataSummary
+from etips.results.serialization import to_json
+from etips.results.text_forest import Bar, draw_bars
+
+CLINICIANS = "clinicians"
+"""What results call what was done."""
+
+_PAGE = "etips.report.comparison_page"
+"""How a comparison looks is decided above it, and asked for by name where somebody looks."""
+
+COLUMNS = (
+    *("first", "second", "difference", "std_error", "low", "high"),
+    *("p_value", "adjusted_p", "finding", "verdict", "reasons"),
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number with its interval; None where there is none, or where it is hidden."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    std_error: float | None = None
+
+
+@dataclass(frozen=True)
+class ComparedPolicy:
+    """One policy, or the clinicians.
+
+    Args:
+        name: What it is called.
+        risk: Its risk.
+        verdict: Whether the log can carry it; None for what was done, which was seen.
+        reasons: For the verdict.
+        in_sample: Whether it learned from stays that it is judged on.
+        sentence: What a rule says.
+        truth: The true risk, in simulated worlds.
+    """
+
+    name: str
+    risk: Figure
+    verdict: Label | None
+    reasons: tuple[str, ...] = ()
+    in_sample: bool = False
+    sentence: str | None = None
+    truth: float | None = None
+
+
+@dataclass(frozen=True)
+class PairResult:
+    """The risk of one policy minus that of another, on the same stays.
+
+    Args:
+        first: The one.
+        second: The other.
+        difference: First minus second, below zero the first is better; its interval is for this
+            pair alone.
+        p_value: Two-sided, of no difference.
+        adjusted_p: The same after Holm's correction for all pairs of the comparison.
+        differs: Whether a difference is shown; None where it is hidden.
+        verdict: No better than that of either risk.
+        reasons: For it.
+        finding: What a page colours by, verdict included.
+        words: What was found, in a few words.
+    """
+
+    first: str
+    second: str
+    difference: Figure
+    p_value: float | None
+    adjusted_p: float | None
+    differs: bool | None
+    verdict: Label | None
+    reasons: tuple[str, ...]
+    finding: Kind
+    words: str
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """Kind and words together."""
+        return Conclusion(self.finding, self.words)
+
+
+@dataclass(frozen=True)
+class PlaceFigure:
+    """One policy, or the clinicians, in one place.
+
+    Args:
+        policy: Which.
+        risk: There.
+        difference: To what was done there; empty for the clinicians.
+        verdict: On both; None for the clinicians.
+        reasons: For it.
+    """
+
+    policy: str
+    risk: Figure
+    difference: Figure = field(default_factory=Figure)
+    verdict: Label | None = None
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PlaceResult:
+    """One place: a site, a ward, a year.
+
+    Args:
+        level: What it is called; not told of a place that few people were in.
+        n_people: People there; None where hidden, and then there are no figures.
+        n_decisions: Decisions there.
+        figures: Clinicians first, then each policy.
+    """
+
+    level: str
+    n_people: int | None = None
+    n_decisions: int | None = None
+    figures: tuple[PlaceFigure, ...] = ()
+
+
+@dataclass(frozen=True)
+class AlikeResult:
+    """Whether places differ in a quantity.
+
+    Args:
+        policy: Whose.
+        quantity: Its risk, or its difference to what was done there.
+        q: Cochran's Q.
+        freedom: Places less one.
+        p_value: Welch's form of it.
+        adjusted_p: After Holm's correction for all policies.
+        i_squared: Share of the spread that chance does not explain.
+        words: What that means.
+    """
+
+    policy: str
+    quantity: Literal["risk", "difference"]
+    q: float | None
+    freedom: int
+    p_value: float | None
+    adjusted_p: float | None
+    i_squared: float | None
+    words: str
+
+
+@dataclass(frozen=True)
+class CarriedResult:
+    """The figure of one place among the patients of another.
+
+    Args:
+        policy: Whose risk.
+        source: Where the decisions are from.
+        target: Whose case mix they are given.
+        here: Risk in the source as it is.
+        carried: Risk in the source with the target's case mix; empty where overlap is poor.
+        there: Risk in the target as it is.
+        remaining: Carried minus there: what case mix does not explain.
+        verdict: On the carried figure.
+    """
+
+    policy: str
+    source: str
+    target: str
+    here: Figure
+    carried: Figure
+    there: Figure
+    remaining: Figure
+    verdict: Label | None
+
+
+@dataclass(frozen=True)
+class OverlapResult:
+    """How far the patients of one place stand in for those of another.
+
+    Args:
+        source: Where the decisions are from.
+        target: Whose case mix they are given.
+        overlap: good, fair or poor.
+        effective_share: Share of the source's decisions that the weighted ones are worth.
+        discrimination: Share of pairs, one of each place, that can be told apart; 0.5 for none.
+        prognosis_before: Expected loss in the target minus that in the source.
+        prognosis_after: The same after weighting.
+        words: What that means.
+    """
+
+    source: str
+    target: str
+    overlap: Literal["good", "fair", "poor"]
+    effective_share: float | None
+    discrimination: float | None
+    prognosis_before: float | None
+    prognosis_after: float | None
+    words: str
+
+
+@dataclass(frozen=True)
+class PlacesResult:
+    """A comparison place by place.
+
+    Args:
+        column: What parts them.
+        places: In order; those with few people are hidden, and one more.
+        alike: Whether they differ.
+        overlaps: Between each two of them.
+        carried: Figures with the case mix of another place.
+    """
+
+    column: str
+    places: tuple[PlaceResult, ...]
+    alike: tuple[AlikeResult, ...] = ()
+    overlaps: tuple[OverlapResult, ...] = ()
+    carried: tuple[CarriedResult, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Policies and the clinicians against each other, on the same decisions.
+
+    Print it, look at it in a notebook, take it as a frame (`to_frame`), write it as a page
+    (`report`) or as JSON (`to_json`).
+
+    Args:
+        data: What they were compared on.
+        policies: Each with its risk and verdict, the clinicians last.
+        pairs: Differences.
+        estimator: What risks are estimated by.
+        reference: Whom the others were compared with; None where every pair was.
+        places: Place by place, if anybody asked.
+        notes: Where propensities and predicted losses came from.
+        settings: For the record.
+        seconds: How long it took.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, object]] = {
+        "extra": "forbid",
+        "strict": True,
+        "allow_inf_nan": False,
+    }
+
+    data: DataSummary
+    policies: tuple[ComparedPolicy, ...]
+    pairs: tuple[PairResult, ...]
+    estimator: str
+    reference: str | None = None
+    places: PlacesResult | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def to_json(self) -> dict[str, object]:
+        """As a JSON document."""
+        return to_json(self)
+
+    def to_frame(self, *, library: Library | None = None) -> Any:  # noqa: ANN401  # a foreign object
+        """One row a pair: difference, interval, p-values, finding, verdict.
+
+        Args:
+            library: "pandas" or "polars"; left out, pandas where it is installed, else polars.
+        """
+        rows = [
+            dict(
+                zip(
+                    COLUMNS,
+                    (
+                        *(pair.first, pair.second, pair.difference.value),
+                        *(pair.difference.std_error, pair.difference.low, pair.difference.high),
+                        *(pair.p_value, pair.adjusted_p, pair.words, pair.verdict),
+                        "; ".join(reason.rstrip(".") for reason in pair.reasons),
+                    ),
+                    strict=True,
+                )
+            )
+            for pair in self.pairs
+        ]
+        return make_frame(rows, COLUMNS, library)
+
+    def report(self, path: str | PathLike[str]) -> Path:
+        """Write the page of the comparison; a file that is there already is replaced.
+
+        Args:
+            path: Ends in .html, or in .json for the figures alone.
+        """
+        written: Path = import_module(_PAGE).write_comparison(self, Path(path))
+        return written
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        shown: str = import_module(_PAGE).show_pairs(self)
+        return shown
+
+    def __repr__(self) -> str:
+        bars = [
+            Bar(f"{pair.first} - {pair.second}", pair.difference.value, *_limits(pair), pair.words)
+            for pair in self.pairs
+        ]
+        return "\n".join([f"Comparison of {len(self.policies)} ways to decide", *draw_bars(bars)])
+
+
+def _limits(pair: PairResult) -> tuple[float | None, float | None]:
+    return pair.difference.low, pair.difference.high

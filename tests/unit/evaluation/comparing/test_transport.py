@@ -1,0 +1,69 @@
+"""One place's figure among another's patients."""
+
+import numpy as np
+import pytest
+from two_sites import TwoSites, prognosis_of, seen, severe
+
+from etips.evaluation.comparing.transport import match_case_mix, tilt, transported
+
+
+def carry(world, n, seed):
+    log, site, x = world.draw(n, seed)
+    mix = match_case_mix(x, prognosis_of(log, x, severe), ~site, site, log)
+    part = log.take(~site)
+    policy = transported("snips", part, seen(part, x[~site], severe), mix)
+    return mix, policy, transported("snips", part, None, mix)
+
+
+@pytest.fixture(scope="module")
+def carried():
+    world = TwoSites(shift=0.8)
+    return world, *carry(world, 4000, 2)
+
+
+def test_with_the_others_patients_the_figure_is_the_others(carried):
+    world, _, policy, clinicians = carried
+    here, there = world.truth(severe, False), world.truth(severe, True)
+    assert there - here > 0.1
+    assert policy.low <= there <= policy.high
+    assert abs(policy.risk - there) < 0.25 * (there - here)
+    assert clinicians.low <= world.truth(None, True) <= clinicians.high
+    assert policy.high < 1
+    assert not policy.low <= here <= policy.high
+
+
+def test_what_is_not_in_the_patients_is_not_carried_over():
+    world = TwoSites(shift=0.5, effect=1.5)
+    _, policy, _ = carry(world, 4000, 4)
+    without = TwoSites(shift=0.5).truth(severe, True)
+    assert policy.low <= without <= policy.high
+    assert policy.high < world.truth(severe, True)
+
+
+def test_the_prognosis_is_brought_into_balance(carried):
+    _, mix, _, _ = carried
+    assert mix.prognosis_before > 0.05
+    assert abs(mix.prognosis_after) < 0.1 * mix.prognosis_before
+    assert mix.overlap in ("good", "fair")
+    assert mix.count.mean() == pytest.approx(1)
+
+
+def test_places_that_are_alike_lose_next_to_nothing():
+    mix, _, _ = carry(TwoSites(shift=0.0), 1500, 5)
+    assert mix.overlap == "good"
+    assert mix.effective_share > 0.9
+    assert mix.unreached == 0
+
+
+def test_where_few_are_alike_overlap_is_poor():
+    mix, _, _ = carry(TwoSites(shift=2.5), 1500, 6)
+    assert mix.overlap == "poor"
+    assert mix.unreached > 0.2
+
+
+def test_a_tilt_gets_the_mean_and_gives_up_where_it_would_take_too_much():
+    rng = np.random.default_rng(0)
+    functions = rng.normal(size=(500, 2))
+    count = tilt(np.ones(500), functions, np.array([0.2, -0.1]))
+    assert count @ functions / count.sum() == pytest.approx([0.2, -0.1], abs=1e-4)
+    assert (tilt(np.ones(500), functions, np.array([9.0, 0.0])) == 1).all()

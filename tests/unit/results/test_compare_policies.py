@@ -1,0 +1,167 @@
+"""Comparing policies end to end."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import etips
+from etips.errors import EtipsError, SettingError
+from etips.learn.fitting.stages import Training
+from etips.learn.training.settings import Settings
+from etips.models.encoders.gru import GRU
+from etips.results.compare_policies import compare
+from etips.results.comparison_result import CLINICIANS, Comparison
+from etips.results.evaluate import evaluate
+from etips.results.evaluation_log import Models
+from etips.results.parsing import from_json
+
+QUICK = Training(n_folds=2, **{s: Settings(epochs=2) for s in ("propensity", "outcome", "policy")})
+SMALL = Models(encoder=GRU(4), training=QUICK)
+
+
+def table(n, seed=0, *, sites=("north", "south"), shift=0.0, rare=None):
+    """A drug that helps the sick, given to them more often; `shift`: the last site is sicker."""
+    rng = np.random.default_rng(seed)
+    site = rng.integers(0, len(sites), n)
+    x = rng.normal(size=n) + shift * (site == len(sites) - 1)
+    chance = 0.3 + 0.4 * (x > 0)
+    drug = rng.random(n) < chance
+    risk = 0.25 + 0.25 * (x > 0) - 0.25 * (drug & (x > 0)) + 0.15 * (drug & (x <= 0))
+    names = np.array(sites)[site].astype(object)
+    if rare is not None:
+        names[:rare] = "tiny"
+    return pa.table(
+        {
+            "patient": range(n),
+            "sick": x,
+            "noise": rng.normal(size=n),
+            "site": names.astype(str),
+            "drug": drug.astype(int),
+            "p": np.where(drug, chance, 1 - chance),
+            "died": (rng.random(n) < risk).astype(float),
+        }
+    )
+
+
+def read(log):
+    n = log.num_rows
+    log = log.append_column("t", pa.array([0] * n))
+    roles = {"stay": "patient", "step": "t", "action": "drug", "loss": "died", "propensity": "p"}
+    return etips.read_table(
+        log, **roles, lag=0, static=["site"], categorical=["site"], actions=("none", "drug")
+    )
+
+
+SICK = etips.SqlRule("sick", "case when sick > 0 then 'drug' else 'none' end")
+ALL = etips.SqlRule("all", "'drug'")
+LEAVE = etips.SqlRule("leave", "null")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return read(table(1200, shift=0.5))
+
+
+@pytest.fixture(scope="module")
+def found(data):
+    return compare([SICK, ALL, LEAVE], data, by="site", models=SMALL)
+
+
+def test_every_pair_is_there_and_agrees_with_the_evaluation(data, found):
+    assert [own.name for own in found.policies] == ["sick", "all", "leave", CLINICIANS]
+    assert len(found.pairs) == 6
+    judged = {m.name: m for m in evaluate([SICK, ALL, LEAVE], data, models=SMALL).methods}
+    for own in found.policies[:-1]:
+        assert own.risk.value == judged[own.name].estimates[0].risk
+        assert own.verdict == judged[own.name].verdict
+    against = {p.first: p for p in found.pairs if p.second == CLINICIANS}
+    assert against["sick"].difference.value == judged["sick"].gain.difference
+    assert against["leave"].difference.value == pytest.approx(0, abs=1e-12)
+
+
+def test_a_clear_difference_is_found_and_its_colour_is_that_of_the_finding(found):
+    pair = next(p for p in found.pairs if (p.first, p.second) == ("sick", "all"))
+    assert pair.differs
+    assert pair.verdict == "reliable"
+    assert (pair.finding, pair.words) == ("better", "sick has the lower risk")
+    turned = next(p for p in found.pairs if (p.first, p.second) == ("all", CLINICIANS))
+    assert turned.finding in ("worse", "none")
+
+
+def test_places_have_figures_tests_and_what_is_carried_over(found):
+    places = found.places
+    assert [own.level for own in places.places] == ["north", "south"]
+    assert [own.policy for own in places.places[0].figures] == [CLINICIANS, "sick", "all", "leave"]
+    assert {own.policy for own in places.alike} == {CLINICIANS, "sick", "all"}
+    assert {own.overlap for own in places.overlaps} <= {"good", "fair"}
+    south = next(o for o in places.carried if (o.policy, o.source) == (CLINICIANS, "south"))
+    assert abs(south.carried.value - south.there.value) < 0.06
+    assert south.remaining.low <= 0 <= south.remaining.high
+
+
+def test_it_goes_through_json_and_becomes_a_frame(found):
+    assert from_json(Comparison, found.to_json()) == found
+    frame = found.to_frame(library="polars")
+    assert frame.shape == (6, 11)
+    assert "sick - all" in repr(found)
+    assert max(map(len, repr(found).splitlines())) <= 80
+
+
+def test_a_reference_leaves_the_other_pairs_out(data):
+    found = compare([SICK, ALL], data, reference=CLINICIANS, models=replace(SMALL, outcome=False))
+    assert [(p.first, p.second) for p in found.pairs] == [("sick", CLINICIANS), ("all", CLINICIANS)]
+    assert found.estimator == "snips"
+
+
+def test_places_alone_can_be_compared(data):
+    found = compare(None, data, by="site")
+    assert found.pairs == ()
+    assert [own.policy for own in found.places.alike] == [CLINICIANS]
+
+
+def test_few_people_are_hidden_and_cannot_be_had_by_subtraction():
+    data = read(table(600, sites=("north", "south", "west"), rare=4))
+    places = compare(LEAVE, data, by="site", models=replace(SMALL, outcome=False)).places
+    shown = [own for own in places.places if own.n_people is not None]
+    assert len(places.places) - len(shown) >= 2
+    assert "tiny" not in str(places)
+    assert 600 - sum(own.n_people for own in shown) > 10 + 4
+    labels = {own.level for own in shown}
+    assert {own.source for own in places.carried} <= labels
+
+
+def test_where_events_are_few_the_clinicians_are_hidden():
+    log = table(300)
+    died = np.zeros(300)
+    died[:4] = 1
+    data = read(log.set_column(log.column_names.index("died"), "died", pa.array(died)))
+    found = compare(SICK, data, models=replace(SMALL, outcome=False))
+    assert found.policies[-1].risk.value is None
+    assert found.pairs[0].difference.value is None
+    assert found.pairs[0].finding == "unknown"
+
+
+def test_poor_overlap_carries_nothing_over():
+    data = read(table(800, shift=6.0))
+    places = compare(LEAVE, data, by="site", models=replace(SMALL, outcome=False)).places
+    assert {own.overlap for own in places.overlaps} == {"poor"}
+    assert all(own.carried.value is None for own in places.carried)
+    assert re.search("nothing is carried over", places.overlaps[0].words)
+
+
+def test_what_cannot_be_compared_is_refused(data):
+    with pytest.raises(SettingError, match="must hold one policy"):
+        compare(None, data)
+    with pytest.raises(SettingError, match="must not be called clinicians"):
+        compare({"clinicians": SICK}, data)
+    with pytest.raises(SettingError, match="reference: must be one of sick, clinicians"):
+        compare(SICK, data, reference="x", models=replace(SMALL, outcome=False))
+    with pytest.raises(SettingError, match="target: must be one of north, south"):
+        compare(None, data, by="site", target="west")
+    with pytest.raises(SettingError, match="target: is a place"):
+        compare(SICK, data, target="north")
+    with pytest.raises(EtipsError, match="column ward"):
+        compare(SICK, data, by="ward")
