@@ -102,7 +102,7 @@ class _Transformer(nn.Module):
     def __init__(self, n_features: int, hidden: int, n_heads: int, n_layers: int) -> None:
         super().__init__()
         self.hidden = hidden
-        self.entry = nn.Linear(n_features, hidden)
+        self.entry = nn.Linear(n_features, hidden) if n_features else _no_entry(hidden)
         self.layers = nn.ModuleList([_Layer(hidden, n_heads) for _ in range(n_layers)])
         self.last = nn.LayerNorm(hidden)
 
@@ -113,6 +113,14 @@ class _Transformer(nn.Module):
             states = layer(states)
         normalised: Tensor = self.last(states)
         return normalised
+
+
+def _no_entry(hidden: int) -> nn.Module:
+    """The layer of stays without sequential features; torch warns of starting weights of none."""
+    layer = nn.Linear(1, hidden)
+    layer.weight = nn.Parameter(layer.weight[:, :0].detach().clone())
+    layer.in_features = 0
+    return layer
 
 
 class _Layer(nn.Module):

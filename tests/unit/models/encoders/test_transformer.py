@@ -79,3 +79,9 @@ def test_its_shapes_are_those_of_what_it_starts_with():
 def test_equal_ones_are_alike_so_that_their_networks_can_train_together():
     assert CausalTransformer(8, n_heads=2) == CausalTransformer(8, n_heads=2)
     assert CausalTransformer(8, n_heads=2) != CausalTransformer(8, n_heads=4)
+
+
+def test_stays_without_sequential_features_have_states_too():
+    encoder = CausalTransformer(8, n_heads=2)
+    parameters = encoder.start(0, [1, 2])
+    assert encoder.states(parameters, torch.zeros(3, 4, 0)).shape == (2, 3, 4, 8)
