@@ -21,8 +21,9 @@ from etips.report.wording import MINUS, PERCENT, clean, percent
 from etips.results.exhibits import DoseGrid, FeatureBalance, Share
 
 _CELL = 56
-_LEFT, _TOP = 58, 6
-_WIDEST = 9  # characters that a cell has room for beneath it
+_TOP = 6
+_LETTER = 6.8  # width of one beside a map
+_WIDEST = 14  # letters of a range that stands there; longer ones are numbered
 
 
 def dose_map(
@@ -44,27 +45,41 @@ def dose_map(
     """
     n_rows, n_columns = grid.n_rows, grid.n_columns
     cell = min(_CELL, 300 / n_columns)
+    rows, columns = _levels(n_rows, grid.row_levels), _levels(n_columns, grid.column_levels)
+    left = 58 + max(0.0, _LETTER * (max(map(len, rows)) - 5))
     most = max((abs(value) for value in values if value is not None), default=0.0) or 1.0
     parts = []
     for action, value in enumerate(values):
         row, column = divmod(action, n_columns)
-        x, y = _LEFT + cell * column, _TOP + cell * (n_rows - 1 - row)
+        x, y = left + cell * column, _TOP + cell * (n_rows - 1 - row)
         hatched = bool(thin[action]) if len(thin) else False
         parts.append(_cell(x, y, cell, value, most, hatched=hatched, signed=signed))
     bottom = _TOP + cell * n_rows
-    for row in range(n_rows):
+    for row, words in enumerate(rows):
         y = _TOP + cell * (n_rows - 1 - row) + cell / 2 + 4
-        parts.append(text(_LEFT - 8, y, _level(row, grid.row_levels), class_="tick end"))
-    for column in range(n_columns):
-        x = _LEFT + cell * column + cell / 2
-        parts.append(text(x, bottom + 16, _level(column, grid.column_levels), class_="tick middle"))
-    middle = _TOP + cell * n_rows / 2
+        parts.append(text(left - 8, y, words, class_="tick end"))
+    beneath, room = _beneath(columns, left, bottom, cell)
+    middle, words = _TOP + cell * n_rows / 2, f"{clean(grid.row, 20)} dose class"
     turned = f"rotate(-90 14 {middle:g})"
-    words = f"{clean(grid.row, 20)} dose class"
-    parts.append(text(14, middle, words, class_="small middle", transform=turned))
-    below = f"{clean(grid.column, 20)} dose class"
-    parts.append(text(_LEFT + cell * n_columns / 2, bottom + 34, below, class_="small middle"))
-    return drawing(bottom + 42, label, *parts, width=_LEFT + cell * n_columns + 8)
+    parts += [*beneath, text(14, middle, words, class_="small middle", transform=turned)]
+    below, x = f"{clean(grid.column, 20)} dose class", left + cell * n_columns / 2
+    parts.append(text(x, bottom + room, below, class_="small middle"))
+    return drawing(bottom + room + 8, label, *parts, width=left + cell * n_columns + 8)
+
+
+def _beneath(
+    levels: Sequence[str], left: float, bottom: float, cell: float
+) -> tuple[list[Markup], float]:
+    """Classes beneath a map, aslant if they are wider than its cells, and where they end."""
+    longest = max(map(len, levels))
+    aslant = longest * _LETTER > cell - 4
+    parts = []
+    for column, words in enumerate(levels):
+        x, y = left + cell * column + cell / 2, bottom + 16
+        turned = {"transform": f"rotate(-32 {x:g} {y:g})"} if aslant else {}
+        look = "tick end" if aslant else "tick middle"
+        parts.append(text(x, y, words, class_=look, **turned))
+    return parts, 34 + (0.53 * _LETTER * longest if aslant else 0.0)
 
 
 HATCH = tag(
@@ -85,13 +100,15 @@ HATCH = tag(
 """Stands once on a page that has dose maps."""
 
 
-def _level(number: int, levels: Sequence[str]) -> str:
-    """A dose class beside the map: its range if that is known and all are short enough."""
-    ranges = [level.partition(" (")[0].replace("up to ", "\u2264") for level in levels]
-    ranges = [level.replace("over ", ">").replace("-", "\u2013") for level in ranges]
-    if ranges and max(len(level) for level in ranges) <= _WIDEST:
-        return clean(ranges[number])
-    return str(number) if number else "none"
+def _levels(n_levels: int, levels: Sequence[str]) -> list[str]:
+    """Dose classes beside a map: their ranges if they are known and short enough."""
+    signs = {"up to ": "\u2264", "over ": ">", "-": "\u2013"}
+    ranges = [level.partition(" (")[0] for level in levels]
+    for word, sign in signs.items():
+        ranges = [level.replace(word, sign) for level in ranges]
+    if ranges and max(map(len, ranges)) <= _WIDEST:
+        return [clean(level) for level in ranges]
+    return ["none", *map(str, range(1, n_levels))]
 
 
 def _key(*looks: str, hatched: bool = False) -> Markup:

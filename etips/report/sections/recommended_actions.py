@@ -72,9 +72,9 @@ def _bars(actions: Actions) -> Figure:
         for a, b in zip(actions.logged_share, actions.recommended_share, strict=True)
     ]
     order = sorted(sorted(range(len(size)), key=lambda i: -size[i])[:MOST_BARS])
-    names = tuple(f"{place}: {clean(actions.names[place], 40)}" for place in order)
-    if all(name == f"action {place}" for place, name in enumerate(actions.names)):
-        names = tuple(f"action {place}" for place in order)
+    names = tuple(clean(actions.names[place], 40) for place in order)
+    if len(set(names)) < len(names):  # cut short, or given twice
+        names = tuple(f"{place}: {name}" for place, name in zip(order, names, strict=True))
     series = tuple(
         Series(label, x=names, y=tuple(shares[place] for place in order))
         for label, shares in (

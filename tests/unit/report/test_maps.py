@@ -25,6 +25,24 @@ def test_a_signed_map_tells_more_from_less():
     assert figures == ["+10", "\u221220", "0", "+5.0"]
 
 
+def ticks(grid):
+    page = Page(str(dose_map([0.1] * (grid.n_rows * grid.n_columns), grid, "shares")))
+    return [e for e in page.all("text") if "tick" in e.attributes["class"]]
+
+
+def test_classes_are_ranges_where_those_are_known_and_short():
+    rows = ("none", "up to 250 (median 90 ml)", "over 250")
+    grid = DoseGrid(3, 2, "fluid", "vaso", rows, ("none", "a range that is far too long"))
+    assert [e.text for e in ticks(grid)] == ["none", "\u2264250", ">250", "none", "1"]
+    assert [e.text for e in ticks(GRID)] == ["none", "1", "none", "1"]
+
+
+def test_ranges_too_wide_for_their_column_stand_aslant():
+    levels = ("none", "up to 0.08", "0.0812-0.224", "over 0.224")
+    wide = ticks(DoseGrid(2, 4, "fluid", "vaso", (), levels))
+    assert [bool(e.attributes.get("transform")) for e in wide] == [False] * 2 + [True] * 4
+
+
 def test_balance_shows_each_feature_before_and_after():
     features = [FeatureBalance("age", 0.3, 0.05), FeatureBalance("hr", None, -0.1)]
     page = Page(str(balance_plot(features, 0.1)))
