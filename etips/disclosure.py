@@ -4,10 +4,12 @@ Whoever reads a table also adds and subtracts: cells from totals, one attrition 
 shares times totals. So hiding the small cells alone is not enough. Empty cells are shown. Every
 table that is printed or written passes through here: a count by itself by `shown_count`, counts
 with a known sum by `shown_parts`, a flow by `shown_flow` or `hide_steps`, a table by
-`hide_together`.
+`hide_together`, counts of the same people that stand in several places by `shown_apart`, and the
+counts of a cohort, wherever they are told, by `shown_funnel`.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -62,6 +64,63 @@ def shown_flow(counts: Sequence[int], *, known: Sequence[int] = ()) -> list[int 
         None if unseen else count
         for count, unseen in zip(counts, hide_steps(counts, known=known), strict=True)
     ]
+
+
+def tells_few(count: float, known: Iterable[float]) -> bool:
+    """Whether a count is few, or its difference from one that is known."""
+    return any_few((count, *(abs(count - other) for other in known)))
+
+
+def shown_apart(counts: Sequence[int], *, known: Iterable[int] = ()) -> list[int | None]:
+    """Counts of the same people in several units or places; None where one would tell of a few.
+
+    Args:
+        counts: The most important first: a later one that gives a few away is the one to hide.
+        known: Counts shown elsewhere.
+    """
+    seen = list(known)
+    shown: list[int | None] = []
+    for count in counts:
+        hidden = tells_few(count, seen)
+        shown.append(None if hidden else count)
+        seen += [] if hidden else [count]
+    return shown
+
+
+@dataclass(frozen=True)
+class ShownFunnel:
+    """What may be told of a cohort, on the terminal, in a drawing and in a report alike.
+
+    Args:
+        stages: Stays left after each step.
+        rows: Rows of its table.
+        samples: Decisions, by reading.
+    """
+
+    stages: tuple[int | None, ...]
+    rows: int | None
+    samples: tuple[int | None, ...]
+
+    @property
+    def counts(self) -> list[int]:
+        """All that is shown."""
+        return [count for count in (*self.stages, self.rows, *self.samples) if count is not None]
+
+
+def shown_funnel(stages: Sequence[int], rows: int, samples: Sequence[int]) -> ShownFunnel:
+    """What may be told of a cohort: no two counts that are shown differ by 1 to 10.
+
+    The same counts give the same answer, so that no two places tell together what each hides.
+
+    Args:
+        stages: Stays left after each step.
+        rows: Rows of its table.
+        samples: Decisions, by reading.
+    """
+    kept = shown_flow(stages)
+    known = [count for count in kept if count is not None]
+    n_rows, *decisions = shown_apart((rows, *samples), known=known)
+    return ShownFunnel(tuple(kept), n_rows, tuple(decisions))
 
 
 def hide_together(*counts: ArrayLike, also: ArrayLike = False) -> Bools:

@@ -1,5 +1,6 @@
 """`etips cohort` and `etips validate`: the Sepsis-3 cohort, and whether it is the paper's."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,12 +10,12 @@ import typer
 from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, show
 from etips.cohorts.build import build_cohort
 from etips.cohorts.databases import DATABASES, LAYOUTS, compare, extract, resumable_source
-from etips.cohorts.dataset.agreement import Check, Evidence
+from etips.cohorts.dataset.agreement import Check, Evidence, Outcome
 from etips.cohorts.dataset.conversion import to_trajectories
 from etips.cohorts.dataset.sepsis_cohort import Cohort
 from etips.cohorts.engines.address import Engine
 from etips.data.trajectory_writer import MANIFEST, save_trajectories
-from etips.disclosure import FEW, are_few, shown_flow
+from etips.disclosure import FEW, are_few, hide_together
 from etips.files.artifacts import require_place
 
 _PROFILES = tuple(dict.fromkeys(name for data in DATABASES.values() for name in data.profiles))
@@ -75,11 +76,13 @@ def validate(
     folder: Annotated[Path, typer.Argument(help="Folder that `etips cohort` wrote.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Compare a cohort with the paper's figures: target, found, pass or fail."""
+    """Compare a cohort with the paper's figures: target, what is accepted, found, pass or fail."""
     with refusals("etips validate"):
         as_row = _numbers if as_json else _texts
-        rows = [as_row(check) for check in compare(Evidence.read(folder))]
-        show(f"{folder} against the paper", rows, as_json=as_json)
+        checks = compare(Evidence.read(folder))
+        show(f"{folder} against the paper", [as_row(check) for check in checks], as_json=as_json)
+        if not as_json:
+            typer.echo(count_outcomes(checks))
 
 
 def _numbers(check: Check) -> dict[str, object]:
@@ -93,14 +96,35 @@ def _numbers(check: Check) -> dict[str, object]:
     }
 
 
+def count_outcomes(checks: Sequence[Check]) -> str:
+    """How many figures came to what, in one line."""
+    found = [check.outcome for check in checks]
+    parts = [f"{found.count(own)} {own.value}" for own in Outcome if own in found]
+    return f"{len(checks)} figures: {', '.join(parts)}."
+
+
 def _texts(check: Check) -> dict[str, object]:
     found = "-" if check.found is None else _figure(check.found)
     return {
         "quantity": check.quantity,
         "target": _figure(check.target),
+        "accepted": _accepted(check),
         "found": "not shown" if check.tells_few else found,
         "outcome": check.outcome.value,
     }
+
+
+def _accepted(check: Check) -> str:
+    """What is near enough to a published figure."""
+    above, below = check.high - check.target, check.target - check.low
+    if above == below == 0:
+        return "exactly"
+    alike = abs(above - below) <= 1e-9 * max(abs(check.target), 1.0)
+    return (
+        f"± {_figure(float(f'{above:.3g}'))}"
+        if alike
+        else f"{_figure(check.low)} to {_figure(check.high)}"
+    )
 
 
 def _figure(value: float) -> str:
@@ -110,17 +134,15 @@ def _figure(value: float) -> str:
 
 def funnel_rows(built: Cohort) -> list[dict[str, object]]:
     """The funnel as rows, without a count of fewer than eleven people or one that tells it."""
-    counts = [stage.n_stays for stage in built.funnel.stages]
-    rows: list[dict[str, object]] = [
-        {"step": stage.name, "count": _told(stage.n_stays, shown)}
-        for stage, shown in zip(built.funnel.stages, shown_flow(counts), strict=True)
+    funnel, shown = built.funnel, built.funnel.shown
+    stages = [(stage.name, stage.n_stays) for stage in funnel.stages]
+    sizes = [("rows (stay and four-hour block)", funnel.n_rows)]
+    sizes += [(f"decisions, reading {name}", count) for name, count in funnel.n_samples.items()]
+    kept = (*shown.stages, shown.rows, *shown.samples)
+    return [
+        {"step": name, "count": _told(count, seen)}
+        for (name, count), seen in zip([*stages, *sizes], kept, strict=True)
     ]
-    rows.append({"step": "rows (stay and four-hour block)", "count": built.funnel.n_rows})
-    rows += [
-        {"step": f"decisions, reading {name}", "count": count}
-        for name, count in built.funnel.n_samples.items()
-    ]
-    return rows
 
 
 def dose_rows(built: Cohort) -> list[dict[str, object]]:
@@ -129,6 +151,7 @@ def dose_rows(built: Cohort) -> list[dict[str, object]]:
     drugs = {"fluid, mL": built.fluid, "vasopressor, mcg/kg/min": built.vasopressor}
     for drug, classes in drugs.items():
         tops = ("0", *(f"{edge:.4g}" for edge in classes.edges), "")
+        hidden = hide_together(classes.counts)
         for number, (top, median) in enumerate(zip(tops, classes.medians, strict=True)):
             rows.append(
                 {
@@ -136,7 +159,7 @@ def dose_rows(built: Cohort) -> list[dict[str, object]]:
                     "class": number + 1,
                     "up to": top,
                     "median": f"{median:.4g}",
-                    "rows": classes.counts[number],
+                    "rows": "not shown" if hidden[number] else classes.counts[number],
                 }
             )
     return rows
@@ -146,10 +169,11 @@ def summary(built: Cohort) -> str:
     """What the audit found, in two lines."""
     odd = [item for item in built.units if item.n_unexpected]
     rows = sum(item.n_unexpected for item in odd)
+    told = FEW if are_few(rows) else f"{rows:,}"
     missing = built.funnel.missing_share
     worst = sorted(missing, key=lambda name: -missing[name])[:3]
     return (
-        f"units: {rows:,} rows of {len(odd)} items, of {len(built.units)} items read, are in an"
+        f"units: {told} rows of {len(odd)} items, of {len(built.units)} items read, are in an"
         " unexpected unit; see audit.json\n"
         "missing before imputation, most: "
         + ", ".join(f"{name} {missing[name]:.0%}" for name in worst)

@@ -107,7 +107,7 @@ def _print(results: Results, *, as_json: bool) -> None:
         typer.echo(canonical(results.to_json()).decode(), nl=False)
         return
     n, loss = results.data.n_decisions, results.data.mean_loss
-    title = f"{'Few' if n is None else format(n, ',')} decisions, "
+    title = "Decisions (how many is hidden), " if n is None else f"{n:,} decisions, "
     title += f"mean logged loss {'hidden' if loss is None else format(loss, '.4f')}"
     show(title, [_row(method) for method in results.methods], as_json=False)
     if not results.data.one_decision:

@@ -10,7 +10,7 @@ import typer
 from etips.cli.columns import DataArgument, takes_columns
 from etips.cli.console import JsonFlag, progress_bar, refusals, show
 from etips.data.tables.columns import TableColumns, read_data
-from etips.disclosure import FEW
+from etips.disclosure import FEW, are_few, shown_parts
 from etips.errors import FileError
 from etips.files.writing import write_file
 from etips.policies.recommendations import Recommendations
@@ -46,11 +46,13 @@ def recommend(
             progress("asking the policy", 0.4)
             advice = Recommendations.of(policy, stays)
             write_file(out, lambda file: _WRITERS[out.suffix](advice.table(), file))
+        n, silent = stays.n_decisions, advice.n_abstained
+        shown, _ = shown_parts(silent, n - silent)
         summary: dict[str, object] = {
-            "decisions": stays.n_decisions,
+            "decisions": FEW if are_few(n) else n,
             "acts": policy.acts,
-            "abstained": advice.n_abstained,
-            "agrees with the log": "no log" if advice.agreement is None else advice.agreement,
+            "abstained": "not shown" if shown is None else shown,
+            "agrees with the log": _agreement(advice.agreement, n),
         }
         shares = advice.shares()
         if as_json:
@@ -59,6 +61,14 @@ def recommend(
         if not as_json:
             rows = [{"action": name, "recommended": _share(share)} for name, share in shares]
             show("what is recommended, share of the decisions", rows[:_MOST_ROWS], as_json=False)
+
+
+def _agreement(share: float | None, n_decisions: int) -> object:
+    """How often the logged action is recommended; a share of few decisions is a count of them."""
+    if share is None:
+        return "no log"
+    agreed = round(share * n_decisions)
+    return "not shown" if None in shown_parts(agreed, n_decisions - agreed) else share
 
 
 def _share(share: float | None) -> str:

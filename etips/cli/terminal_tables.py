@@ -4,8 +4,11 @@ What is too wide is printed in parts, one below the other, each with the first c
 cut or broken, and none is left out.
 """
 
+import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 from rich import box
 from rich.console import Console
@@ -13,7 +16,9 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-_NAME = 28  # letters of a row's name, above which it takes several lines
+_NAMES = (44, 36, 28, 22)  # letters of a row's name in a line, as there is room
+_FIGURES, _WORDS = 17, 11  # letters in a line of any other cell, if it is broken at all
+_STICKS = "\u00a0"  # a space at which no line ends
 _BREAKS = (" ± ", " [")  # before a spread and before limits a cell may go on in the next line
 _ENDLESS = 10_000
 
@@ -37,25 +42,27 @@ class TerminalTable:
 
     def parts(self, console: Console) -> Iterator[Table]:
         """Tables that fit the console, each with the first column."""
-        if _width(self._of(range(len(self.columns))), console) <= console.width:
-            yield self._of(range(len(self.columns)))
-            return
-        low = self._with_spreads_below()
+        every, low = range(len(self.columns)), self._with_spreads_below()
+        for table, name in ((self, _ENDLESS), *((low, name) for name in _NAMES)):
+            if _width(whole := table._of(every, name), console) <= console.width:
+                yield whole
+                return
         places: list[int] = []
         for place in range(1, len(self.columns)):
-            if places and _width(low._of([0, *places, place]), console) > console.width:
-                yield low._of([0, *places])
+            wider = low._of([0, *places, place], _NAMES[-1])
+            if places and _width(wider, console) > console.width:
+                yield low._of([0, *places], _NAMES[-1])
                 places = []
             places.append(place)
-        yield low._of([0, *places])
+        yield low._of([0, *places], _NAMES[-1])
 
     def _with_spreads_below(self) -> "TerminalTable":
         """The same table, but spreads and limits on a line of their own: half as wide."""
         rows = [[row[0], *map(_broken, row[1:])] for row in self.rows]
         return TerminalTable(self.columns, rows, self.look)
 
-    def _of(self, places: Sequence[int]) -> Table:
-        """Some of the columns."""
+    def _of(self, places: Sequence[int], name: int) -> Table:
+        """Some of the columns, names of the rows no wider than so many letters."""
         plain = self.look == "plain"
         shown = Table(box=Boxes[self.look], padding=(0, 1, 0, 0) if plain else (0, 1))
         for place in places:
@@ -64,7 +71,7 @@ class TerminalTable:
             if place:
                 shown.add_column(title, justify="right", no_wrap=True)
             else:
-                shown.add_column(title, overflow="fold", max_width=_NAME)
+                shown.add_column(title, overflow="fold", max_width=name)
         for row in self.rows:
             shown.add_row(*(Text(row[place]) for place in places))  # names are not markup
         return shown
@@ -97,9 +104,21 @@ def _width(table: Table, console: Console) -> int:
 
 
 def _broken(cell: str) -> str:
+    """A cell over several lines: before a spread, before limits, and between words."""
     for gap in _BREAKS:
         cell = cell.replace(gap, f"\n{gap[1:]}")
-    return cell
+    return "\n".join(part for line in cell.splitlines() for part in _wrap(line))
+
+
+def _wrap(line: str) -> list[str]:
+    """A line, or as many of about equal length as it takes; limits stay together."""
+    most = _FIGURES if any(letter.isdigit() for letter in line) else _WORDS
+    if len(line) <= most:
+        return [line]
+    whole = re.sub(r"\[[^\]]*\]", lambda limits: limits[0].replace(" ", _STICKS), line)
+    room = max(math.ceil(len(line) / math.ceil(len(line) / most)), *map(len, whole.split(" ")))
+    parts = wrap(whole, room, break_long_words=False, break_on_hyphens=False)
+    return [part.replace(_STICKS, " ") for part in parts]
 
 
 def _longest(cell: str) -> int:

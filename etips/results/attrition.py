@@ -1,13 +1,52 @@
 """Where the stays came from and what was missing, in counts that give nobody away."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from etips.data.schema import MISSING_SUFFIX, Schema
 from etips.data.trajectories import Trajectories
-from etips.disclosure import any_few, shown_count, shown_flow
+from etips.disclosure import ShownFunnel, any_few, shown_apart, shown_funnel
 from etips.results.exhibits import Flow, FlowStage, MissingFeature, Missingness, Record
+
+
+@dataclass(frozen=True)
+class ShownSizes:
+    """Sizes of the evaluated data that may stand anywhere in results; None is hidden.
+
+    Stays, steps and decisions count the same people, so that one tells of a few beside another:
+    136 stays and 135 decisions are one stay without any.
+
+    Args:
+        n_decisions: Decisions.
+        n_stays: Stays.
+        n_with_decision: Stays that have one.
+        n_steps: Steps.
+    """
+
+    n_decisions: int | None
+    n_stays: int | None
+    n_with_decision: int | None
+    n_steps: int | None
+
+
+def show_sizes(data: Trajectories, cohort: Record | None = None) -> ShownSizes:
+    """What may be told of the size of data, beside what was told of the cohort they came from.
+
+    Args:
+        data: The evaluated stays.
+        cohort: `funnel.json` of the cohort.
+    """
+    stay = data.decisions().stay
+    with_decision = int(np.unique(stay).size)
+    told = _told(cohort)
+    n_decisions, people, stays, with_one, steps = shown_apart(
+        (data.n_decisions, _n_people(data), data.n_stays, with_decision, data.n_steps),
+        known=() if told is None else told.counts,
+    )
+    del people  # subgroups add up to them
+    return ShownSizes(n_decisions, stays, with_one, steps)
 
 
 def trace_flow(data: Trajectories, cohort: Record | None) -> Flow:
@@ -17,19 +56,37 @@ def trace_flow(data: Trajectories, cohort: Record | None) -> Flow:
         data: The evaluated stays.
         cohort: `funnel.json` of the cohort.
     """
+    sizes, told = show_sizes(data, cohort), _told(cohort)
     own = [
-        ("stays in the evaluated data", data.n_stays),
-        ("stays with a decision", int(np.unique(data.decisions().stay).size)),
+        ("stays in the evaluated data", sizes.n_stays),
+        ("stays with a decision", sizes.n_with_decision),
     ]
-    stages = [*_stages(cohort), *own]
-    shown = shown_flow([count for _, count in stages], known=(data.n_stays,))
+    stages = [name for name, _ in _stages(cohort)]
+    before = () if told is None else zip(stages, told.stages, strict=True)
     return Flow(
         source="data" if cohort is None else "cohort",
-        stages=tuple(
-            FlowStage(name, count) for (name, _), count in zip(stages, shown, strict=True)
-        ),
-        n_steps=shown_count(data.n_steps),
-        n_decisions=shown_count(data.n_decisions),
+        stages=tuple(FlowStage(name, count) for name, count in (*before, *own)),
+        n_steps=sizes.n_steps,
+        n_decisions=sizes.n_decisions,
+    )
+
+
+def _n_people(data: Trajectories) -> int:
+    """Patients with a decision, or stays where patients are not known."""
+    stay = np.unique(data.decisions().stay)
+    return int(stay.size if data.group is None else np.unique(data.group[stay]).size)
+
+
+def _told(cohort: Record | None) -> ShownFunnel | None:
+    """What the cohort's drawing and the terminal told of it; the same rule gives the same here."""
+    if cohort is None:
+        return None
+    rows, samples = cohort.get("n_rows"), cohort.get("n_samples")
+    decisions = samples.values() if isinstance(samples, Mapping) else ()
+    return shown_funnel(
+        [count for _, count in _stages(cohort)],
+        rows if isinstance(rows, int) else 0,
+        [count for count in decisions if isinstance(count, int)],
     )
 
 

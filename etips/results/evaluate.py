@@ -97,7 +97,8 @@ def evaluate(
     record = {**_record(models, estimators, interval), **settings}
     shown = _exhibits(made, headline=next(iter(named)), paths=_paths(named, paths))
     exhibits = shown(data, made.log, deployed, settings=record, cohort=cohort)
-    results = Results(summarize_data(data), methods, time.perf_counter() - started, exhibits)
+    about, seconds = summarize_data(data, cohort), time.perf_counter() - started
+    results = Results(about, methods, seconds, exhibits)
     return further.add(results, made.log, deployed, interval=interval)
 
 

@@ -88,16 +88,16 @@ class FitRecord:
     """What the task that fitted a fold's policy said of it.
 
     Args:
-        n_learned_from: Stays it might learn from.
-        n_held_out: Stays it was judged on.
+        n_learned_from: Stays it might learn from; None where that would tell of a few.
+        n_held_out: Stays it was judged on; likewise.
         quality: Of its propensities.
         support: Least propensity of an action it may recommend.
         clipped_share: Of the propensities it learned with.
         path: Its candidates.
     """
 
-    n_learned_from: int
-    n_held_out: int
+    n_learned_from: int | None
+    n_held_out: int | None
     quality: PropensityQuality | None = None
     support: float | None = None
     clipped_share: float | None = None

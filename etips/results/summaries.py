@@ -14,6 +14,8 @@ from etips.evaluation.inference.improvement import Improvement
 from etips.evaluation.sensitivity import Sensitivity
 from etips.files.json_documents import finite
 from etips.learn.learners.catalogue import Method
+from etips.results.attrition import show_sizes
+from etips.results.exhibits import Record
 from etips.results.feature_strength import FeatureStrength
 from etips.results.followed_policies import RULE
 from etips.results.loss_words import tell_loss
@@ -31,8 +33,15 @@ from etips.results.results import (
 from etips.results.whole_stay_result import WholeStayResult
 
 
-def summarize_data(data: Trajectories) -> DataSummary:
-    """What policies were evaluated on; a mean loss times the decisions is a count of events."""
+def summarize_data(data: Trajectories, cohort: Record | None = None) -> DataSummary:
+    """What policies were evaluated on; a mean loss times the decisions is a count of events.
+
+    Args:
+        data: The evaluated stays.
+        cohort: `funnel.json` of the cohort they came from: what it told is not told again by
+            subtraction.
+    """
+    sizes = show_sizes(data, cohort)
     loss, n = data.logged_loss, data.n_decisions
     mean_loss: float | None = float(loss.mean())
     n_events = None
@@ -40,9 +49,9 @@ def summarize_data(data: Trajectories) -> DataSummary:
         n_events, _ = shown_parts(int(loss.sum()), n - int(loss.sum()))
         mean_loss = None if n_events is None else mean_loss
     return DataSummary(
-        n_stays=shown_count(data.n_stays),
-        n_steps=shown_count(data.n_steps),
-        n_decisions=shown_count(n),
+        n_stays=sizes.n_stays,
+        n_steps=sizes.n_steps,
+        n_decisions=sizes.n_decisions,
         n_events=n_events,
         n_actions=data.n_actions,
         lag=data.lag,

@@ -8,6 +8,7 @@ import numpy as np
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.catalogue import find_method
 from etips.results.study_result import Table
+from etips.results.summaries import summarize_data
 from etips.results.translation_path import summarize_path
 from etips.studies.findings import Findings
 from etips.studies.measures import mean_of, over_folds, show_groups
@@ -158,8 +159,9 @@ def learned_from(findings: Findings) -> Table:
 def _sizes(findings: Findings, unit: str) -> str:
     """How much a fold learns from, and how much it is judged on; alike for all methods."""
     fits = next(iter(findings.fits.values()))
-    learned, held = (
-        mean_of(sizes) for sizes in ([f.n_learned_from for f in fits], [f.n_held_out for f in fits])
+    learned, held = (  # nobody can subtract what is about right
+        round(mean_of(sizes), -1)
+        for sizes in ([f.n_learned_from for f in fits], [f.n_held_out for f in fits])
     )
     return f"A fold may learn from about {learned:,.0f} {unit} and is judged on about {held:,.0f}."
 
@@ -197,8 +199,8 @@ def _note1(findings: Findings) -> str:
 def _note2(findings: Findings) -> str:
     folds, data = findings.experiment.folds, findings.data
     text = (
-        f"Mean ± standard deviation over {folds} folds of {data.n_stays:,} stays, each held out "
-        f"once. Mean logged loss {data.logged_loss.mean():.4f}. The verdict is of all folds taken "
+        f"Mean ± standard deviation over {folds} folds, each stay held out once. "
+        f"{_mean_loss(findings)}The verdict is of all folds taken "
         f"together. Propensities {findings.notes['propensities']}, raised to at least "
         f"{findings.notes['clip']}.{_other_names(findings)}"
     )
@@ -216,6 +218,12 @@ def _note2(findings: Findings) -> str:
         f"{text} True risk of the clinicians {clinicians:.4f}, best possible {best:.4f}; "
         "drawn: if actions were drawn from a policy's probabilities."
     )
+
+
+def _mean_loss(findings: Findings) -> str:
+    """What the clinicians had; times the decisions it is a count of events, so it may be hidden."""
+    loss = summarize_data(findings.data).mean_loss
+    return "" if loss is None else f"Mean logged loss {loss:.4f}. "
 
 
 def _other_names(findings: Findings) -> str:

@@ -1,13 +1,22 @@
 """A study from its experiment to its results: tasks done once, then tables, charts and exhibits."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from etips.disclosure import tells_few
 from etips.files.json_documents import read_document
 from etips.progress import Progress
 from etips.results.assembly import make_exhibits
 from etips.results.exhibits import Record
-from etips.results.study_result import FoldResult, StudyRecord, StudyResult
+from etips.results.results import DataSummary
+from etips.results.study_result import (
+    FitRecord,
+    FoldResult,
+    Measures,
+    StudyRecord,
+    StudyResult,
+)
 from etips.results.summaries import summarize_data
 from etips.results.translation_path import shown_path
 from etips.studies.charts import make_charts
@@ -88,8 +97,9 @@ def summarize_study(
         settings=experiment.to_json(),
         cohort=cohort,
     )
+    about = summarize_data(findings.data, cohort)
     return StudyResult(
-        data=summarize_data(findings.data),
+        data=about,
         methods=tuple(findings.assessed),
         seconds=seconds,
         exhibits=exhibits,
@@ -97,7 +107,7 @@ def summarize_study(
         lead=lead(experiment),
         tables=tuple(make_tables(findings)),
         charts=tuple(make_charts(findings)),
-        study=StudyRecord(experiment.to_json(), _folds(findings)),
+        study=StudyRecord(experiment.to_json(), _folds(findings, about)),
     )
 
 
@@ -107,15 +117,26 @@ def lead(experiment: Experiment) -> str:
     return f"{short if experiment.quick else ''}Preset {experiment.preset}: {experiment.lead}"
 
 
-def _folds(findings: Findings) -> dict[str, tuple[FoldResult, ...]]:
+def _folds(findings: Findings, about: DataSummary) -> dict[str, tuple[FoldResult, ...]]:
     """Of each method what every fold scored, and what its task said."""
     return {
         method: tuple(
-            FoldResult(**vars(measures), **{**vars(fit), "path": shown_path(fit.path)})
+            FoldResult(**vars(measures), **vars(_shown(fit, measures, about)))
             for measures, fit in zip(own, findings.fits[method], strict=True)
         )
         for method, own in findings.measures.items()
     }
+
+
+def _shown(fit: FitRecord, measures: Measures, about: DataSummary) -> FitRecord:
+    """A fit without sizes that tell of a few: stays beside decisions, or all stays by their sum."""
+    decisions = None
+    if measures.n_matched is not None and measures.n_unmatched is not None:
+        decisions = measures.n_matched + measures.n_unmatched
+    held, path = fit.n_held_out or 0, shown_path(fit.path)
+    if about.n_stays is None or (decisions is not None and tells_few(held, (decisions,))):
+        return replace(fit, path=path, n_learned_from=None, n_held_out=None)
+    return replace(fit, path=path)
 
 
 def _inputs(wave: Sequence[Task]) -> list[str]:

@@ -114,7 +114,12 @@ def test_validate_says_that_a_small_source_is_too_small(cohort):
     n_rows = pl.read_parquet(cohort / "table.parquet").height
     assert by_name["rows of the final table"]["found"] == n_rows
     assert by_name["accuracy of the predictive model"]["found"] is None
-    assert "against the paper" in run("validate", cohort)
+    printed = run("validate", cohort)
+    assert "against the paper" in printed
+    assert "277500 to 279700" in printed  # what is accepted
+    last = printed.splitlines()[-1]
+    assert last.startswith(f"{len(rows)} figures: ")
+    assert "too small to judge" in last
 
 
 def test_validate_prints_large_counts_to_the_last_digit(cohort, monkeypatch):

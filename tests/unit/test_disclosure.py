@@ -16,9 +16,12 @@ from etips.disclosure import (
     hide_together,
     is_small,
     rounds_to_few,
+    shown_apart,
     shown_count,
     shown_flow,
+    shown_funnel,
     shown_parts,
+    tells_few,
 )
 
 TABLES = 200
@@ -179,3 +182,20 @@ def test_counts_of_a_known_sum_are_shown_all_or_none():
     assert shown_parts(40, 10) == (None, None)
     assert any_few([40, 3])
     assert not any_few([40, 0])
+
+
+def test_counts_of_the_same_people_are_shown_apart_the_first_ones_first():
+    assert shown_apart((135, 136, 135, 700)) == [135, None, 135, 700]
+    assert shown_apart((135, 141), known=(130,)) == [None, 141]
+    assert shown_apart((7, 0, 11, 11)) == [None, 0, 11, 11]
+    assert tells_few(73, (77, 500))
+    assert not tells_few(77, (77, 500))
+
+
+@given(st.lists(st.integers(0, 150), min_size=1, max_size=8), st.integers(0, 300))
+def test_p2_no_two_counts_of_a_cohort_that_are_shown_differ_by_few(stages, rows):
+    shown = shown_funnel(sorted(stages, reverse=True), rows, [max(rows - 4, 0), rows // 2])
+    known = shown.counts
+    assert not any(are_few(count) for count in known)
+    assert not any(are_few(abs(one - other)) for one in known for other in known)
+    assert shown == shown_funnel(sorted(stages, reverse=True), rows, [max(rows - 4, 0), rows // 2])

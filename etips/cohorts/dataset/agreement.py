@@ -21,7 +21,7 @@ from etips.cohorts.dataset.funnel import Funnel
 from etips.cohorts.dataset.sepsis_cohort import Cohort
 from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES
 from etips.data.trajectory_writer import MANIFEST
-from etips.disclosure import are_few
+from etips.disclosure import any_few, tells_few
 from etips.errors import FileError
 from etips.files.artifacts import read_artifact
 
@@ -137,16 +137,18 @@ def validate(evidence: Evidence, published: Published | None) -> list[Check]:
         published = Published(full_size=0, figures=EXACT)
     is_full = evidence.funnel.stages[0].n_stays >= published.full_size
 
-    def check(quantity: str, target: Target, found: float | None, n_people: int = 0) -> Check:
+    hidden = _tell_few(evidence)
+
+    def check(quantity: str, target: Target, found: float | None) -> Check:
         outcome = _outcome(target, found, judged=is_full or quantity in EXACT)
         shown = None if outcome is Outcome.NOT_MEASURED else found
-        few = are_few(n_people)
+        few = quantity in hidden
         return Check(quantity, target.value, shown, target.low, target.high, outcome, few)
 
     measured = measured_figures(evidence)
     figures = published.figures.items()
     return [
-        *(check(name, target, *measured.get(name, (None,))) for name, target in figures),
+        *(check(name, target, measured.get(name)) for name, target in figures),
         *_dose_checks(evidence, published, check),
         *_mean_checks(evidence, published, check),
     ]
@@ -160,30 +162,61 @@ def _outcome(target: Target, found: float | None, *, judged: bool) -> Outcome:
     return Outcome.PASS if target.low <= found <= target.high else Outcome.FAIL
 
 
-def measured_figures(evidence: Evidence) -> dict[str, tuple[float, int] | tuple[float]]:
-    """Each quantity of a cohort, and how many people it tells of where it counts people."""
+def measured_figures(evidence: Evidence) -> dict[str, float]:
+    """Each quantity of a cohort; see `_tell_few` for those that nobody may see."""
     funnel, table = evidence.funnel, evidence.table
     n_stays, n_samples = table["icustayid"].n_unique(), funnel.n_samples["A"]
     first_pass = [s.n_stays for s in funnel.stages if s.name.endswith("SOFA below 2")]
-    deaths = table.group_by("icustayid").agg(pl.col("died_in_hosp").first())["died_in_hosp"]
     shortest, mean, longest = funnel.history
     return {
-        "stays in the final table": (n_stays, n_stays),
-        "stays after the first pass": (first_pass[0], first_pass[0]),
-        "rows of the final table": (table.height,),
-        "samples": (n_samples,),
-        "samples per stay": (n_samples / max(n_stays, 1),),
-        "shortest history": (shortest,),
-        "longest history": (longest,),
-        "mean history": (mean,),
-        "mean loss": (funnel.mean_loss,),
-        "features": (sum(name in table.columns for name in STATIC_FEATURES + SEQUENTIAL_FEATURES),),
-        "actions": (len(funnel.action_counts),),
-        "most frequent action (0: no dose)": (int(np.argmax(funnel.action_counts)),),
-        "hospital deaths, share of stays": (float(deaths.to_numpy().mean()), int(deaths.sum())),
-        "rows without vasopressor": (_share(table["max_dose_vaso"] == 0),),
-        "rows without fluid": (_share(table["input_4hourly"] == 0),),
+        "stays in the final table": n_stays,
+        "stays after the first pass": first_pass[0],
+        "rows of the final table": table.height,
+        "samples": n_samples,
+        "samples per stay": n_samples / max(n_stays, 1),
+        "shortest history": shortest,
+        "longest history": longest,
+        "mean history": mean,
+        "mean loss": funnel.mean_loss,
+        "features": sum(name in table.columns for name in STATIC_FEATURES + SEQUENTIAL_FEATURES),
+        "actions": len(funnel.action_counts),
+        "most frequent action (0: no dose)": int(np.argmax(funnel.action_counts)),
+        "hospital deaths, share of stays": float(_deaths(table).to_numpy().mean()),
+        "rows without vasopressor": _share(table["max_dose_vaso"] == 0),
+        "rows without fluid": _share(table["input_4hourly"] == 0),
     }
+
+
+def _deaths(table: pl.DataFrame) -> pl.Series:
+    """Whether each stay ended with a death in hospital."""
+    return table.group_by("icustayid").agg(pl.col("died_in_hosp").first())["died_in_hosp"]
+
+
+def _tell_few(evidence: Evidence) -> set[str]:
+    """Quantities that would tell of 1 to 10 people, by themselves or beside what else is shown.
+
+    A share times what it is a share of is a count; its complement is one too.
+    """
+    figures, known = measured_figures(evidence), evidence.funnel.shown.counts
+    counts = (
+        *("stays in the final table", "stays after the first pass"),
+        *("rows of the final table", "samples"),
+    )
+    hidden = {name for name in counts if tells_few(figures[name], known)}
+    if hidden & {"stays in the final table", "samples"}:
+        hidden.add("samples per stay")
+    n_rows, samples = evidence.table.height, figures["samples"]
+    for name, total in (
+        ("mean loss", samples),
+        ("hospital deaths, share of stays", figures["stays in the final table"]),
+        ("rows without vasopressor", n_rows),
+        ("rows without fluid", n_rows),
+    ):
+        share = figures[name]
+        events = 0 if math.isnan(share) else round(share * total)
+        if any_few((events, total - events)):
+            hidden.add(name)
+    return hidden
 
 
 def _share(holds: pl.Series) -> float:

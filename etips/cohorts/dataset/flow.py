@@ -5,7 +5,6 @@ from html import escape
 from typing import Final
 
 from etips.cohorts.dataset.funnel import Funnel
-from etips.disclosure import shown_flow
 
 _WIDTH, _BOX, _HEIGHT, _GAP, _TOP = 640, 400, 44, 26, 80
 _STYLE: Final = (
@@ -22,13 +21,14 @@ def draw_funnel(funnel: Funnel) -> str:
 
     A count of 1 to 10 stays is not shown, nor one whose difference from another would tell it.
     """
-    shown = shown_flow([stage.n_stays for stage in funnel.stages])
+    shown = funnel.shown
     boxes = [
-        (stage.name, _count(count), _left_out(shown, position))
-        for position, (stage, count) in enumerate(zip(funnel.stages, shown, strict=True))
+        (stage.name, _count(count, "stays"), _left_out(shown.stages, position))
+        for position, (stage, count) in enumerate(zip(funnel.stages, shown.stages, strict=True))
     ]
-    boxes.append(("four-hour steps", f"{funnel.n_rows:,} rows", ""))
-    boxes.append(("decisions", f"{funnel.n_samples['A']:,} samples (reading A)", ""))
+    samples = dict(zip(funnel.n_samples, shown.samples, strict=True))
+    boxes.append(("four-hour steps", _count(shown.rows, "rows"), ""))
+    boxes.append(("decisions", _count(samples["A"], "samples (reading A)"), ""))
     height = _TOP + len(boxes) * (_HEIGHT + _GAP)
     title = f"Sepsis-3 cohort, profile {funnel.profile}"
     parts = [
@@ -47,8 +47,8 @@ def draw_funnel(funnel: Funnel) -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _count(count: int | None) -> str:
-    return "not shown" if count is None else f"{count:,} stays"
+def _count(count: int | None, unit: str) -> str:
+    return "not shown" if count is None else f"{count:,} {unit}"
 
 
 def _left_out(shown: Sequence[int | None], position: int) -> str:

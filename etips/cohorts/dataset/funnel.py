@@ -8,6 +8,7 @@ from typing import Self
 import polars as pl
 from pydantic import TypeAdapter
 
+from etips.disclosure import FEW, ShownFunnel, are_few, shown_funnel
 from etips.errors import DataError
 
 
@@ -51,6 +52,12 @@ class Funnel:
     action_counts: tuple[int, ...]
     missing_share: Mapping[str, float]
 
+    @property
+    def shown(self) -> ShownFunnel:
+        """What may be told of it, samples in the order of `n_samples`."""
+        stages = [stage.n_stays for stage in self.stages]
+        return shown_funnel(stages, self.n_rows, list(self.n_samples.values()))
+
     @classmethod
     def from_json(cls, content: Mapping[str, object]) -> Self:
         """Read `funnel.json`; null stands for no number."""
@@ -62,7 +69,8 @@ class Funnel:
 def require_stays(stages: list[Stage]) -> None:
     """Refuse to go on when a step of the funnel leaves nobody."""
     if stages[-1].n_stays == 0:
-        before = f" (before it: {stages[-2].n_stays})" if len(stages) > 1 else ""
+        n = stages[-2].n_stays if len(stages) > 1 else 0
+        before = f" (before it: {FEW if are_few(n) else n})" if len(stages) > 1 else ""
         raise DataError(
             "cohort",
             f"must keep at least one stay; none is left at: {stages[-1].name}{before}",

@@ -28,7 +28,7 @@ def test_a_table_too_wide_is_printed_in_parts_and_nothing_is_cut(width, look):
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
     for cell in ROW:
-        for part in re.split(" ± | (?=\\[)", cell):
+        for part in re.split(" ± | (?=\\[)|, (?=d)", cell):
             assert text.count(part) >= 2, cell
     assert text.count("etips") == text.count("most-frequent")  # each part names its rows
     assert text.count("etips") >= (2 if width <= 100 else 1)
@@ -57,3 +57,12 @@ def test_a_title_wider_than_its_column_takes_several_lines():
 
 def test_no_rows_are_a_head():
     assert "policy" in printed(["policy", "risk"], [], 80)
+
+
+def test_a_name_takes_several_lines_before_a_table_is_parted():
+    columns = ["quantity", "target", "accepted", "found", "outcome"]
+    row = ["mean of ln(0.1 + output_4hourly)", "278568", "277500 to 279700", "not shown"]
+    text = printed(columns, [[*row, "too small to judge"]], 80)
+    assert text.count("quantity") == 1
+    assert "too small" in text
+    assert max(map(len, text.splitlines())) <= 80

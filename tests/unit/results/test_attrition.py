@@ -1,11 +1,22 @@
 """Where the stays came from, and what was missing."""
 
-from dataclasses import replace
+import json
+import re
+from dataclasses import asdict, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hospital_stays import logged, make_exhibits
 from small_worlds import ward
+
+from etips.cli.cohort import funnel_rows
+from etips.cohorts.dataset.flow import draw_funnel
+from etips.cohorts.dataset.funnel import Funnel, Stage
+from etips.data.decisions import NO_ACTION
+from etips.disclosure import any_few
+from etips.results.attrition import show_sizes, trace_flow
+from etips.results.summaries import summarize_data
 
 
 def test_missing_values_are_counted_where_a_flag_or_nan_says_so(made, exhibits):
@@ -47,3 +58,63 @@ def test_the_funnel_of_a_cohort_comes_before_the_data_and_small_steps_are_hidden
     shares = {f["name"]: f["share"] for f in found["missingness"]["features"]}
     assert shares == {"SOFA": 0.25, "rare": None}
     assert found["flow"]["source"] == "cohort"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_p2_no_two_counts_of_one_run_differ_by_few_wherever_they_stand(seed):
+    """The cohort's drawing, what the terminal prints of it, and the results, all pairs."""
+    rng = np.random.default_rng(seed)
+    data = ward(n_stays=int(rng.integers(30, 60)), lag=1, seed=seed)
+    stages = sorted(rng.integers(20, 120, 4).tolist(), reverse=True)
+    n = {"A": data.n_decisions, "B": data.n_decisions - int(rng.integers(0, 9))}
+    funnel = Funnel(
+        profile="p",
+        antibiotic_order="o",
+        stages=tuple(Stage(f"step {k}", c) for k, c in enumerate((*stages, data.n_stays))),
+        n_rows=data.n_steps,
+        n_single_row_stays=0,
+        n_gaps=0,
+        n_gaps_after_first_row=0,
+        n_samples=n,
+        history=(1, 2.0, 3),
+        mean_loss=0.5,
+        action_counts=(0,) * 25,
+        missing_share={},
+    )
+    drawn = [
+        int(word) for word in re.findall(r">(\d+) (?:stays|rows|samples)", draw_funnel(funnel))
+    ]
+    printed = [row["count"] for row in funnel_rows(SimpleNamespace(funnel=funnel))]
+    cohort = json.loads(json.dumps(asdict(funnel)))
+    flow, about = trace_flow(data, cohort), summarize_data(data, cohort)
+    told = [stage.count for stage in flow.stages]
+    told += [flow.n_steps, flow.n_decisions, about.n_stays, about.n_decisions, about.n_steps]
+    counts = [*drawn, *(c for c in printed if isinstance(c, int)), *(c for c in told if c)]
+    assert drawn
+    assert told[: len(funnel.stages)] == list(funnel.shown.stages)
+    assert not any_few(counts)
+    assert not any_few(abs(one - other) for one in counts for other in counts)
+
+
+def test_stays_without_a_decision_cannot_be_had_from_decisions():
+    """136 stays of one step each, of which one has no decision: 135 decisions, and no 136."""
+    data = ward(n_stays=136, lag=0)
+    one = np.diff(data.offsets) >= 1
+    first = data.offsets[:-1][one]
+    action, loss = (np.array(own)[first] for own in (data.action, data.loss))
+    action[:] = 0
+    loss[:] = np.arange(136) % 2
+    action[5], loss[5] = NO_ACTION, np.nan
+    cut = replace(
+        data,
+        sequence=np.array(data.sequence)[first],
+        step=data.step[first],
+        offsets=np.arange(137),
+        action=action,
+        loss=loss,
+        propensity=None,
+        group=None,
+    )
+    sizes = show_sizes(cut)
+    assert (sizes.n_decisions, sizes.n_with_decision) == (135, 135)
+    assert (sizes.n_stays, sizes.n_steps) == (None, None)

@@ -1,5 +1,7 @@
 """Section 1: the published figures, and when they can be judged."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
@@ -89,7 +91,26 @@ def test_a_figure_that_would_tell_of_few_people_is_marked():
     few = {
         check.quantity for check in validate(evidence(n_source=136), PUBLISHED) if check.tells_few
     }
-    assert few == {"stays in the final table", "hospital deaths, share of stays"}
+    assert few == {
+        *("stays in the final table", "hospital deaths, share of stays", "samples per stay"),
+        *("rows of the final table", "rows without fluid", "rows without vasopressor"),
+    }  # of a table of a handful of rows
+
+
+def test_a_count_is_marked_that_tells_of_few_beside_one_that_is_shown_elsewhere():
+    found = evidence(n_source=136)
+    stages = (Stage("ICU stays", 136), Stage("pass 1, SOFA below 2", 135))
+    beside = replace(found, funnel=replace(found.funnel, stages=stages))
+    few = {check.quantity: check.tells_few for check in validate(beside, PUBLISHED)}
+    assert beside.funnel.shown.stages == (None, 135)
+    assert not few["stays after the first pass"]
+    turned = replace(found.funnel, stages=(*stages, Stage("kept", 60)))
+    few = {
+        check.quantity: check.tells_few
+        for check in validate(replace(found, funnel=turned), PUBLISHED)
+    }
+    assert turned.shown.stages == (136, None, 60)
+    assert few["stays after the first pass"]
 
 
 def test_without_published_figures_only_what_is_always_so_is_judged():
