@@ -137,7 +137,7 @@ def _print_places(places: PlacesResult) -> None:
     for place in places.places:
         if place.n_people is None:
             rows.append({places.column: place.level, "people": "hidden", "policy": "", "risk": "-",
-                         "to what was done": "-", "verdict": "-"})  # fmt: skip
+                         "change": "-", "verdict": "-"})  # fmt: skip
         for own in place.figures:
             rows.append(
                 {
@@ -145,7 +145,7 @@ def _print_places(places: PlacesResult) -> None:
                     "people": format(place.n_people, ","),
                     "policy": own.policy,
                     "risk": _number(own.risk),
-                    "to what was done": _signed(own.difference),
+                    "change": _signed(own.difference),
                     "verdict": "observed" if own.policy == CLINICIANS else own.verdict,
                 }
             )

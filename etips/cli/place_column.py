@@ -11,6 +11,7 @@ from etips.data.tables.columns import TableColumns
 from etips.data.tables.reading import read_table
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, EtipsError
+from etips.notes import collecting_notes
 from etips.results.decision_groups import column_values
 
 
@@ -30,7 +31,8 @@ def read_places(
     """
     if data.is_dir() or by in (*visible_columns(stays.schema), stays.schema.roles.step):
         return by
-    alone = _read_alone(data, columns, stays, by)
+    with collecting_notes():  # what is remarked of a table has been told
+        alone = _read_alone(data, columns, stays, by)
     if not np.array_equal(alone.offsets, stays.offsets):
         rule = "cannot be matched with the stays"
         raise DataError(f"--by, column {by}", rule, fix="Make it a feature of the table.")

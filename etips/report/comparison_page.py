@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from etips.errors import FileError
 from etips.files.json_documents import canonical
@@ -27,6 +27,7 @@ from etips.results.conclusions import KINDS, Conclusion
 from etips.results.exhibits import NOTICE
 from etips.results.whole_stay_result import ONE_DECISION
 
+_FIGURE = Markup("<b>{}</b> <small>{}</small>")
 _CELL = "padding:.35em .8em;text-align:left;vertical-align:top"
 _SECTIONS = (
     ("pairs", "The differences"),
@@ -130,7 +131,7 @@ def forest(pairs: Sequence[PairResult]) -> Markup:
         [pair.difference for pair in pairs if pair.verdict != "unusable"]
         or [pair.difference for pair in pairs]
     )
-    axis = Axis(scale, "difference of risks, first minus second (left: the first is lower)", 0.0)
+    axis = Axis(scale, "first minus second (left: first is lower)", 0.0)
     return interval_rows(rows, axis, "Differences between policies with 95 % intervals")
 
 
@@ -192,20 +193,20 @@ def _around(figures: Sequence[Figure], *, zero: bool = True) -> Scale:
     return Scale.around([*ends, *([0.0] if zero else [])], 0, 100)
 
 
-def _carried_row(own: CarriedResult) -> tuple[CarriedResult, str, str, str, str]:
+def _carried_row(own: CarriedResult) -> tuple[CarriedResult, Markup, Markup, Markup, Markup]:
     return (own, _shown(own.here), _shown(own.carried), _shown(own.there), _apart(own.remaining))
 
 
-def _shown(figure: Figure) -> str:
+def _shown(figure: Figure) -> Markup:
     if figure.value is None:
-        return NONE
-    return f"{number(figure.value)} ({span(figure.low, figure.high)})"
+        return escape(NONE)
+    return _FIGURE.format(number(figure.value), span(figure.low, figure.high))
 
 
-def _apart(figure: Figure) -> str:
+def _apart(figure: Figure) -> Markup:
     if figure.value is None:
-        return NONE
-    return f"{signed(figure.value)} ({signed(figure.low)} to {signed(figure.high)})"
+        return escape(NONE)
+    return _FIGURE.format(signed(figure.value), f"{signed(figure.low)} to {signed(figure.high)}")
 
 
 def _settings(comparison: Comparison) -> list[tuple[str, str]]:

@@ -241,11 +241,9 @@ def conclude_pair(
         words = "no difference shown"
     else:
         side = "lower" if pair.contrast.difference < 0 else "higher"
-        words = f"{pair.first} has the {side} risk" + (
-            "" if about.one_decision else " at one decision"
-        )
+        words = f"{side} risk" if about.one_decision else f"{side} at one decision"
     if in_sample:
-        return Conclusion("doubtful", f"{words}, in sample, which shows nothing")
+        return Conclusion("doubtful", f"{words}, in sample")
     if verdict.label == "doubtful":
         return Conclusion("doubtful", f"{words}, doubtful")
     if not pair.differs:

@@ -77,7 +77,7 @@ class PairResult:
         verdict: No better than that of either risk.
         reasons: For it.
         finding: What a page colours by, verdict included.
-        words: What was found, in a few words.
+        words: What was found of the first against the second, in a few words.
     """
 
     first: str

@@ -8,9 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from etips.data.decisions import Floats
 from etips.data.intake.last_rows import last_values, visible_columns
 from etips.data.trajectories import Trajectories
+from etips.disclosure import is_small
 from etips.errors import DataError, SettingError
+from etips.evaluation.log import Log
 from etips.policies.rule_answers import near_names
-from etips.results.subgrouping import Grouping, group_by_value
+from etips.results.subgrouping import Grouping, count_levels, group_by_value
 
 MOST_PLACES = 40
 """More than this is no set of places; an identifier, say."""
@@ -49,6 +51,36 @@ def group_decisions(data: Trajectories, by: By) -> Grouping:
         raise DataError(f"by, column {name}", rule)
     place = np.searchsorted(shown, grouping.place)
     return Grouping(name, labels, place, telling=grouping.telling)
+
+
+def pool_few(grouping: Grouping, log: Log) -> Grouping:
+    """The same with places of few people, or of few events, put together into one.
+
+    So no place that is shown can be told from the rest by subtraction, and nobody is left out. A
+    place that is alone among the few takes the smallest other one in.
+
+    Args:
+        grouping: The place of each decision.
+        log: The decisions.
+    """
+    columns = count_levels(grouping, log)
+    few = np.any([is_small(column) for column in columns], axis=0)
+    if not few.any() or len(grouping.labels) < 3:
+        return grouping
+    pooled = few.copy()
+    for level in np.argsort(columns[0], kind="stable"):
+        sums = [int(column[pooled].sum()) for column in columns]
+        if pooled.sum() > 1 and not is_small(sums).any():
+            break
+        pooled[level] = True
+    kept = np.flatnonzero(~pooled)
+    joined = [grouping.labels[level] for level in np.flatnonzero(pooled & ~few)]
+    name = f"{', '.join(joined)} and others" if joined else "other places"
+    place = np.full(grouping.place.size, kept.size)
+    for number, level in enumerate(kept):
+        place[grouping.place == level] = number
+    labels = tuple(grouping.labels[level] for level in kept)
+    return Grouping(grouping.name, (*labels, name), place, telling=grouping.telling)
 
 
 def _values(data: Trajectories, by: By) -> tuple[str, NDArray[np.generic]]:

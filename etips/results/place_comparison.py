@@ -32,7 +32,7 @@ from etips.results.comparison_result import (
     PlaceResult,
     PlacesResult,
 )
-from etips.results.decision_groups import MISSING, source_features
+from etips.results.decision_groups import MISSING, pool_few, source_features
 from etips.results.exhibits import Label
 from etips.results.subgrouping import WITHHELD, Grouping, hide_levels
 
@@ -96,6 +96,7 @@ def compare_places(
         interval: How limits are made.
         target: Carry figures over to this place alone.
     """
+    grouping = pool_few(grouping, log)
     people, hidden = hide_levels(grouping, log)
     places = {
         level: _place(label, grouping.place == level, log, views, estimator, interval)

@@ -60,17 +60,24 @@ def _rows(grouping: Grouping, log: Log, policy: View) -> tuple[Subgroup, ...]:
     )
 
 
-def hide_levels(grouping: Grouping, log: Log) -> tuple[list[int], Bools]:
-    """People in each level, and which levels must not be shown, shape (levels,)."""
+def count_levels(grouping: Grouping, log: Log) -> list[Ints]:
+    """People, decisions and, where losses are 0 or 1, events and their absence, (levels,) each."""
     n = len(grouping.labels)
     people = [np.unique(log.cluster[grouping.place == level]).size for level in range(n)]
     columns = [np.array(people), np.bincount(grouping.place, minlength=n)]
     if np.isin(log.loss, (0, 1)).all():  # a mean loss times a count is a number of events
         columns += [np.bincount(grouping.place, log.loss == side, minlength=n) for side in (0, 1)]
+    return [column.astype(np.int64) for column in columns]
+
+
+def hide_levels(grouping: Grouping, log: Log) -> tuple[list[int], Bools]:
+    """People in each level, and which levels must not be shown, shape (levels,)."""
+    columns = count_levels(grouping, log)
+    people = columns[0].tolist()
     total, overlapping = log.clusters.size, sum(people) != log.clusters.size
     # People pass through several levels, so that those who stop short can be counted too.
     also = hide_steps(people, known=(total,)) & (columns[0] > 0) if overlapping else False
-    return people, hide_together(*[column.astype(np.int64) for column in columns], also=also)
+    return people, hide_together(*columns, also=also)
 
 
 def _row(

@@ -7,7 +7,14 @@ import pytest
 from etips.data.tables.arrays import from_arrays
 from etips.data.tables.reading import read_table
 from etips.errors import DataError, SettingError
-from etips.results.decision_groups import column_values, group_decisions, source_features
+from etips.evaluation.log import Log
+from etips.results.decision_groups import (
+    column_values,
+    group_decisions,
+    pool_few,
+    source_features,
+)
+from etips.results.subgrouping import Grouping
 
 
 @pytest.fixture
@@ -74,6 +81,20 @@ def test_an_unknown_column_an_identifier_and_one_place_are_refused(data):
         group_decisions(data, ["x", "y"])
     with pytest.raises(SettingError, match="one column"):
         group_decisions(data, {"a": [1] * 6, "b": [2] * 6})
+
+
+def test_places_of_few_people_are_put_together_and_with_the_smallest_other():
+    place = np.repeat([0, 1, 2], [300, 204, 5])
+    log = Log(loss=np.linspace(0, 2, 509), action=np.arange(509) % 2, propensity=np.full(509, 0.5),
+              cluster=np.arange(509), n_actions=2)  # fmt: skip
+    both = pool_few(Grouping("site", ("a", "b", "c"), place, telling=True), log)
+    assert both.labels == ("a", "b and others")
+    assert np.bincount(both.place).tolist() == [300, 209]
+    many = np.repeat([0, 1, 2, 3], [300, 189, 10, 10])
+    apart = pool_few(Grouping("site", ("a", "b", "c", "d"), many, telling=True), log)
+    assert apart.labels == ("a", "b", "other places")
+    enough = Grouping("site", ("a", "b"), np.minimum(place, 1), telling=True)
+    assert pool_few(enough, log) is enough
 
 
 def test_what_tells_the_place_is_no_case_mix(data):
