@@ -11,7 +11,7 @@ from etips.cli.place_column import read_places
 from etips.cli.policy_options import AskedPolicies, RuleOption, RulesOption
 from etips.data.tables.columns import TableColumns
 from etips.files.json_documents import canonical
-from etips.report.comparison_page import write_comparison
+from etips.report.comparison_page import require_ending, write_comparison
 from etips.results.compare_policies import compare as compare_policies
 from etips.results.comparison_result import (
     CLINICIANS,
@@ -68,6 +68,8 @@ def compare(
     place, with a test of whether places differ, and with the case mix of another place.
     """
     with refusals("etips compare"):
+        if out is not None:
+            require_ending(out)
         asked = AskedPolicies.of(paths, rule, rules, least=0 if by else 1)
         with progress_bar() as progress:
             progress("reading", 0.1)

@@ -38,10 +38,15 @@ _SECTIONS = (
 )
 
 
-def write_comparison(comparison: Comparison, place: Path) -> Path:
-    """Write the page (.html) or the figures (.json); return where it is."""
+def require_ending(place: Path) -> None:
+    """Refuse a name that does not say what to write."""
     if place.suffix not in (".html", ".json"):
         raise FileError(str(place), "must end in .html or .json")
+
+
+def write_comparison(comparison: Comparison, place: Path) -> Path:
+    """Write the page (.html) or the figures (.json); return where it is."""
+    require_ending(place)
     text = (
         render_comparison(comparison).encode()
         if place.suffix == ".html"

@@ -90,12 +90,12 @@ def compare(
         settings: For the record, JSON-ready.
     """
     started, named = time.perf_counter(), {} if policies is None else name_policies(policies)
-    _check(named, by, target)
+    _check(named, by, reference, target)
     seen = require_unseen_stays(named, data, allow_seen=allow_seen)
     data = FurtherChecks.of(data, None).data
     grouping = None if by is None else group_decisions(data, by)
-    made = _log(named, data, models or Models(), propensities)
     followed = {name: seen[name].mark(follow(policy, data)) for name, policy in named.items()}
+    made = _log(named, data, models or Models(), propensities)
     judged, about = _judge(followed, made.log, estimator, interval), summarize_data(data)
     asked = partial(compare_places, data, made.log, judged.views, target=target, interval=interval)
     places = None if grouping is None else asked(grouping, estimator=judged.estimator)
@@ -112,7 +112,10 @@ def compare(
     )
 
 
-def _check(named: Mapping[str, Policy], by: By | None, target: str | None) -> None:
+def _check(
+    named: Mapping[str, Policy], by: By | None, reference: str | None, target: str | None
+) -> None:
+    """Refuse what nobody can answer, before anything is fitted."""
     if CLINICIANS in named:
         rule = f"must not be called {CLINICIANS}: what was done is compared under that name"
         raise SettingError("policies", rule)
@@ -120,6 +123,9 @@ def _check(named: Mapping[str, Policy], by: By | None, target: str | None) -> No
         raise SettingError(
             "policies", "must hold one policy, unless places are compared by a column"
         )
+    if reference is not None and reference not in (*named, CLINICIANS):
+        rule = f"must be one of {', '.join((*named, CLINICIANS))}"
+        raise SettingError("reference", rule)
     if target is not None and by is None:
         raise SettingError("target", "is a place: say by which column they are told apart")
 

@@ -88,8 +88,8 @@ def evaluate(
     named = name_policies(policies)
     seen = require_unseen_stays(named, data, allow_seen=allow_seen)
     data = (further := FurtherChecks.of(data, negative_control)).data
-    made = make_log(named, data, models, known=propensities)
     followed = {name: seen[name].mark(follow(policy, data)) for name, policy in named.items()}
+    made = make_log(named, data, models, known=propensities)
     deployed = {name: own.deployed for name, own in followed.items()}
     stays = _whole_stays(horizon, deployed, made.log, data, models, outcome)
     judged = partial(assess_policies, estimators=estimators, interval=interval, stays=stays)
