@@ -40,6 +40,8 @@ def column_values(
         return (times(where, column) - EPOCH) / _YEAR, 0
     if kind.kind == "duration" and not is_number(column.type):
         return _hours(where, column), 0
+    if is_text(column.type):  # nothing but blanks, or it would have been read as numbers by now
+        return np.full(len(column), np.nan), 0
     return column.to_numpy() if is_plain(column) else numbers(where, column), 0
 
 

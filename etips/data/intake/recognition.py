@@ -48,6 +48,8 @@ def recognise(
                 kinds[name] = _kind(source, name, asked, still)
     faults.raise_any()
     if asked.like is None:
+        if asked.stay is None:
+            note(f"no stay is named: each of the {source.n_rows:,} rows is a patient of its own")
         _tell_times(kinds)
         _tell_identifiers(source, asked, kinds)
     return kinds

@@ -18,7 +18,7 @@ MOST_KEPT = 1001
 NO_WORDS = ("no", "n", "false", "nein", "non")
 YES_WORDS = ("yes", "y", "true", "ja", "oui")
 
-_BLANKS = pa.array(["", "nan", "NaN", "NAN", "<NA>"])
+_BLANK = "^(nan|NaN|NAN|<NA>)?$"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class TextLook:
 def plain_text(where: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column of text without spaces around it, null where it is blank or says NaN."""
     text = pc.utf8_trim_whitespace(as_text(where, column))
-    return pc.if_else(pc.is_in(text, _BLANKS), pa.scalar(None, pa.string()), text)
+    blank = pc.match_substring_regex(text, _BLANK)
+    return pc.if_else(blank, pa.scalar(None, pa.string()), text)
 
 
 def look_at(source: Source, name: str) -> TextLook:
@@ -79,5 +80,7 @@ def is_textual(kind: pa.DataType) -> bool:
 
 
 def _among(text: pa.ChunkedArray, words: tuple[str, ...]) -> Bools:
-    found: Bools = pc.is_in(text, pa.array(words)).to_numpy()
-    return found
+    """Where the text is one of the words; an Arrow array of them would import pandas."""
+    found = pc.match_substring_regex(text, f"^({'|'.join(words)})$")
+    answer: Bools = pc.fill_null(found, False).to_numpy()
+    return answer

@@ -142,7 +142,8 @@ def moments(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
         raise DataError(
             where, "must order in time", rows=range(len(column)), total=len(column), fix=fix
         )
-    require(where, "must not be missing", ~column.is_null(nan_is_null=True).to_numpy())
+    there = ~column.is_null(nan_is_null=True).to_numpy()
+    require(where, "must not be missing", there, fix="Leave rows without a time out.")
     if types.is_temporal(kind) and not types.is_duration(kind):
         return times(where, column)
     if types.is_duration(kind):

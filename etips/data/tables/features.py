@@ -83,7 +83,8 @@ def require_finite(
     for position, name in enumerate(block.names):
         source, column = source_column(block, name), block.values[:, position]
         place = f"{where}, column {source}"
-        require(place, "must be finite in float32", ~np.isinf(column), rows=rows)
+        fix = f'Correct it, or leave the column out: --drop {source} (drop=["{source}"]).'
+        require(place, "must be finite in float32", ~np.isinf(column), rows=rows, fix=fix)
         if may_miss is not None and source not in may_miss:
             fix = 'Fill it, or carry the last value forward: --missing carry (missing="carry").'
             require(place, "must not be missing", ~np.isnan(column), rows=rows, fix=fix)
@@ -142,7 +143,8 @@ def per_stay(where: str, block: FeatureBlock, offsets: Ints, rows: Ints | None) 
             first[:, position] = np.where(at < len(column), column[at % len(column)], np.nan)
         same = (column == np.repeat(first[:, position], lengths)) | np.isnan(column)
         rule = "is static, so it must not change within a stay"
-        require(f"{where}, column {source_column(block, name)}", rule, same, rows=rows)
+        fix = "If it is sequential, leave it out of --static (static=)."
+        require(f"{where}, column {source_column(block, name)}", rule, same, rows=rows, fix=fix)
     return FeatureBlock(block.names, first, block.levels)
 
 

@@ -16,8 +16,10 @@ from etips.data.intake.recipe import Missing, Recipe
 from etips.data.intake.remarks import tell_lag
 from etips.data.intake.request import Request
 from etips.data.intake.step_grid import put_into_steps, step_rule
+from etips.data.intake.text_columns import text_flags
 from etips.data.missing_loss import count_missing_losses
 from etips.data.schema import Schema
+from etips.data.tables.arrow_columns import is_text, numbers
 from etips.data.tables.sorting import SortedTable, read_sorted
 from etips.data.tables.sources import Source, TableLike, open_source
 from etips.data.tables.table_layout import lay_out
@@ -156,7 +158,8 @@ def _assemble(table: SortedTable, asked: Request, recipe: Recipe) -> Trajectorie
         missing_loss=asked.missing_loss,
     )
     if "loss" in table.layout.present and data.n_decisions == 0:
-        fix = "A decision is a step with an action, a loss and a history; see lag."
+        fix = "A decision is a step with an action, a loss and a history"
+        fix += "; with --lag 0 (lag=0) its own step is one." if data.lag else "."
         raise DataError(table.name, "must hold at least one decision", fix=fix)
     missing = count_missing_losses(data)
     if missing is not None:
@@ -228,9 +231,11 @@ def _controls(table: SortedTable) -> Floats | None:
 def _eligible(table: SortedTable) -> Bools | None:
     if "eligible" not in table.layout.present:
         return None
-    flags = table.number("eligible")
-    rule = "must be true or false"
-    require(table.place("eligible"), rule, (flags == 0) | (flags == 1), rows=table.rows)
+    place, column = table.place("eligible"), table.column_cells(table.layout.roles.eligible)
+    flags = text_flags(place, column)[0] if is_text(column.type) else numbers(place, column)
+    flags = table.in_order(flags)
+    rule, fix = "must be true or false", "Yes and no, or 1 and 0, will do too."
+    require(place, rule, (flags == 0) | (flags == 1), rows=table.rows, fix=fix)
     return np.asarray(flags == 1)
 
 
@@ -240,5 +245,6 @@ def _groups(table: SortedTable) -> NDArray[Any] | None:
     groups, code = table.label("group")
     first = code[table.offsets[:-1]]
     same = code == np.repeat(first, np.diff(table.offsets))
-    require(table.place("group"), "must not change within a stay", same, rows=table.rows)
+    fix = "Name the column of the patient: --group (group=)."
+    require(table.place("group"), "must not change within a stay", same, rows=table.rows, fix=fix)
     return groups[first]

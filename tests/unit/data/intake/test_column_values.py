@@ -56,3 +56,7 @@ def test_yes_and_no_are_one_and_zero():
 def test_times_of_a_stay_wait_for_it():
     array = pa.array([0, None], pa.timestamp("s"))
     assert np.isnan(values(array, "hours")).all()
+
+
+def test_blank_text_is_missing():
+    assert np.isnan(values(pa.array(["", None]))).all()

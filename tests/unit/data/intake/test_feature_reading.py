@@ -84,7 +84,7 @@ def test_missing_values_are_carried_and_told_by_default():
 
 
 def test_a_column_without_any_value_is_left_out_or_refused():
-    table = small_table(y=pa.array([None] * 6), z=pa.array([None] * 6, pa.float32()), c=[NAN] * 6)
+    table = small_table(y=pa.array([None] * 6), z=[""] * 6, c=[NAN] * 6)
     with collecting_notes() as notes:
         data = read_small(table)
     assert data.schema.sequence == ("x",)
@@ -154,3 +154,9 @@ def test_faults_of_roles_and_features_are_told_together():
     table = small_table(x=[float("inf")] * 6, p=[2.0] * 6, l=[float("inf")] * 6)
     with pytest.raises(DataError, match=r"^2 faults: \(1\) .*column x: .*\(2\) .*column l: "):
         read_small(table)
+
+
+def test_a_step_may_be_marked_by_yes_and_no():
+    assert read_small(small_table(ok=["y", "n"] * 3), eligible="ok").eligible.tolist() == [1, 0] * 3
+    with pytest.raises(DataError, match=r"^table, column ok: must be true or false; 6 of 6 rows"):
+        read_small(small_table(ok=["perhaps"] * 6), eligible="ok")
