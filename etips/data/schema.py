@@ -91,6 +91,20 @@ class Schema:
         """What an action is called: its name, or "action 3" where it has none."""
         return self.actions[number] if self.actions else f"action {number}"
 
+    def means_actions_of(self, other: "Schema") -> bool:
+        """Whether action numbers mean the same here and there, as far as both say what they mean.
+
+        Two tables that were read apart may have other labels, or other edges of doses.
+        """
+        ours, theirs = (own.recipe or Recipe() for own in (self, other))
+        if ours.doses and theirs.doses:
+            return [(own.edges, own.none) for own in ours.doses] == [
+                (own.edges, own.none) for own in theirs.doses
+            ]
+        if ours.action is not None and theirs.action is not None:
+            return ours.action.labels == theirs.action.labels
+        return self.actions == other.actions or not (self.actions and other.actions)
+
     def may_be_missing(self, name: str) -> bool:
         """Whether feature `name` may hold NaN, which the scaler later fills."""
         if self.recipe is not None and self.recipe.missing == "carry":

@@ -119,10 +119,8 @@ class FittedPolicy:
 
     def answer(self, data: Trajectories) -> Answer:
         """Answer every decision of `data`, in decision order."""
+        self._require_actions(data)
         if self.propensity is None or self.scaler is None:  # it reads no features: any will do
-            if data.logged and data.n_actions != self.schema.n_actions:
-                rule = f"must have the {self.schema.n_actions} actions the policy was fitted with"
-                raise DataError("data", rule)
             return self._answer_alike(data.n_decisions)
         data = self._as_fitted(data)
         if not data.n_decisions:
@@ -200,6 +198,16 @@ class FittedPolicy:
             assert outputs is not None
             own = _combine(self.kind, outputs.double(), allowed)
         return torch.where(none[:, None], propensities, own), none
+
+    def _require_actions(self, data: Trajectories) -> None:
+        """Refuse logged actions that are not those of the policy."""
+        if not data.logged:
+            return
+        k, fix = self.schema.n_actions, "Read the table with like=policy.schema."
+        if data.n_actions != k and (self.propensity is None or self.scaler is None):
+            raise DataError("data", f"must have the {k} actions the policy was fitted with")
+        if data.n_actions == k and not data.schema.means_actions_of(self.schema):
+            raise DataError("data, actions", "are not those the policy was fitted on", fix=fix)
 
     def _as_fitted(self, data: Trajectories) -> Trajectories:
         """The data, refused unless like those fitted on; questions may not know all actions."""

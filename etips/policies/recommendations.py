@@ -1,6 +1,6 @@
 """What a policy recommends, as a table: for the command line, and for a service."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -31,8 +31,12 @@ class Recommendations:
 
     @classmethod
     def of(cls, policy: FittedPolicy, stays: Trajectories) -> Self:
-        """Ask a policy."""
+        """Ask a policy; what the data do not say of the actions, it does."""
         answer = policy.answer(stays)
+        known, own = policy.schema, stays.schema
+        if not own.actions and known.actions:
+            told = {"actions": known.actions, "n_actions": known.n_actions, "recipe": known.recipe}
+            stays = replace(stays, schema=replace(own, **told), truth=None)  # type: ignore[arg-type]
         return cls(stays, answer, policy.recommend(answer))
 
     @property

@@ -7,7 +7,8 @@ import pytest
 from small_worlds import small, ward
 
 from etips.data.intake.dose_classes import DoseClasses, dose_names
-from etips.data.intake.recipe import Recipe
+from etips.data.intake.recipe import ActionReading, Recipe
+from etips.errors import DataError
 from etips.learn import DoublyRobust
 from etips.policies.policy import Answer, FittedPolicy
 from etips.policies.recommendations import Recommendations, chance_names
@@ -100,3 +101,28 @@ def test_shares_are_told_at_length_and_not_of_a_few_people():
     advised = np.where(data.cluster < 3, 1, 2)
     few = replace(advice, advised=advised).shares()
     assert [share for _, share in few] == [None, None]
+
+
+def test_questions_without_names_get_those_of_the_policy():
+    schema = replace(DATA.schema, actions=("rest", "walk", "run"))
+    policy = FittedPolicy("constant", schema, constant=2)
+    table = Recommendations.of(policy, DATA.without_log()).table()
+    assert set(table["recommended_action"].to_pylist()) == {"run"}
+
+
+def test_a_log_whose_actions_mean_something_else_is_refused():
+    data = doses_of_ward()
+    policy = FittedPolicy("constant", data.schema, constant=1)
+    other = DoseClasses("fluid_ml", (300.0,), (0.0, 100.0, 400.0), unit="ml")
+    moved = replace(data, schema=replace(data.schema, recipe=Recipe(doses=(other,))))
+    with pytest.raises(DataError, match=r"^data, actions: are not those .* like=policy\.schema\.$"):
+        Recommendations.of(policy, moved)
+    Recommendations.of(policy, moved.without_log())
+    reading = Recipe(action=ActionReading(("drug",), (("a",), ("b",), ("c",))))
+    turned = Recipe(action=ActionReading(("drug",), (("c",), ("b",), ("a",))))
+    named = replace(DATA.schema, recipe=reading)
+    with pytest.raises(DataError, match=r"^data, actions: "):
+        FittedPolicy("constant", named, constant=1).answer(
+            replace(DATA, schema=replace(DATA.schema, recipe=turned))
+        )
+    FittedPolicy("constant", named, constant=1).answer(DATA)  # numbers that nobody explained
