@@ -17,6 +17,7 @@ from etips.data.tables.columns import (
     read_data,
     require_log,
 )
+from etips.progress import duration
 from etips.runs.device import Device
 from etips.runs.file_names import CONFIG
 from etips.runs.room import require_room
@@ -74,7 +75,7 @@ def fit(
                 out,
                 told,
                 overwrite=overwrite,
-                report=lambda at: progress(*standing(at)),
+                report=lambda at, share: progress(standing(at), share),
             )
         took = time.perf_counter() - started
         title = f"{fitted.method}, fitted in {took:.0f} s, in {out}"
@@ -84,13 +85,13 @@ def fit(
             typer.echo(missing.tell())
 
 
-def standing(at: "EpochReport") -> tuple[str, float]:
-    """What a training's report says in a line, and the share of its stage that is done.
+def standing(at: "EpochReport") -> str:
+    """What a training's report says in a line.
 
     A narrow terminal cuts the line, so what matters least comes last.
     """
-    words = [f"{at.stage}: epoch {at.epoch} of {at.epochs}", f"{at.seconds_left:.0f} s left"]
+    words = [f"{at.stage}: epoch {at.epoch} of {at.epochs}", f"{duration(at.seconds_left)} left"]
     words += [f"loss {at.loss:.4g}", f"held-out {at.held_out:.4g}"]
     if at.matching_factor is not None:
         words.append(f"factor {at.matching_factor:.4g}")
-    return ", ".join(words), at.epoch / at.epochs
+    return ", ".join(words)

@@ -18,6 +18,8 @@ from etips.results.translation_path import summarize_path
 from etips.runs.device import Device
 from etips.runs.folder import RunFolder
 from etips.runs.run import Run
+from etips.studies.fit_clock import FitClock
+from etips.studies.plan import stage_passes
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def fit_run(
     told: Told,
     *,
     overwrite: bool,
-    report: Callable[[EpochReport], None],
+    report: Callable[[EpochReport, float], None],
 ) -> Fitted:
     """Learn a policy and write its run folder.
 
@@ -73,14 +75,16 @@ def fit_run(
         out: Where the folder is to be.
         told: How to learn.
         overwrite: Replace an earlier run.
-        report: Hears how far it is.
+        report: Hears how a training stands, with the time left of the whole, and which share of
+            the whole is done.
     """
     chosen = choose(told.config, told.method, told.settings, told.columns, told.device, told.seed)
     learner = make(chosen, told.settings, told.config)
     content = fingerprint(data=stays)
     identity = fingerprint(data=content, recipe=chosen.recipe, device=chosen.device.value)
+    clock = FitClock(stage_passes(chosen.recipe.method, chosen.recipe.settings))
     with Run(out, identity) as run:
-        learner.fit(stays, report=report, run=run)
+        learner.fit(stays, report=lambda at: report(*clock.read(at)), run=run)
         RunFolder(out).write(
             learner.policy_,
             path=learner.path_,

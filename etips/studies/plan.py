@@ -79,23 +79,45 @@ def fit_cost(method: str, settings: Settings, lent: Container[str]) -> float:
         settings: Of it.
         lent: Stages that it takes over.
     """
-    known = find_method(recipe_of(method))
+    own = stage_passes(recipe_of(method), settings).costs
+    return _NOTHING + sum(passes for stage, passes in own.items() if stage not in lent)
+
+
+@dataclass(frozen=True)
+class StagePasses:
+    """What the stages of a fit cost if no network stops early, in the order of training.
+
+    Args:
+        costs: Passes of a network over the stays.
+        networks: Networks that are trained.
+    """
+
+    costs: Mapping[str, float]
+    networks: Mapping[str, int]
+
+
+def stage_passes(method: str, settings: Settings) -> StagePasses:
+    """What each stage of a method costs; nothing for one that trains no networks."""
+    known = find_method(method)
     if known is None or not known.stages:
-        return _NOTHING
+        return StagePasses({}, {})
     learner = make_learner(known.name, settings, device="cpu")
     parts = _Parts.of(learner)
-    epochs = parts.training.policy.epochs
+    epochs, n_policies = parts.training.policy.epochs, known.n_policies(learner)
     passes: dict[Stage, int] = {
         "propensity": parts.training.propensity.epochs,
         "outcome": parts.training.outcome.epochs,
         "stay": _STAY_ROUNDS * parts.training.outcome.epochs,
-        "policy": epochs * known.n_policies(learner),
+        "policy": epochs * n_policies,
         "pilot": 2 * epochs if parts.looks_for_support else 0,
     }
     # Of n folds every network reads all but one; of one fold, all but those it stops by.
     share = max(parts.training.n_folds - 1, 1)
-    own = [passes[stage] for stage in known.stages if stage not in lent]
-    return _NOTHING + float(share * sum(own))
+    sets: dict[Stage, int] = {"policy": n_policies, "pilot": 2}
+    return StagePasses(
+        {stage: float(share * passes[stage]) for stage in known.stages},
+        {stage: parts.training.n_folds * sets.get(stage, 1) for stage in known.stages},
+    )
 
 
 def task_name(method: str, fold: int) -> str:

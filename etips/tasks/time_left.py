@@ -3,7 +3,7 @@
 import math
 import time
 
-from etips.progress import Progress
+from etips.progress import Progress, duration
 
 _NAMED = 3  # tasks at work that progress names; more are counted
 _SOON = 20.0  # seconds after which a guess at the rest of a study is worth something
@@ -48,7 +48,7 @@ class TaskProgress:
             what += f" and {len(at_work) - _NAMED} more"
         if self._cost and left > 1e-9 * self._total:
             rounds = math.ceil(left / self.hands)
-            what += f"; about {_duration(rounds * self._seconds / self._cost)} left"
+            what += f"; about {duration(rounds * self._seconds / self._cost)} left"
         self._report(what.removeprefix("; "), min(self._cost / self._total, 1.0))
 
 
@@ -73,14 +73,7 @@ class StudyProgress:
             text = "" if what.startswith("about ") else what.partition(";")[0]
             if done > first and now - began > _SOON:
                 left = (now - began) * (1 - done) / (done - first)
-                text += f"; about {max(left / 60, 1):.0f} min left"
+                text += f"; about {duration(max(left, 60))} left"
             self._report(text.removeprefix("; "), done)
 
         return tell
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(seconds, 1):.0f} s"

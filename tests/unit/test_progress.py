@@ -1,7 +1,17 @@
-"""Progress is a plain call; nobody need listen."""
+"""How long something takes, in words."""
 
-from etips.progress import no_progress
+import pytest
+
+from etips.progress import duration, no_progress
 
 
-def test_nobody_is_told_and_nothing_comes_back():
-    assert no_progress("reading", 0.5) is None
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "1 s"), (45, "45 s"), (119, "119 s"), (150, "2 min"), (7100, "118 min"), (9000, "2 h")],
+)
+def test_a_duration_is_told_in_the_unit_that_suits_it(seconds, words):
+    assert duration(seconds) == words
+
+
+def test_nobody_is_told():
+    assert no_progress("x", 0.5) is None

@@ -11,7 +11,7 @@ def test_time_left_is_guessed_from_what_tasks_cost(monkeypatch):
     tell("a", 0.0)
     tell("about 5 s left", 0.5)
     tell("b; about 5 s left", 1.0)
-    assert told == [("a", 0.0), ("about 2 min left", 0.25), ("b; about 1 min left", 0.5)]
+    assert told == [("a", 0.0), ("about 90 s left", 0.25), ("b; about 60 s left", 0.5)]
 
 
 def test_cheap_tasks_move_the_bar_as_little_as_the_guess():
