@@ -43,6 +43,7 @@ def demo(
                 make_folder(folder / _WORK),
                 jobs=jobs or jobs_for("auto"),
                 report=progress,
+                announce=lambda line: typer.echo(f"etips demo: {line}", err=True),
             )
             progress("writing", 1.0)
             write_study(result, folder)

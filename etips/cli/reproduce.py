@@ -1,5 +1,6 @@
 """`etips reproduce`: the paper's tables, with the published figure beside ours."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +21,7 @@ from etips.files.toml import read_toml
 from etips.results.study_result import StudyResult
 from etips.runs.device import Device
 from etips.studies.experiment import DATA_FOLDER, Experiment, read_experiment, shipped
+from etips.studies.plan import make_plan
 from etips.studies.study import run_study
 from etips.studies.study_data import data_of
 from etips.tasks.runner import jobs_for
@@ -184,9 +186,11 @@ def reproduce(
         machines = _Machines(device.value, jobs or (1 if quick else suited), cluster)
         place = make_folder(out or Path(table.value))
         results = {}
+        spans = _spans(experiments, data, machines.device)
         for experiment in experiments:
             own = _own_folder(place, experiment) if len(experiments) > 1 else place
-            result = results[experiment.name] = _study(experiment, own, data, machines)
+            span = spans[experiment.name]
+            result = results[experiment.name] = _study(experiment, own, data, machines, span)
             if as_markdown:
                 typer.echo(tables_as_markdown(result))
             elif not as_json:
@@ -204,8 +208,26 @@ class _Machines:
     cluster: str | None
 
 
+def _spans(
+    experiments: Sequence[Experiment], data: Path | None, device: str
+) -> dict[str, tuple[float, float]]:
+    """Share of the whole command before each study and after it, by what they cost."""
+    plans = [make_plan(own, data_of(own, data), device=device) for own in experiments]
+    sizes = [
+        max(own.n, 1) * sum(task.cost for wave in waves for task in wave)
+        for own, waves in zip(experiments, plans, strict=True)
+    ]
+    ends = [sum(sizes[: place + 1]) / sum(sizes) for place in range(len(sizes))]
+    starts = [0.0, *ends[:-1]]
+    return {own.name: (starts[at], ends[at]) for at, own in enumerate(experiments)}
+
+
 def _study(
-    experiment: Experiment, folder: Path, data: Path | None, machines: _Machines
+    experiment: Experiment,
+    folder: Path,
+    data: Path | None,
+    machines: _Machines,
+    span: tuple[float, float],
 ) -> StudyResult:
     with progress_bar() as progress:
         result = run_study(
@@ -216,8 +238,10 @@ def _study(
             jobs=machines.jobs,
             cluster=machines.cluster,
             report=progress,
+            span=span,
+            announce=lambda line: typer.echo(f"etips reproduce: {line}", err=True),
         )
-        progress("writing", 1.0)
+        progress("writing", span[1])
         write_study(result, folder)
     return result
 

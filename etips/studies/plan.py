@@ -219,8 +219,14 @@ def _of_wave(fits: Mapping[str, Sequence[Task]], wave: int) -> list[Task]:
     return [task for method, own in fits.items() if _rank(method) == wave for task in own]
 
 
-def costs(waves: Sequence[Sequence[Task]]) -> list[float]:
-    """Share of the whole that is done before each wave, and 1 at the end."""
+def costs(waves: Sequence[Sequence[Task]], span: tuple[float, float] = (0.0, 1.0)) -> list[float]:
+    """Share of the whole that is done before each wave, and at the end.
+
+    Args:
+        waves: The tasks.
+        span: Share of the whole before them and after them.
+    """
     sums = [sum(task.cost for task in wave) for wave in waves]
-    total = sum(sums) or 1.0
-    return [sum(sums[:place]) / total for place in range(len(sums))] + [1.0]
+    total, (low, high) = sum(sums) or 1.0, span
+    done = [sum(sums[:place]) / total for place in range(len(sums))]
+    return [low + (high - low) * share for share in done] + [high]

@@ -1,12 +1,12 @@
 """A study from its experiment to its results: tasks done once, then tables, charts and exhibits."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from etips.disclosure import tells_few
 from etips.files.json_documents import read_document
-from etips.progress import Progress
+from etips.progress import Progress, duration
 from etips.results.assembly import make_exhibits
 from etips.results.exhibits import Record
 from etips.results.results import DataSummary
@@ -22,6 +22,7 @@ from etips.results.translation_path import shown_path
 from etips.studies.charts import make_charts
 from etips.studies.experiment import Experiment
 from etips.studies.findings import Findings, gather
+from etips.studies.forecast import TELL_FROM, forecast
 from etips.studies.paper_tables import make_tables
 from etips.studies.plan import costs, make_plan
 from etips.studies.study_data import DATA, data_of
@@ -46,7 +47,9 @@ def run_study(
     device: str = "auto",
     jobs: int = 1,
     cluster: str | None = None,
-    report: Progress | None = None,
+    report: Progress | StudyProgress | None = None,
+    span: tuple[float, float] = (0.0, 1.0),
+    announce: Callable[[str], None] | None = None,
 ) -> StudyResult:
     """Do what is left of a study and return its results.
 
@@ -60,13 +63,19 @@ def run_study(
         jobs: Processes at a time.
         cluster: Address of a Ray cluster, in place of local processes.
         report: Told what is going on and which share of the study is done.
+        span: Share of the whole before this study and after it, where it is one of several.
+        announce: Told before the long part how long it may take, if that is long.
     """
     source = data_of(experiment, data)
     waves = make_plan(experiment, source, device=device)
-    tasks, shares = folder / TASKS, costs(waves)
-    tell = None if report is None else StudyProgress(report)
+    tasks, shares = folder / TASKS, costs(waves, span)
+    tell = StudyProgress(report) if callable(report) else report
     left: dict[str, Json] = {}
     for number, wave in enumerate(waves):
+        if number == 1 and announce is not None and cluster is None:
+            seconds = forecast(experiment, source, waves, tasks, device=device, jobs=jobs)
+            if seconds is not None and seconds >= TELL_FROM:
+                announce(_warning(seconds))
         left |= run_tasks(
             wave,
             tasks,
@@ -75,8 +84,8 @@ def run_study(
             inputs=_inputs(wave),
             report=None if tell is None else tell.between(shares[number], shares[number + 1]),
         )
-    if report is not None:
-        report("evaluating", 1.0)
+    if tell is not None:
+        tell.between(*span)("evaluating", 1.0)
     findings = gather(experiment, source, tasks, left)
     seconds = sum(_seconds(task, tasks) for wave in waves for task in wave)
     return summarize_study(findings, seconds=seconds, cohort=_cohort(data))
@@ -115,6 +124,13 @@ def lead(experiment: Experiment) -> str:
     """What a reader must know before the figures."""
     short = "QUICK RUN: fewer samples, folds, translations and epochs; its figures say little. "
     return f"{short if experiment.quick else ''}Preset {experiment.preset}: {experiment.lead}"
+
+
+def _warning(seconds: float) -> str:
+    return (
+        f"this may take up to about {duration(seconds)} on this machine, less where networks stop "
+        "early; interrupted, the same command goes on where it stopped"
+    )
 
 
 def _folds(findings: Findings, about: DataSummary) -> dict[str, tuple[FoldResult, ...]]:
