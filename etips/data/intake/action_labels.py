@@ -18,6 +18,8 @@ MOST_LABELS = 200
 MOST_FRACTIONS = 20
 """More numbers than this that are not whole are an amount."""
 
+_LEAST_EACH = 5  # rows a label, where there are many: fewer and it is an amount or an identifier
+
 _OTHER_SPELLINGS = {"0": FALSE, "1": TRUE, "no": FALSE, "yes": TRUE, "n": FALSE, "y": TRUE}
 
 
@@ -238,7 +240,10 @@ def _known(labels: Sequence[tuple[str, ...]]) -> str:
 def _require_few(column: LabelledColumn) -> None:
     """Refuse more labels than there can be treatments."""
     n, numeric = len(column.labels), column.numbers is not None
-    most = MOST_LABELS if column.is_whole or not numeric else MOST_FRACTIONS
+    known = int((column.code != NO_ACTION).sum())
+    most = MOST_FRACTIONS
+    if column.is_whole or not numeric:
+        most = min(MOST_LABELS, max(MOST_FRACTIONS, known // _LEAST_EACH))
     if n <= most:
         return
     rule = f"must hold at most {most} different treatments, holds {n:,} different "

@@ -134,7 +134,10 @@ class DoseClasses:
         shown = round_apart(self.edges)
         if not shown:
             return ("none", "some") if self.none else ("some",)
-        middle = [f"{low}-{high}" for low, high in pairwise(shown)]
+        middle = [
+            f"{low} to {high}" if "e" in low + high else f"{low}-{high}"
+            for low, high in pairwise(shown)
+        ]
         return (*(["none"] if self.none else []), f"up to {shown[0]}", *middle, f"over {shown[-1]}")
 
     @cached_property

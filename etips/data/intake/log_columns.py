@@ -23,10 +23,12 @@ from etips.data.intake.outcome_reading import read_outcome
 from etips.data.intake.recipe import ActionReading, Outcome
 from etips.data.intake.request import Request
 from etips.data.intake.treatment_cells import LabelledColumn, label_column
-from etips.data.tables.arrow_columns import numbers
+from etips.data.tables.arrow_columns import numbers, require_number
 from etips.data.tables.sorting import SortedTable
 from etips.errors import DataError, SettingError, require
 from etips.notes import note
+
+_NO_DOSE = "Treatments that are no amounts go into --action (action=...)."
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +110,7 @@ def _of_doses(
     doses, classes = [], []
     for place, name in enumerate(asked.dose):
         where = f"{table.name}, column {name}"
+        require_number(where, table.column_cells(name), fix=_NO_DOSE)
         dose = numbers(where, table.column_cells(name))
         require_dose_values(where, dose, some=before is None)
         if before is None:

@@ -29,10 +29,14 @@ def remark_on_log(data: Trajectories, *, column: str | None, reward: bool) -> No
 
 def note_rare_actions(data: Trajectories) -> None:
     """Tell which actions hardly anybody got, without how many those were."""
-    rare = rare_actions(data)
+    rare, schema = rare_actions(data), data.schema
+    taken = np.unique(data.logged_action)
+    if taken.size == 1:
+        note(
+            f"every decision has the same action, {schema.action_name(taken[0])}: nothing compares"
+        )
     if not rare:
         return
-    schema = data.schema
     names = [schema.action_name(number) for number in rare]
     shown = "; ".join(names[:_MOST_NAMED]) + ("; ..." if len(names) > _MOST_NAMED else "")
     one = len(rare) == 1

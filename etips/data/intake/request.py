@@ -115,6 +115,8 @@ class Request:
             raise SettingError("action, dose", "name one of them", fix="A dose is the action.")
         if self.dose:
             require_doses(self.dose, self.bins)
+        if len(set(self.actions)) != len(self.actions):
+            raise SettingError("actions", "must not give a name twice")
         if len(set(self.action)) != len(self.action):
             raise SettingError("action", "must not name a column twice")
         if self.loss is not None and self.reward is not None:

@@ -74,6 +74,9 @@ def label_column(where: str, name: str, column: pa.ChunkedArray) -> LabelledColu
     texts = [_label(cell, digits=6 if single else 12) for cell in cells]
     numbers = None if is_text(kind) else [_number(cell) for cell in cells]
     labels = _in_order({text for text in texts if text}, numbers is not None)
+    if is_categorical(column.type) and column.type.ordered:  # low, mid, high: as it was declared
+        declared = [_label(level, digits=12) for level in column.chunk(0).dictionary.to_pylist()]
+        labels = tuple(sorted(labels, key=declared.index)) if set(labels) <= {*declared} else labels
     place = {label: number for number, label in enumerate(labels)}
     codes = np.array([place.get(text, NO_ACTION) for text in texts] + [NO_ACTION], np.int64)
     rows = pc.fill_null(encoded.indices, len(cells)).to_numpy(zero_copy_only=False)

@@ -153,3 +153,12 @@ def test_a_few_rows_are_not_enough_to_suspect_anything():
 
 def test_words_of_a_name_are_found_in_every_spelling():
     assert words_of("DischargeStatus_30d") == {"discharge", "status", "d"}
+
+
+def test_many_actions_of_a_few_rows_each_are_told_by_nothing():
+    def arm(columns, rng):
+        return rng.integers(0, 150, N)
+
+    table = log(many=arm).drop(["arm"]).rename_columns(["severity", "age", "y", "arm"])
+    data = etips.read_table(table, action="arm", loss="y", n_actions=150)
+    assert find_leaks(data) == []

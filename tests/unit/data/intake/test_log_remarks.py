@@ -54,3 +54,9 @@ def test_a_policys_table_is_read_without_such_remarks():
             like=data.schema,
         )  # fmt: skip
     assert not [note for note in notes if "taken by" in note]
+
+
+def test_a_log_of_one_action_has_nothing_to_compare():
+    with collecting_notes() as notes:
+        log(["usual"] * 50)
+    assert "every decision has the same action, usual: nothing compares" in notes

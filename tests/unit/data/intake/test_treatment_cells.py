@@ -90,3 +90,10 @@ def test_a_code_beside_other_columns_says_of_which_it_is():
 def test_what_is_no_treatment_is_refused(values, rule):
     with pytest.raises(DataError, match=rf"^table, column drug: {rule}"):
         labelled(pa.array(values) if isinstance(values, np.ndarray) else values)
+
+
+def test_an_ordered_category_keeps_its_order():
+    doses = pd.Categorical(["high", "low", None], ["low", "mid", "high"], ordered=True)
+    found = labelled(pa.chunked_array([pa.Array.from_pandas(pd.Series(doses))]))
+    assert found.labels == ("low", "high")
+    assert found.code.tolist() == [1, 0, -1]
