@@ -78,7 +78,7 @@ class _Guesser:
     def __init__(self, source: Source, facts: Sequence[ColumnFacts], said: TableColumns) -> None:
         self.source, self.facts, self.columns = source, facts, said
         self.guesses: list[Guess] = []
-        known = {own.name for own in facts}
+        known = {own.name for own in facts if own.shape != "other"}
         self.structure = Structure(source, said.stay) if said.stay in known else None
 
     @property
