@@ -175,6 +175,8 @@ def _n_distinct(source: Source, name: str) -> int:
     column = whole_column(source, name)
     if is_categorical(column.type):
         return len({item for chunk in column.chunks for item in chunk.dictionary.to_pylist()})
+    if types.is_null(column.type) or types.is_nested(column.type):
+        return len(column)  # refused where it is read
     return int(pc.count_distinct(column, mode="only_valid").as_py())
 
 

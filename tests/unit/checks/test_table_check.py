@@ -143,3 +143,10 @@ def test_remarks_of_opening_a_file_are_told_once(tmp_path):
     made = check(tmp_path / "log.csv")
     assert sum("decimal commas" in line for line in made.remarks) == 1
     assert made.faults == ()
+
+
+@pytest.mark.parametrize("stay", [pa.nulls(30), pa.array([[1, 2]] * 30), pa.array([b"x"] * 30)])
+def test_a_stay_that_cannot_be_compared_is_a_fault_like_any_other(stay):
+    table = pa.table({"bed": stay, "drug": np.arange(30) % 2, "died": np.arange(30) % 2})
+    made = check(table, stay="bed")
+    assert made.faults
