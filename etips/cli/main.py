@@ -41,7 +41,8 @@ COMMANDS: Mapping[str, Entry] = {
         "Build the Sepsis-3 cohort of the paper from the raw tables of a hospital database.",
     ),
     "validate": Entry(
-        "cohort", "Compare a cohort with the paper's figures: target, found, pass or fail."
+        "cohort",
+        "Compare a cohort with the paper's figures: target, what is accepted, found, pass or fail.",
     ),
     "simulate": Entry(
         "simulate",
@@ -67,7 +68,8 @@ COMMANDS: Mapping[str, Entry] = {
     ),
     "compare": Entry(
         "compare",
-        "Compare policies, rules and what was done: paired differences, sites, years.",
+        "Compare policies, rules and what was done: paired differences, "
+        "corrected for their number.",
     ),
     "reproduce": Entry(
         "reproduce",
