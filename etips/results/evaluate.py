@@ -84,8 +84,7 @@ def evaluate(
         cohort: `funnel.json` of the cohort the data came from.
     """
     _check(horizon, outcome)
-    started, models = time.perf_counter(), models or Models()
-    named = name_policies(policies)
+    started, models, named = time.perf_counter(), models or Models(), name_policies(policies)
     seen = require_unseen_stays(named, data, allow_seen=allow_seen)
     data = (further := FurtherChecks.of(data, negative_control)).data
     followed = {name: seen[name].mark(follow(policy, data)) for name, policy in named.items()}
@@ -98,8 +97,8 @@ def evaluate(
     shown = _exhibits(made, headline=next(iter(named)), paths=_paths(named, paths))
     exhibits = shown(data, made.log, deployed, settings=record, cohort=cohort)
     about, seconds = summarize_data(data, cohort), time.perf_counter() - started
-    results = Results(about, methods, seconds, exhibits)
-    return further.add(results, made.log, deployed, interval=interval)
+    bare = Results(about, methods, seconds, exhibits)
+    return further.add(bare, made.log, deployed, interval=interval)
 
 
 def _whole_stays(horizon: Horizon, *asked: Any) -> Mapping[str, Throughout]:  # noqa: ANN401

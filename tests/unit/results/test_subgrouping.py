@@ -8,6 +8,7 @@ import pytest
 from hospital_stays import hospital, leaning, logged, make_exhibits, rows_of
 
 from etips.results.subgrouping import WITHHELD, round_edges
+from etips.results.summaries import summarize_data
 
 
 def test_subgroups_are_categories_bands_and_time_and_none_of_a_few(exhibits):
@@ -44,7 +45,8 @@ def test_stays_that_end_early_are_not_counted_by_subtraction():
     assert [row for row in shown if row is not None] in ([], [60])
     one = replace(data, eligible=np.arange(data.n_steps) >= 3)  # a stay without any decision
     stages = make_exhibits(one, logged(one), {"p": leaning(one)}, headline="p")["flow"]["stages"]
-    assert [stage["count"] for stage in stages] == [60, None]  # 60 stands elsewhere too
+    assert [stage["count"] for stage in stages] == [None, 59]  # subgroups add up to 59
+    assert summarize_data(one).n_stays is None
 
 
 def test_edges_of_bands_are_round_and_no_ones_own_value():

@@ -13,7 +13,8 @@ def test_the_path_marks_the_kept_candidate_and_those_not_trusted(page):
     assert rows[2].startswith("translation 0.8, drawn (kept) yes ")
     assert rows[3].startswith("always action 1 yes ")
     hollow = [e for e in section.all("circle") if "hollow" in e.attributes["class"]]
-    assert len(hollow) == 3  # one candidate, three drawings
+    assert len(hollow) == 2  # one candidate, three drawings; its size of 9 is hidden
+    assert "hidden" in rows[1]
 
 
 def test_a_lone_candidate_is_told_and_not_drawn(found):
