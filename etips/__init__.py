@@ -1,4 +1,35 @@
-"""Learn, evaluate and explain treatment policies from logged decisions."""
+"""Learn, evaluate and explain treatment policies from logged decisions.
+
+Data
+    read_table      a log: CSV, Excel, Parquet, pandas, polars, Arrow
+    check           what would be read of a table, before anything is (a TableCheck)
+    from_arrays     the same from NumPy arrays
+    split, folds    parts that share no patient
+    write_table     a log as a table again
+    Trajectories, Schema, Scaler, sofa_change
+
+Policies that learn: `fit(data)`, then `predict`, `predict_proba`, `save`
+    EtIPS, TIPS, EIPS, IPS          from weighted decisions (the paper's, and its kin)
+    DoublyRobust                    from predicted losses, corrected by weighted decisions
+    DirectMethod, StayDirectMethod  the least predicted loss, of a decision or of the stay
+    PredictiveModel                 imitates the clinicians
+    MostFrequent, RandomPolicy      to compare with
+    BoostedTrees                    a model of tables, for what the learners need
+    load                            a saved policy
+
+Policies that are written down
+    Rule, SqlRule   a Python function, or an SQL expression, over a row of the table
+
+Results: print them, look at them in a notebook, `to_frame()`, `report("report.html")`
+    evaluate        what a log says of policies, with a verdict on every number (Results)
+    compare         policies, guidelines or years against each other (Comparison)
+
+Refusals
+    EtipsError, with DataError, FileError and SettingError: one line that says what to do
+
+Settings of training are in `etips.learn` (Settings, Training), simulated hospitals whose truth is
+known in `etips.worlds`, commands in `etips --help`.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -13,7 +44,7 @@ from etips.errors import DataError as DataError
 from etips.errors import EtipsError as EtipsError
 from etips.errors import FileError as FileError
 from etips.errors import SettingError as SettingError
-from etips.lazy_names import load_lazily
+from etips.lazy_names import list_lazily, load_lazily
 from etips.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -26,11 +57,15 @@ if TYPE_CHECKING:
     from etips.policies.sql_rules import SqlRule as SqlRule
     from etips.policies.written_rules import Rule as Rule
     from etips.results.compare_policies import compare as compare
+    from etips.results.comparison_result import Comparison as Comparison
     from etips.results.evaluate import evaluate as evaluate
+    from etips.results.results import Results as Results
     from etips.runs.loading import load as load
 
 _LATER = {
     "BoostedTrees": "etips.learn.nuisance.boosting",
+    "Comparison": "etips.results.comparison_result",
+    "Results": "etips.results.results",
     "Rule": "etips.policies.written_rules",
     "SqlRule": "etips.policies.sql_rules",
     "TableCheck": "etips.checks.table_check",
@@ -45,3 +80,7 @@ _LATER = {
 
 def __getattr__(name: str) -> object:
     return load_lazily(__name__, name, _LATER)
+
+
+def __dir__() -> list[str]:
+    return list_lazily(__name__, _LATER)

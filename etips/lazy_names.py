@@ -3,8 +3,9 @@
 import sys
 from collections.abc import Mapping
 from importlib import import_module
-from types import FunctionType
+from types import FunctionType, ModuleType
 
+_OURS = ("load_lazily", "list_lazily")
 _CATALOGUE = "etips.learn.learners.catalogue"
 
 
@@ -30,12 +31,25 @@ def load_lazily(package: str, name: str, homes: Mapping[str, str]) -> object:
     return value
 
 
+def list_lazily(package: str, homes: Mapping[str, str]) -> list[str]:
+    """What `dir` shows of a package: what it offers, its modules, and what Python asks for.
+
+    Args:
+        package: Whose names they are.
+        homes: Module of each late name.
+    """
+    held = vars(sys.modules[package])
+    modules = [name for name, value in held.items() if isinstance(value, ModuleType)]
+    asked = [name for name in held if name.startswith("__") and name.endswith("__")]
+    return sorted({*_offered(package, homes), *modules, *asked})
+
+
 def _offered(package: str, homes: Mapping[str, str]) -> list[str]:
     """What a package holds already, its late names, and the learners."""
     held = [
         name
         for name, value in vars(sys.modules[package]).items()
-        if isinstance(value, type | FunctionType) and name[0] != "_" and value is not load_lazily
+        if isinstance(value, type | FunctionType) and name[0] != "_" and name not in _OURS
     ]
     learners = (method.python_name for method in import_module(_CATALOGUE).METHODS.values())
     return sorted({*held, *homes, *learners})

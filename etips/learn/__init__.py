@@ -5,7 +5,7 @@ What needs torch is imported on first use: it takes a second.
 
 from typing import TYPE_CHECKING
 
-from etips.lazy_names import load_lazily
+from etips.lazy_names import list_lazily, load_lazily
 
 if TYPE_CHECKING:
     from etips.learn.fitting.stages import Training as Training
@@ -32,3 +32,7 @@ _LATER = {
 
 def __getattr__(name: str) -> object:
     return load_lazily(__name__, name, _LATER)
+
+
+def __dir__() -> list[str]:
+    return list_lazily(__name__, _LATER)

@@ -1,10 +1,14 @@
 """Names that are imported on first use."""
 
+import pydoc
+import re
 import subprocess
 import sys
 
 import pytest
 
+import etips
+import etips.learn
 from etips.lazy_names import load_lazily
 from etips.learn.learners.etips import EtIPS
 from etips.learn.training.settings import Settings
@@ -26,7 +30,7 @@ def test_any_other_is_no_attribute(name):
 @pytest.mark.parametrize(
     ("package", "some", "count"),
     [
-        ("etips", {"EtIPS", "TIPS", "Trajectories", "evaluate", "load", "read_table"}, 31),
+        ("etips", {"EtIPS", "TIPS", "Trajectories", "evaluate", "load", "read_table"}, 33),
         ("etips.learn", {"EtIPS", "MostFrequent", "Settings", "SklearnModel", "Training"}, 18),
     ],
 )
@@ -42,3 +46,20 @@ def test_asking_for_a_module_brings_no_torch():
     code = "import sys\nfrom etips import worlds\nprint('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_dir_shows_what_there_is_and_nothing_of_how_it_is_made():
+    shown = dir(etips)
+    assert {"EtIPS", "evaluate", "compare", "Rule", "read_table", "Results"} <= set(shown)
+    assert set(etips.__all__) <= set(shown)
+    assert not {"load_lazily", "list_lazily", "TYPE_CHECKING", "_LATER"} & set(shown)
+    assert {"Settings", "Training", "EtIPS"} <= set(dir(etips.learn))
+
+
+def test_help_begins_with_a_map_of_the_package_that_names_everything():
+    words = set(re.findall(r"\w+", etips.__doc__))
+    assert set(etips.__all__) <= words
+    text = pydoc.render_doc(etips, renderer=pydoc.plaintext)
+    assert "Policies that are written down" in text
+    for name in ("EtIPS", "evaluate", "Results"):
+        assert name in text.partition("CLASSES")[2]
