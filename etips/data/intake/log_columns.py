@@ -115,7 +115,7 @@ def _of_doses(
         require_dose_values(where, dose, some=before is None)
         if before is None:
             fitted = DoseClasses.fit(name, table.in_order(dose), bins=asked.bins, people=people)
-            _tell_classes(where, fitted, asked.bins)
+            _tell_classes(where, fitted, asked.bins, gaps=bool(np.isnan(dose).any()))
         else:
             fitted = before[place]
         doses.append(fitted)
@@ -137,12 +137,13 @@ def _people(table: SortedTable) -> Ints:
     return np.repeat(np.arange(lengths.size), lengths)
 
 
-def _tell_classes(where: str, classes: DoseClasses, bins: int) -> None:
+def _tell_classes(where: str, classes: DoseClasses, bins: int, *, gaps: bool) -> None:
     if classes.n_classes < bins:
         fewer = "too many doses are alike for more"
         note(f"{where}: doses make {classes.n_classes} classes, not {bins}: {fewer}.")
     if not classes.none:
-        note(f"{where}: no dose is 0, so there is no class of none.")
+        empty = " Empty cells are no decisions: write 0 where none was given." if gaps else ""
+        note(f"{where}: no dose is 0, so there is no class of none.{empty}")
 
 
 def _losses(table: SortedTable, asked: Request, action: Ints) -> tuple[Floats, Outcome]:

@@ -137,3 +137,33 @@ def test_a_folder_keeps_how_the_actions_were_read(tmp_path):
     again = etips.load(tmp_path / "log")
     assert again.schema == data.schema
     assert again.action.tolist() == data.action.tolist()
+
+
+def test_doses_without_a_zero_but_with_gaps_ask_what_a_gap_means():
+    dose = [None, 1.0, 2.0, 3.0] * 5
+    table = pa.table({"d": dose, "x": range(20), "y": [0.0, 1.0] * 10})
+    with collecting_notes() as notes:
+        etips.read_table(table, dose="d", loss="y", bins=2)
+    (told,) = [note for note in notes if "no dose is 0" in note]
+    assert told.endswith("Empty cells are no decisions: write 0 where none was given.")
+
+
+def test_doses_of_one_step_add_up_and_a_policys_table_is_read_alike():
+    rng = np.random.default_rng(0)
+    n, hours = 60, 24
+    stay = np.repeat(np.arange(n), hours)
+    time = np.datetime64("2020-01-01", "m") + np.tile(np.arange(hours), n) * 60
+    dose = np.where(rng.random(stay.size) < 0.2, rng.gamma(2, 100, stay.size), 0.0)
+    columns = {"x": rng.normal(size=stay.size), "y": rng.integers(0, 2, stay.size)}
+    columns |= {"s": stay, "time": time.astype("datetime64[s]"), "fluid_ml": dose}
+    table = pa.table(columns)
+    data = etips.read_table(
+        table, stay="s", step="time", dose="fluid_ml", bins=3, loss="y", every="4h"
+    )
+    sums = dose.reshape(n, 6, 4).sum(axis=2)
+    (fluid,) = data.schema.recipe.doses
+    assert (
+        data.action.reshape(n, 6).tolist() == fluid.apply("", sums.ravel()).reshape(n, 6).tolist()
+    )
+    again = etips.read_table(table.slice(0, 10 * hours), like=data.schema)
+    assert again.action.tolist() == data.action[:60].tolist()
