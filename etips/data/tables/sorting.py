@@ -150,19 +150,26 @@ def read_sorted(source: Source, layout: Layout, *, repeats: bool = False) -> Sor
     for part in source.parts(list(dict.fromkeys([*others, *names["sequence"], *names["static"]]))):
         stop = start + part.num_rows
         for kind, own in names.items():
-            arrays = []
-            for name in own:
-                place = place_of(source.name, name)
-                values, odd = column_values(place, part.column(name), layout.kinds[name])
-                unseen[name] = unseen.get(name, 0) + odd
-                arrays.append(values)
-            fill_columns(matrices[kind][start:stop], arrays)
+            _fill(matrices[kind][start:stop], source.name, layout, part.select(own), unseen)
         cells.append(part.select(others))
         start = stop
     table = _sort(source, layout, pa.concat_tables(cells), matrices, repeats)
     table.unseen.update(unseen)
     _fill_hours(table)
     return table
+
+
+def _fill(
+    out: Floats32, where: str, layout: Layout, part: pa.Table, unseen: dict[str, int]
+) -> None:
+    """Write columns into `out` as numbers; by itself, so that nothing of the part outlives it."""
+    arrays = []
+    for name in part.column_names:
+        place = place_of(where, name)
+        values, odd = column_values(place, part.column(name), layout.kinds[name])
+        unseen[name] = unseen.get(name, 0) + odd
+        arrays.append(values)
+    fill_columns(out, arrays)
 
 
 def _sort(
