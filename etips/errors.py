@@ -47,7 +47,13 @@ class DataError(EtipsError, ValueError):
         count = ""
         if self.first_row is not None:
             count = f"; {self.n_failing} of {total} rows fail, first at row {self.first_row}"
+        self._found = f"{rule}{count}"
         super().__init__(_one_line(f"{where}: {rule}{count}. {fix}"))
+
+    def without_options(self) -> "DataError":
+        """The same without "Or --option", which mends a feature but no column with a part."""
+        fix = self.fix.partition(" Or --")[0]
+        return DataError(self.where, self._found, fix=fix)
 
 
 class SettingError(EtipsError, ValueError):
@@ -82,9 +88,13 @@ class SeveralFaultsError(DataError):
     def __init__(self, faults: Sequence[EtipsError]) -> None:
         self.faults = tuple(faults)
         super().__init__(f"{len(faults)} faults", "")
-        told = [f"({number}) {_tell(fault)}" for number, fault in enumerate(faults[:_MOST_TOLD], 1)]
-        more = len(faults) - len(told)
-        rest = f"; and {more} more of the kind" if more else ""
+        alike: dict[tuple[str, ...], list[EtipsError]] = {}
+        for fault in faults:
+            alike.setdefault(_likeness(fault), []).append(fault)
+        groups = list(alike.values())
+        told = [f"({at}) {_tell(group)}" for at, group in enumerate(groups[:_MOST_TOLD], 1)]
+        more = sum(len(group) for group in groups[_MOST_TOLD:])
+        rest = f"; and {more} more" if more else ""
         self.args = (_one_line(f"{len(faults)} faults: {'; '.join(told)}{rest}."),)
 
 
@@ -121,8 +131,45 @@ class Faults:
             raise SeveralFaultsError(self.noted) from None
 
 
-def _tell(fault: EtipsError) -> str:
-    return str(fault).rstrip(".")
+def _column(fault: EtipsError) -> str | None:
+    return fault.where.partition(", column ")[2] or None if isinstance(fault, DataError) else None
+
+
+def _likeness(fault: EtipsError) -> tuple[str, ...]:
+    """Faults of one likeness break the same rule in other columns of the same table."""
+    name = _column(fault)
+    if name is None or not isinstance(fault, DataError):
+        return (str(fault),)
+    return fault.where.partition(", column ")[0], fault.rule, _fix_of(fault.fix, name, _ANY, _ANY)
+
+
+_ANY = "\0"
+
+
+def _fix_of(fix: str, name: str, names: str, listed: str) -> str:
+    """A remedy of one column as one of several: names by comma, and as a list."""
+    for option in ("--drop", "--categorical"):
+        fix = fix.replace(f"{option} {name}", f"{option} {names}")
+    return fix.replace(f'["{name}"]', f"[{listed}]")
+
+
+def _tell(group: Sequence[EtipsError]) -> str:
+    """Faults of one likeness in one part of the line."""
+    first, names = group[0], [_column(fault) or "" for fault in group]
+    if len(group) == 1 or not isinstance(first, DataError):
+        return str(first).rstrip(".")
+    counted = [
+        f"{name} ({fault.n_failing} of {fault.total} rows, first {fault.first_row})"
+        if isinstance(fault, DataError) and fault.first_row is not None
+        else name
+        for fault, name in zip(group, names, strict=True)
+    ]
+    rest = [f"and {len(group) - _MOST_TOLD} more"] if len(group) > _MOST_TOLD else []
+    place = first.where.partition(", column ")[0]
+    listed = ", ".join(f'"{name}"' for name in names)
+    fix = _fix_of(first.fix, names[0], ",".join(names), listed)
+    shown = ", ".join([*counted[:_MOST_TOLD], *rest])
+    return f"{place}, columns {shown}: {first.rule}. {fix}".rstrip(". ")
 
 
 def require(

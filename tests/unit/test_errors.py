@@ -133,7 +133,7 @@ def test_faults_of_faults_are_one_list_and_a_long_one_is_cut():
     outer.note(FileError("x", "is gone"))
     with outer.noting():
         inner.raise_any()
-    with pytest.raises(DataError, match=r"^31 faults: \(1\) x: is gone; .*; and 11 more of the"):
+    with pytest.raises(DataError, match=r"^31 faults: \(1\) x: is gone; .*; and 11 more\."):
         outer.raise_any()
 
 
@@ -144,3 +144,20 @@ def test_a_full_disk_and_a_bug_are_not_collected():
     with pytest.raises(ZeroDivisionError), faults.noting():
         raise ZeroDivisionError
     faults.raise_any()
+
+
+def test_one_rule_broken_by_many_columns_is_told_once():
+    faults = Faults()
+    for name, rows in (("a", [3]), ("b", [1, 2]), ("c", [])):
+        fix = f'Mend it, or --drop {name} (drop=["{name}"]).'
+        faults.note(
+            DataError(f"log.csv, column {name}", "must be finite", rows=rows, total=9, fix=fix)
+        )
+    faults.note(DataError("log.csv, column d", "is missing from the table"))
+    with pytest.raises(DataError) as told:
+        faults.raise_any()
+    assert str(told.value) == (
+        "4 faults: (1) log.csv, columns a (1 of 9 rows, first 3), b (2 of 9 rows, first 1), c: "
+        'must be finite. Mend it, or --drop a,b,c (drop=["a", "b", "c"]); '
+        "(2) log.csv, column d: is missing from the table."
+    )

@@ -25,7 +25,7 @@ from etips.data.tables.features import (
     source_column,
 )
 from etips.data.tables.sorting import Kind, SortedTable
-from etips.errors import DataError
+from etips.errors import DataError, Faults
 from etips.notes import note
 
 ELAPSED_HOURS, ELAPSED = "hours_since_last", "since_last"
@@ -58,8 +58,12 @@ def read_features(table: SortedTable, asked: Request, elapsed: str | None) -> Ta
         asked: What was asked for, with what its `like` fixes.
         elapsed: Name of the feature that holds the time since the row before, if there is one.
     """
-    sequence, gaps = _raw(table, "sequence", asked, elapsed)
-    static, static_gaps = _raw(table, "static", asked, None)
+    faults = Faults()
+    with faults.noting():
+        sequence, gaps = _raw(table, "sequence", asked, elapsed)
+    with faults.noting():
+        static, static_gaps = _raw(table, "static", asked, None)
+    faults.raise_any()
     columns = [*table.layout.sequence, *table.layout.static]
     gaps |= static_gaps
     if asked.like is None:

@@ -28,7 +28,12 @@ _LIKE_AN_ID = re.compile(
 
 
 def recognise(
-    source: Source, asked: Request, sequence: Sequence[str], static: Sequence[str]
+    source: Source,
+    asked: Request,
+    sequence: Sequence[str],
+    static: Sequence[str],
+    *,
+    faults: Faults | None = None,
 ) -> dict[str, ColumnKind]:
     """The kind of every feature column, or a refusal of all that have none.
 
@@ -37,16 +42,18 @@ def recognise(
         asked: What the caller said; by `asked.like` kinds are looked up, not guessed.
         sequence: Columns of sequential features.
         static: Columns of static features.
+        faults: Takes up the refusals, so that the rest of the table can be looked at.
     """
-    faults, kinds = Faults(), {}
+    told, kinds = faults or Faults(), {}
     for name in dict.fromkeys((*sequence, *static)):
-        with faults.noting():
+        with told.noting():
             if asked.like is not None:
                 kinds[name] = _known(source, name, asked.like)
             else:
                 still = name in static or asked.step is None
                 kinds[name] = _kind(source, name, asked, still)
-    faults.raise_any()
+    if faults is None:
+        told.raise_any()
     if asked.like is None:
         if asked.stay is None:
             note(f"no stay is named: each of the {source.n_rows:,} rows is a patient of its own")

@@ -9,7 +9,7 @@ from etips.data.intake.dose_classes import require_doses
 from etips.data.intake.recipe import Missing
 from etips.data.requirements import require_missing_loss
 from etips.data.schema import MOST_ACTIONS, Schema
-from etips.errors import SettingError
+from etips.errors import Faults, SettingError
 
 ROLES = ("stay", "step", "loss", "propensity", "group", "eligible", "negative_control")
 """Roles that one column plays, the outcome among them; the action may have several."""
@@ -103,6 +103,7 @@ class Request:
         return {role: getattr(self, role) for role in ROLES} | {"loss": self.loss or self.reward}
 
     def check(self) -> None:
+<<<<<<< Updated upstream
         """Refuse what no table could mend."""
         require_missing_loss(self.missing_loss)
         if self.missing not in ("refuse", "carry"):
@@ -123,6 +124,47 @@ class Request:
             raise SettingError("loss, reward", "name one of them")
         if self.like is not None and any(self._is_given(name) for name in _FIXED):
             raise SettingError("like", f"fixes {', '.join(_FIXED)}", fix="Leave them out.")
+=======
+        """Refuse what no table could mend, all of it at once."""
+        faults = Faults()
+        with faults.noting():
+            require_missing_loss(self.missing_loss)
+        with faults.noting():
+            if self.dose:
+                require_doses(self.dose, self.bins)
+        for wrong, name, rule, fix in (
+            (self.missing not in ("refuse", "carry"), "missing", 'must be "refuse" or "carry"', ""),
+            (self.lag not in (None, 0, 1), "lag", "must be 0 or 1", ""),
+            (
+                self.n_actions is not None and not 1 <= self.n_actions <= MOST_ACTIONS,
+                "n_actions",
+                f"must be in 1..{MOST_ACTIONS}",
+                "",
+            ),
+            (
+                self.action and self.dose,
+                "action, dose",
+                "name one of them",
+                "A dose is the action.",
+            ),
+            (
+                len(set(self.action)) != len(self.action),
+                "action",
+                "must not name a column twice",
+                "",
+            ),
+            (self.loss and self.reward, "loss, reward", "name one of them", ""),
+            (
+                self.like is not None and any(self._is_given(name) for name in _FIXED),
+                "like",
+                f"fixes {', '.join(_FIXED)}",
+                "Leave them out.",
+            ),
+        ):
+            if wrong:
+                faults.note(SettingError(name, rule, fix=fix))
+        faults.raise_any()
+>>>>>>> Stashed changes
 
     def _is_given(self, name: str) -> bool:
         return getattr(self, name) not in (None, (), {})

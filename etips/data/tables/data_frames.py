@@ -47,7 +47,7 @@ def _pandas_to_arrow(frame: Any) -> pa.Table:  # noqa: ANN401  # a foreign objec
             try:
                 arrays[name] = pa.Array.from_pandas(frame.iloc[:, position])
             except UNREADABLE:
-                fix = f'Turn it into numbers or text, say frame["{name}"].astype(str), or drop it.'
+                fix = "Turn it into numbers, or into text with .astype(str), or leave it out."
                 place = f"table, column {name}"
                 raise DataError(place, "must be of one type", fix=fix) from None
     faults.raise_any()

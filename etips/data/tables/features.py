@@ -8,7 +8,7 @@ import numpy as np
 from etips.data.coded import Floats32
 from etips.data.decisions import Ints
 from etips.data.schema import MISSING_SUFFIX
-from etips.errors import DataError, require
+from etips.errors import DataError, Faults, require
 
 _CHUNK = 65_536  # rows looked at together
 
@@ -80,14 +80,18 @@ def require_finite(
     starts = range(0, len(block.values), _CHUNK)
     if all(np.isfinite(block.values[start : start + _CHUNK]).all() for start in starts):
         return
+    faults = Faults()
     for position, name in enumerate(block.names):
         source, column = source_column(block, name), block.values[:, position]
         place = f"{where}, column {source}"
-        fix = f'Correct it, or leave the column out: --drop {source} (drop=["{source}"]).'
-        require(place, "must be finite in float32", ~np.isinf(column), rows=rows, fix=fix)
+        with faults.noting():
+            fix = f'Correct it, or leave the column out: --drop {source} (drop=["{source}"]).'
+            require(place, "must be finite in float32", ~np.isinf(column), rows=rows, fix=fix)
         if may_miss is not None and source not in may_miss:
-            fix = 'Fill it, or carry the last value forward: --missing carry (missing="carry").'
-            require(place, "must not be missing", ~np.isnan(column), rows=rows, fix=fix)
+            with faults.noting():
+                fix = 'Fill it, or carry the last value forward: --missing carry (missing="carry").'
+                require(place, "must not be missing", ~np.isnan(column), rows=rows, fix=fix)
+    faults.raise_any()
 
 
 def carry(block: FeatureBlock, starts: Ints, wanted: Sequence[str] | None) -> FeatureBlock:
@@ -134,7 +138,7 @@ def source_column(block: FeatureBlock, name: str) -> str:
 def per_stay(where: str, block: FeatureBlock, offsets: Ints, rows: Ints | None) -> FeatureBlock:
     """Static features once a stay; they must not change within one, missing cells apart."""
     lengths = np.diff(offsets)
-    first = block.values[offsets[:-1]].copy()
+    first, faults = block.values[offsets[:-1]].copy(), Faults()
     for position, name in enumerate(block.names):
         column = block.values[:, position]
         if np.isnan(column).any():  # the first value that is there speaks for the stay
@@ -144,16 +148,21 @@ def per_stay(where: str, block: FeatureBlock, offsets: Ints, rows: Ints | None) 
         same = (column == np.repeat(first[:, position], lengths)) | np.isnan(column)
         rule = "is static, so it must not change within a stay"
         fix = "If it is sequential, leave it out of --static (static=)."
-        require(f"{where}, column {source_column(block, name)}", rule, same, rows=rows, fix=fix)
+        place = f"{where}, column {source_column(block, name)}"
+        with faults.noting():
+            require(place, rule, same, rows=rows, fix=fix)
+    faults.raise_any()
     return FeatureBlock(block.names, first, block.levels)
 
 
 def arrange(where: str, block: FeatureBlock, names: Sequence[str]) -> FeatureBlock:
     """The columns of these `names`, in their order; one that is not there is refused by name."""
     position = {name: i for i, name in enumerate(block.names)}
+    faults = Faults()
     for name in names:
         if name not in position:
-            raise DataError(f"{where}, column {name}", "is missing from the table")
+            faults.note(DataError(f"{where}, column {name}", "is missing from the table"))
+    faults.raise_any()
     if tuple(names) == block.names:
         return block
     values = block.values[:, [position[name] for name in names]]

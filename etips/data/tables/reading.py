@@ -22,7 +22,7 @@ from etips.data.schema import Schema
 from etips.data.tables.arrow_columns import is_text, numbers
 from etips.data.tables.sorting import SortedTable, read_sorted
 from etips.data.tables.sources import Source, TableLike, open_source
-from etips.data.tables.table_layout import lay_out
+from etips.data.tables.table_layout import Layout, lay_out
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, Faults, SettingError, require
 
@@ -75,8 +75,17 @@ def read_table(
 def _read(source: Source, asked: Request) -> Trajectories:
     if source.n_rows == 0:
         raise DataError(source.name, "must have at least one row")
+    faults, data = Faults(), None
     asked = _complete(source, asked)
-    layout = lay_out(source, asked)
+    layout = lay_out(source, asked, faults)
+    with faults.noting():  # what is wrong with some columns does not hide what is with others
+        data = _in_order(source, asked, layout, faults)
+    faults.raise_any()
+    assert data is not None
+    return data
+
+
+def _in_order(source: Source, asked: Request, layout: Layout, faults: Faults) -> Trajectories:
     asked = asked.as_like("step" in layout.present)
     table = read_sorted(source.settled(layout.spelt), layout, repeats=asked.in_steps)
     rule, elapsed = step_rule(table, asked), None
@@ -84,7 +93,8 @@ def _read(source: Source, asked: Request) -> Trajectories:
         table = put_into_steps(table, rule)
     else:
         elapsed = elapsed_feature(table, asked)
-    return _assemble(table, asked, Recipe(elapsed=elapsed, every=rule, missing=asked.missing))
+    recipe = Recipe(elapsed=elapsed, every=rule, missing=asked.missing)
+    return _assemble(table, asked, recipe, faults)
 
 
 def _complete(source: Source, asked: Request) -> Request:
@@ -127,8 +137,8 @@ def _treatment(source: Source, like: Schema) -> tuple[tuple[str, ...], tuple[str
     return ((like.roles.action,) if like.roles.action in source.columns else ()), ()
 
 
-def _assemble(table: SortedTable, asked: Request, recipe: Recipe) -> Trajectories:
-    faults, logged, propensity, eligible, group, control = Faults(), None, None, None, None, None
+def _assemble(table: SortedTable, asked: Request, recipe: Recipe, faults: Faults) -> Trajectories:
+    logged, propensity, eligible, group, control = None, None, None, None, None
     with faults.noting():
         features = read_features(table, asked, recipe.elapsed)
     with faults.noting():

@@ -17,7 +17,7 @@ from etips.data.tables.arrow_columns import fill_columns, labels, levels_of, mom
 from etips.data.tables.features import FeatureBlock, join
 from etips.data.tables.sources import Source
 from etips.data.tables.table_layout import Layout
-from etips.errors import DataError, require
+from etips.errors import DataError, Faults, require
 
 Kind = Literal["sequence", "static"]
 
@@ -113,9 +113,9 @@ class SortedTable:
         """
         columns = self.layout.sequence if kind == "sequence" else self.layout.static
         numeric = {name: i for i, name in enumerate(self.layout.numeric(columns))}
-        categories = {}
-        for name in columns:
-            if name in self.layout.categorical:
+        categories, faults = {}, Faults()
+        for name in [own for own in columns if own in self.layout.categorical]:
+            with faults.noting():
                 levels, code = self.column_levels(name, known.get(name))
                 place, rule = place_of(self.name, name), "must be one of the levels known so far"
                 if len(levels) > _MOST_LEVELS:
@@ -124,6 +124,7 @@ class SortedTable:
                     require(place, rule, code != -2, rows=self.rows)
                 self.unseen[name] = int((code == -2).sum())
                 categories[name] = (levels, np.maximum(code, -1))
+        faults.raise_any()
         return join(columns, numeric, self.matrices[kind], categories)
 
     def _cell(self, role: str) -> pa.ChunkedArray:
@@ -180,13 +181,16 @@ def _sort(
     repeats: bool,
 ) -> SortedTable:
     columns, n = layout.role_columns(), source.n_rows
-    stays, stay = np.arange(n), np.arange(n)
+    stays, stay, faults = np.arange(n), np.arange(n), Faults()
     if "stay" in columns:
         place = place_of(source.name, columns["stay"])
-        stays, stay = labels(place, cells.column(columns["stay"]))
+        with faults.noting():
+            stays, stay = labels(place, cells.column(columns["stay"]))
     step: NDArray[Any] = np.zeros(n, np.int64)
     if "step" in columns:
-        step = moments(place_of(source.name, columns["step"]), cells.column(columns["step"]))
+        with faults.noting():
+            step = moments(place_of(source.name, columns["step"]), cells.column(columns["step"]))
+    faults.raise_any()
     rows = None
     if not _rises(stay, step).all():
         rows = np.lexsort((step, stay))

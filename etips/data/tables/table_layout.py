@@ -1,5 +1,6 @@
 """Which column of a long table plays which part."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
@@ -60,40 +61,69 @@ class Layout:
         return [*own, *self.timed]
 
 
-def lay_out(source: Source, asked: Request) -> Layout:
-    """Give every column its part and its kind, or refuse by name what has none."""
-    asked = expand(source, asked)
+def lay_out(source: Source, asked: Request, faults: Faults | None = None) -> Layout:
+    """Give every column its part and its kind, or refuse by name what has none.
+
+    Args:
+        source: The table.
+        asked: What the caller said.
+        faults: Takes up what is wrong with features, which are then left out of the layout, so that
+            the rest of the table can be looked at.
+    """
+    told = faults or Faults()
+    with told.noting():
+        asked = expand(source, asked)
     named = {role: column for role, column in asked.columns.items() if column is not None}
     if asked.action == asked.treatment and len(asked.action) == 1:
         named["action"] = asked.action[0]
     others = [name for name in asked.treatment if name != named.get("action")]
-    require_columns(source, [*named.values(), *others])
+    with told.noting():
+        require_columns(source, [*named.values(), *others])
+    if asked.like is not None:
+        told.raise_any()
+    elif told.noted:  # what there is of features can still be judged
+        named = {role: column for role, column in named.items() if column in source.columns}
     if asked.like is None:
         sequence = _chosen(source, asked, {*named.values(), *others})
         static = asked.static
     else:
         sequence = _wanted(source, asked.like, asked.like.sequence)
         static = _wanted(source, asked.like, asked.like.static)
-    parts = [*named.values(), *others, *static, *sequence]
-    for name in parts if len(set(parts)) != len(parts) else ():
-        if parts.count(name) > 1:
-            raise SettingError(f"column {name}", "must play one part only")
-    kinds = recognise(source, asked, sequence, static)
+    _note_roles(source, named, told)
+    parts = Counter([*named.values(), *others, *static, *sequence])
+    for name in [name for name, times in parts.items() if times > 1]:
+        told.note(SettingError(f"column {name}", "must play one part only"))
+    beyond = bool(told.noted)
+    static = tuple(name for name in static if name in source.columns)
+    kinds = recognise(source, asked, sequence, static, faults=told)
+    if beyond or faults is None or asked.like is not None:
+        told.raise_any()
     usual = Roles() if asked.like is None else asked.like.roles
     return Layout(
         roles=_roles(named, {*sequence, *static, *others, *asked.drop}, usual),
         present=frozenset(named) | ({"action"} if asked.treatment else set()),
-        sequence=sequence,
-        static=static,
+        sequence=tuple(name for name in sequence if name in kinds),
+        static=tuple(name for name in static if name in kinds),
         kinds=kinds,
         treatment=asked.treatment,
-        timed=tuple(
-            name
-            for name, own in kinds.items()
-            if own.kind == "hours" and not is_number(source.columns[name])
-        ),
+        timed=_timed(source, kinds),
         spelt=_spelt(source, named, kinds),
     )
+
+
+def _timed(source: Source, kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
+    """Features of times whose cells hold no hours yet."""
+    hours = [name for name, own in kinds.items() if own.kind == "hours"]
+    return tuple(name for name in hours if not is_number(source.columns[name]))
+
+
+def _note_roles(source: Source, named: Mapping[str, str], faults: Faults) -> None:
+    """Take up what is wrong with columns of text that must be numbers or times."""
+    for role, column in named.items():
+        if role in _OF_NUMBERS and is_text(source.columns[column]) and role != "eligible":
+            fault = source.form(column)[1]
+            if fault is not None:
+                faults.note(fault.without_options())
 
 
 def _spelt(

@@ -9,7 +9,9 @@ from etips.errors import DataError
 
 def test_all_columns_of_mixed_types_are_told_at_once():
     frame = pd.DataFrame({"a": [1, "x"], "b": [1, 2], "c": [{1}, 2]}, dtype=object)
-    with pytest.raises(DataError, match=r"^2 faults: \(1\) table, column a: must be of one type"):
+    with pytest.raises(
+        DataError, match=r"^2 faults: \(1\) table, columns a, c: must be of one type"
+    ):
         to_arrow(frame)
 
 

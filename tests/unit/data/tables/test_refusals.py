@@ -87,7 +87,7 @@ REFUSALS = {
     "loss text": (
         table(l=["0", "1", "2", "0", TEXT, "2"]),
         {},
-        rf"^table, column l: must be numeric, is text; {ONE}$",
+        rf"^table, column l: mixes numbers and text; {ONE} Write numbers only\.$",
     ),
     "loss all null": (
         table(l=pa.nulls(6)),
