@@ -103,28 +103,6 @@ class Request:
         return {role: getattr(self, role) for role in ROLES} | {"loss": self.loss or self.reward}
 
     def check(self) -> None:
-<<<<<<< Updated upstream
-        """Refuse what no table could mend."""
-        require_missing_loss(self.missing_loss)
-        if self.missing not in ("refuse", "carry"):
-            raise SettingError("missing", 'must be "refuse" or "carry"')
-        if self.lag not in (None, 0, 1):
-            raise SettingError("lag", "must be 0 or 1")
-        if self.n_actions is not None and not 1 <= self.n_actions <= MOST_ACTIONS:
-            raise SettingError("n_actions", f"must be in 1..{MOST_ACTIONS}")
-        if self.action and self.dose:
-            raise SettingError("action, dose", "name one of them", fix="A dose is the action.")
-        if self.dose:
-            require_doses(self.dose, self.bins)
-        if len(set(self.actions)) != len(self.actions):
-            raise SettingError("actions", "must not give a name twice")
-        if len(set(self.action)) != len(self.action):
-            raise SettingError("action", "must not name a column twice")
-        if self.loss is not None and self.reward is not None:
-            raise SettingError("loss, reward", "name one of them")
-        if self.like is not None and any(self._is_given(name) for name in _FIXED):
-            raise SettingError("like", f"fixes {', '.join(_FIXED)}", fix="Leave them out.")
-=======
         """Refuse what no table could mend, all of it at once."""
         faults = Faults()
         with faults.noting():
@@ -153,6 +131,12 @@ class Request:
                 "must not name a column twice",
                 "",
             ),
+            (
+                len(set(self.actions)) != len(self.actions),
+                "actions",
+                "must not give a name twice",
+                "",
+            ),
             (self.loss and self.reward, "loss, reward", "name one of them", ""),
             (
                 self.like is not None and any(self._is_given(name) for name in _FIXED),
@@ -164,7 +148,6 @@ class Request:
             if wrong:
                 faults.note(SettingError(name, rule, fix=fix))
         faults.raise_any()
->>>>>>> Stashed changes
 
     def _is_given(self, name: str) -> bool:
         return getattr(self, name) not in (None, (), {})
