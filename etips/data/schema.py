@@ -92,7 +92,7 @@ class Schema:
         return self.actions[number] if self.actions else f"action {number}"
 
     def means_actions_of(self, other: "Schema") -> bool:
-        """Whether action numbers mean the same here and there, as far as both say what they mean.
+        """Whether actions 0..K-1 are also the first K of the other data, as far as both tell.
 
         Two tables that were read apart may have other labels, or other edges of doses.
         """
@@ -102,8 +102,9 @@ class Schema:
                 (own.edges, own.none) for own in theirs.doses
             ]
         if ours.action is not None and theirs.action is not None:
-            return ours.action.labels == theirs.action.labels
-        return self.actions == other.actions or not (self.actions and other.actions)
+            return ours.action.labels == theirs.action.labels[: self.n_actions]
+        unknown = not (self.actions and other.actions)
+        return unknown or self.actions == other.actions[: self.n_actions]
 
     def may_be_missing(self, name: str) -> bool:
         """Whether feature `name` may hold NaN, which the scaler later fills."""

@@ -206,7 +206,7 @@ class FittedPolicy:
         k, fix = self.schema.n_actions, "Read the table with like=policy.schema."
         if data.n_actions != k and (self.propensity is None or self.scaler is None):
             raise DataError("data", f"must have the {k} actions the policy was fitted with")
-        if data.n_actions == k and not data.schema.means_actions_of(self.schema):
+        if data.n_actions <= k and not data.schema.means_actions_of(self.schema):
             raise DataError("data, actions", "are not those the policy was fitted on", fix=fix)
 
     def _as_fitted(self, data: Trajectories) -> Trajectories:

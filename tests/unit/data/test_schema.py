@@ -1,6 +1,7 @@
 """Names, roles and the history rule, and their way through JSON."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from etips.data import Roles, Schema
+from etips.data.intake.recipe import ActionReading, Recipe
 from etips.errors import SettingError
 
 FULL = Schema(
@@ -87,3 +89,26 @@ def test_anything_unexpected_in_json_is_refused_in_one_line(case):
     with pytest.raises(SettingError) as caught:
         Schema.from_json(dict(broken())[case])
     assert len(str(caught.value).splitlines()) == 1
+
+
+def labelled(*labels):
+    reading = ActionReading(("drug",), tuple((label,) for label in labels))
+    return Schema(sequence=("x",), n_actions=len(labels), recipe=Recipe(action=reading))
+
+
+def test_actions_mean_the_same_if_their_labels_stand_in_the_same_places():
+    log = labelled("a", "b", "c")
+    assert labelled("a", "b").means_actions_of(log)
+    assert not labelled("a", "c").means_actions_of(log)
+    assert not labelled("c", "b", "a").means_actions_of(log)
+    plain = Schema(sequence=("x",), n_actions=2)
+    assert plain.means_actions_of(log)  # nobody said what its numbers mean
+    named = replace(plain, actions=("low", "high"))
+    assert not replace(plain, actions=("high", "low")).means_actions_of(named)
+
+
+def test_an_action_is_called_by_its_name_or_its_number():
+    plain = Schema(sequence=("x",), n_actions=2)
+    assert plain.action_name(1) == "action 1"
+    assert replace(plain, actions=("low", "high")).action_name(1) == "high"
+    assert plain.components == ()
