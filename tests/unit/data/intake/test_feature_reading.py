@@ -162,3 +162,13 @@ def test_a_step_may_be_marked_by_yes_and_no():
     assert read_small(small_table(ok=["y", "n"] * 3), eligible="ok").eligible.tolist() == [1, 0] * 3
     with pytest.raises(DataError, match=r"^table, column ok: must be true or false; 6 of 6 rows"):
         read_small(small_table(ok=["perhaps"] * 6), eligible="ok")
+
+
+def test_all_that_is_wrong_with_a_table_is_told_at_once():
+    table = small_table(x=["1", "a"] * 3, note=[f"remark {i}" for i in range(6)], l=["?"] * 6)
+    with pytest.raises(DataError) as caught:
+        read_small(table, static=["no"], drop=["Q*"], group="who", every=None)
+    for place in ("column no", "drop Q*", "column who", "column x", "column note"):
+        assert place.removeprefix("column ") in str(caught.value)
+    with pytest.raises(DataError, match=r"^3 faults: "):
+        read_small(table)
