@@ -48,8 +48,8 @@ from etips.lazy_names import list_lazily, load_lazily
 from etips.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from etips.checks.examination import check as check
     from etips.checks.table_check import TableCheck as TableCheck
-    from etips.checks.table_check import check as check
     from etips.data.tables.reading import read_table as read_table
     from etips.data.trajectory_writer import write_table as write_table
     from etips.learn.learners.catalogue import *  # noqa: F403  # the learners
@@ -69,7 +69,7 @@ _LATER = {
     "Rule": "etips.policies.written_rules",
     "SqlRule": "etips.policies.sql_rules",
     "TableCheck": "etips.checks.table_check",
-    "check": "etips.checks.table_check",
+    "check": "etips.checks.examination",
     "compare": "etips.results.compare_policies",
     "evaluate": "etips.results.evaluate",
     "load": "etips.runs.loading",

@@ -1,27 +1,30 @@
-"""What a table would be read as: parts, counts, faults, and how large an effect it could show."""
+"""What a check of a table found: its figures, its words at eighty columns, its table.toml."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from shlex import quote
 
-import numpy as np
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
-from etips.checks.column_facts import ColumnFacts, look_at
-from etips.checks.feature_summary import FeatureSummary, feature_names, summarize_features
-from etips.checks.guessing import Guess, Guesses, guess_columns
+from etips.checks.feature_summary import KINDS, FeatureSummary
+from etips.checks.guessing import Guess
 from etips.checks.suspicion import Suspect
 from etips.checks.table_file import format_table_file
-from etips.checks.trial_reading import Trial, try_reading
-from etips.data.history_rows import visible_rows
 from etips.data.tables.columns import TableColumns
-from etips.data.tables.sources import TableLike, open_source
-from etips.data.trajectories import Trajectories
-from etips.disclosure import hide_together, rounds_to_few, shown_count, shown_flow, shown_parts
-from etips.errors import DataError, FileError, SettingError
-from etips.evaluation.detectable import detectable_differences
+from etips.disclosure import FEW
+from etips.errors import FileError
 from etips.files.writing import write_file
-from etips.notes import collecting_notes
+
+PAGE = 80
+"""Letters of a line that goes to no terminal."""
+_SHOWN_SUSPECTS = 8
+_SHOWN_ACTIONS = 30
+_LISTED = 6  # columns of a list that are named
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,12 @@ class TableCheck:
     actions: tuple[ActionCount, ...] = ()
     contrasts: tuple[Contrast, ...] = ()
 
+    def __str__(self) -> str:
+        console = Console(file=StringIO(), width=PAGE, highlight=False)
+        print_check(self, console)
+        assert isinstance(console.file, StringIO)
+        return console.file.getvalue().rstrip()
+
     def to_json(self) -> dict[str, object]:
         """A JSON-ready copy."""
         return {**asdict(self), "columns": self.columns.to_document()}
@@ -122,48 +131,6 @@ class TableCheck:
         write_file(Path(path), self.to_toml(data).encode())
 
 
-def check(table: TableLike, **columns: Any) -> TableCheck:  # noqa: ANN401  # as read_table's
-    """Look at a table before anything is learned from it.
-
-    Takes what `read_table` takes and guesses what is left out; a guess is marked as one. Faults do
-    not stop it. Only a table that cannot be opened is refused.
-
-    Args:
-        table: As for `read_table`.
-        columns: Arguments of `read_table`.
-    """
-    given = {name: value for name, value in columns.items() if value not in (None, (), [], {})}
-    unknown = given.keys() - TableColumns.__dataclass_fields__.keys()
-    if unknown:
-        raise SettingError(sorted(unknown)[0], "is not an argument of check")
-    listed = {k: [v] if k in _LISTS and isinstance(v, str) else v for k, v in given.items()}
-    return check_table(table, TableColumns(**listed))  # type: ignore[arg-type]  # it looks itself
-
-
-_LISTS = ("static", "categorical", "features", "drop", "actions")
-
-
-def check_table(table: TableLike, said: TableColumns) -> TableCheck:
-    """Look at a table of which some things were said.
-
-    Args:
-        table: The table.
-        said: What was.
-    """
-    with collecting_notes() as opening:
-        source = open_source(table, decimal=said.decimal, dates=said.dates)
-    if source.n_rows == 0:
-        raise DataError(source.name, "must have at least one row")
-    facts = look_at(source)
-    guessed = guess_columns(source, facts, said)
-    trial = try_reading(table, guessed.columns, set(feature_names(facts, guessed.columns)))
-    notes = tuple(dict.fromkeys([*opening, *trial.notes]))
-    made = _describe(source.name, facts, guessed, replace(trial, notes=notes))
-    if trial.stays is None:
-        return made
-    return _count(made, trial.stays)
-
-
 def require_free(path: Path, *, overwrite: bool) -> None:
     """Refuse to write over a file unless somebody asked for it."""
     if path.exists() and not overwrite:
@@ -171,99 +138,189 @@ def require_free(path: Path, *, overwrite: bool) -> None:
         raise FileError(str(path), "exists already", fix=fix)
 
 
-def _describe(
-    name: str, facts: Sequence[ColumnFacts], guessed: Guesses, trial: Trial
-) -> TableCheck:
-    columns = guessed.columns
-    recipe = None if trial.stays is None else trial.stays.schema.recipe
-    asking = [line for line in trial.notes if "?" in line]
-    stay = next((own for own in facts if own.name == columns.stay), None)
-    return TableCheck(
-        name=name,
-        n_rows=facts[0].n_rows,
-        n_columns=len(facts),
-        columns=columns,
-        guesses=guessed.guesses,
-        suspects=guessed.suspects,
-        features=summarize_features(facts, columns, None if recipe is None else recipe.kinds),
-        faults=(*_unnamed(columns), *trial.faults),
-        questions=tuple(asking),
-        remarks=tuple(line for line in trial.notes if line not in asking),
-        n_stays=shown_count(facts[0].n_rows if stay is None else stay.n_distinct),
+def print_check(found: TableCheck, console: Console) -> None:
+    """Print what was found, what needs an eye first."""
+    rows = _count(found.n_rows)
+    console.print(Text(f"{found.name}: {rows} rows, {found.n_columns:,} columns", style="bold"))
+    if found.faults:
+        _heading(console, f"Faults ({len(found.faults)})", "bold red")
+        _bullets(console, found.faults)
+    _print_suspects(console, found)
+    if found.questions:
+        _heading(console, f"Questions ({len(found.questions)})", "bold yellow")
+        _bullets(console, found.questions)
+    _print_roles(console, found)
+    _print_counts(console, found)
+    _print_features(console, found.features)
+    if found.remarks:
+        _heading(console, "On the way")
+        _bullets(console, found.remarks)
+    _print_contrasts(console, found)
+
+
+def print_next(found: TableCheck, console: Console, *, data: str, place: str) -> None:
+    """Print what to do now.
+
+    Args:
+        found: The check.
+        console: Where.
+        data: The table, as on the command line.
+        place: Where its table.toml is written.
+    """
+    _heading(console, "Next")
+    for line in next_lines(found, data=data, place=place):
+        if line.startswith("etips "):
+            console.print(Text(f"  {line}"), soft_wrap=True)  # to be copied
+        else:
+            console.print(Padding(Text(line), (0, 0, 0, 2)))
+
+
+def next_lines(found: TableCheck, *, data: str, place: str) -> list[str]:
+    """What to do now, the command to type last."""
+    lines = []
+    if found.guesses:
+        fields = list(dict.fromkeys(own.field for own in found.guesses))
+        lines.append(f"Look at what was guessed ({', '.join(fields)}); it is marked in {place}.")
+    if found.faults:
+        lines.append("Mend the faults, or name the options that they tell of; then check again:")
+        lines.append(
+            f"etips check {quote(data)} --table {quote(place)} --out {quote(place)} --overwrite"
+        )
+        return lines
+    lines.append(f"etips fit {quote(data)} --table {quote(place)} --out run")
+    return lines
+
+
+def _heading(console: Console, text: str, style: str = "bold") -> None:
+    console.print()
+    console.print(Text(text, style=style))
+
+
+def _bullets(console: Console, lines: Sequence[str]) -> None:
+    table = _plain_table()
+    for line in lines:
+        table.add_row(Text(" -"), Text(line))
+    console.print(table)
+
+
+def _plain_table(*, columns: int = 2) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 1, 0, 0))
+    for _ in range(columns):
+        table.add_column(overflow="fold")
+    return table
+
+
+def _print_suspects(console: Console, found: TableCheck) -> None:
+    """By reason, since a table as wide as a trial's has dozens for the same one."""
+    if not found.suspects:
+        return
+    _heading(console, f"Columns to look at ({len(found.suspects)})", "bold yellow")
+    by_reason: dict[tuple[str, bool], list[str]] = {}
+    for own in found.suspects:
+        by_reason.setdefault((own.reason, own.leave_out), []).append(own.column)
+    left_out = any(own.field in ("drop", "features") for own in found.guesses)
+    table = _plain_table()
+    for (reason, unsafe), names in by_reason.items():
+        told = "left out" if unsafe and left_out else "kept"
+        table.add_row(Text(" -"), Text(f"{_listed(names, _SHOWN_SUSPECTS)}: {reason} ({told})"))
+    console.print(table)
+
+
+def _print_roles(console: Console, found: TableCheck) -> None:
+    _heading(console, "Read as")
+    guessed = {own.field: own for own in found.guesses}
+    table = _plain_table(columns=3)
+    for name, value in found.columns.given.items():
+        words = _listed(value, _LISTED) if isinstance(value, tuple) else str(value)
+        if isinstance(value, dict):
+            words = ", ".join(f"{column}={how}" for column, how in value.items())
+        table.add_row(Text(f"  {name}"), Text(words), _origin(guessed.get(name)))
+    if found.columns.stay is None:
+        table.add_row(Text("  stay"), Text("every row"), Text("no column: one row a patient"))
+    console.print(table)
+
+
+def _origin(guess: Guess | None) -> Text:
+    return Text("as said") if guess is None else Text(f"guessed: {guess.reason}", style="yellow")
+
+
+def _print_counts(console: Console, found: TableCheck) -> None:
+    _heading(console, "Counts")
+    words = [f"{_count(found.n_stays)} stays"]
+    if found.columns.group is not None:
+        words.append(f"{_count(found.n_people)} patients")
+    if found.actions:
+        words.append(f"{_count(found.n_decisions)} decisions")
+        if found.lag:
+            words.append(f"{_count(found.lost_to_lag)} more lost to lag {found.lag}")
+    if found.mean_loss is not None:
+        words.append(f"mean loss {found.mean_loss:.4g}")
+    console.print(Padding(Text(", ".join(words)), (0, 0, 0, 2)))
+    if not found.actions:
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("  action", overflow="fold")
+    for name in ("decisions", "share", "patients" if found.columns.group else "stays"):
+        table.add_column(name, justify="right")
+    for own in found.actions[:_SHOWN_ACTIONS]:
+        share = "-"
+        if own.decisions is not None and found.n_decisions:
+            share = f"{own.decisions / found.n_decisions:.1%}"
+        table.add_row(Text(f"  {own.name}"), _hidden(own.decisions), share, _hidden(own.people))
+    console.print(table)
+    if len(found.actions) > _SHOWN_ACTIONS:
+        console.print(f"  and {len(found.actions) - _SHOWN_ACTIONS} more actions")
+
+
+def _print_features(console: Console, features: Sequence[FeatureSummary]) -> None:
+    """By kind; static ones are told apart, and gaps and levels stand beside the name."""
+    _heading(console, f"Features ({len(features)})")
+    table = _plain_table()
+    for kind in KINDS:
+        for static in (False, True):
+            own = [f for f in features if f.kind == kind and f.static == static]
+            if own:
+                label = f"  {kind}{', static' if static else ''} ({len(own)})"
+                table.add_row(Text(label), Text(", ".join(map(_feature, own))))
+    console.print(table)
+
+
+def _feature(own: FeatureSummary) -> str:
+    words = []
+    if own.n_levels is not None:
+        words.append("|".join(own.levels) if own.levels else f"{own.n_levels:,} levels")
+    if own.missing is None:
+        words.append("few or nearly all missing")
+    elif own.missing:
+        words.append(f"{own.missing} % missing")
+    return f"{own.name} ({', '.join(words)})" if words else own.name
+
+
+def _print_contrasts(console: Console, found: TableCheck) -> None:
+    if not found.contrasts:
+        return
+    _heading(console, "What such a log could show")
+    lead = (
+        "Smallest true difference of risk to what was done that four of five such logs find "
+        "(level 5 %), for what was done most:"
     )
+    console.print(Padding(Text(lead), (0, 0, 0, 2)))
+    table = _plain_table(columns=3)
+    for own in found.contrasts:
+        worth = f"worth {own.effective_n:,.0f} decisions"
+        size = Text(f"{own.difference:.3g}", justify="right")
+        table.add_row(Text(f"    always {own.action}"), size, Text(worth))
+    console.print(table)
 
 
-def _unnamed(columns: TableColumns) -> list[str]:
-    """What a log needs and neither words nor guesses have named."""
-    missing = []
-    if columns.action is None and columns.dose is None:
-        missing.append("action: must name a column; no name looks like a treatment. Use --action.")
-    if columns.loss is None and columns.reward is None:
-        missing.append("loss: must name a column; no name looks like an outcome. Use --loss.")
-    return missing
+def _listed(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def _count(made: TableCheck, stays: Trajectories) -> TableCheck:
-    """The same with what was read counted."""
-    people = np.unique(stays.units).size
-    made = replace(
-        made,
-        n_stays=shown_count(stays.n_stays),
-        n_people=None if stays.group is None else shown_count(int(people)),
-        lag=stays.lag,
-    )
-    if not stays.logged or not stays.n_decisions:
-        return made
-    lost = stays.with_lag(0).n_decisions - stays.n_decisions if stays.lag else 0
-    # Of one row a patient, rows less decisions are people too.
-    flow = (made.n_rows or 0, stays.n_stays, stays.n_decisions + lost, stays.n_decisions)
-    rows, n_stays, able, kept = shown_flow(flow)
-    names = stays.schema.actions or tuple(str(n) for n in range(stays.n_actions))
-    hidden, counts = _action_counts(stays)
-    actions = tuple(
-        ActionCount(name, *((None, None) if unseen else (int(n), int(who))))
-        for name, unseen, (n, who) in zip(names, hidden, counts, strict=True)
-    )
-    return replace(
-        made,
-        n_rows=rows,
-        n_stays=n_stays,
-        n_decisions=kept,
-        lost_to_lag=None if able is None or kept is None else shown_count(lost),
-        mean_loss=_mean_loss(stays),
-        actions=actions,
-        contrasts=_contrasts(stays, names, hidden),
-    )
+def _count(count: int | None) -> str:
+    return "not shown" if count is None else f"{count:,}"
 
 
-def _action_counts(stays: Trajectories) -> tuple[list[bool], list[tuple[int, int]]]:
-    action, who = stays.logged_action, stays.cluster
-    decisions = np.bincount(action, minlength=stays.n_actions)
-    pairs = np.unique(np.stack([action, who], axis=1), axis=0)
-    people = np.bincount(pairs[:, 0], minlength=stays.n_actions)
-    hidden = hide_together(people, decisions)
-    return hidden.tolist(), list(zip(decisions.tolist(), people.tolist(), strict=True))
-
-
-def _mean_loss(stays: Trajectories) -> float | None:
-    """The mean loss; of a loss of 0 and 1 it would tell how many had one."""
-    loss = stays.logged_loss
-    loss = loss[~np.isnan(loss)]
-    if not loss.size:
-        return None
-    if np.isin(loss, (0, 1)).all() and None in shown_parts(int(loss.sum()), int((1 - loss).sum())):
-        return None
-    return float(loss.mean())
-
-
-def _contrasts(
-    stays: Trajectories, names: Sequence[str], hidden: Sequence[bool]
-) -> tuple[Contrast, ...]:
-    rows = visible_rows(stays)
-    _, clusters = np.unique(stays.cluster, return_inverse=True)
-    found = detectable_differences(rows, stays.logged_action, stays.logged_loss, clusters)
-    return tuple(
-        Contrast(names[own.action], own.difference, own.effective_n)
-        for own in found
-        if not hidden[own.action] and not rounds_to_few(own.effective_n)
-    )
+def _hidden(count: int | None) -> str:
+    return FEW if count is None else f"{count:,}"

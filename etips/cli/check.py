@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
-from etips.checks.table_check import check_table, require_free
-from etips.cli.check_output import print_check
+from etips.checks.examination import check_table
+from etips.checks.table_check import PAGE, print_check, print_next, require_free
 from etips.cli.columns import DataArgument, takes_columns
 from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals
 from etips.data.tables.columns import TABLE_FILE, TableColumns
@@ -41,7 +42,9 @@ def check(
         if as_json:
             typer.echo(json.dumps(found.to_json(), indent=1, allow_nan=False))
         else:
-            print_check(found, data=str(data), place=str(place))
+            console = Console(width=None if Console().is_terminal else PAGE, highlight=False)
+            print_check(found, console)
+            print_next(found, console, data=str(data), place=str(place))
         try:
             found.save(place, data=str(data), overwrite=overwrite)
         except EtipsError as error:

@@ -8,8 +8,6 @@ import pyarrow.csv as pa_csv
 import pytest
 from commands import call
 
-from etips.checks.table_check import check
-from etips.cli.check_output import next_lines
 from etips.data.tables.columns import TableColumns, read_columns
 
 
@@ -86,12 +84,6 @@ def test_a_folder_and_a_file_that_is_not_there_are_refused_in_one_line(place):
         result = call("check", data)
         assert (result.exit_code, result.stdout) == (2, "")
         assert len(result.stderr.splitlines()) == 1
-
-
-def test_what_to_do_next_is_a_command_to_type():
-    table = pa.table({"v": [1.5, 2.5], "w": [1.0, 2.0]})
-    lines = next_lines(check(table), data="my log.csv", place="table.toml")
-    assert lines[-1].startswith("etips check 'my log.csv' --table table.toml")
 
 
 def test_faults_are_told_with_what_could_be_read_and_an_exit_code_of_two(place):

@@ -1,0 +1,161 @@
+"""A table looked at before anything is learned: guessed, tried, counted."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from etips.checks.column_facts import ColumnFacts, look_at
+from etips.checks.feature_summary import feature_names, summarize_features
+from etips.checks.guessing import Guesses, guess_columns
+from etips.checks.table_check import ActionCount, Contrast, TableCheck
+from etips.checks.trial_reading import Trial, try_reading
+from etips.data.history_rows import visible_rows
+from etips.data.tables.columns import TableColumns
+from etips.data.tables.sources import TableLike, open_source
+from etips.data.trajectories import Trajectories
+from etips.disclosure import hide_together, rounds_to_few, shown_count, shown_flow, shown_parts
+from etips.errors import DataError, SettingError
+from etips.evaluation.detectable import detectable_differences
+from etips.notes import collecting_notes
+
+
+def check(table: TableLike, **columns: Any) -> TableCheck:  # noqa: ANN401  # as read_table's
+    """Look at a table before anything is learned from it.
+
+    Takes what `read_table` takes and guesses what is left out; a guess is marked as one. Faults do
+    not stop it. Only a table that cannot be opened is refused.
+
+    Args:
+        table: As for `read_table`.
+        columns: Arguments of `read_table`.
+    """
+    given = {name: value for name, value in columns.items() if value not in (None, (), [], {})}
+    unknown = given.keys() - TableColumns.__dataclass_fields__.keys()
+    if unknown:
+        raise SettingError(sorted(unknown)[0], "is not an argument of check")
+    listed = {k: [v] if k in _LISTS and isinstance(v, str) else v for k, v in given.items()}
+    return check_table(table, TableColumns(**listed))  # type: ignore[arg-type]  # it looks itself
+
+
+_LISTS = ("static", "categorical", "features", "drop", "actions")
+
+
+def check_table(table: TableLike, said: TableColumns) -> TableCheck:
+    """Look at a table of which some things were said.
+
+    Args:
+        table: The table.
+        said: What was.
+    """
+    with collecting_notes() as opening:
+        source = open_source(table, decimal=said.decimal, dates=said.dates)
+    if source.n_rows == 0:
+        raise DataError(source.name, "must have at least one row")
+    facts = look_at(source)
+    guessed = guess_columns(source, facts, said)
+    trial = try_reading(table, guessed.columns, set(feature_names(facts, guessed.columns)))
+    notes = tuple(dict.fromkeys([*opening, *trial.notes]))
+    made = _describe(source.name, facts, guessed, replace(trial, notes=notes))
+    if trial.stays is None:
+        return made
+    return _count(made, trial.stays)
+
+
+def _describe(
+    name: str, facts: Sequence[ColumnFacts], guessed: Guesses, trial: Trial
+) -> TableCheck:
+    columns = guessed.columns
+    recipe = None if trial.stays is None else trial.stays.schema.recipe
+    asking = [line for line in trial.notes if "?" in line]
+    stay = next((own for own in facts if own.name == columns.stay), None)
+    return TableCheck(
+        name=name,
+        n_rows=facts[0].n_rows,
+        n_columns=len(facts),
+        columns=columns,
+        guesses=guessed.guesses,
+        suspects=guessed.suspects,
+        features=summarize_features(facts, columns, None if recipe is None else recipe.kinds),
+        faults=(*_unnamed(columns), *trial.faults),
+        questions=tuple(asking),
+        remarks=tuple(line for line in trial.notes if line not in asking),
+        n_stays=shown_count(facts[0].n_rows if stay is None else stay.n_distinct),
+    )
+
+
+def _unnamed(columns: TableColumns) -> list[str]:
+    """What a log needs and neither words nor guesses have named."""
+    missing = []
+    if columns.action is None and columns.dose is None:
+        missing.append("action: must name a column; no name looks like a treatment. Use --action.")
+    if columns.loss is None and columns.reward is None:
+        missing.append("loss: must name a column; no name looks like an outcome. Use --loss.")
+    return missing
+
+
+def _count(made: TableCheck, stays: Trajectories) -> TableCheck:
+    """The same with what was read counted."""
+    people = np.unique(stays.units).size
+    made = replace(
+        made,
+        n_stays=shown_count(stays.n_stays),
+        n_people=None if stays.group is None else shown_count(int(people)),
+        lag=stays.lag,
+    )
+    if not stays.logged or not stays.n_decisions:
+        return made
+    lost = stays.with_lag(0).n_decisions - stays.n_decisions if stays.lag else 0
+    # Of one row a patient, rows less decisions are people too.
+    flow = (made.n_rows or 0, stays.n_stays, stays.n_decisions + lost, stays.n_decisions)
+    rows, n_stays, able, kept = shown_flow(flow)
+    names = stays.schema.actions or tuple(str(n) for n in range(stays.n_actions))
+    hidden, counts = _action_counts(stays)
+    actions = tuple(
+        ActionCount(name, *((None, None) if unseen else (int(n), int(who))))
+        for name, unseen, (n, who) in zip(names, hidden, counts, strict=True)
+    )
+    return replace(
+        made,
+        n_rows=rows,
+        n_stays=n_stays,
+        n_decisions=kept,
+        lost_to_lag=None if able is None or kept is None else shown_count(lost),
+        mean_loss=_mean_loss(stays),
+        actions=actions,
+        contrasts=_contrasts(stays, names, hidden),
+    )
+
+
+def _action_counts(stays: Trajectories) -> tuple[list[bool], list[tuple[int, int]]]:
+    action, who = stays.logged_action, stays.cluster
+    decisions = np.bincount(action, minlength=stays.n_actions)
+    pairs = np.unique(np.stack([action, who], axis=1), axis=0)
+    people = np.bincount(pairs[:, 0], minlength=stays.n_actions)
+    hidden = hide_together(people, decisions)
+    return hidden.tolist(), list(zip(decisions.tolist(), people.tolist(), strict=True))
+
+
+def _mean_loss(stays: Trajectories) -> float | None:
+    """The mean loss; of a loss of 0 and 1 it would tell how many had one."""
+    loss = stays.logged_loss
+    loss = loss[~np.isnan(loss)]
+    if not loss.size:
+        return None
+    if np.isin(loss, (0, 1)).all() and None in shown_parts(int(loss.sum()), int((1 - loss).sum())):
+        return None
+    return float(loss.mean())
+
+
+def _contrasts(
+    stays: Trajectories, names: Sequence[str], hidden: Sequence[bool]
+) -> tuple[Contrast, ...]:
+    rows = visible_rows(stays)
+    _, clusters = np.unique(stays.cluster, return_inverse=True)
+    found = detectable_differences(rows, stays.logged_action, stays.logged_loss, clusters)
+    return tuple(
+        Contrast(names[own.action], own.difference, own.effective_n)
+        for own in found
+        if not hidden[own.action] and not rounds_to_few(own.effective_n)
+    )
