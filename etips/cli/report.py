@@ -6,9 +6,11 @@ from typing import Annotated
 import typer
 
 from etips.cli.console import refusals
+from etips.report.comparison_page import write_comparison
 from etips.report.finding import one_line
 from etips.report.report_file import require_ending, write_report
-from etips.results.parsing import read_results
+from etips.results.comparison_result import Comparison
+from etips.results.parsing import read_anything
 
 
 def report(
@@ -23,11 +25,16 @@ def report(
     """Write results as one self-contained page: finding, evidence, overlap, subgroups, record.
 
     `etips evaluate RUN DATA` leaves the results in the run folder; `etips demo` and
-    `etips reproduce` in theirs. The page loads nothing from anywhere.
+    `etips reproduce` in theirs; `etips compare --out FILE.json` in that file. The page loads
+    nothing from anywhere.
     """
     with refusals("etips report"):
         place = out or (run if run.is_dir() else run.parent) / "report.html"
         require_ending(place)
-        results = read_results(run)
+        results = read_anything(run)
+        if isinstance(results, Comparison):
+            write_comparison(results, place)
+            typer.echo(f"{place}: comparison of {len(results.policies)} ways to decide")
+            return
         write_report(results, place)
         typer.echo(f"{place}: {one_line(results)}")

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from etips.errors import FileError
-from etips.results import exhibits, results, study_result, whole_stay_result
+from etips.results import comparison_result, exhibits, results, study_result, whole_stay_result
+from etips.results.comparison_result import Comparison
 from etips.results.results import Results
 from etips.results.study_result import StudyResult
 
@@ -21,7 +22,7 @@ LARGEST = 1e300  # of a number; JSON's whole numbers have no end
 _LIMIT = 64 * 2**20  # bytes; aggregates of any study stay far below
 _FIELDS = frozenset(
     field.name
-    for module in (exhibits, results, study_result, whole_stay_result)
+    for module in (comparison_result, exhibits, results, study_result, whole_stay_result)
     for kind in vars(module).values()
     if isinstance(kind, type) and is_dataclass(kind)
     for field in fields(kind)
@@ -38,17 +39,37 @@ def read_results(path: Path) -> Results:
     Args:
         path: A `results.json`, or a folder that holds one.
     """
-    file = path / "results.json" if path.is_dir() else path
+    return parse_results(_read(path), where=str(_file(path)))
+
+
+def read_anything(path: Path) -> Results | Comparison:
+    """Results as `read_results` has them, or the comparison that the file holds.
+
+    Args:
+        path: A JSON file, or a folder that holds `results.json`.
+    """
+    document, where = _read(path), str(_file(path))
+    if isinstance(document, dict) and {"pairs", "policies"} <= set(document):
+        return from_json(Comparison, document, where=where)
+    return parse_results(document, where=where)
+
+
+def _file(path: Path) -> Path:
+    return path / "results.json" if path.is_dir() else path
+
+
+def _read(path: Path) -> object:
+    file = _file(path)
     if not file.is_file():
         fix = "Run etips evaluate first." if path.is_dir() else ""
         raise FileError(str(file), "is missing", fix=fix)
     if file.stat().st_size > _LIMIT:
         raise FileError(str(file), "is too large for results.json")
     try:
-        document = json.loads(file.read_bytes(), parse_constant=_refuse_constant)
+        document: object = json.loads(file.read_bytes(), parse_constant=_refuse_constant)
     except (OSError, ValueError, RecursionError) as error:
         raise FileError(str(file), "is not valid JSON") from error
-    return parse_results(document, where=str(file))
+    return document
 
 
 def parse_results(document: object, *, where: str = "results") -> Results:

@@ -72,6 +72,12 @@ def test_rules_are_compared_in_pairs_and_by_a_column_that_nobody_sees(trial, tmp
     assert page.read_text().startswith("<!doctype html>")
 
 
+def test_figures_that_were_kept_become_a_page_later(trial, tmp_path):
+    run("compare", trial, *ROLES, "--by", "site", "--out", tmp_path / "c.json")
+    run("report", tmp_path / "c.json", "--out", tmp_path / "c.html")
+    assert "Practice by site" in (tmp_path / "c.html").read_text()
+
+
 def test_years_are_compared_without_any_policy_and_as_json(trial):
     said = json.loads(run("compare", trial, *ROLES, "--by", "admitted", "--json"))
     assert [own["level"] for own in said["places"]["places"]] == ["2018", "2019", "2020"]

@@ -9,9 +9,14 @@ from typing import Literal
 
 import numpy as np
 
-from etips.evaluation.comparing.case_mix import density_ratio, discrimination, tell_apart
+from etips.evaluation.comparing.case_mix import (
+    REACH,
+    density_ratio,
+    discrimination,
+    tell_apart,
+)
 from etips.evaluation.estimators import ESTIMATORS
-from etips.evaluation.inference.checks import Bools, Floats, Rows, code_clusters
+from etips.evaluation.inference.checks import Bools, Clusters, Floats, Rows, code_clusters
 from etips.evaluation.inference.estimate import Estimate, effective_size
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
@@ -26,6 +31,11 @@ MOST_COUNT = 50.0  # how many times one decision may count
 FEW_STAYS, LEAST_SHARE, FAIR_SHARE = 30.0, 0.05, 0.3
 MOST_UNREACHED, FAIR_UNREACHED = 0.2, 0.05
 MOST_TILT = 10.0  # a factor that balancing may put on a decision
+MOST_FEATURES, STAYS_A_FEATURE, BEYOND_CHANCE = 10, 30, 2.5
+"""Features whose means are balanced: how many at most, one for how many stays, and by how many
+standard errors they must differ. With 300 patients a place a quarter of a shift was left without
+them: a classifier of few patients is shrunk, and so is a prognosis."""
+
 MOST_APART = 0.1
 """Standard deviations of the prognosis by which the two may stay apart after weighting."""
 
@@ -80,7 +90,10 @@ def match_case_mix(
     functions = prognosis[both] / spread
     wanted = functions[inside].mean(axis=0)
     own = np.minimum(ratio[~inside], MOST_COUNT)
-    count = tilt(own / own.mean(), functions[~inside], wanted)
+    more = np.hstack([functions, unlike_features(features[both], inside, clusters)])
+    count = own / own.mean()
+    for table in (functions, more):  # the second where it is bearable too
+        count = tilt(count, table[~inside], table[inside].mean(axis=0))
     plain = prognosis[both][:, 0]
     before = float(plain[inside].mean() - plain[~inside].mean())
     after = float(plain[inside].mean() - count @ plain[~inside] / count.sum())
@@ -107,6 +120,31 @@ def _overlap(share: float, stays: float, unreached: float, apart: float) -> Over
     if apart > MOST_APART:
         return "poor"
     return "fair" if share < FAIR_SHARE or unreached > FAIR_UNREACHED else "good"
+
+
+def unlike_features(features: Rows, inside: Bools, clusters: Clusters) -> Floats:
+    """The features in which two places differ beyond chance, in standard deviations, (n, few).
+
+    At most one for every `STAYS_A_FEATURE` stays of the smaller place, those that differ most.
+
+    Args:
+        features: What was visible, NaN where missing, shape (n, d).
+        inside: Whether a row is from the second place, shape (n,).
+        clusters: The patient of each row.
+    """
+    stays = [np.unique(clusters.code[side]).size for side in (inside, ~inside)]
+    known = ~np.isnan(features)
+    count = np.maximum(known.sum(axis=0), 1)
+    centre = np.where(known, features, 0.0).sum(axis=0) / count
+    filled = np.where(known, features, centre)
+    spread = filled.std(axis=0)
+    varies = spread > 1e-9 * (1 + np.abs(centre))
+    scaled = np.clip((filled - centre) / np.where(varies, spread, 1.0), -REACH, REACH)
+    apart = np.abs(scaled[inside].mean(axis=0) - scaled[~inside].mean(axis=0))
+    chance = np.sqrt(1 / stays[0] + 1 / stays[1])
+    few = min(MOST_FEATURES, min(stays) // STAYS_A_FEATURE)
+    ranked = np.argsort(-np.where(varies, apart, 0.0), kind="stable")[:few]
+    return np.asarray(scaled[:, ranked[apart[ranked] > BEYOND_CHANCE * chance]], np.float64)
 
 
 def tilt(count: Floats, functions: Floats, wanted: Floats) -> Floats:

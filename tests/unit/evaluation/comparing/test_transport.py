@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from two_sites import TwoSites, prognosis_of, seen, severe
 
-from etips.evaluation.comparing.transport import match_case_mix, tilt, transported
+from etips.evaluation.comparing.transport import (
+    match_case_mix,
+    tilt,
+    transported,
+    unlike_features,
+)
+from etips.evaluation.inference.checks import code_clusters
 
 
 def carry(world, n, seed):
@@ -67,3 +73,16 @@ def test_a_tilt_gets_the_mean_and_gives_up_where_it_would_take_too_much():
     count = tilt(np.ones(500), functions, np.array([0.2, -0.1]))
     assert count @ functions / count.sum() == pytest.approx([0.2, -0.1], abs=1e-4)
     assert (tilt(np.ones(500), functions, np.array([9.0, 0.0])) == 1).all()
+
+
+def test_only_features_that_differ_beyond_chance_are_balanced_and_few_of_them():
+    rng = np.random.default_rng(0)
+    inside = np.arange(400) % 2 == 0
+    x = rng.normal(size=(400, 30))
+    x[inside, 3] += 1.0
+    x[::7, 4] = np.nan
+    clusters = code_clusters(np.arange(400), n=400)
+    table = unlike_features(x, inside, clusters)
+    assert table.shape[1] <= 200 // 30
+    assert np.corrcoef(table[:, 0], x[:, 3])[0, 1] > 0.99
+    assert unlike_features(x[:20], inside[:20], code_clusters(np.arange(20), n=20)).shape[1] == 0
