@@ -86,7 +86,6 @@ def test_a_figure_with_the_others_patients_is_the_others(n, shift):
         found = transported("snips", part, None, mix)
         covered[None] += found.low <= done <= found.high
     assert min(covered.values()) / worlds >= 0.89, covered
-    # Of a place of 300 patients a fifth of the shift may stay: a classifier of few is shrunk.
-    assert abs(np.mean(risks) - truths[severe]) < 0.25 * (
+    assert abs(np.mean(risks) - truths[severe]) < 0.2 * (
         truths[severe] - world.truth(severe, False)
     )

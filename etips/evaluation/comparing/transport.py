@@ -33,7 +33,7 @@ MOST_UNREACHED, FAIR_UNREACHED = 0.2, 0.05
 MOST_TILT = 10.0  # a factor that balancing may put on a decision
 MOST_FEATURES, STAYS_A_FEATURE, BEYOND_CHANCE = 10, 30, 2.5
 """Features whose means are balanced: how many at most, one for how many stays, and by how many
-standard errors they must differ. With 300 patients a place a quarter of a shift was left without
+standard errors they must differ. With 300 patients a place a fifth of a shift was left without
 them: a classifier of few patients is shrunk, and so is a prognosis."""
 
 MOST_APART = 0.1
