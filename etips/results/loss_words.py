@@ -3,6 +3,7 @@
 import numpy as np
 
 from etips.data.decisions import Floats
+from etips.data.intake.recipe import Outcome
 from etips.data.schema import Schema
 
 _RULES = {
@@ -23,8 +24,12 @@ def tell_loss(schema: Schema, losses: Floats) -> str:
     if own:
         what = f"The loss, in the words of the data: {own.rstrip('.')}."
     else:
-        rule = "as_it_is" if schema.recipe is None else schema.recipe.outcome.rule
-        what = f"The loss is {_RULES[rule].format(column=schema.roles.loss)}; less is better."
+        outcome = Outcome() if schema.recipe is None else schema.recipe.outcome
+        rule = _RULES[outcome.rule]
+        if outcome.words:
+            loss = 0 if outcome.rule == "one_minus" else 1
+            rule = f"{loss} where column {{column}} says {' or '.join(outcome.words)}"
+        what = f"The loss is {rule.format(column=schema.roles.loss)}; less is better."
     if np.isin(losses, (0, 1)).all():
         share = "the share of decisions followed by a loss of 1"
         return f"{what} It is 0 or 1, so that the risk is {share}."

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -143,12 +144,11 @@ def _combine(
     """Every combination that occurs, in the order of the columns' labels."""
     for column in columns:
         _require_few(column)
-    codes = np.stack([column.code for column in columns])
-    known = (codes != NO_ACTION).all(axis=0)
-    if not known.any():
+    distinct, _ = _distinct(columns)
+    found = distinct[(distinct != NO_ACTION).all(axis=1)]
+    if not len(found):
         where = ", ".join(column.name for column in columns)
         raise DataError(where, "must hold at least one row in which none is missing")
-    found = np.unique(codes[:, known].T, axis=0)
     if len(found) > MOST_LABELS:
         where = ", ".join(column.name for column in columns)
         rule = f"must make at most {MOST_LABELS} combinations"
@@ -197,16 +197,15 @@ def _numbers_of(
         number: Action of each combination of labels.
         known: The actions there are, for a refusal.
     """
-    codes = np.stack([column.code for column in columns])
-    distinct, inverse = np.unique(codes, axis=1, return_inverse=True)
-    actions = np.full(distinct.shape[1], -2, np.int64)
-    for place, row in enumerate(distinct.T):
+    distinct, inverse = _distinct(columns)
+    actions = np.full(len(distinct), -2, np.int64)
+    for place, row in enumerate(distinct):
         if (row == NO_ACTION).any():
             actions[place] = NO_ACTION
             continue
         looked_up = tuple(own[code] for own, code in zip(labels, row, strict=True))
         actions[place] = number.get(looked_up, -2)
-    found = actions[inverse.reshape(-1)]
+    found = actions[inverse]
     fix = f"It knows {known}. Leave those rows out, or give them one of its names."
     rule = "must be one of the actions the policy was fitted on"
     where = columns[0].where
@@ -214,6 +213,20 @@ def _numbers_of(
         where = f"{where.rpartition(', ')[0]}, columns " + ", ".join(c.name for c in columns)
     require(where, rule, found != -2, fix=fix)
     return found
+
+
+def _distinct(columns: Sequence[LabelledColumn]) -> tuple[Ints, Ints]:
+    """The combinations of codes that occur, in order, and which of them each row has."""
+    sizes = [len(column.labels) + 1 for column in columns]
+    if prod(sizes) >= 2**62:
+        fix = "Name fewer columns in action (--action)."
+        raise DataError(", ".join(own.name for own in columns), "are too many to combine", fix=fix)
+    key = np.zeros(columns[0].code.size, np.int64)
+    for column, size in zip(columns, sizes, strict=True):
+        key = key * size + (column.code + 1)
+    keys, inverse = np.unique(key, return_inverse=True)
+    codes = np.stack(np.unravel_index(keys, sizes), axis=1) - 1
+    return codes.astype(np.int64), inverse
 
 
 def _translate(column: LabelledColumn, known: Sequence[str]) -> list[str | None]:

@@ -34,22 +34,24 @@ def read_outcome(
         reward: Whether more of it is better.
         known: How the outcome of the log was read that a policy was fitted on.
     """
-    values = outcome_numbers(where, column, reward=reward)
+    values, words = _numbers(where, column, reward=reward)
     if not reward:
-        return values, Outcome()
+        return values, Outcome(words=words)
     told = values[~np.isnan(values)]
     share = bool(((told >= 0) & (told <= 1)).all())
-    outcome = Outcome("reward", "one_minus" if share else "minus")
+    outcome = Outcome("reward", "one_minus" if share else "minus", words)
     if known is not None and known.kind == "reward":
         outcome = known
     return (1.0 - values if outcome.rule == "one_minus" else -values), outcome
 
 
-def outcome_numbers(where: str, column: pa.ChunkedArray, *, reward: bool) -> Floats:
-    """An outcome as numbers; words are read where they are plain and refused otherwise."""
+def _numbers(
+    where: str, column: pa.ChunkedArray, *, reward: bool
+) -> tuple[Floats, tuple[str, ...]]:
+    """An outcome as numbers, and the words read as 1; those not plain are refused."""
     kind = column.type.value_type if is_categorical(column.type) else column.type
     if not is_text(kind):
-        return numbers(where, column)
+        return numbers(where, column), ()
     words = label_column(where, where, column)
     one, zero = (GOOD, BAD) if reward else (BAD, GOOD)
     found = [_value(word.casefold(), one, zero) for word in words.labels]
@@ -59,7 +61,8 @@ def outcome_numbers(where: str, column: pa.ChunkedArray, *, reward: bool) -> Flo
             numbers(where, column)  # tells which rows are text
         rule = "must be a number, or words as plain as yes and no, dead and alive"
         raise DataError(where, rule, fix="Turn it into 1 and 0.")
-    return np.array([*(value for _, value in found), np.nan])[words.code]
+    ones = tuple(word for word, (_, value) in zip(words.labels, found, strict=True) if value == 1)
+    return np.array([*(value for _, value in found), np.nan])[words.code], ones
 
 
 def _is_number(word: str) -> bool:

@@ -70,10 +70,12 @@ class Outcome:
     Args:
         kind: Whether the column holds a loss or a reward.
         rule: How a loss is made of it: as it is, minus it, or one minus it.
+        words: Those that were read as 1, where the column holds words.
     """
 
     kind: Literal["loss", "reward"] = "loss"
     rule: Literal["as_it_is", "minus", "one_minus"] = "as_it_is"
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,23 @@ def test_the_column_and_what_was_done_to_it_are_told(rule, words):
     assert tell_loss(schema, BINARY).startswith(words)
 
 
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        (
+            Outcome(words=("Dead",)),
+            "The loss is 1 where column survived says Dead; less is better.",
+        ),
+        (
+            Outcome("reward", "one_minus", ("yes", "YES")),
+            "The loss is 0 where column survived says yes or YES;",
+        ),
+    ],
+)
+def test_words_are_told_as_they_were_read(outcome, words):
+    assert tell_loss(replace(SCHEMA, recipe=Recipe(outcome=outcome)), BINARY).startswith(words)
+
+
 def test_a_risk_of_zeros_and_ones_is_a_share_and_any_other_a_mean():
     assert "the share of decisions followed by a loss of 1." in tell_loss(SCHEMA, BINARY)
     assert tell_loss(SCHEMA, np.array([0.5, 2.0])).endswith(

@@ -141,6 +141,12 @@ def test_too_many_combinations_are_refused():
         find(a=pa.array(n % 20), b=pa.array(n // 20))
 
 
+def test_columns_that_nobody_could_combine_are_refused():
+    many = {f"c{k}": pa.array(np.arange(600) % 100 * 2) for k in range(12)}
+    with pytest.raises(DataError, match=r"^c0, c1, .*: are too many to combine\."):
+        find(**many)
+
+
 @pytest.mark.parametrize("cells", [[None, None], ["", " "]])
 def test_a_column_without_any_action_is_refused(cells):
     with pytest.raises(DataError, match="must hold at least one action"):

@@ -47,7 +47,9 @@ def test_plain_words_are_read(words, loss):
 
 
 def test_as_a_reward_the_good_word_counts_one():
-    assert read(["alive", "dead"], reward=True) == ([0.0, 1.0], Outcome("reward", "one_minus"))
+    told = Outcome("reward", "one_minus", ("alive",))
+    assert read(["alive", "dead"], reward=True) == ([0.0, 1.0], told)
+    assert read(["alive", "dead"])[1] == Outcome("loss", "as_it_is", ("dead",))
 
 
 def test_a_missing_word_is_a_missing_loss():
