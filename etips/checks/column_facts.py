@@ -98,6 +98,18 @@ def codes_of(source: Source, name: str) -> Codes:
     return np.asarray(pc.fill_null(coded.indices, -1)).astype(np.int64)
 
 
+def hours_of(source: Source, name: str) -> NDArray[np.float64]:
+    """Times of a column as hours since 1970, NaN where there is none, shape (n_rows,)."""
+    form, _ = source.form(name)
+    column = form.apply(_plain(whole_column(source, name)))
+    try:
+        micros = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+    except pa.ArrowException:
+        return np.full(source.n_rows, np.nan)
+    known = pc.fill_null(micros.cast(pa.float64(), safe=False), np.nan)
+    return np.asarray(known, np.float64) / 3.6e9
+
+
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_dictionary(column.type):
         return column.cast(column.type.value_type)

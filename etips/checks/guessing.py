@@ -16,6 +16,7 @@ from etips.data.tables.sources import Source
 
 MOST_ACTIONS = 40  # of a column that is taken for one of actions
 MOST_COMBINED = 3  # columns whose combination is taken for an action
+STEP_HOURS = (1, 2, 4, 6, 8, 12, 24)  # lengths of a step that are proposed
 FIRST_COLUMNS = 2  # among which an identifier without a known name is looked for
 FEWEST_IDS = 10  # values of such a column
 ROWS_PER_ID = 50  # at most, of an identifier without a known name
@@ -161,12 +162,23 @@ class _Guesser:
         ]
         best = _best(timed, role_words.STEP)
         if best is not None:
-            self.take("step", best.name, "is named like a time, but repeats in a stay: see --every")
+            self.take("step", best.name, "is named like a time, but repeats within a stay")
+            self.guess_every(best)
             return
         plain = [own for own in ordered if own.whole or own.shape == "time"]
         only = next((own for own in plain if self.structure.is_unique(own.name)), None)
         if only is not None:
             self.take("step", only.name, "never repeats within a stay")
+
+    def guess_every(self, step: ColumnFacts) -> None:
+        """A length of steps that most stays have a row for, where times repeat."""
+        if self.columns.every is not None or self.structure is None or step.shape != "time":
+            return
+        hours = self.structure.hours_per_row(step.name)
+        if hours is not None:
+            length = next((known for known in STEP_HOURS if known >= hours), STEP_HOURS[-1])
+            reason = "times repeat within a stay; about a row a step, the last of them counts"
+            self.take("every", f"{length}h", reason)
 
     def guess_group(self) -> None:
         """The patient, where stays have an identifier of their own."""

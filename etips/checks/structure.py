@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from etips.checks.column_facts import Codes, codes_of
+from etips.checks.column_facts import Codes, codes_of, hours_of
 from etips.data.tables.sources import Source
 
 
@@ -56,3 +56,13 @@ class Structure:
         stay[order] = np.repeat(np.arange(starts.size), np.diff(np.append(starts, order.size)))
         pairs = stay * (codes.max(initial=0) + 2) + codes + 1
         return bool(np.unique(pairs).size == pairs.size and (codes >= 0).all())
+
+    def hours_per_row(self, column: str) -> float | None:
+        """Hours that a stay lasts for each of its rows, the median stay; None if not known."""
+        order, starts = self._order
+        hours = hours_of(self.source, column)[order]
+        last = np.fmax.reduceat(hours, starts)
+        span = last - np.fmin.reduceat(hours, starts)
+        rows = np.diff(np.append(starts, order.size))
+        each = (span / rows)[np.isfinite(span) & (span > 0)]
+        return float(np.median(each)) if each.size else None

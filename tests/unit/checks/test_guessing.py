@@ -181,3 +181,13 @@ def test_free_text_behind_the_treatment_does_not_make_the_rest_an_outcome():
     made = guess(table)
     assert made.columns.drop == ("note",)
     assert "lab" in {own.column for own in made.suspects}
+
+
+def test_times_that_repeat_are_put_into_steps():
+    table = long()
+    start = dt.datetime(2020, 1, 1)
+    table["charttime"] = [start + dt.timedelta(hours=5 * (n % 3 // 2)) for n in range(N)]
+    made = guess(table)
+    assert (made.columns.step, made.columns.every) == ("charttime", "2h")  # five hours, three rows
+    assert guess(table, every="6h").columns.every == "6h"
+    assert guess(long()).columns.every is None

@@ -1,6 +1,9 @@
 """How rows lie in their stays, in any order."""
 
+import datetime as dt
+
 import pyarrow as pa
+import pytest
 
 from etips.checks.structure import Structure
 from etips.data.tables.sources import open_source
@@ -35,3 +38,15 @@ def test_a_column_is_unique_if_no_stay_has_a_value_twice():
     assert not structure.is_unique("twice")
     assert not structure.is_unique("age")
     assert not structure.is_unique("gone")  # nothing orders a row without a value
+
+
+def test_hours_a_row_are_those_of_the_median_stay():
+    start = dt.datetime(2020, 1, 1)
+    hours = [0, 4, 8, 0, 6, 0]
+    times = [start + dt.timedelta(hours=hour) for hour in hours]
+    table = pa.table({"stay": [1, 1, 1, 2, 2, 3], "when": times, "none": pa.nulls(6)})
+    structure = Structure(open_source(table), "stay")
+    assert structure.hours_per_row("when") == pytest.approx((8 / 3 + 3) / 2)
+    texts = table.set_column(1, "when", pa.array([time.isoformat(" ") for time in times]))
+    assert Structure(open_source(texts), "stay").hours_per_row("when") == pytest.approx(17 / 6)
+    assert structure.hours_per_row("none") is None
