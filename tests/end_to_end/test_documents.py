@@ -36,7 +36,11 @@ def play(name, folder, monkeypatch):
 def test_the_script_of_the_readme_works_as_printed(tmp_path, monkeypatch):
     played = play("README.md", tmp_path, monkeypatch)
     assert played
-    assert any(printed for printed, _ in played)
+    assert any("against the clinicians" in printed for printed, _ in played)
+    page = (tmp_path / "report.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert play("README.md", tmp_path, monkeypatch) == played  # nothing is in the way
+    assert "my rule" in page
 
 
 @pytest.mark.parametrize("name", ["docs/data.md"])
