@@ -7,12 +7,17 @@ _ALL = 1 - 1e-9
 
 
 def what_it_does(results: Results, policy: str) -> str | None:
-    """The rule, "always ACTION" say; None for a policy that tells patients apart.
+    """The rule, "always ACTION" say; None for one that tells patients apart, or is called so.
 
     Args:
         results: For the candidates of the policy, and what it recommends.
         policy: Its name.
     """
+    words = _rule_of(results, policy)
+    return None if words is None or words == clean(policy) else words
+
+
+def _rule_of(results: Results, policy: str) -> str | None:
     exhibits = results.exhibits
     if exhibits is None:
         return None

@@ -10,7 +10,7 @@ from report_documents import document, render
 from test_page import HOSTILE, swapped
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
-WIDTHS = (320, 360, 390, 600, 768, 1000)
+WIDTHS = (320, 360, 390, 600, 768, 1000, 1280)
 MEASURE = """
 window.onload = () => {
   const frames = [...document.querySelectorAll("iframe")];

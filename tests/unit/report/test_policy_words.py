@@ -49,3 +49,11 @@ def test_where_a_constant_wins_finding_table_path_and_actions_say_so(made):
     for anchor in ("finding", "policies", "path", "actions"):
         assert "always vasopressor" in section_of(page, anchor).text
     assert "A constant won" in section_of(page, "path").text
+
+
+def test_a_policy_that_is_called_by_its_rule_is_not_explained_by_it(made):
+    made["exhibits"]["paths"] = {"always vasopressor": made["exhibits"]["paths"]["p"]}
+    made["exhibits"]["headline"] = made["methods"][0]["name"] = "always vasopressor"
+    for number, candidate in enumerate(made["exhibits"]["paths"]["always vasopressor"]):
+        candidate["chosen"] = number == 3
+    assert what_it_does(parse_results(made), "always vasopressor") is None

@@ -21,3 +21,16 @@ def test_features_without_gaps_are_counted_in_one_sentence(found, page):
     n = found["exhibits"]["missingness"]["n_features"]
     text = " ".join(section_of(page, "flow").text.split())
     assert f"No value is missing in any of the {n} features" in text
+
+
+def test_steps_of_the_same_count_share_a_row(found):
+    made = json.loads(json.dumps(found))
+    flow = made["exhibits"]["flow"]
+    flow["stages"] = [{"name": name, "count": 90} for name in ("all stays", "with a decision")]
+    flow |= {"n_steps": 300, "n_decisions": 300}
+    section = section_of(Page(render(made)), "flow")
+    rows = [" ".join(row.text.split()) for row in section.all("li")]
+    assert rows[:2] == [
+        "all stays; with a decision 90",
+        "steps in these stays; decisions evaluated 300",
+    ]
