@@ -33,7 +33,7 @@ ModelKind = Literal["auto", "networks", "trees"]
 PAST = "must be auto or networks where decisions see earlier steps"
 ABSENT = "scikit-learn is not installed: networks are used, trees are not tried"
 
-STEPS, SMALLEST_BATCH, LARGEST_BATCH = 16, 32, 2048
+STEPS, SMALLEST_BATCH, LARGEST_BATCH = 10, 32, 4096
 """Steps of an epoch, and limits on the rows of one, where networks read single rows."""
 
 _LOG = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ class LastStep:
         hidden: How many units.
     """
 
-    hidden: int = 64
+    hidden: int = 32
 
     name: ClassVar[str] = "last"
 

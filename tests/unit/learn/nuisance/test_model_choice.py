@@ -64,12 +64,12 @@ def test_without_scikit_learn_networks_are_used_and_told(monkeypatch, caplog):
 
 def test_batches_beside_trees_grow_with_the_stays_unless_somebody_set_them():
     both, usual = Rivals(LastStep(), trees=True), Settings()
-    assert both.suit(usual, 256 * 16) == usual
-    assert both.suit(usual, 900) == Settings(batch_size=56)
+    assert both.suit(usual, 2560) == usual
+    assert both.suit(usual, 900) == Settings(batch_size=90)
     assert both.suit(usual, 90) == Settings(batch_size=32)
     larger = both.suit(usual, 20_000)
-    assert larger.batch_size == 1250
-    assert larger.learning_rate == pytest.approx(usual.learning_rate * math.sqrt(1250 / 256))
+    assert larger.batch_size == 2000
+    assert larger.learning_rate == pytest.approx(usual.learning_rate * math.sqrt(2000 / 256))
     assert both.suit(Settings(batch_size=64), 20_000) == Settings(batch_size=64)
     assert Rivals(ENCODER).suit(usual, 20_000) == usual
 
@@ -95,10 +95,9 @@ def test_networks_win_where_everything_is_linear():
     action = (rng.random(900) < 1 / (1 + np.exp(-slope))).astype(int)
     dies = rng.random(900) < 1 / (1 + np.exp(slope))
     data = from_arrays(rows, action, dies.astype(float))
-    propensity, outcome = fitted(data)
+    propensity, _ = fitted(data)
     assert isinstance(propensity.together, Bundle)
-    assert isinstance(outcome.bundle, Bundle)
-    assert (name_of(outcome.bundle), name_of(Forest)) == ("networks", "networks")
+    assert name_of(propensity.together) == "networks"
 
 
 def test_the_additive_network_has_no_rival():
