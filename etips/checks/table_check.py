@@ -16,7 +16,6 @@ from etips.checks.guessing import Guess
 from etips.checks.suspicion import Suspect
 from etips.checks.table_file import format_table_file
 from etips.data.tables.columns import TableColumns
-from etips.disclosure import FEW
 from etips.errors import FileError
 from etips.files.writing import write_file
 
@@ -132,7 +131,9 @@ class TableCheck:
 
 
 def require_free(path: Path, *, overwrite: bool) -> None:
-    """Refuse to write over a file unless somebody asked for it."""
+    """Refuse to write where no folder is, and over a file unless somebody asked for it."""
+    if not path.parent.is_dir():
+        raise FileError(str(path.parent), "must be a folder that exists")
     if path.exists() and not overwrite:
         fix = "Use it with --table, choose another place with --out, or --overwrite."
         raise FileError(str(path), "exists already", fix=fix)
@@ -266,7 +267,7 @@ def _print_counts(console: Console, found: TableCheck) -> None:
         share = "-"
         if own.decisions is not None and found.n_decisions:
             share = f"{own.decisions / found.n_decisions:.1%}"
-        table.add_row(Text(f"  {own.name}"), _hidden(own.decisions), share, _hidden(own.people))
+        table.add_row(Text(f"  {own.name}"), _count(own.decisions), share, _count(own.people))
     console.print(table)
     if len(found.actions) > _SHOWN_ACTIONS:
         console.print(f"  and {len(found.actions) - _SHOWN_ACTIONS} more actions")
@@ -320,7 +321,3 @@ def _listed(names: Sequence[str], most: int) -> str:
 
 def _count(count: int | None) -> str:
     return "not shown" if count is None else f"{count:,}"
-
-
-def _hidden(count: int | None) -> str:
-    return FEW if count is None else f"{count:,}"

@@ -64,9 +64,9 @@ def format_table_file(
             tables += ["", words, text.replace(f"[{name}]", f"[data.{name}]")]
         else:
             lines += [words, text]
-    if "drop" not in why and "features" not in why:
-        kept = [own for own in suspects if own.leave_out]
-        lines += [f"# {_one_line(own.column)}: {_one_line(own.reason)}. See drop." for own in kept]
+    left_out = "drop" in why or "features" in why
+    kept = [own for own in suspects if not (own.leave_out and left_out)]
+    lines += [f"# {_one_line(own.column)}: {_one_line(own.reason)}. See drop." for own in kept]
     return "\n".join([*lines, *tables]) + "\n"
 
 

@@ -12,7 +12,7 @@ from etips.checks.table_check import PAGE, print_check, print_next, require_free
 from etips.cli.columns import DataArgument, takes_columns
 from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals
 from etips.data.tables.columns import TABLE_FILE, TableColumns
-from etips.errors import EtipsError, FileError
+from etips.errors import FileError
 
 
 @takes_columns
@@ -47,7 +47,7 @@ def check(
             print_next(found, console, data=str(data), place=str(place))
         try:
             found.save(place, data=str(data), overwrite=overwrite)
-        except EtipsError as error:
-            raise FileError(str(place), "cannot be written", fix="Choose another --out.") from error
+        except FileError as error:
+            raise FileError(error.where, error.rule, fix="Choose another --out.") from error
         if found.faults:
             raise typer.Exit(2)
