@@ -17,15 +17,16 @@ from etips.data.schema import MISSING_SUFFIX
 from etips.data.trajectories import Trajectories
 from etips.notes import note
 
-LEAST_DECISIONS = 30
+LEAST_DECISIONS = 50
 """With fewer, chance alone makes features that fit perfectly."""
 
 _MOST_DECISIONS = 8_000  # enough to see what is nearly perfect, and a millisecond a column
 _PERFECT = 0.99  # of Somers' D (an AUC of 0.995), of the variance explained, of the actions
 _MOST_LEVELS = 50  # a column of fewer values is looked at value by value
 _PER_LEVEL = 20  # decisions a level, at least, lest many levels explain anything
-_UNLIKELY = 1e-8  # chance of what is seen if a feature does not settle the loss
+_DOOMED = 100  # people with a level, at least: among the sickest 30 all may have died
 _HEALTHY = 0.05  # of the usual share of the rarer loss: less is hardly true of any group
+_EXPECTED = 18.0  # losses at that share, where none is seen: a chance of one in a hundred million
 
 Reason = Literal["loss", "part of the loss", "action", "name"]
 
@@ -94,13 +95,13 @@ def note_leaks(data: Trajectories) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Seen:
-    """Some decisions: what they see, and their loss, action and patient."""
+    """Some decisions: what they see, their loss and patient; their action, and its parts if any."""
 
     sequence: Floats32
     static: Floats32
     place: Mapping[str, int]
     loss: Floats
-    action: Ints
+    actions: tuple[Ints, ...]
     person: Ints
 
     @classmethod
@@ -111,7 +112,7 @@ class _Seen:
             data.static[data.decisions().stay[chosen]],
             {name: place for place, name in enumerate(names)},
             data.logged_loss[chosen],
-            data.logged_action[chosen],
+            _actions(data, chosen),
             data.cluster[chosen],
         )
 
@@ -120,6 +121,12 @@ class _Seen:
         place, width = self.place[name], self.sequence.shape[1]
         column = self.sequence[:, place] if place < width else self.static[:, place - width]
         return column.astype(np.float64)
+
+
+def _actions(data: Trajectories, chosen: Ints) -> tuple[Ints, ...]:
+    """The logged actions, and the doses or columns that they combine."""
+    action = data.logged_action[chosen]
+    return action, *(np.array(part.of_action)[action] for part in data.schema.components)
 
 
 def _sources(data: Trajectories) -> list[str]:
@@ -172,7 +179,8 @@ def _reason(column: Floats, seen: _Seen) -> Reason | None:
             return "loss"
         if few and _is_certain(code, loss, seen.person[told]):
             return "part of the loss"
-    return "action" if _tells(values, code, seen.action[told], few=few) else None
+    tells = (_tells(values, code, action[told], few=few) for action in seen.actions)
+    return "action" if any(tells) else None
 
 
 def _orders(ranks: Floats, loss: Floats) -> bool:
@@ -200,21 +208,20 @@ def _explains(code: Ints, loss: Floats) -> bool:
 def _is_certain(code: Ints, loss: Floats, person: Ints) -> bool:
     """Whether some levels settle the loss, beyond what chance or a healthy group explains.
 
-    Either the rarer of two losses always comes with a level, or never with some of them though even
-    one twentieth of the usual share would show.
+    Either the rarer of two losses always comes with a level that many have, or never with some of
+    them though even one twentieth of the usual share would show.
     """
     rare = loss == loss.max()
     if not (rare | (loss == loss.min())).all():
         return False
     rare = rare if rare.mean() <= 0.5 else ~rare
-    share, n_rare = max(float(rare.mean()), 1 / rare.size), np.bincount(code, rare)
+    share, n_rare = float(rare.mean()), np.bincount(code, rare)
     always = n_rare == np.bincount(code)
     if not (always | (n_rare == 0)).any():
         return False
     size = _people_by(code, person)
     never = float(size[n_rare == 0].sum())
-    odds = np.where(always, size, 0.0) * np.log(share)
-    return bool(odds.min() < np.log(_UNLIKELY) or never * share * _HEALTHY > -np.log(_UNLIKELY))
+    return bool((size[always] >= _DOOMED).any() or never * share * _HEALTHY >= _EXPECTED)
 
 
 def _people_by(code: Ints, person: Ints) -> Floats:

@@ -43,6 +43,13 @@ def test_a_strong_predictor_is_no_leak():
     assert leaks(log(strong=strong)) == []
 
 
+def test_nor_is_a_group_so_sick_that_all_of_a_few_dozen_died():
+    def shock(columns, rng):
+        return (columns["y"] == 1) & (np.cumsum(columns["y"]) <= 60)
+
+    assert leaks(log(shock=shock)) == []
+
+
 @pytest.mark.parametrize(
     "make",
     [
@@ -76,7 +83,7 @@ def test_of_a_loss_that_is_a_number_too():
 
 def test_a_value_with_which_the_loss_is_certain_is_told():
     def hospice(c, rng):
-        return ((c["y"] == 1) & (rng.random(N) < 0.4)).astype(int)
+        return ((c["y"] == 1) & (rng.random(N) < 0.7)).astype(int)
 
     assert leaks(log(hospice=hospice)) == [Leak("hospice", "part of the loss")]
 
@@ -142,9 +149,9 @@ def test_a_reader_is_told_once_for_each_reason_and_of_the_remedy():
 
 
 def test_a_few_rows_are_not_enough_to_suspect_anything():
-    few = log(late=lambda c, rng: c["y"]).slice(0, 20)
+    few = log(late=lambda c, rng: c["y"]).slice(0, 40)
     data = etips.read_table(
-        few.append_column("id", pa.array(range(20))).append_column("t", pa.array([0] * 20)),
+        few.append_column("id", pa.array(range(40))).append_column("t", pa.array([0] * 40)),
         stay="id", step="t", action="arm", loss="y", lag=0, n_actions=3,
     )  # fmt: skip
     assert find_leaks(data) == []
@@ -162,3 +169,16 @@ def test_many_actions_of_a_few_rows_each_are_told_by_nothing():
     table = log(many=arm).drop(["arm"]).rename_columns(["severity", "age", "y", "arm"])
     data = etips.read_table(table, action="arm", loss="y", n_actions=150)
     assert find_leaks(data) == []
+
+
+def test_what_tells_one_of_two_doses_is_a_leak_too():
+    rng = np.random.default_rng(0)
+    dose = {name: np.where(rng.random(N) < 0.3, 0, rng.gamma(2, 100, N)) for name in ("a", "b")}
+    columns = {
+        **dose,
+        "copy": dose["b"] / 1000,
+        "x": rng.normal(size=N),
+        "y": rng.integers(0, 2, N),
+    }
+    data = etips.read_table(pa.table(columns), dose=["a", "b"], bins=3, loss="y")
+    assert find_leaks(data) == [Leak("copy", "action")]
