@@ -26,6 +26,7 @@ _KINDS: Mapping[str, str] = {
     "category": "category",
     "hours": "time",
     "years": "time",
+    "age": "time",
     "duration": "time",
 }
 KINDS = ("number", "yes/no", "category", "time", "not readable")

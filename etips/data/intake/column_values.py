@@ -18,7 +18,7 @@ EPOCH = np.datetime64("2000-01-01", "us")
 """Years are counted from here."""
 
 HOUR = np.timedelta64(3600 * 10**6, "us")
-_YEAR = 365.25 * 24 * HOUR
+YEAR = 365.25 * 24 * HOUR
 
 
 def column_values(
@@ -28,16 +28,16 @@ def column_values(
 
     Args:
         where: The place, for a refusal.
-        column: Part of a column, of any kind but a category; times of kind `hours` come out NaN,
-            since they need to know the stay.
+        column: Part of a column, of any kind but a category; times of kind `hours` and `age` come
+            out NaN, since they need to know the stay.
         kind: How it is read.
     """
-    if kind.kind == "hours" and not is_number(column.type):
+    if kind.kind in ("hours", "age") and not is_number(column.type):
         return np.full(len(column), np.nan), 0
     if kind.kind == "yes_no" and is_text(column.type):
         return text_flags(where, column)
     if kind.kind == "years" and not is_number(column.type):
-        return (times(where, column) - EPOCH) / _YEAR, 0
+        return (times(where, column) - EPOCH) / YEAR, 0
     if kind.kind == "duration" and not is_number(column.type):
         return _hours(where, column), 0
     if is_text(column.type):  # nothing but blanks, or it would have been read as numbers by now

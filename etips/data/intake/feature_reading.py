@@ -73,7 +73,7 @@ def read_features(table: SortedTable, asked: Request, elapsed: str | None) -> Ta
             raise DataError(f"{table.name}, column {empty[0]}", "holds no value at all", fix=fix)
         tell_empty(empty)
         gaps = {name: count for name, count in gaps.items() if count > 0}
-        tell_gaps(gaps, len(columns) - len(empty))
+        tell_gaps(gaps, len(columns) - len(empty), has_steps="step" in table.layout.present)
         columns = [name for name in columns if name not in empty]
     else:
         tell_new_gaps([name for name in gaps if name not in asked.like.indicators])

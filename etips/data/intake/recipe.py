@@ -7,9 +7,9 @@ from typing import Literal, Self
 from etips.data.intake.dose_classes import DoseClasses
 from etips.data.intake.recipe_json import from_document, to_document
 
-Kind = Literal["number", "category", "yes_no", "hours", "years", "duration"]
+Kind = Literal["number", "category", "yes_no", "hours", "years", "age", "duration"]
 """What a feature column holds. `hours`: times as hours since the stay's first row; `years`: times
-as years since 2000; `duration`: lengths of time as hours."""
+as years since 2000; `age`: dates of birth as years; `duration`: lengths of time as hours."""
 
 Combine = Literal["last", "first", "mean", "sum", "min", "max"]
 """What becomes of several values of one step."""
@@ -26,10 +26,12 @@ class ColumnKind:
         kind: What it holds.
         levels: Levels of a category, in the order of their columns; the two words of yes and no,
             the one that counts 0 first; none for booleans.
+        at: Column of the date that an age is counted to; None: the time of the stay's first row.
     """
 
     kind: Kind = "number"
     levels: tuple[str, ...] = ()
+    at: str | None = None
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,12 @@ from etips.notes import note
 MOST_LEVELS = 50
 """Text of more levels is a name, a diagnosis in words or a remark, unless somebody says not."""
 
+_BORN = re.compile(r"birth|(^|_)dob($|_)|geburt|naissance|nascita|nacimiento", re.IGNORECASE)
+_ADMITTED = re.compile(
+    r"admi(t|ss)|(^|_)adm(_|date|time|$)|in_?time|arriv|random|inclusion|enrol|visit|index_?date"
+    r"|aufnahme|entr[eé]e|ingreso",
+    re.IGNORECASE,
+)
 _FEW_LEVELS = 10  # under this, words that occur once each may still be categories
 _LIKE_AN_ID = re.compile(
     r"(^|[_\W])(id|mrn|hospnum|pid|uuid|guid|key|index|unnamed.*|row_?(no|num|number|id)?)$"
@@ -72,7 +78,7 @@ def _kind(source: Source, name: str, asked: Request, still: bool) -> ColumnKind:
     if is_number(kind):
         return ColumnKind()
     if is_time(kind):
-        return ColumnKind("years" if still else "hours")
+        return _of_times(source, name, asked, still)
     if types.is_duration(kind) or types.is_time(kind):
         return ColumnKind("duration")
     if is_text(kind):
@@ -86,7 +92,7 @@ def _of_text(source: Source, name: str, asked: Request, still: bool) -> ColumnKi
     if fault is not None:
         raise fault
     if form.kind != "text":
-        return ColumnKind("number" if form.kind == "number" else "years" if still else "hours")
+        return ColumnKind() if form.kind == "number" else _of_times(source, name, asked, still)
     look = look_at(source, name)
     if look.n_rows == 0:
         return ColumnKind()
@@ -97,6 +103,23 @@ def _of_text(source: Source, name: str, asked: Request, still: bool) -> ColumnKi
         fix = f"Leave it out: {_drop(name)}; or keep it as a category: {_as_category(name)}."
         raise DataError(_place(source, name), rule, fix=fix)
     return ColumnKind("category")
+
+
+def _of_times(source: Source, name: str, asked: Request, still: bool) -> ColumnKind:
+    """Hours or years; of a date of birth the age, where another time says at what day."""
+    if _BORN.search(name) and asked.step is not None and _holds_times(source, asked.step):
+        return ColumnKind("age")
+    if _BORN.search(name) and asked.step is None:
+        columns = [other for other in source.columns if other != name and _ADMITTED.search(other)]
+        at = next((other for other in columns if _holds_times(source, other)), None)
+        if at is not None:
+            return ColumnKind("age", at=at)
+    return ColumnKind("years" if still else "hours")
+
+
+def _holds_times(source: Source, name: str) -> bool:
+    kind = source.columns[name]
+    return is_time(kind) or (is_text(kind) and source.form(name)[0].kind == "date")
 
 
 def _is_one_each(source: Source, asked: Request, look: TextLook) -> bool:
@@ -118,6 +141,8 @@ def _known(source: Source, name: str, like: Schema) -> ColumnKind:
     if levels is not None:
         return ColumnKind("category", levels)
     kind, place = source.columns[name], _place(source, name)
+    if wanted.at is not None and wanted.at not in source.columns and not is_number(kind):
+        raise DataError(_place(source, wanted.at), "is missing from the table")
     if is_number(kind) or (wanted.kind == "yes_no" and is_text(kind)):
         return wanted
     if is_text(kind):
@@ -136,9 +161,9 @@ def _known(source: Source, name: str, like: Schema) -> ColumnKind:
 def _fitting(kind: pa.DataType) -> tuple[str, ...]:
     """Kinds that a column of this type may be read as."""
     if is_number(kind):
-        return ("number", "hours", "years", "duration")
+        return ("number", "hours", "years", "age", "duration")
     if is_time(kind):
-        return ("hours", "years")
+        return ("hours", "years", "age")
     return ("duration",) if types.is_duration(kind) or types.is_time(kind) else ()
 
 
@@ -148,6 +173,7 @@ _WORDS = {
     "yes_no": "yes or no",
     "hours": "times",
     "years": "dates",
+    "age": "dates",
     "duration": "lengths of time",
 }
 
@@ -158,6 +184,11 @@ def _tell_times(kinds: Mapping[str, ColumnKind]) -> None:
         names = [name for name, own in kinds.items() if own.kind == kind]
         if names:
             note(f"{_columns(names)} read as {words}")
+    for name, own in kinds.items():
+        if own.kind == "age":
+            note(
+                f"column {name} is read as age at {own.at or 'the first row of the stay'}, in years"
+            )
 
 
 def _tell_identifiers(source: Source, asked: Request, kinds: Mapping[str, ColumnKind]) -> None:

@@ -13,19 +13,18 @@ from etips.errors import DataError
 from etips.notes import note
 
 
-def tell_gaps(gaps: Mapping[str, int], n_columns: int) -> None:
+def tell_gaps(gaps: Mapping[str, int], n_columns: int, *, has_steps: bool = True) -> None:
     """How many feature values are missing.
 
     Args:
         gaps: Missing values of each column that has any.
         n_columns: How many columns there are.
+        has_steps: Whether there is anything to carry from.
     """
     if gaps:
-        total = sum(gaps.values())
-        note(
-            f"{shown(total)} missing values in {len(gaps)} of {n_columns} columns are carried "
-            f"forward; columns name{MISSING_SUFFIX} say where"
-        )
+        many = f"{shown(sum(gaps.values()))} missing values in {len(gaps)} of {n_columns} columns"
+        done = "are carried forward" if has_steps else "become the mean of the training stays"
+        note(f"{many} {done}; columns name{MISSING_SUFFIX} say where")
 
 
 def tell_new_gaps(names: list[str]) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from etips.data.coded import Floats32
 from etips.data.decisions import Bools, Floats, Ints
-from etips.data.intake.column_values import HOUR, column_values
+from etips.data.intake.column_values import HOUR, YEAR, column_values
 from etips.data.intake.text_columns import is_textual, plain_text
 from etips.data.tables.arrow_columns import fill_columns, labels, levels_of, moments, numbers, times
 from etips.data.tables.features import FeatureBlock, join
@@ -216,23 +216,30 @@ def _require_once(source: Source, columns: Mapping[str, str], rises: Bools, rows
 
 
 def _fill_hours(table: SortedTable) -> None:
-    """Put times into the matrices as hours since the stay's first row.
+    """Put times into the matrices as hours since the stay's first row, dates of birth as ages.
 
     Where the steps are no times themselves, a column counts from its own first time in the stay.
     """
+    clock = np.issubdtype(table.step.dtype, np.datetime64)
     for name in table.layout.timed:
         kind: Kind = "sequence" if name in table.layout.sequence else "static"
         columns = table.layout.sequence if kind == "sequence" else table.layout.static
         column = table.cells.column(name)
         moment = table.in_order(times(place_of(table.name, name), column))
-        if np.issubdtype(table.step.dtype, np.datetime64):
+        own = table.layout.kinds[name]
+        if own.at is not None:
+            first = table.in_order(times(place_of(table.name, own.at), table.cells.column(own.at)))
+        elif clock:
             first = table.step[table.starts]
         else:
             there = np.where(np.isnat(moment), len(moment) - 1, np.arange(len(moment)))
             first = moment[np.minimum.reduceat(there, table.offsets[:-1])]
             first = np.repeat(first, np.diff(table.offsets))
         position = table.layout.numeric(columns).index(name)
-        table.matrices[kind][:, position] = (moment - first) / HOUR
+        age = own.kind == "age"
+        table.matrices[kind][:, position] = (
+            (first - moment) / YEAR if age else (moment - first) / HOUR
+        )
 
 
 def _rises(stay: Ints, step: NDArray[Any]) -> Bools:

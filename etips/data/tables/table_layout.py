@@ -28,7 +28,7 @@ class Layout:
         static: Columns read as static features.
         kinds: How each of the two is read.
         treatment: Columns that say what was done: of the action, or of doses.
-        timed: Features of kind `hours`, whose cells hold times rather than hours already.
+        timed: Features of kind `hours` and `age`, whose cells hold times rather than those already.
         spelt: Columns of text that spell numbers or dates, to be read as such.
     """
 
@@ -58,7 +58,8 @@ class Layout:
     def other_columns(self) -> list[str]:
         """Columns that are read whole: of roles, of the treatment, categories and times."""
         own = [*self.role_columns().values(), *self.treatment, *sorted(self.categorical)]
-        return [*own, *self.timed]
+        dates = [self.kinds[name].at for name in self.timed]
+        return list(dict.fromkeys([*own, *self.timed, *(name for name in dates if name)]))
 
 
 def lay_out(source: Source, asked: Request, faults: Faults | None = None) -> Layout:
@@ -112,8 +113,8 @@ def lay_out(source: Source, asked: Request, faults: Faults | None = None) -> Lay
 
 
 def _timed(source: Source, kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
-    """Features of times whose cells hold no hours yet."""
-    hours = [name for name, own in kinds.items() if own.kind == "hours"]
+    """Features of times whose cells hold no hours, and no ages, yet."""
+    hours = [name for name, own in kinds.items() if own.kind in ("hours", "age")]
     return tuple(name for name in hours if not is_number(source.columns[name]))
 
 
@@ -138,7 +139,9 @@ def _spelt(
         and is_text(source.columns[column])
         and source.form(column)[0].kind != "text"
     ]
-    return tuple(name for name in (*roles, *features) if is_text(source.columns[name]))
+    dates = [own.at for own in kinds.values() if own.at is not None]
+    named_once = dict.fromkeys([*roles, *features, *dates])
+    return tuple(name for name in named_once if is_text(source.columns[name]))
 
 
 def expand(source: Source, asked: Request) -> Request:

@@ -64,6 +64,23 @@ def test_a_date_that_does_not_change_is_years():
     assert data.schema.recipe.kinds["born"].kind == "years"
 
 
+def test_a_date_of_birth_is_an_age_where_another_time_says_when():
+    born = [datetime.date(1950, 1, 1)] * 3 + [datetime.date(2000, 1, 1)] * 3
+    table = small_table(t=times(0, 30, 90, 600, 660, 720), dob=born)
+    with collecting_notes() as notes:
+        data = read_small(table, static=["dob"])
+    assert data.static.ravel() == pytest.approx([74, 24], abs=0.01)
+    assert notes[0] == "column dob is read as age at the first row of the stay, in years"
+    days = ["2001-07-01", "2002-07-01", "2003-07-01"]
+    plain = pa.table({"birth_date": ["1941-07-01"] * 3, "admitted": days, "a": [0, 1, 1]})
+    patients = read_table(plain, action="a", drop=["admitted"])
+    assert patients.sequence.ravel() == pytest.approx([60, 61, 62], abs=0.01)
+    again = read_table(plain, like=patients.schema)
+    assert again.sequence.tolist() == patients.sequence.tolist()
+    with pytest.raises(DataError, match=r"^table, column admitted: is missing from the table\.$"):
+        read_table(plain.drop_columns(["admitted"]), like=patients.schema)
+
+
 def test_equal_steps_have_no_elapsed_time_and_unequal_ones_have():
     n = 40
     even = small_table(s=[1] * n, t=[4 * i for i in range(n)], a=[0] * n, l=[0.0] * n, x=[0.0] * n)

@@ -36,6 +36,11 @@ def test_gaps_are_counted_over_all_columns():
     assert told(tell_gaps, {}, 12) == []
     line = "3,214 missing values in 2 of 12 columns are carried forward; "
     assert told(tell_gaps, {"x": 3000, "y": 214}, 12) == [line + "columns name_missing say where"]
+    with collecting_notes() as notes:
+        tell_gaps({"x": 40}, 3, has_steps=False)
+    assert notes[0].startswith(
+        "40 missing values in 1 of 3 columns become the mean of the training"
+    )
 
 
 def test_new_gaps_and_empty_columns_are_named():
