@@ -42,19 +42,19 @@ def read_delimited(file: TableFile, habits: Habits) -> Settled:
     if not sample:
         raise FileError(str(file.path), "is empty: it unpacks to 0 bytes")
     dialect = recognise(str(file.path), sample, whole=len(sample) < _SAMPLE)
-    reading = _Reading(file, dialect)
-    table = reading.read()
-    if dialect.encoding == "utf-8" and any(types.is_binary(kind) for kind in table.schema.types):
-        reading = replace(reading, dialect=replace(dialect, encoding="cp1252"))
+    table, reading = _Reading(file, dialect).read()
+    broken = any(types.is_binary(kind) for kind in table.schema.types)
+    if broken and reading.dialect.encoding == "utf-8":
         reading.require_text()
-        table = reading.read()
+        table, reading = reading.in_windows_1252().read()
     if reading.dialect.encoding == "cp1252":
         note(f"{file.path.name}: is not UTF-8, so it was read as Windows-1252 (latin-1)")
     reading.require_closed(table)
     where = file.path.name
     raw = table.column_names
     table = name_columns(where, table)
-    if habits.decimal == "." or (reading.dialect.delimiter == "," and habits.decimal is None):
+    by_comma = reading.dialect.delimiter == "," and len(reading.dialect.header) > 1
+    if habits.decimal == "." or (by_comma and habits.decimal is None):
         return settle(where, table, habits, seen=(), usual=".")
     table, seen = reading.check_fractions(table, raw)
     return settle(where, table, habits, seen=seen, usual=None)
@@ -74,12 +74,19 @@ class _Reading:
     dialect: Dialect
     names: tuple[str, ...] = ()
 
-    def read(self) -> pa.Table:
-        """The table, types as pyarrow sees them; rows that do not fit are refused."""
+    def read(self) -> tuple[pa.Table, "_Reading"]:
+        """The table, types as pyarrow sees them, and the way in which it could be read.
+
+        Rows that do not fit are refused.
+        """
         for across_lines in (False, True):
             with contextlib.suppress(*UNREADABLE):
-                return self._parse(across_lines=across_lines)
+                return self._parse(across_lines=across_lines), self
         return self._mend()
+
+    def in_windows_1252(self) -> "_Reading":
+        """The same for a file that turned out not to be UTF-8."""
+        return replace(self, dialect=replace(self.dialect, encoding="cp1252"))
 
     def _parse(
         self,
@@ -118,7 +125,7 @@ class _Reading:
                 ),
             )
 
-    def _mend(self) -> pa.Table:
+    def _mend(self) -> tuple[pa.Table, "_Reading"]:
         """Why the reader stumbles: rows with too few or too many fields, or all of it.
 
         A delimiter at the end of every row but the header's is no fault.
@@ -133,14 +140,12 @@ class _Reading:
             trailing += row.text.rstrip("\r\n").endswith(self.dialect.delimiter)
             return "skip"
 
-        try:
-            if self.dialect.encoding == "utf-8":
-                self._require_utf8()  # first, since `take` is handed the text of a row
-            sound = self._parse(across_lines=True, handler=take)
-        except UnicodeDecodeError:
+        # First, since `take` is handed the text of a row.
+        if self.dialect.encoding == "utf-8" and not self._is_utf8():
             self.require_text()
-            changed = replace(self.dialect, encoding="cp1252")
-            return replace(self, dialect=changed).read()
+            return self.in_windows_1252().read()
+        try:
+            sound = self._parse(across_lines=True, handler=take)
         except UNREADABLE:
             raise _unreadable(self.file) from None
         if not ragged:
@@ -179,12 +184,18 @@ class _Reading:
             while block := stream.read(_BLOCK):
                 require_windows_1252(str(self.file.path), block)
 
-    def _require_utf8(self) -> None:
+    def _is_utf8(self) -> bool:
         decoder = codecs.getincrementaldecoder("utf-8")()
-        with self.file.open() as stream:
-            while block := stream.read(_BLOCK):
-                decoder.decode(block)
-        decoder.decode(b"", final=True)
+        try:
+            with self.file.open() as stream:
+                while block := stream.read(_BLOCK):
+                    decoder.decode(block)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+        except UNREADABLE:
+            raise _unreadable(self.file) from None
+        return True
 
     def check_fractions(self, table: pa.Table, raw: list[str]) -> tuple[pa.Table, set[Decimal]]:
         """Look at numbers with a point as text: in such a file `1.234` may be thousands.

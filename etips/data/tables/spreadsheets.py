@@ -54,9 +54,9 @@ def _workbook(file: TableFile) -> Iterator[Any]:
         if size > _LARGEST:
             fix = "Save the sheet as CSV."
             raise FileError(str(file.path), "is too large for a workbook", fix=fix)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), file.path.open("rb") as stream:
             warnings.simplefilter("ignore")  # styles and filters that openpyxl does not know
-            with closing(load_workbook(file.path, read_only=True, data_only=True)) as book:
+            with closing(load_workbook(stream, read_only=True, data_only=True)) as book:
                 yield book
     except EtipsError:
         raise
