@@ -6,13 +6,12 @@ from typing import Annotated
 import typer
 
 from etips.cli.columns import takes_columns
-from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
+from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, say, show
 from etips.cli.place_column import read_places
 from etips.cli.policy_options import AskedPolicies, RuleOption, RulesOption
 from etips.data.tables.columns import TableColumns
 from etips.files.json_documents import canonical
 from etips.report.comparison_page import require_ending, write_comparison
-from etips.results.compare_policies import compare as compare_policies
 from etips.results.comparison_result import (
     CLINICIANS,
     CarriedResult,
@@ -20,7 +19,6 @@ from etips.results.comparison_result import (
     Figure,
     PlacesResult,
 )
-from etips.results.evaluation_log import Models
 from etips.results.text_forest import Bar, draw_bars
 from etips.results.whole_stay_result import ONE_DECISION
 
@@ -75,6 +73,9 @@ def compare(
             progress("reading", 0.1)
             stays = asked.read(columns)
             places = None if by is None else read_places(asked.data, columns, stays, by)
+            from etips.results.compare_policies import compare as compare_policies  # noqa: PLC0415
+            from etips.results.evaluation_log import Models  # noqa: PLC0415
+
             progress("fitting what the estimators need", 0.3)
             comparison = compare_policies(
                 asked.policies or None,
@@ -109,7 +110,7 @@ def _print(comparison: Comparison) -> None:
     ]
     show(title, rows, as_json=False)
     if not comparison.data.one_decision:
-        typer.echo(f"{ONE_DECISION}.")
+        say(f"{ONE_DECISION}.")
     if comparison.pairs:
         _print_pairs(comparison)
     if comparison.places is not None:
@@ -128,10 +129,10 @@ def _print_pairs(comparison: Comparison) -> None:
         typer.echo(line)
     for own in comparison.policies:
         for reason in own.reasons:
-            typer.echo(f"why {own.name} is {own.verdict}: {reason}")
+            say(f"why {own.name} is {own.verdict}: {reason}")
     told = {reason for pair in comparison.pairs for reason in pair.reasons}
     for reason in sorted(own for own in told if not own.startswith("The risk of ")):
-        typer.echo(f"  {reason}")
+        say(reason, indent=2)
 
 
 def _print_places(places: PlacesResult) -> None:
@@ -157,7 +158,7 @@ def _print_places(places: PlacesResult) -> None:
         whose = "what was done" if alike.policy == CLINICIANS else f"what {alike.policy} changes"
         p = "-" if alike.adjusted_p is None else f"{alike.adjusted_p:.3f}"
         q = "-" if alike.q is None else f"{alike.q:.1f}"
-        typer.echo(f"{whose}: {alike.words} (Q {q} on {alike.freedom}, p {p} after Holm)")
+        say(f"{whose}: {alike.words} (Q {q} on {alike.freedom}, p {p} after Holm)")
     for overlap in places.overlaps:
         typer.echo(
             f"{overlap.source} to {overlap.target}, overlap {overlap.overlap}: {overlap.words}"

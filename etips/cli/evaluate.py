@@ -16,8 +16,6 @@ from etips.files.writing import write_file
 from etips.report.finding import hidden_confounding
 from etips.report.policy_words import what_it_does
 from etips.results.conclusions import better_words
-from etips.results.evaluate import evaluate as evaluate_policies
-from etips.results.evaluation_log import Models
 from etips.results.results import DataSummary, MethodResult, Results
 from etips.results.whole_stay_result import ONE_DECISION
 
@@ -81,6 +79,9 @@ def evaluate(
         with progress_bar() as progress:
             progress("reading", 0.1)
             stays = asked.read(columns)
+            from etips.results.evaluate import evaluate as evaluate_policies  # noqa: PLC0415
+            from etips.results.evaluation_log import Models  # noqa: PLC0415
+
             progress("fitting what the estimators need", 0.3)
             results = evaluate_policies(
                 asked.policies,

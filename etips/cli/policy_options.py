@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
@@ -13,10 +13,12 @@ from etips.data.tables.columns import TableColumns, read_data, require_log
 from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
 from etips.files.toml import read_toml
-from etips.policies.policy import FittedPolicy
 from etips.policies.sql_rules import SqlRule
-from etips.results.followed_policies import Policy
-from etips.runs.folder import RunFolder
+
+if TYPE_CHECKING:  # torch: a table that rules cannot be held against is refused without it
+    from etips.policies.policy import FittedPolicy
+    from etips.results.followed_policies import Policy
+    from etips.runs.folder import RunFolder
 
 RuleOption = Annotated[
     list[str] | None,
@@ -41,8 +43,8 @@ class AskedPolicies:
         data: Where the stays are.
     """
 
-    folders: Mapping[str, RunFolder]
-    fitted: Mapping[str, FittedPolicy]
+    folders: "Mapping[str, RunFolder]"
+    fitted: "Mapping[str, FittedPolicy]"
     rules: Mapping[str, SqlRule]
     data: Path
 
@@ -62,15 +64,19 @@ class AskedPolicies:
             raise SettingError("arguments", rule)
         *runs, data = paths
         names = _names(runs)
-        folders = dict(zip(names, map(RunFolder, runs), strict=True))
         for name in written:
-            if name in folders:
+            if name in names:
                 raise SettingError(f"--rule {name}", "must have a name that no run has")
+        if not runs:
+            return cls({}, {}, written, data)
+        from etips.runs.folder import RunFolder  # noqa: PLC0415
+
+        folders = dict(zip(names, map(RunFolder, runs), strict=True))
         fitted = {name: run.open_policy() for name, run in folders.items()}
         return cls(folders, fitted, written, data)
 
     @property
-    def policies(self) -> dict[str, Policy]:
+    def policies(self) -> "dict[str, Policy]":
         """All of them, runs first."""
         return {**self.fitted, **self.rules}
 
