@@ -7,7 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from etips.data.coded import Floats32
 from etips.data.decisions import NO_ACTION, Bools, Floats, Ints, MissingLoss
+from etips.data.intake.recipe import ActionReading, Recipe
 from etips.data.schema import MOST_ACTIONS, Schema
+from etips.data.tables.array_actions import number_labels
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError, require
 
@@ -30,30 +32,30 @@ def from_arrays(
     Args:
         features: Shape (n, d) when there is no time, or (n, steps, d) padded at the end.
         action: Shape (n,): one decision a stay, at its last step. Or (n, steps), with -1 (or NaN)
-            where there is none. Left out together with `loss`, the stays are questions.
+            where there is none; text names them. Left out with `loss`, the stays are questions.
         loss: Loss of the logged action, same shape as `action`; NaN only where there is no action,
             or with `missing_loss="weight"`.
         static: Static features, shape (n, s).
         lengths: Number of real steps of each row of a 3-D `features`; all of them if left out.
-        propensity: Known probability of the logged action, same shape as `action`; or of every
-            action, with one axis more. Only the logged one's is kept: hand the whole table to
-            `etips.evaluate(propensities=...)`, one row a decision.
+        propensity: Known probability of the logged action, same shape as `action`; or of every one,
+            with an axis more. `etips.evaluate(propensities=...)` takes the whole table.
         groups: Whom each row belongs to, shape (n,).
         n_actions: Number of actions; one more than the largest if left out.
         lag: 0 if a decision sees its own step (the only choice without time), 1 if not.
         missing_loss: "weight" allows actions without a loss, as in `read_table`.
     """
     padded = _padded(features)
+    action, names = number_labels(action, n_actions)
     counts = _lengths(lengths, *padded.shape[:2])
     inside = np.arange(padded.shape[1]) < counts[:, None]
     log = _log(action, loss, propensity, counts, inside, n_actions)
     _require_losses(log, counts, missing_loss)
-    top = int(log["action"].max(initial=0)) if log else 0
+    known = (int(log["action"].max(initial=0)) if log else 0) + 1
     still = _static(static, len(counts))
     data = Trajectories(
         sequence=padded[inside],
         offsets=np.concatenate([[0], np.cumsum(counts)]),
-        schema=_schema(padded, still, top + 1 if n_actions is None else n_actions, lag),
+        schema=_schema(padded, still, known if n_actions is None else n_actions, lag, names),
         static=still,
         group=None if groups is None else np.asarray(groups),
         missing_loss=missing_loss,
@@ -121,13 +123,18 @@ def _require_losses(log: dict[str, NDArray[Any]], counts: Ints, missing_loss: Mi
     require("loss", "must be finite", np.isfinite(loss) | spared, rows=row)
 
 
-def _schema(padded: Floats32, static: Floats32, n_actions: int, lag: int) -> Schema:
+def _schema(
+    padded: Floats32, static: Floats32, n_actions: int, lag: int, names: tuple[str, ...]
+) -> Schema:
     """Features are called x0, x1, ... and s0, s1, ..."""
+    reading = ActionReading(("action",), tuple((name,) for name in names))
     return Schema(
         sequence=tuple(f"x{i}" for i in range(padded.shape[2])),
         n_actions=n_actions,
         static=tuple(f"s{i}" for i in range(static.shape[1])),
         lag=lag,
+        actions=names,
+        recipe=Recipe(action=reading) if names else None,
     )
 
 
