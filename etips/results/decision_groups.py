@@ -69,7 +69,9 @@ def pool_few(grouping: Grouping, log: Log) -> Grouping:
         return grouping
     pooled = few.copy()
     for level in np.argsort(columns[0], kind="stable"):
-        sums = [int(column[pooled].sum()) for column in columns]
+        inside = np.isin(grouping.place, np.flatnonzero(pooled))
+        sums = [int(column[pooled].sum()) for column in columns[1:]]
+        sums.append(np.unique(log.cluster[inside]).size)  # a person may be in several places
         if pooled.sum() > 1 and not is_small(sums).any():
             break
         pooled[level] = True

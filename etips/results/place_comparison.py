@@ -97,7 +97,7 @@ def compare_places(
         target: Carry figures over to this place alone.
     """
     grouping = pool_few(grouping, log)
-    people, hidden = hide_levels(grouping, log)
+    people, hidden = hide_levels(grouping, log, nested=False)
     places = {
         level: _place(label, grouping.place == level, log, views, estimator, interval)
         for level, label in enumerate(grouping.labels)

@@ -8,7 +8,7 @@ import numpy as np
 from etips.data.decisions import Floats
 from etips.data.schema import MISSING_SUFFIX
 from etips.data.trajectories import Trajectories
-from etips.disclosure import hide_steps, hide_together
+from etips.disclosure import are_few, hide_steps, hide_together, is_small
 from etips.evaluation.assessment import assess
 from etips.evaluation.inference.checks import Bools, Ints
 from etips.evaluation.log import Log, View
@@ -70,13 +70,26 @@ def count_levels(grouping: Grouping, log: Log) -> list[Ints]:
     return [column.astype(np.int64) for column in columns]
 
 
-def hide_levels(grouping: Grouping, log: Log) -> tuple[list[int], Bools]:
-    """People in each level, and which levels must not be shown, shape (levels,)."""
+def hide_levels(grouping: Grouping, log: Log, *, nested: bool = True) -> tuple[list[int], Bools]:
+    """People in each level, and which levels must not be shown, shape (levels,).
+
+    Args:
+        grouping: The levels.
+        log: The decisions.
+        nested: Whether people who are in several levels pass through them one after the other, so
+            that two counts tell who stopped short; else one tells only who was never there.
+    """
     columns = count_levels(grouping, log)
     people = columns[0].tolist()
-    total, overlapping = log.clusters.size, sum(people) != log.clusters.size
-    # People pass through several levels, so that those who stop short can be counted too.
-    also = hide_steps(people, known=(total,)) & (columns[0] > 0) if overlapping else False
+    total = log.clusters.size
+    if sum(people) == total:
+        return people, hide_together(*columns)
+    # People are in several levels, so that those who stop short can be counted too, and those who
+    # were never in one, and those who were in two.
+    also = hide_steps(people, known=(total,)) if nested else is_small(total - columns[0])
+    if not nested and are_few(sum(people) - total):
+        also[np.argmin(np.where(columns[0] > 0, columns[0], total))] = True
+    also &= columns[0] > 0
     return people, hide_together(*columns, also=also)
 
 

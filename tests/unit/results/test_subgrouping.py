@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hospital_stays import hospital, leaning, logged, make_exhibits, rows_of
 
-from etips.results.subgrouping import WITHHELD, round_edges
+from etips.evaluation.log import Log
+from etips.results.subgrouping import WITHHELD, Grouping, hide_levels, round_edges
 from etips.results.summaries import summarize_data
 
 
@@ -55,3 +56,25 @@ def test_edges_of_bands_are_round_and_no_ones_own_value():
     assert edges == [50.0, 60.0, 70.0]
     assert not np.isin(edges, values).any()
     assert round_edges(np.full(50, 3.0)) == []
+
+
+def wards(a, b, both, nowhere=0):
+    """People of ward a alone, of ward b alone, of both, and of a third ward alone."""
+    visits = [(p, 0) for p in range(a)] + [(a + p, 1) for p in range(b)]
+    visits += [(a + b + p, ward) for p in range(both) for ward in (0, 1)]
+    visits += [(a + b + both + p, 2) for p in range(nowhere)]
+    person, place = np.array(visits).T
+    n = len(person)
+    log = Log(loss=np.linspace(0, 2, n), action=np.arange(n) % 2, propensity=np.full(n, 0.5),
+              cluster=person, n_actions=2)  # fmt: skip
+    names = ("a", "b", "c") if nowhere else ("a", "b")
+    return hide_levels(Grouping("ward", names, place, telling=True), log, nested=False)
+
+
+def test_wards_of_nearly_the_same_size_are_shown_but_not_if_few_were_in_both_or_in_none_but_one():
+    people, hidden = wards(80, 77, 30)
+    assert people == [110, 107]
+    assert not hidden.any()
+    assert wards(80, 77, 4)[1].all()  # 84 + 81 - 161
+    assert wards(80, 5, 30)[1].any()  # all but five were in ward a
+    assert not wards(80, 77, 30, nowhere=50)[1].any()
