@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from etips.data.decisions import NO_ACTION
 from etips.data.intake.benefit import ask_direction
 from etips.data.intake.leaks import note_leaks
 from etips.data.trajectories import Trajectories
-from etips.disclosure import LEAST_PEOPLE
+from etips.disclosure import FEW, LEAST_PEOPLE, are_few
 from etips.notes import note
 
 _MOST_NAMED = 8
@@ -21,10 +22,20 @@ def remark_on_log(data: Trajectories, *, column: str | None, reward: bool) -> No
     """
     if not data.logged or data.n_decisions == 0:
         return
+    note_no_action(data)
     note_rare_actions(data)
     if column is not None:
         ask_direction(data, column=column, reward=reward)
     note_leaks(data)
+
+
+def note_no_action(data: Trajectories) -> None:
+    """Tell how many rows have no action."""
+    assert data.action is not None
+    count = int((data.action == NO_ACTION).sum())
+    if count:
+        rows = f"{FEW} rows have" if are_few(count) else f"{count:,} of {data.n_steps:,} rows have"
+        note(f"{rows} no action and are no decisions")
 
 
 def note_rare_actions(data: Trajectories) -> None:

@@ -60,3 +60,15 @@ def test_a_log_of_one_action_has_nothing_to_compare():
     with collecting_notes() as notes:
         log(["usual"] * 50)
     assert "every decision has the same action, usual: nothing compares" in notes
+
+
+def test_rows_without_an_action_are_told_and_few_are_not_counted():
+    with collecting_notes() as notes:
+        log(["a", "b"] * 40 + [None] * 20)
+        log(["a", "b"] * 40 + [None] * 4)
+        log(["a", "b"] * 40)
+    told = [note for note in notes if "no action" in note]
+    assert told == [
+        "20 of 100 rows have no action and are no decisions",
+        "under 11 rows have no action and are no decisions",
+    ]
