@@ -10,7 +10,10 @@ import pytest
 
 from etips.cli.main import COMMANDS
 from etips.cli.method_option import NAMES
+from etips.data.tables.reading import read_table
+from etips.learn import MostFrequent
 from etips.learn.learners.catalogue import METHODS
+from etips.policies.policy_files import save_policy
 
 IMPORTED = """
 import json, sys
@@ -43,6 +46,7 @@ def bad(tmp_path_factory):
     return place
 
 
+ROLES = {"stay": "stay", "step": "step", "action": "drug", "loss": "died"}
 COLUMNS = ("--stay", "stay", "--step", "step", "--action", "drug", "--loss", "died")
 
 
@@ -73,6 +77,18 @@ def test_a_table_that_is_not_there_and_a_place_that_is_taken_are_refused_without
         code, heavy, _ = call("fit", data, *COLUMNS, "--out", out)
         assert code == 2
         assert "torch" not in heavy
+
+
+def test_a_bad_table_to_recommend_for_is_refused_without_torch(bad, tmp_path):
+    learner = MostFrequent().fit(read_table(bad, **ROLES, drop=["lactate"]))
+    save_policy(learner.policy_, tmp_path / "run")
+    text = bad.read_text().replace("stay,step", "bed,step")
+    (tmp_path / "other.csv").write_text(text)
+    given = ("recommend", tmp_path / "run", tmp_path / "other.csv", "--out", tmp_path / "a.csv")
+    code, heavy, said = call(*given)
+    assert code == 2
+    assert "stay" in said
+    assert "torch" not in heavy
 
 
 @pytest.mark.parametrize("name", COMMANDS)
