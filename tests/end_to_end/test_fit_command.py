@@ -125,7 +125,7 @@ def test_a_run_folder_is_for_its_owner_only(fitted):
     ("arguments", "words"),
     [
         (["no.csv", *COLUMNS], "is not a file that exists"),
-        (["log.csv", *COLUMNS[4:]], "stay: must name a column"),
+        (["log.csv", *COLUMNS[2:]], "stay: must name a column where step does"),
         (["log.csv", *COLUMNS[:4]], r"--(action|loss) \(or --(dose|reward)\).*: must name columns"),
         (["log.csv", *COLUMNS[:6]], r"--(action|loss) \(or --(dose|reward)\).*: must name columns"),
         (["log.csv", *COLUMNS, "--static", "age,height"], "column height: is missing"),

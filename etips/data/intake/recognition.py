@@ -210,6 +210,8 @@ def _tell_identifiers(source: Source, asked: Request, kinds: Mapping[str, Column
 
 
 def _n_distinct(source: Source, name: str) -> int:
+    if name not in source.columns:
+        return source.n_rows  # a stay that the table lacks is refused with everything else
     column = whole_column(source, name)
     if is_categorical(column.type):
         return len({item for chunk in column.chunks for item in chunk.dictionary.to_pylist()})

@@ -139,3 +139,10 @@ def test_a_later_table_is_read_by_the_kinds_of_the_first():
     later = small_table(x=["1", "a"] * 3, flag=["y"] * 6, when=times, more=LEVELS)
     with pytest.raises(DataError, match=r"^table, column x: mixes numbers and text;"):
         read_table(later, like=schema)
+
+
+def test_a_stay_that_the_table_lacks_is_told_though_text_asks_how_many_there_are():
+    words = [f"word {n}" for n in range(12)]
+    table = pa.table({"d": [0, 1] * 6, "l": [0, 1] * 6, "w": words})
+    with pytest.raises(DataError, match="column nobody: is missing"):
+        read_table(table, stay="nobody", action="d", loss="l")
