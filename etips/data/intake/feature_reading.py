@@ -31,6 +31,7 @@ from etips.notes import note
 ELAPSED_HOURS, ELAPSED = "hours_since_last", "since_last"
 """Feature that holds the time since the row before: in hours, or in units of the step column."""
 
+_CHUNK = 4096  # rows looked at together
 _IRREGULAR = 0.05  # share of rows at another distance than the usual one
 _COUNTED, _FEWEST = 0.2, 20  # share of rises by one, and rises, from which whole numbers are told
 
@@ -115,8 +116,10 @@ def _raw(
 def _gaps(block: FeatureBlock) -> dict[str, int]:
     """Missing values of each source column that has any; -1 where there is nothing else."""
     gaps = {name: -1 for name, own in block.levels.items() if not own}
-    for position, name in enumerate(block.names):
-        missing = int(np.isnan(block.values[:, position]).sum())
+    counts = np.zeros(len(block.names), np.int64)
+    for start in range(0, len(block.values), _CHUNK):  # rows lie together, columns do not
+        counts += np.isnan(block.values[start : start + _CHUNK]).sum(axis=0)
+    for name, missing in zip(block.names, counts.tolist(), strict=True):
         if missing:
             gaps[source_column(block, name)] = -1 if missing == len(block.values) else missing
     return gaps

@@ -60,6 +60,12 @@ def note_rare_actions(data: Trajectories) -> None:
 
 def rare_actions(data: Trajectories) -> list[int]:
     """Actions that fewer than eleven people got, or nobody."""
-    pairs = np.unique(np.stack([data.logged_action, data.cluster]), axis=1)
-    people = np.bincount(pairs[0], minlength=data.n_actions)
+    cluster, action, k = data.cluster, data.logged_action, data.n_actions
+    if cluster.size and int(cluster.max() + 1) * k <= 8 * cluster.size:  # a mark each is cheapest
+        got = np.zeros((int(cluster.max()) + 1, k), bool)
+        got[cluster, action] = True
+        people = got.sum(axis=0)
+    else:
+        pairs = np.unique(cluster.astype(np.int64) * k + action)
+        people = np.bincount(pairs % k, minlength=k)
     return [int(number) for number in np.flatnonzero(people < LEAST_PEOPLE)]
