@@ -1,6 +1,6 @@
 """The features of a table: spread out, complete or carried forward, in the order of its schema."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -134,15 +134,21 @@ def _without_empty(block: FeatureBlock, empty: list[str]) -> FeatureBlock:
     return replace(block, names=names, values=block.values[:, kept], levels=levels)
 
 
-def elapsed_feature(table: SortedTable, asked: Request) -> str | None:
-    """Name of the feature that holds the time since the row before, where rows are irregular."""
+def elapsed_feature(table: SortedTable, asked: Request, columns: Collection[str]) -> str | None:
+    """Name of the feature that holds the time since the row before, where rows are irregular.
+
+    Args:
+        table: The table in order.
+        asked: What was asked for.
+        columns: All columns of the table, those that play no part too.
+    """
     if asked.like is not None:
         return None if asked.like.recipe is None else asked.like.recipe.elapsed
     if "step" not in table.layout.present or not _is_irregular(table):
         return None
     clock = np.issubdtype(table.step.dtype, np.datetime64)
     name = ELAPSED_HOURS if clock else ELAPSED
-    if name in (*table.layout.sequence, *table.layout.static, *table.cells.column_names):
+    if name in columns:
         return None  # somebody thought of it before
     unit = "in hours" if clock else f"in units of {table.layout.roles.step}"
     note(f"rows come at unequal times: feature {name} holds the time since the row before, {unit}")

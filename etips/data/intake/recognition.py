@@ -71,6 +71,9 @@ def recognise(
 def _kind(source: Source, name: str, asked: Request, still: bool) -> ColumnKind:
     """The kind of a column that nobody has read before; `still` if it has one time a stay."""
     kind = source.columns[name]
+    if types.is_nested(kind):
+        fix = f"Leave it out: {_drop(name)}."
+        raise DataError(_place(source, name), "must hold numbers, text or times", fix=fix)
     if name in asked.categorical or is_categorical(kind):
         return ColumnKind("category")
     if types.is_boolean(kind):

@@ -16,7 +16,7 @@ from etips.data.intake.request import Request
 from etips.data.tables.arrow_columns import numbers
 from etips.data.tables.sorting import Kind, SortedTable, place_of
 from etips.disclosure import FEW, are_few
-from etips.errors import DataError, SettingError
+from etips.errors import DataError, SettingError, require
 from etips.notes import note
 
 _UNITS = {"s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600}
@@ -38,20 +38,31 @@ def parse_every(every: str) -> tuple[float, bool]:
 
 def step_rule(table: SortedTable, asked: Request) -> StepRule | None:
     """The rule that the table is to be put into steps by, if there is one."""
+    clock = bool(np.issubdtype(table.step.dtype, np.datetime64))
     if asked.like is not None:
-        return None if asked.like.recipe is None else asked.like.recipe.every
+        known = None if asked.like.recipe is None else asked.like.recipe.every
+        if known is not None and known.clock and not clock:
+            _require_steps(table, known)
+            return None
+        return known
     if asked.every is None:
         if asked.combine:
             raise SettingError("combine", "needs every", fix="Such as --every 4h.")
         return None
     length, of_time = parse_every(asked.every)
-    clock = bool(np.issubdtype(table.step.dtype, np.datetime64))
     if "step" not in table.layout.present:
         raise SettingError("every", "needs step", fix="Name the column of times: --step (step=).")
     if clock != of_time:
         rule = "must have a unit where the steps are times, and none where they are numbers"
         raise SettingError("every", rule, fix="Such as 4h, or 4.")
     return StepRule(asked.every.strip(), length, clock, _combine(table, asked))
+
+
+def _require_steps(table: SortedTable, rule: StepRule) -> None:
+    """Refuse numbers where times are due, unless they are steps, as `write_table` writes them."""
+    counted = np.arange(len(table.step)) - table.starts
+    told = f"must hold times, or steps of {rule.every} counted from 0"
+    require(table.place("step"), told, table.step == counted, rows=table.rows)
 
 
 def _combine(table: SortedTable, asked: Request) -> dict[str, Combine]:

@@ -92,7 +92,7 @@ def _in_order(source: Source, asked: Request, layout: Layout, faults: Faults) ->
     if rule is not None:
         table = put_into_steps(table, rule)
     else:
-        elapsed = elapsed_feature(table, asked)
+        elapsed = elapsed_feature(table, asked, source.columns)
     recipe = Recipe(elapsed=elapsed, every=rule, missing=asked.missing)
     return _assemble(table, asked, recipe, faults)
 

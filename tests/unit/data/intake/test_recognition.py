@@ -84,6 +84,8 @@ def test_words_that_occur_once_in_few_rows_are_levels():
 def test_lists_and_structs_are_refused(values):
     with pytest.raises(DataError, match=r"^table, column x: must hold numbers, text or times\."):
         kind_of(values)
+    with pytest.raises(DataError, match=r"^table, column x: must hold numbers, text or times\."):
+        kind_of(values, categorical=["x"])
 
 
 def test_all_columns_that_have_no_kind_are_told_at_once():

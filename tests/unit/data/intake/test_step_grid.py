@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from etips.data import read_table
+from etips.data import read_table, write_table
 from etips.data.intake.step_grid import parse_every
 from etips.errors import DataError, SettingError
 from etips.notes import collecting_notes
@@ -125,6 +125,15 @@ def test_a_later_table_is_put_into_the_same_steps():
     again = read_table(log(), like=data.schema)
     assert np.array_equal(again.sequence, data.sequence)
     assert again.action.tolist() == data.action.tolist()
+
+
+def test_a_written_table_is_in_steps_already(tmp_path):
+    data = read()
+    write_table(data, tmp_path / "t.parquet")
+    again = read_table(tmp_path / "t.parquet", like=data.schema)
+    assert np.array_equal(again.sequence, data.sequence)
+    with pytest.raises(DataError, match=r"^table, column t: must hold times, or steps of 4h coun"):
+        read_table(log(t=[0, 4, 8, 12, 16, 0, 4]), like=data.schema)
 
 
 @pytest.mark.parametrize(
