@@ -10,6 +10,7 @@ from etips.data.decisions import NO_ACTION, Ints
 from etips.data.intake.recipe import ActionReading
 from etips.data.intake.treatment_cells import AMOUNT, FALSE, TRUE, LabelledColumn
 from etips.data.schema import MOST_ACTIONS
+from etips.disclosure import LEAST_PEOPLE
 from etips.errors import DataError, SettingError, require
 from etips.notes import note
 
@@ -134,7 +135,8 @@ def _order(labels: tuple[str, ...], actions: tuple[str, ...]) -> tuple[str, ...]
         return actions
     if set(labels) & set(actions):
         rule = "must be all labels of the table, in any order, or new names for all of them"
-        raise SettingError("actions", rule)
+        known = _known([(label,) for label in labels])
+        raise SettingError("actions", rule, fix=f"The table has {known}.")
     return labels
 
 
@@ -257,12 +259,20 @@ def _require_few(column: LabelledColumn) -> None:
     most = MOST_FRACTIONS
     if column.is_whole or not numeric:
         most = min(MOST_LABELS, max(MOST_FRACTIONS, known // _LEAST_EACH))
+    if numeric and n > MOST_FRACTIONS and _most_are_rare(column):
+        most = MOST_FRACTIONS
     if n <= most:
         return
     rule = f"must hold at most {most} different treatments, holds {n:,} different "
     if numeric:
         raise DataError(column.where, f"{rule}numbers", fix=AMOUNT)
     raise DataError(column.where, f"{rule}texts", fix="Group them first. Is it the treatment?")
+
+
+def _most_are_rare(column: LabelledColumn) -> bool:
+    """Whether more than half of the labels stand in a few rows each, as those of an amount do."""
+    counts = np.bincount(column.code[column.code != NO_ACTION], minlength=len(column.labels))
+    return bool((counts < LEAST_PEOPLE).mean() > 0.5)
 
 
 def _tell_codes(column: LabelledColumn) -> None:
