@@ -55,6 +55,8 @@ class BoostedTrees:
         rounds: Most rounds; they end once held-out rows are the worse for more.
         learning_rate: Share of each tree that is added.
         least_rows: Rows that a leaf must hold.
+        ridge: Curvature that each leaf is averaged with. Without it the first leaves that hold a
+            rare action leap far beyond what held-out rows bear, and no more are grown.
         patience: Rounds without a better held-out loss after which no more are grown.
         seed: Of what is drawn.
     """
@@ -63,6 +65,7 @@ class BoostedTrees:
     rounds: int = 200
     learning_rate: float = 0.1
     least_rows: int = 20
+    ridge: float = 5.0
     patience: int = 10
     seed: int = 0
 
@@ -72,6 +75,9 @@ class BoostedTrees:
         require_number("learning_rate", self.learning_rate)
         if not 0 < self.learning_rate <= 1:
             raise SettingError("learning_rate", "must be in (0, 1]")
+        require_number("ridge", self.ridge)
+        if not 0 <= self.ridge < np.inf:
+            raise SettingError("ridge", "must be finite and not negative")
         require_seed(self.seed)
 
     def grow_classes(self, rows: Floats, action: Ints, learns: Bools, stops: Bools) -> Grown:
@@ -166,6 +172,7 @@ class BoostedTrees:
             learning_rate=self.learning_rate,
             max_leaf_nodes=LEAVES,
             min_samples_leaf=self.least_rows,
+            l2_regularization=self.ridge,
             early_stopping=early,
             n_iter_no_change=self.patience,
             random_state=self.seed,

@@ -36,6 +36,9 @@ ABSENT = "scikit-learn is not installed: networks are used, trees are not tried"
 STEPS, SMALLEST_BATCH, LARGEST_BATCH = 10, 32, 4096
 """Steps of an epoch, and limits on the rows of one, where networks read single rows."""
 
+QUICK = BoostedTrees(learning_rate=0.15, patience=6)
+"""How trees are grown here: what stops too early or too late is mended by shrinkage."""
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -115,7 +118,7 @@ class Rivals:
         """Propensities of the better log-loss on stays not learned from."""
         found: list[FittedPropensity] = []
         if self.trees:
-            trees = BoostedTrees(seed=self.seed)
+            trees = replace(QUICK, seed=self.seed)
             found.append(fit_tree_propensity(prepared, trees, calibrate=training.calibrate))
         if self.networks:
             settings = self.suit(training.propensity, prepared.data.n_stays)
@@ -141,7 +144,7 @@ class Rivals:
         """
         found: list[FittedOutcome] = []
         if self.trees and not additive:
-            found.append(fit_tree_outcome(prepared, BoostedTrees(seed=self.seed)))
+            found.append(fit_tree_outcome(prepared, replace(QUICK, seed=self.seed)))
         if self.networks or additive:
             settings = self.suit(training.outcome, prepared.data.n_stays)
             networks = yield from fit_outcome(

@@ -16,7 +16,7 @@ from etips.learn.training.objectives import Objective, part_of
 from etips.learn.training.optimiser import Schedule, adam
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import Moving
-from etips.learn.training.teams import Team, learning, teams_of
+from etips.learn.training.teams import Team, learning, teams_of, width_of
 from etips.models.answers import forward
 from etips.models.batches import Batch, StepTensors
 from etips.models.network import Network
@@ -63,7 +63,7 @@ def learning_steps(task: Task, moving: Moving) -> Learn:
 
 def _in_teams(task: Task, moving: Moving) -> Learn:
     """Learning steps on a CPU: each team on those stays of a batch that count for it."""
-    size, width = task.settings.batch_size, task.network.encoder.size(task.network.n_features)
+    size, width = task.settings.batch_size, width_of(task.network)
     teams = teams_of(task.weight, size=size, width=width)
     each: list[tuple[Team, Task, Moving]] = []
     known: list[bool] = []  # which networks still learn; the same for all steps of an epoch

@@ -12,8 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from etips.models.encoders.last_step import LastStep
+from etips.models.network import Network
+
 WORTH = 5000
 """Numbers in the states of a step that one more team must save; less costs more than it saves."""
+
+
+LIGHT = 16
+"""Numbers in a state without memory that cost as much as one of a recurrent layer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +34,12 @@ class Team:
 
     these: slice
     counts: NDArray[np.bool_]
+
+
+def width_of(network: Network) -> int:
+    """Numbers in a state, as far as they cost what those of a recurrent layer do."""
+    width = network.encoder.size(network.n_features)
+    return max(width // LIGHT, 1) if isinstance(network.encoder, LastStep) else width
 
 
 def teams_of(weight: Tensor, *, size: int, width: int) -> list[Team]:

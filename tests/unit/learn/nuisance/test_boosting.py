@@ -96,9 +96,29 @@ def quick():
 def test_an_unfitted_model_and_settings_beyond_their_limits_are_refused():
     with pytest.raises(SettingError, match="must be fitted first"):
         BoostedTrees().predict_proba(trial(20))
-    for wrong in ({"rounds": 0}, {"learning_rate": 0.0}, {"least_rows": 0.5}, {"seed": -1}):
+    for wrong in (
+        {"rounds": 0},
+        {"learning_rate": 0.0},
+        {"least_rows": 0.5},
+        {"seed": -1},
+        {"ridge": -1.0},
+    ):
         with pytest.raises(SettingError, match=next(iter(wrong))):
             BoostedTrees(**wrong)
+
+
+def test_a_rare_action_that_is_told_by_a_flag_does_not_leap():
+    """One in a hundred, nearly all behind a flag: without a ridge the first round is the last."""
+    rng = np.random.default_rng(0)
+    flag = rng.random(4000) < 0.05
+    action = np.where(flag & (rng.random(4000) < 0.2), 2, rng.integers(0, 2, 4000))
+    rows = np.column_stack([flag, rng.normal(size=(4000, 3))]).astype(float)
+    stops = np.arange(4000) % 5 == 0
+    kept = [
+        len(BoostedTrees(ridge=ridge).grow_classes(rows, action, ~stops, stops).trees)
+        for ridge in (0.0, 5.0)
+    ]
+    assert kept[1] > max(kept[0], 3 * 5)
 
 
 THREADS = """

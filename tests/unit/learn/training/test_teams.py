@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 import torch
 
-from etips.learn.training.teams import WORTH, Team, learning, teams_of, whole
+from etips.learn.training.teams import (
+    LIGHT,
+    WORTH,
+    Team,
+    learning,
+    teams_of,
+    whole,
+    width_of,
+)
+from etips.models.encoders.gru import GRU
+from etips.models.encoders.last_step import LastStep
+from etips.models.network import Network
 
 FOLD = np.array([0, 1, 2, 2, 1, 0])
 LARGE = {"size": WORTH, "width": 64}
@@ -72,3 +83,10 @@ def test_a_team_that_has_stopped_is_gone():
 def test_small_networks_are_not_torn_apart_to_leave_one_out():
     assert left(slice(0, 5), [1, 1, 0, 1, 1], size=1) == [[0, 1, 2, 3, 4]]
     assert left(slice(0, 5), [0, 1, 1, 1, 1], size=1) == [[1, 2, 3, 4]]
+
+
+def test_states_without_memory_are_light():
+    """So that a few networks that read single rows stay one team, whose step is one call."""
+    assert width_of(Network(GRU(48), 3, 0, 2)) == 48
+    assert width_of(Network(LastStep(64), 3, 0, 2)) == 64 // LIGHT
+    assert width_of(Network(LastStep(2), 3, 0, 2)) == 1
