@@ -12,10 +12,11 @@ from etips.checks.guessing import Guesses, guess_columns
 from etips.checks.table_check import ActionCount, Contrast, TableCheck
 from etips.checks.trial_reading import Trial, try_reading
 from etips.data.history_rows import visible_rows
+from etips.data.shown_sizes import show_sizes
 from etips.data.tables.columns import TableColumns
 from etips.data.tables.sources import TableLike, open_source
 from etips.data.trajectories import Trajectories
-from etips.disclosure import hide_together, rounds_to_few, shown_count, shown_flow, shown_parts
+from etips.disclosure import hide_together, rounds_to_few, shown_apart, shown_count, shown_parts
 from etips.errors import DataError, SettingError
 from etips.evaluation.detectable import detectable_differences
 from etips.notes import collecting_notes
@@ -107,9 +108,11 @@ def _count(made: TableCheck, stays: Trajectories) -> TableCheck:
     if not stays.logged or not stays.n_decisions:
         return made
     lost = stays.with_lag(0).n_decisions - stays.n_decisions if stays.lag else 0
+    sizes = show_sizes(stays)  # as results tell them later
     # Of one row a patient, rows less decisions are people too.
-    flow = (made.n_rows or 0, stays.n_stays, stays.n_decisions + lost, stays.n_decisions)
-    rows, n_stays, able, kept = shown_flow(flow)
+    rows, able, away = shown_apart(
+        (made.n_rows or 0, stays.n_decisions + lost, lost), known=sizes.counts
+    )
     names = stays.schema.actions or tuple(str(n) for n in range(stays.n_actions))
     hidden, counts = _action_counts(stays)
     actions = tuple(
@@ -119,9 +122,10 @@ def _count(made: TableCheck, stays: Trajectories) -> TableCheck:
     return replace(
         made,
         n_rows=rows,
-        n_stays=n_stays,
-        n_decisions=kept,
-        lost_to_lag=None if able is None or kept is None else shown_count(lost),
+        n_stays=sizes.n_stays,
+        n_people=None if stays.group is None else sizes.n_people,
+        n_decisions=sizes.n_decisions,
+        lost_to_lag=None if able is None or sizes.n_decisions is None else away,
         mean_loss=_mean_loss(stays),
         actions=actions,
         contrasts=_contrasts(stays, names, hidden),

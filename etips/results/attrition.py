@@ -1,52 +1,25 @@
 """Where the stays came from and what was missing, in counts that give nobody away."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from etips.data.schema import MISSING_SUFFIX, Schema
+from etips.data.shown_sizes import ShownSizes, show_sizes
 from etips.data.trajectories import Trajectories
-from etips.disclosure import ShownFunnel, any_few, shown_apart, shown_funnel
+from etips.disclosure import ShownFunnel, any_few, shown_funnel
 from etips.results.exhibits import Flow, FlowStage, MissingFeature, Missingness, Record
 
 
-@dataclass(frozen=True)
-class ShownSizes:
-    """Sizes of the evaluated data that may stand anywhere in results; None is hidden.
-
-    Stays, steps and decisions count the same people, so that one tells of a few beside another:
-    136 stays and 135 decisions are one stay without any.
-
-    Args:
-        n_decisions: Decisions.
-        n_stays: Stays.
-        n_with_decision: Stays that have one.
-        n_steps: Steps.
-    """
-
-    n_decisions: int | None
-    n_stays: int | None
-    n_with_decision: int | None
-    n_steps: int | None
-
-
-def show_sizes(data: Trajectories, cohort: Record | None = None) -> ShownSizes:
+def sizes_beside(data: Trajectories, cohort: Record | None = None) -> ShownSizes:
     """What may be told of the size of data, beside what was told of the cohort they came from.
 
     Args:
         data: The evaluated stays.
         cohort: `funnel.json` of the cohort.
     """
-    stay = data.decisions().stay
-    with_decision = int(np.unique(stay).size)
     told = _told(cohort)
-    n_decisions, people, stays, with_one, steps = shown_apart(
-        (data.n_decisions, _n_people(data), data.n_stays, with_decision, data.n_steps),
-        known=() if told is None else told.counts,
-    )
-    del people  # subgroups add up to them
-    return ShownSizes(n_decisions, stays, with_one, steps)
+    return show_sizes(data, known=() if told is None else told.counts)
 
 
 def trace_flow(data: Trajectories, cohort: Record | None) -> Flow:
@@ -56,7 +29,7 @@ def trace_flow(data: Trajectories, cohort: Record | None) -> Flow:
         data: The evaluated stays.
         cohort: `funnel.json` of the cohort.
     """
-    sizes, told = show_sizes(data, cohort), _told(cohort)
+    sizes, told = sizes_beside(data, cohort), _told(cohort)
     own = [
         ("stays in the evaluated data", sizes.n_stays),
         ("stays with a decision", sizes.n_with_decision),
@@ -69,12 +42,6 @@ def trace_flow(data: Trajectories, cohort: Record | None) -> Flow:
         n_steps=sizes.n_steps,
         n_decisions=sizes.n_decisions,
     )
-
-
-def _n_people(data: Trajectories) -> int:
-    """Patients with a decision, or stays where patients are not known."""
-    stay = np.unique(data.decisions().stay)
-    return int(stay.size if data.group is None else np.unique(data.group[stay]).size)
 
 
 def _told(cohort: Record | None) -> ShownFunnel | None:

@@ -14,7 +14,7 @@ from etips.evaluation.inference.improvement import Improvement
 from etips.evaluation.sensitivity import Sensitivity
 from etips.files.json_documents import finite
 from etips.learn.learners.catalogue import Method
-from etips.results.attrition import show_sizes
+from etips.results.attrition import sizes_beside
 from etips.results.exhibits import Record
 from etips.results.feature_strength import FeatureStrength
 from etips.results.followed_policies import RULE
@@ -41,7 +41,7 @@ def summarize_data(data: Trajectories, cohort: Record | None = None) -> DataSumm
         cohort: `funnel.json` of the cohort they came from: what it told is not told again by
             subtraction.
     """
-    sizes = show_sizes(data, cohort)
+    sizes = sizes_beside(data, cohort)
     loss, n = data.logged_loss, data.n_decisions
     mean_loss: float | None = float(loss.mean())
     n_events = None

@@ -62,7 +62,7 @@ def recognise(
         told.raise_any()
     if asked.like is None:
         if asked.stay is None:
-            note(f"no stay is named: each of the {source.n_rows:,} rows is a patient of its own")
+            note("no stay is named: every row is a patient of its own")
         _tell_times(kinds)
         _tell_identifiers(source, asked, kinds)
     return kinds

@@ -1,6 +1,6 @@
 """What reading a table did to it, told in a line each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from etips.data.decisions import NO_ACTION
 from etips.data.schema import MISSING_SUFFIX
 from etips.data.stay_arrays import StayArrays
-from etips.disclosure import FEW, are_few
+from etips.disclosure import FEW, are_few, tells_few
 from etips.errors import DataError
 from etips.notes import note
 
@@ -71,8 +71,15 @@ def tell_lag(data: StayArrays) -> None:
         known = known & ~np.isnan(data.loss[first])
     if data.eligible is not None:
         known = known & data.eligible[first]
-    count = shown(int(known.sum()))
+    count = shown_beside(int(known.sum()), (first.size, int(data.offsets[-1])))
     note(f"lag 1: {count} first steps of stays are no decisions; --lag 0 keeps them")
+
+
+def shown_beside(count: int, known: Sequence[int]) -> str:
+    """A count as it may be printed beside others that results tell: about right, if need be."""
+    if tells_few(count, known) and not are_few(count):
+        return f"about {round(count, -1):,}"
+    return shown(count)
 
 
 def shown(count: int) -> str:

@@ -15,7 +15,7 @@ from etips.cohorts.dataset.flow import draw_funnel
 from etips.cohorts.dataset.funnel import Funnel, Stage
 from etips.data.decisions import NO_ACTION
 from etips.disclosure import any_few
-from etips.results.attrition import show_sizes, trace_flow
+from etips.results.attrition import sizes_beside, trace_flow
 from etips.results.summaries import summarize_data
 
 
@@ -115,6 +115,6 @@ def test_stays_without_a_decision_cannot_be_had_from_decisions():
         propensity=None,
         group=None,
     )
-    sizes = show_sizes(cut)
+    sizes = sizes_beside(cut)
     assert (sizes.n_decisions, sizes.n_with_decision) == (135, 135)
     assert (sizes.n_stays, sizes.n_steps) == (None, None)

@@ -100,7 +100,7 @@ def test_a_number_for_each_row_that_is_called_an_identifier_is_named():
         kinds = recognise(open_source(table), Request(), tuple(table.column_names), ())
     assert {own.kind for own in kinds.values()} == {"number"}
     told = "column hospnum is used as a feature but may be an identifier; --drop hospnum omits it"
-    assert notes == ["no stay is named: each of the 40 rows is a patient of its own", told]
+    assert notes == ["no stay is named: every row is a patient of its own", told]
 
 
 def test_times_are_told():
