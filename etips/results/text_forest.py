@@ -74,8 +74,13 @@ def _at(value: float, reach: float) -> int:
 
 def _figures(bar: Bar) -> str:
     if bar.low is None or bar.high is None:
-        return f"{bar.value:+.4f}"
-    return f"{bar.value:+.4f} [{bar.low:+.4f}, {bar.high:+.4f}]"
+        return _signed(bar.value)
+    return f"{_signed(bar.value)} [{_signed(bar.low)}, {_signed(bar.high)}]"
+
+
+def _signed(value: float | None) -> str:
+    """With its sign; what rounds to nothing has none of its own."""
+    return "?" if value is None else f"{round(value, 4) + 0.0:+.4f}"
 
 
 def _wrap(text: str, width: int) -> Iterable[str]:

@@ -1,5 +1,7 @@
 """Rules in SQL: what they may say, and what they cannot reach."""
 
+import random
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -144,3 +146,71 @@ def test_a_rule_can_be_held_against_a_schema_before_anybody_is_looked_at(data):
     etips.SqlRule("r", "map < 65").check(data.schema)
     with pytest.raises(EtipsError, match="column mpa"):
         etips.SqlRule("r", "mpa < 65").check(data.schema)
+
+
+WORDS = [
+    "case",
+    "when",
+    "then",
+    "else",
+    "end",
+    "map",
+    "<",
+    "=",
+    "65",
+    "'icu'",
+    "ward",
+    "(",
+    ")",
+    "null",
+    "and",
+    "not",
+    "between",
+    "cast",
+    "as",
+    "int",
+    "::",
+    "||",
+    ",",
+    "[",
+    "]",
+    "'a",
+    '"',
+    ";",
+    "--",
+    "/*",
+    "select",
+    "from",
+    "decisions",
+    "x",
+    "->",
+    "$1",
+    "?",
+    "1e999",
+    "now()",
+    "abs(",
+    "é",
+    "exists",
+    "over",
+    "collate",
+    "is",
+    "error('x')",
+    "unnest([1])",
+    "map[1]",
+    "t.*",
+    "row(1)",
+    "lambda",
+]
+
+
+def test_whatever_is_written_is_an_answer_or_a_refusal_of_one_line(data):
+    generator = random.Random(0)
+    told = []
+    for _ in range(60):
+        text = " ".join(generator.choice(WORDS) for _ in range(generator.randint(1, 8)))
+        try:
+            ask(data, text)
+        except EtipsError as error:
+            told.append(str(error))
+    assert len(told) > 30
+    assert not any("\n" in line or SECRET in line for line in told)

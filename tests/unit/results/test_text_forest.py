@@ -33,3 +33,8 @@ def test_no_line_is_wider_than_a_terminal():
 
 def test_reach_is_a_round_number():
     assert [round_up(v) for v in (0.031, 0.05, 0.0748, 1.0, 2.1)] == [0.05, 0.05, 0.1, 1.0, 5.0]
+
+
+def test_nothing_has_no_sign_of_its_own():
+    line = draw_bars([Bar("a", -1e-9, -1e-7, 1e-9)])[1]
+    assert "+0.0000 [+0.0000, +0.0000]" in line
