@@ -5,19 +5,22 @@
 runs every row of the record (half an hour on sixteen cores, most of it the default route's
 networks) and the wards of `benchmarks.ward_coverage`; `--studies 20` runs less, `--rows WORD` only
 the rows whose name holds the word. Each study has a world of its own, so no figure hangs on one.
+With `--keep FILE` every study's outcome is written down as it ends, and a later run goes on from
+there; `--seconds N` begins no study after that time.
 """
 
 import argparse
+import json
+import multiprocessing
 import os
 import time
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks import ward_coverage
-from benchmarks.record_routes import study
+from benchmarks.record_routes import Outcome, study
 
 FIRST_STUDY = 50_000
 NUMPY_STUDIES, NETWORK_STUDIES = 400, 100
@@ -43,6 +46,10 @@ class Row:
     n_stays: int
     speaks: bool = False
     settings: dict = field(default_factory=dict)
+
+    @property
+    def key(self):
+        return f"{self.name}, {self.policy}, {self.n_stays}"
 
     @property
     def null(self):
@@ -118,19 +125,45 @@ def tally(row, outcomes):
     )
 
 
-def run(rows, *, studies=None, workers=None):
-    """Every row's outcomes; each study in a process of its own, so that all cores work."""
-    jobs = [(row, FIRST_STUDY + i) for row in rows for i in range(studies or _studies(row))]
-    jobs.sort(key=lambda job: -job[0].n_stays * (job[0].route in NETWORKS))  # long ones first
-    found = {row: [] for row in map(rows.index, rows)}
-    with ProcessPoolExecutor(workers or os.cpu_count(), initializer=_one_thread) as pool:
-        tasks = [
-            pool.submit(study, row.settings, row.n_stays, row.policy, row.route, seed)
-            for row, seed in jobs
-        ]
-        for (row, _), task in zip(jobs, tasks, strict=True):
-            found[rows.index(row)].append(task.result())
-    return [found[place] for place in range(len(rows))]
+def run(rows, *, studies=None, workers=None, keep=None, seconds=np.inf):
+    """Every row's outcomes; each study in a process of its own, so that all cores work.
+
+    Args:
+        rows: Of the record.
+        studies: Of each row; its own number if left out.
+        workers: Processes; one a core if left out.
+        keep: File to which every outcome is added; what it holds already is not done again.
+        seconds: After them no study is begun.
+    """
+    until, known = time.time() + seconds, _read_kept(keep)
+    wanted = [[FIRST_STUDY + i for i in range(studies or _studies(row))] for row in rows]
+    jobs = [(row, s, until) for row, seeds in zip(rows, wanted, strict=True) for s in seeds]
+    jobs = [job for job in jobs if (job[0].key, job[1]) not in known]
+    jobs.sort(key=lambda job: job[1])  # stopped early, rows have about as many studies each
+    with multiprocessing.Pool(workers or os.cpu_count(), initializer=_one_thread) as pool:
+        for key, seed, outcome in filter(None, pool.imap_unordered(_study, jobs)):
+            known[key, seed] = outcome
+            if keep is not None:
+                with keep.open("a", encoding="utf-8") as file:
+                    print(json.dumps([key, seed, asdict(outcome)]), file=file)
+    return [
+        [known[row.key, seed] for seed in seeds if (row.key, seed) in known]
+        for row, seeds in zip(rows, wanted, strict=True)
+    ]
+
+
+def _study(job):
+    row, seed, until = job
+    if time.time() > until:
+        return None
+    return row.key, seed, study(row.settings, row.n_stays, row.policy, row.route, seed)
+
+
+def _read_kept(keep):
+    if keep is None or not keep.exists():
+        return {}
+    lines = (json.loads(line) for line in keep.read_text(encoding="utf-8").splitlines())
+    return {(key, seed): Outcome(**own) for key, seed, own in lines}
 
 
 def page(rows, outcomes):
@@ -200,10 +233,19 @@ def main():
     parser.add_argument("--rows", default="", help="only rows whose name holds this")
     parser.add_argument("--share", type=float, default=1.0, help="share of the wards to run")
     parser.add_argument("--workers", type=int, help="processes; all cores if left out")
+    parser.add_argument("--keep", type=Path, help="file of outcomes to add to and go on from")
+    parser.add_argument("--seconds", type=float, default=np.inf, help="begin no study after them")
     options = parser.parse_args()
     began = time.perf_counter()
     rows = [row for row in ROWS if options.rows in f"{row.name} {row.route}"]
-    text = page(rows, run(rows, studies=options.studies, workers=options.workers))
+    outcomes = run(
+        rows,
+        studies=options.studies,
+        workers=options.workers,
+        keep=options.keep,
+        seconds=options.seconds,
+    )
+    text = page(rows, outcomes)
     if options.share > 0 and not options.rows:
         text += "\n\n" + ward_coverage.sections(options.share)
     print(f"{time.perf_counter() - began:.0f} s")

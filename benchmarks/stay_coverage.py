@@ -4,7 +4,8 @@
 
 Every log is drawn anew. Three policies decide throughout: the clinicians, the best supported action
 of one step, and one learned by etIPS from a log of its own. The exact mortality of the first two is
-solved for; that of the third is counted in 100,000 stays under it.
+solved for; that of the third is counted in 100,000 stays under it. With `--keep FOLDER` the learned
+policy and the figures of every log are kept there, and a later run goes on from them.
 """
 
 import argparse
@@ -40,19 +41,24 @@ def greedy():
     return np.eye(usual.shape[1])[np.where(allowed, loss, np.inf).argmin(axis=1)]
 
 
-def learn(n_stays):
-    """A policy of etIPS, and its mortality with the standard error of it."""
+def learn(n_stays, folder):
+    """A policy of etIPS, its mortality and the standard error of that; kept in a folder."""
     from etips.learn import EtIPS
+    from etips.policies.policy_files import load_policy, save_policy
 
-    data = icu_sepsis.simulate(n_stays, seed=LEARNED_FROM, lag=0, max_steps=LONGEST)
-    learner = EtIPS(seed=0).fit(data)
+    if not (folder / "truth.json").exists():
+        data = icu_sepsis.simulate(n_stays, seed=LEARNED_FROM, lag=0, max_steps=LONGEST)
+        policy = EtIPS(seed=0).fit(data).fitted_policy()
 
-    def deployed(asked):
-        said = learner.fitted_policy().deployed(asked)
-        return np.where(said.abstained[:, None], 0.0, said.probabilities)
+        def deployed(asked):
+            said = policy.deployed(asked)
+            return np.where(said.abstained[:, None], 0.0, said.probabilities)
 
-    found = icu_sepsis.deploy_policy(deployed, n_stays=100_000, seed=7, max_steps=LONGEST)
-    return learner, found.stay_risk("last")
+        found = icu_sepsis.deploy_policy(deployed, n_stays=100_000, seed=7, max_steps=LONGEST)
+        risk = found.stay_risk("last")
+        save_policy(policy, folder / "policy", overwrite=True)
+        (folder / "truth.json").write_text(json.dumps([risk.risk, risk.std_error]))
+    return load_policy(folder / "policy"), json.loads((folder / "truth.json").read_text())
 
 
 def judge(job):
@@ -68,7 +74,7 @@ def judge(job):
     began = time.perf_counter()
     results = evaluate(policies, data, horizon="stay", outcome="last")
     took = time.perf_counter() - began
-    return {
+    return seed, {
         method.name: {
             "risk": method.whole_stay.estimates[0].risk,
             "low": method.whole_stay.estimates[0].low,
@@ -90,25 +96,28 @@ def main():
     parser.add_argument("--stays", type=int, default=20_000)
     parser.add_argument("--workers", type=int, default=1, help="processes side by side")
     parser.add_argument("--fitted", action="store_true", help="hide the propensities of the log")
-    parser.add_argument("--out", type=Path, help="file for every figure, as JSON")
+    parser.add_argument("--keep", type=Path, default=Path("stay-coverage"), help="folder")
     options = parser.parse_args()
+    options.keep.mkdir(parents=True, exist_ok=True)
     usual, best = icu_sepsis.clinicians(), greedy()
-    learner, risk = learn(options.stays)
+    learned, (risk, error) = learn(options.stays, options.keep)
     exact = {
         "clinicians": icu_sepsis.stay_risk(usual, outcome="last"),
         "greedy": icu_sepsis.stay_risk(best, outcome="last"),
-        "EtIPS": risk.risk,
+        "EtIPS": risk,
     }
-    print(f"exact: {exact}; EtIPS +- {risk.std_error:.4f}", flush=True)
-    policies = {"clinicians": Table(usual), "greedy": Table(best), "EtIPS": learner}
-    jobs = [(policies, options.stays, JUDGED_BY + i, options.fitted) for i in range(options.logs)]
-    found = []
+    print(f"exact: {exact}; EtIPS +- {error:.4f}", flush=True)
+    policies = {"clinicians": Table(usual), "greedy": Table(best), "EtIPS": learned}
+    file = options.keep / "found.jsonl"
+    found = dict(map(json.loads, file.read_text().splitlines())) if file.exists() else {}
+    seeds = [JUDGED_BY + i for i in range(options.logs) if JUDGED_BY + i not in found]
+    jobs = [(policies, options.stays, seed, options.fitted) for seed in seeds]
     with multiprocessing.get_context("spawn").Pool(options.workers) as pool:
-        for own in pool.imap_unordered(judge, jobs):
-            found.append(own)
-            if options.out:
-                options.out.write_text(json.dumps({"exact": exact, "found": found}))
-            print(_summary(exact, found), flush=True)
+        for seed, own in pool.imap_unordered(judge, jobs):
+            found[seed] = own
+            with file.open("a") as lines:
+                print(json.dumps([seed, own]), file=lines)
+            print(_summary(exact, list(found.values())), flush=True)
 
 
 def _summary(exact, found):
