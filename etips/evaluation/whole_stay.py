@@ -25,7 +25,7 @@ from etips.evaluation.inference.checks import (
 from etips.evaluation.inference.estimate import Estimate
 from etips.evaluation.inference.evidence import Bounds, Evidence
 from etips.evaluation.inference.intervals import DEFAULT, Interval, Range
-from etips.evaluation.inference.quantiles import student_quantile
+from etips.evaluation.inference.quantiles import normal_beyond, student_quantile
 from etips.evaluation.verdict import Verdict
 from etips.evaluation.whole_stay_course import Course
 from etips.evaluation.whole_stay_ratios import Ratios, make_ratios
@@ -48,9 +48,11 @@ class Cautious:
 
     Args:
         level: Share of such intervals that hold the truth.
+        least_error: A standard error that rests on all stays; reach is no less than it allows.
     """
 
     level: float = 0.95
+    least_error: float = 0.0
 
     def __call__(self, evidence: Evidence) -> Range:
         """Limits within the bounds."""
@@ -60,7 +62,9 @@ class Cautious:
         squares = evidence.jackknife**2
         fourth = float((squares**2).sum())
         freedom = max(float(squares.sum()) ** 2 / fourth / 2, 2.0) if fourth > 0 else 2.0
-        reach = evidence.std_error * student_quantile((1 + self.level) / 2, freedom)
+        share = (1 + self.level) / 2
+        reach = evidence.std_error * student_quantile(share, freedom)
+        reach = max(reach, self.least_error * normal_beyond(1 - share))
         low, high = DEFAULT(evidence)
         low, high = min(low, evidence.value - reach), max(high, evidence.value + reach)
         return max(low, least), min(high, most)
@@ -169,14 +173,17 @@ def assess_stays(log: StayLog, *, level: float = 0.95, n_policies: int = 1) -> S
         n_policies: How many are looked at; each makes a lucky one likelier, so that "better" asks
             for an interval below zero at a level that allows for all (Bonferroni).
     """
-    limits, strict = Cautious(level), Cautious(1 - (1 - level) / n_policies)
+    least = 0.0 if log.value is None else usual_error(log)
+    limits, strict = Cautious(level, least), Cautious(1 - (1 - level) / n_policies, least)
     makers = {"wdr": wdr, "fqe": fqe, "pdwis": pdwis}
     if log.value is None:
         makers = {"pdwis": pdwis}
     evidence = {name: make(log) for name, make in makers.items()}
     slack = 0.0 if log.value is None else allowance(log)
     estimates = tuple(
-        _estimate(log, name, own, limits, slack if name == HEADLINE else 0.0)
+        _estimate(log, name, own, limits, slack)
+        if name == HEADLINE
+        else _estimate(log, name, own, Cautious(level), 0.0)
         for name, own in evidence.items()
     )
     clinicians = _estimate(log, "logged", logged(log), DEFAULT, 0.0)
@@ -214,6 +221,18 @@ def pdwis(log: StayLog) -> Evidence:
 def wdr(log: StayLog) -> Evidence:
     """Predicted outcome, corrected decision by decision by what the log holds beyond it."""
     return _weighed(log, log.ratios, log.surprise, log.ratios.n_terms, fqe(log))
+
+
+def usual_error(log: StayLog) -> float:
+    """What ratios worth so few stays cost, if their stays surprise as much as all others do.
+
+    A log that happens to lack the stays with the largest ratios has too low an estimate of its own
+    error; the surprises of all stays tell what it could have been. Zero where all ratios are alike.
+    """
+    ratios, n_terms = log.ratios, log.ratios.n_terms
+    size = (ratios.plain(log.surprise)[:, :n_terms] ** 2).mean(axis=0)
+    excess = 1 / ratios.effective[:n_terms] - 1 / log.clusters.size
+    return float(np.sqrt((size * np.maximum(excess, 0.0)).sum()))
 
 
 def allowance(log: StayLog) -> float:

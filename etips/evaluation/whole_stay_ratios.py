@@ -100,11 +100,15 @@ class Ratios:
 
     def above(self, values: Floats) -> Floats:
         """Ratio times `values` (n,) in each cluster and term, shape (clusters, terms)."""
-        weighed, stay = self.each * values, self.course.stay
+        return self.plain(self.each * values)
+
+    def plain(self, values: Floats) -> Floats:
+        """The sum of `values` (n,) in each cluster and term, shape (clusters, terms)."""
+        stay = self.course.stay
         term = np.searchsorted(self.edges, self.course.number, side="right") - 1
         place = self.clusters.code[stay] * (self.edges.size - 1) + term
         size = self.clusters.size * (self.edges.size - 1)
-        return totals(place, weighed, size).reshape(self.clusters.size, -1)
+        return totals(place, values, size).reshape(self.clusters.size, -1)
 
 
 def make_ratios(course: Course, weight: Floats, clusters: Clusters) -> Ratios:

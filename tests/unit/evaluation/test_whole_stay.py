@@ -13,6 +13,7 @@ from etips.evaluation.whole_stay import (
     logged,
     pdwis,
     silent_values,
+    usual_error,
     wdr,
 )
 from etips.evaluation.whole_stay_course import Course
@@ -152,3 +153,25 @@ def test_better_is_said_only_of_an_interval_below_zero():
     assert better.gain.better == (better.gain.high < 0)
     assert better.gain.better
     assert not_better.gain.better == (not_better.gain.high < 0)
+
+
+def test_a_log_that_lacks_heavy_surprises_does_not_trust_its_own_error():
+    log = random_log(n_stays=400, spread=1.0)
+    surprises = np.zeros((log.course.n_stays, int(log.course.lengths.max())))
+    surprises[log.course.stay, log.course.number] = log.surprise
+    excess = 1 / log.ratios.effective - 1 / log.course.n_stays
+    by_hand = np.sqrt((((surprises**2).mean(axis=0) * excess)[: log.ratios.n_terms]).sum())
+    assert usual_error(log) == pytest.approx(by_hand)
+    headline = wdr(log)
+    own = Cautious()(headline)
+    allowed = Cautious(least_error=3 * headline.std_error)(headline)
+    assert allowed[0] < own[0]
+    assert allowed[1] > own[1]
+    shown = assess_stays(log).estimates[0]
+    assert shown.high - shown.risk >= 1.95 * usual_error(log)
+
+
+def test_ratios_that_are_all_alike_cost_nothing():
+    log = random_log()
+    alike = StayLog(log.course, np.ones(log.weight.size), log.cluster, log.value, log.taken)
+    assert usual_error(alike) == 0
