@@ -62,6 +62,7 @@ class Diagnostics:
         prognosis: Whether weighting leaves the patients' prognosis as it is.
         moved: How far balancing the propensities moved the headline, over the half-width.
         prognosis_before: As `prognosis`, with the weights before they were balanced.
+        breadth: How many different things were visible at a decision.
     """
 
     matching_factor: Estimate
@@ -92,6 +93,7 @@ class Diagnostics:
     prognosis: PrognosisBalances | None = None
     moved: float | None = None
     prognosis_before: PrognosisBalances | None = None
+    breadth: float | None = None
 
 
 def diagnose(
@@ -133,6 +135,7 @@ def diagnose(
         headline=judged.estimator,
         known=log.known,
         visible=log.features is not None,
+        breadth=log.breadth,
         lag=log.lag,
         even_error=even_error,
         logged_spread=float(log.loss.std()),

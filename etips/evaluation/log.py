@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from etips.data.history_rows import visible_rows
 from etips.errors import DataError, SettingError, require
+from etips.evaluation.breadth import breadth
 from etips.evaluation.censoring import complete_losses
 from etips.evaluation.inference.checks import (
     Bools,
@@ -159,6 +160,11 @@ class Log:
             return None if whole.expected is None else whole.expected.take(keep)
         return self._expect(self.loss)
 
+    @cached_property
+    def breadth(self) -> float | None:
+        """How many different things were visible at a decision; None without features."""
+        return None if self.features is None else breadth(self.features)
+
     @property
     def prognosis(self) -> Floats | None:
         """Expected loss from what was visible, whatever is done, shape (n,)."""
@@ -206,10 +212,22 @@ class Log:
 
     def weighed_by(self, propensities: Floats) -> "Log":
         """The same decisions with balanced propensities of all actions, shape (n, n_actions)."""
+        return replace(self.fitted_by(propensities), unbalanced=self.propensity)._like(self)
+
+    def fitted_by(self, propensities: Floats) -> "Log":
+        """The same decisions with other fitted propensities of all actions, (n, n_actions)."""
         chance = np.maximum(propensities[self.rows, self.action], self.propensity_floor)
-        fitted = self.propensity
-        other = replace(self, propensity=chance, propensities=propensities, unbalanced=fitted)
-        other._store("_whole", (self, np.ones(self.n_decisions, bool)))
+        return replace(self, propensity=chance, propensities=propensities)._like(self)
+
+    def _like(self, whole: "Log") -> "Log":
+        """This log, which expects what `whole`, with the same features and losses, expects."""
+        self._store("_whole", (whole, np.ones(self.n_decisions, bool)))
+        return self
+
+    def predicting(self, predicted: Floats) -> "Log":
+        """The same decisions with other predicted losses of all actions, shape (n, n_actions)."""
+        other = replace(self, predicted=predicted)
+        other._store("expected", self.expected)  # which has nothing to do with them
         return other
 
     def _check_propensities(self, values: Floats) -> Floats:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from etips.evaluation.boosted_trees import Bins, Trees, fit_trees
 from etips.evaluation.inference.checks import Bools, Clusters, Floats, Ints, Rows
 from etips.evaluation.inference.evidence import divide
+from etips.evaluation.telling_products import Products, find_products
 
 N_FOLDS = 3
 MORE_FOLDS = 5  # of a log with few rows, which costs little and leaves more to learn from
@@ -25,6 +26,7 @@ N_PRODUCTS = 10
 WIDEST_SEARCH = 150  # columns among which products are searched
 LEAST_ROWS = 20  # of an action, to learn more of it than of all
 ROWS_PER_COLUMN = 15
+WIDEST_RIDGE = 400  # columns that a ridge regression takes at once
 LEAST_COLUMNS = 3
 PENALTIES = np.geomspace(1e-3, 10, 13)
 
@@ -51,9 +53,9 @@ def cross_fit(
 ) -> Expected:
     """Predict `target` from `features`, fold by fold of clusters.
 
-    A ridge regression on the features and the few products of two that go with the target most,
-    then boosted trees on what it leaves: the plain mean. Then a ridge regression for each action on
-    what remains, for an action may help some and harm others.
+    A ridge regression on the features and the few products of two or three that go with the target
+    most, then boosted trees on what it leaves: the plain mean. Then a ridge regression for each
+    action on what remains, for an action may help some and harm others.
 
     Args:
         features: One row a decision, NaN where missing, shape (n, d).
@@ -122,6 +124,7 @@ class _Scale:
     centre: Floats
     spread: Floats
     pairs: Ints  # (2, m)
+    products: Products
 
     @classmethod
     def of(cls, rows: Rows, target: Floats) -> "_Scale":
@@ -132,12 +135,15 @@ class _Scale:
         spread = np.sqrt(np.where(known, (filled - centre) ** 2, 0.0).sum(axis=0) / count)
         some = _some(np.arange(target.size), MOST_SCREENED)
         scaled = _standardise(rows[some], centre, spread)
-        return cls(centre, spread, _telling_pairs(scaled, target[some]))
+        base, slope = _ridge(scaled, target[some])
+        rest = target[some] - base - scaled @ slope
+        return cls(centre, spread, _telling_pairs(scaled, rest), find_products(scaled, rest))
 
     def __call__(self, rows: Rows) -> Floats:
         scaled = _standardise(rows, self.centre, self.spread)
         first, second = self.pairs
-        return np.hstack([scaled, scaled[:, first] * scaled[:, second]])
+        pairs = scaled[:, first] * scaled[:, second]
+        return np.hstack([scaled, pairs, self.products.of(scaled)])
 
 
 @dataclass(frozen=True)
@@ -186,15 +192,13 @@ def _standardise(rows: Rows, centre: Floats, spread: Floats) -> Floats:
     return np.clip(scaled, -REACH, REACH)
 
 
-def _telling_pairs(scaled: Floats, target: Floats) -> Ints:
-    """The products of two features, squares too, that go with the target most, shape (2, m).
+def _telling_pairs(scaled: Floats, rest: Floats) -> Ints:
+    """The products of two features, squares too, that go with the rest most, shape (2, m).
 
     One matrix product gives the covariance of all of them with what a straight line leaves.
     """
     columns = np.flatnonzero(scaled.std(axis=0) > 0)[:WIDEST_SEARCH]
     part = scaled[:, columns]
-    base, slope = _ridge(part, target)
-    rest = target - base - part @ slope
     mean = part.T @ part / rest.size
     square = part**2
     spread = np.sqrt(np.maximum(square.T @ square / rest.size - mean**2, 0.0))
@@ -206,15 +210,32 @@ def _telling_pairs(scaled: Floats, target: Floats) -> Ints:
 
 
 def _ridge(table: Floats, target: Floats) -> tuple[float, Floats]:
-    """Intercept and slopes, of at most a column for each fifteen rows: those that tell most."""
+    """Intercept and slopes: of all columns, and of the few that tell most where there are many.
+
+    Many columns may each tell a little, or a few tell all; a held-out third says how much of the
+    one and of the other.
+    """
     n, width = table.shape
-    slope = np.zeros(width)
-    keep = np.arange(width)
+    few = max(LEAST_COLUMNS, n // ROWS_PER_COLUMN)
+    if width <= few or width > WIDEST_RIDGE:
+        return _fit_columns(table, target, few)
+    asked = np.arange(n) % 3 == 0
+    held = table[asked] - table[~asked].mean(axis=0)
+    one, other = (held @ _fit_columns(table[~asked], target[~asked], m)[1] for m in (few, width))
+    rest = target[asked] - target[~asked].mean()
+    share = _slope(other - one, rest - one)
+    (base, slope), (base_all, slope_all) = (_fit_columns(table, target, m) for m in (few, width))
+    return (1 - share) * base + share * base_all, (1 - share) * slope + share * slope_all
+
+
+def _fit_columns(table: Floats, target: Floats, most: int) -> tuple[float, Floats]:
+    """A ridge regression on at most so many columns, those that go with the target most."""
     middle, mean = table.mean(axis=0), float(target.mean())
-    if width * ROWS_PER_COLUMN > n:
+    slope = np.zeros(table.shape[1])
+    keep = np.arange(table.shape[1])
+    if most < keep.size:
         spread = table.std(axis=0)
         signal = np.abs((target - mean) @ (table - middle)) / np.where(spread > 0, spread, np.inf)
-        most = max(LEAST_COLUMNS, n // ROWS_PER_COLUMN)
         keep = np.sort(np.argsort(-signal, kind="stable")[:most])
     slope[keep] = _least_gcv(table[:, keep] - middle[keep], target - mean)
     return mean - float(middle @ slope), slope
@@ -227,7 +248,7 @@ def _least_gcv(centred: Floats, rest: Floats) -> Floats:
     values = np.maximum(values, 0.0)
     signal = vectors.T @ (centred.T @ rest / n)
     total = float(rest @ rest) / n
-    slope, least = np.zeros(centred.shape[1]), total / (1 - 1 / n) ** 2
+    slope, least = np.zeros(centred.shape[1]), total / (1 - 1 / max(n, 2)) ** 2
     for penalty in PENALTIES:
         shrunk = signal / (values + penalty)
         error = total - 2 * float(signal @ shrunk) + float(values @ shrunk**2)

@@ -6,10 +6,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from etips.data.decisions import Floats
+from etips.data.decisions import Floats, Ints
 from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require
+from etips.evaluation.blending import blend_predictions, blend_propensities
 from etips.evaluation.inference.checks import check_probabilities
 from etips.evaluation.log import PROPENSITY_FLOOR, Log
 from etips.learn.fitting.driver import drive
@@ -119,10 +120,15 @@ def make_log(
     predicted, by = _predicted(data, models, prepared)
     by_design = known is not None or data.propensity is not None
     log = Log.of(data, propensities=table, predicted=predicted, floor=models.clip, known=by_design)
+    share = regressed = 0.0
+    if not by_design:  # with known propensities nothing hangs on the predictions
+        log, share = blend_predictions(log)
+    if prepared is not None and table is not None:
+        log, regressed = blend_propensities(log, _fold(prepared))
     balanced = _balance(log, models, prepared)
     notes = {
-        "propensities": source,
-        "predicted losses": by,
+        "propensities": source + _of_which(regressed, "logistic regressions"),
+        "predicted losses": by + _of_which(share, "regressions and trees"),
         "clip": f"{log.propensity_floor:g}",
     }
     if not by_design:
@@ -134,13 +140,22 @@ def make_log(
     return EvaluationLog(balanced.log, notes, fitted, balanced.unbalanced)
 
 
+def _of_which(share: float, what: str) -> str:
+    return f"; {share:.0%} of {what} on what was last visible" if share > 0 else ""
+
+
 def _balance(log: Log, models: Models, prepared: Prepared | None) -> BalancedLog:
     """The log with its fitted propensities corrected in the folds that they were fitted in."""
     if not models.training.balance:
         return BalancedLog(log)
     if prepared is None:
         return balance_log(log)
-    return balance_log(log, fold=prepared.folds.fold[prepared.data.decisions().stay])
+    return balance_log(log, fold=_fold(prepared))
+
+
+def _fold(prepared: Prepared) -> Ints:
+    """Of each decision, as networks were fitted."""
+    return np.asarray(prepared.folds.fold[prepared.data.decisions().stay])
 
 
 def check_known(table: Floats, data: Trajectories) -> Floats:

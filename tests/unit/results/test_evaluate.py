@@ -49,9 +49,8 @@ def test_the_order_of_the_policies_changes_no_figure(world):
     policies = {"one": one, "other": other, "random": RandomPolicy().fit(train)}
     turned = dict(reversed(policies.items()))
     first, second = (evaluate(p, test, models=SMALL) for p in (policies, turned))
-    assert {m.notes["propensities"] for m in first.methods} == {
-        "cross-fitted on the evaluated stays"
-    }
+    (source,) = {m.notes["propensities"] for m in first.methods}
+    assert source.startswith("cross-fitted on the evaluated stays")
     by_name = {m.name: m for m in second.methods}
     assert all(by_name[m.name] == m for m in first.methods)
 
@@ -141,7 +140,7 @@ def test_without_any_they_are_cross_fitted_on_the_evaluated_stays(world):
     train, log = (replace(world.log(150, seed=s), propensity=None) for s in (13, 3))
     results = evaluate(MostFrequent().fit(train), log, models=SMALL)
     assert results.methods[0].name == "MostFrequent"
-    assert results.methods[0].notes["propensities"] == "cross-fitted on the evaluated stays"
+    assert results.methods[0].notes["propensities"].startswith("cross-fitted on the evaluated")
 
 
 def test_predicted_losses_can_be_left_out(world):
