@@ -79,7 +79,7 @@ def blend_propensities(log: Log, fold: Ints) -> Blend:
     if best == 0:
         return Blend(log, 0.0)
     nothing = np.zeros((log.n_decisions, 0)), np.zeros((0, log.n_actions))
-    return Blend(log.fitted_by(tilted((1 - best) * networks + best * simple, *nothing)), best)
+    return Blend(log.weighed_by(tilted((1 - best) * networks + best * simple, *nothing)), best)
 
 
 def regress(features: Rows, action: Ints, n_actions: int, fold: Ints) -> Floats:

@@ -115,8 +115,6 @@ def diagnose(
     size = effective_size(weight)
     even, even_error = _even(log)
     half_width = _half_width(log, judged, interval)
-    fitted = weights_before(log, policy)
-    before = None if fitted is None else replace(policy, weight=fitted)
     return Diagnostics(
         matching_factor=matching_factor(weight, log.clusters, interval=interval),
         uniform_factor=matching_factor(even, log.clusters, interval=interval),
@@ -142,11 +140,20 @@ def diagnose(
         half_width=half_width,
         prognosis=balance_prognosis(log, policy, judged, half_width),
         moved=moved_by_balancing(log, policy, judged, half_width),
-        prognosis_before=(
-            None if before is None else balance_prognosis(log, before, judged, half_width)
-        ),
+        prognosis_before=_balance_before(log, policy, judged, half_width),
         **_from_table(log, policy),
     )
+
+
+def _balance_before(
+    log: Log, policy: View, headline: Estimate, half_width: float
+) -> PrognosisBalances | None:
+    """The balance of the prognosis as networks alone would leave it; None if they are alone."""
+    fitted = weights_before(log, policy)
+    if fitted is None and log.unblended is None:
+        return None
+    before = policy if fitted is None else replace(policy, weight=fitted)
+    return balance_prognosis(log.as_networks_predicted, before, headline, half_width)
 
 
 def _half_width(log: Log, headline: Estimate, interval: Interval) -> float:

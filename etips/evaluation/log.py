@@ -59,6 +59,8 @@ class Log:
         lag: 1 if the rows hold only what came before the decision's own step.
         unbalanced: Propensity of the logged action as it was fitted, where `propensity` has been
             balanced since, shape (n,); see `weighed_by`.
+        unblended: Predicted losses as networks alone had them, if simpler models have a share in
+            `predicted`, shape (n, n_actions).
     """
 
     loss: Floats
@@ -73,6 +75,7 @@ class Log:
     known: bool = False
     lag: int = 0
     unbalanced: Floats | None = None
+    unblended: Floats | None = None
     clusters: Clusters = field(init=False, repr=False, compare=False)
     _whole: "tuple[Log, Bools] | None" = field(init=False, repr=False, compare=False, default=None)
 
@@ -206,28 +209,35 @@ class Log:
             known=self.known,
             lag=self.lag,
             unbalanced=None if self.unbalanced is None else self.unbalanced[keep],
+            unblended=None if self.unblended is None else self.unblended[keep],
         )
         part._store("_whole", (self, keep))
         return part
 
     def weighed_by(self, propensities: Floats) -> "Log":
-        """The same decisions with balanced propensities of all actions, shape (n, n_actions)."""
-        return replace(self.fitted_by(propensities), unbalanced=self.propensity)._like(self)
-
-    def fitted_by(self, propensities: Floats) -> "Log":
-        """The same decisions with other fitted propensities of all actions, (n, n_actions)."""
+        """The same decisions with better propensities of all actions, shape (n, n_actions)."""
         chance = np.maximum(propensities[self.rows, self.action], self.propensity_floor)
-        return replace(self, propensity=chance, propensities=propensities)._like(self)
-
-    def _like(self, whole: "Log") -> "Log":
-        """This log, which expects what `whole`, with the same features and losses, expects."""
-        self._store("_whole", (whole, np.ones(self.n_decisions, bool)))
-        return self
+        first = self.propensity if self.unbalanced is None else self.unbalanced
+        other = replace(self, propensity=chance, propensities=propensities, unbalanced=first)
+        other._store("_whole", (self, np.ones(self.n_decisions, bool)))
+        return other
 
     def predicting(self, predicted: Floats) -> "Log":
-        """The same decisions with other predicted losses of all actions, shape (n, n_actions)."""
-        other = replace(self, predicted=predicted)
+        """The same decisions with better predicted losses of all actions, shape (n, n_actions)."""
+        other = replace(self, predicted=predicted, unblended=self.predicted)
         other._store("expected", self.expected)  # which has nothing to do with them
+        return other
+
+    @cached_property
+    def as_networks_predicted(self) -> "Log":
+        """The same decisions with predicted losses as networks alone had them."""
+        if self.unblended is None:
+            return self
+        other = replace(self, predicted=self.unblended, unblended=None)
+        if self._whole is not None:
+            whole, keep = self._whole
+            other._store("_whole", (whole.as_networks_predicted, keep))
+        other._store("expected", self.expected)
         return other
 
     def _check_propensities(self, values: Floats) -> Floats:

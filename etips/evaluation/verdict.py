@@ -111,8 +111,8 @@ RULES = (
     ),
     Rule(
         "shift_before", 0.3, NEVER, "high",
-        "Before the propensities were balanced, weighted patients were unlike all patients in what "
-        "was to be expected of them, by {value:.1f} times half the interval's width; what the "
+        "Before the fitted models were corrected, weighted patients were unlike all patients in "
+        "what was to be expected of them, by {value:.1f} times half the interval's width; what the "
         "prognosis does not show of it may be left.",
         "Balancing on the prognosis hides what the prognosis misses: with steps in two features, "
         "300 stays and our networks 4 of 10 estimates were reliable without this, and 1 covered.",

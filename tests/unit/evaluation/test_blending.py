@@ -45,6 +45,7 @@ def test_predictions_that_say_nothing_give_way():
     assert mixed.predicted.min() >= 0
     assert mixed.predicted.max() <= 1
     assert mixed.expected is log.expected
+    assert np.array_equal(mixed.as_networks_predicted.predicted, log.predicted)
 
 
 def test_predictions_that_are_right_stay():
@@ -69,7 +70,7 @@ def test_blind_propensities_give_way_to_a_regression_and_right_ones_stay():
     assert share > 0.8
     assert np.log(mixed.propensity).mean() > np.log(blind.propensity).mean() + 0.05
     assert mixed.propensities.sum(axis=1) == pytest.approx(1)
-    assert mixed.unbalanced is None
+    assert np.array_equal(mixed.unbalanced, blind.propensity)
     right = make_log(table=lambda right: np.stack([1 - right, right], axis=1))
     mixed, share = blend_propensities(right, fold)
     assert np.log(mixed.propensity).mean() >= np.log(right.propensity).mean()
