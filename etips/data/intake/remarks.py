@@ -61,8 +61,13 @@ def refuse_unseen(where: str, unseen: Mapping[str, int], total: int) -> None:
             raise DataError(f"{where}, column {name}", rule, fix=fix)
 
 
-def tell_lag(data: StayArrays) -> None:
-    """How many steps with an action and a loss are no decisions since nothing comes before."""
+def tell_lag(data: StayArrays, *, fixed: bool = False) -> None:
+    """How many steps with an action and a loss are no decisions since nothing comes before.
+
+    Args:
+        data: The stays.
+        fixed: Whether a policy settles the lag, so that nobody can ask for another.
+    """
     if data.schema.lag != 1 or data.action is None or data.loss is None:
         return
     first = data.offsets[:-1]
@@ -72,7 +77,8 @@ def tell_lag(data: StayArrays) -> None:
     if data.eligible is not None:
         known = known & data.eligible[first]
     count = shown_beside(int(known.sum()), (first.size, int(data.offsets[-1])))
-    note(f"lag 1: {count} first steps of stays are no decisions; --lag 0 keeps them")
+    remedy = "" if fixed else "; --lag 0 keeps them"
+    note(f"lag 1: {count} first steps of stays are no decisions{remedy}")
 
 
 def shown_beside(count: int, known: Sequence[int]) -> str:

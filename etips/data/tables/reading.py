@@ -174,7 +174,7 @@ def _assemble(table: SortedTable, asked: Request, recipe: Recipe, faults: Faults
     missing = count_missing_losses(data)
     if missing is not None:
         log.info("%s: %s", table.name, missing.tell())
-    tell_lag(data)
+    tell_lag(data, fixed=asked.like is not None)
     if asked.like is None:
         reward = asked.reward is not None
         remark_on_log(data, column=asked.columns["loss"], reward=reward)

@@ -72,6 +72,9 @@ def test_what_lag_costs_is_told():
     assert told(tell_lag, data) == [
         "lag 1: 18 first steps of stays are no decisions; --lag 0 keeps them"
     ]
+    with collecting_notes() as notes:
+        tell_lag(data, fixed=True)
+    assert notes == ["lag 1: 18 first steps of stays are no decisions"]
     assert told(tell_lag, data.with_lag(0)) == []
     assert told(tell_lag, data.without_log()) == []
 
