@@ -110,12 +110,12 @@ RULES = (
         "about a half-width and more covered 75 to 83 %.",
     ),
     Rule(
-        "shift_before", 0.3, NEVER, "high",
+        "shift_before", 0.15, NEVER, "high",
         "Before the fitted models were corrected, weighted patients were unlike all patients in "
         "what was to be expected of them, by {value:.1f} times half the interval's width; what the "
         "prognosis does not show of it may be left.",
-        "Balancing on the prognosis hides what the prognosis misses: with steps in two features, "
-        "300 stays and our networks 4 of 10 estimates were reliable without this, and 1 covered.",
+        "Correcting by the prognosis hides what the prognosis misses: with a ring in two features "
+        "or a code of 25 levels, 400 stays, 57 of 60 were reliable without this, and 19 covered.",
     ),
     Rule(
         "rests_on_model", 1, NEVER, "high",
