@@ -98,7 +98,7 @@ def test_stays_that_were_learned_from_are_refused_in_one_line_or_marked(tmp_path
     assert "data: must be unseen; the policy usual learned from all of the stays" in said
     assert "--allow-seen" in said
     told = run("evaluate", tmp_path / "usual", tmp_path / "data", "--allow-seen")
-    assert re.search(r"^usual \(\w+, in sample\): ", told, re.MULTILINE)
+    assert re.search(r"^usual\b[^(]*\(\w+, in\s+sample\)", told, re.MULTILINE), told
     document = json.loads((tmp_path / "usual" / "results.json").read_bytes())
     assert document["methods"][0]["in_sample"] is True
     run("report", tmp_path / "usual", "--out", tmp_path / "page.html")
