@@ -101,6 +101,7 @@ def put_into_steps(table: SortedTable, rule: StepRule) -> SortedTable:
     filled[target] = True
     _tell(table, rule, filled)
     grid = _Grid(target, filled, table.starts, np.repeat(table.offsets[:-1], lengths))
+    _tell_actions(table, grid, rule)
     own = np.arange(len(number)) if table.rows is None else table.rows
     return replace(
         table,
@@ -193,6 +194,22 @@ def _cells(table: SortedTable, grid: _Grid, combine: Mapping[str, Combine]) -> p
     if "eligible" in layout.present:  # an empty step cannot be a decision
         made[roles.eligible] = made[roles.eligible].fill_null(False)
     return pa.table(made)
+
+
+def _tell_actions(table: SortedTable, grid: _Grid, rule: StepRule) -> None:
+    """Say how many steps hold different actions, of which one counts; doses are put together."""
+    differ = np.zeros(grid.begin.size, bool)
+    for name in table.layout.treatment:
+        how = rule.combine.get(name, "last")
+        if how in ("last", "first"):
+            code = table.column_levels(name)[1]
+            known = np.where(code < 0, np.iinfo(np.int64).max, code)
+            least = np.minimum.reduceat(known, grid.begin)
+            differ |= np.maximum.reduceat(code, grid.begin) > least
+    count = int(differ.sum())
+    if count:
+        shown = FEW if are_few(count) else f"{count:,}"
+        note(f"{shown} steps hold different actions, of which the last counts; see --every")
 
 
 def _tell(table: SortedTable, rule: StepRule, filled: NDArray[Any]) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
+from pyarrow.types import is_null
+
 from etips.data.intake.recipe import ColumnKind
 from etips.data.intake.recognition import recognise
 from etips.data.intake.request import Request
@@ -214,7 +216,7 @@ def _wanted(source: Source, like: Schema, features: Sequence[str]) -> tuple[str,
     columns: dict[str, None] = {}
     elapsed = None if like.recipe is None else like.recipe.elapsed
     for feature in features:
-        if feature in source.columns:
+        if feature in source.columns and not _is_empty_mark(source, like, feature):
             columns[feature] = None
         elif feature != elapsed:
             category = next((c for c in like.categories if feature.startswith(f"{c}=")), None)
@@ -222,3 +224,9 @@ def _wanted(source: Source, like: Schema, features: Sequence[str]) -> tuple[str,
             columns[origin if category is None else category] = None
     require_columns(source, list(columns))
     return tuple(columns)
+
+
+def _is_empty_mark(source: Source, like: Schema, feature: str) -> bool:
+    """Whether a column is called like a mark of ours but holds nothing, so that it is none."""
+    ours = feature.removesuffix(MISSING_SUFFIX) in like.indicators
+    return ours and feature.endswith(MISSING_SUFFIX) and is_null(source.columns[feature])

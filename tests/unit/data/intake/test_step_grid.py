@@ -160,3 +160,15 @@ def test_what_became_of_the_rows_is_told():
         read(combine={"x": "sum"})
     told = "every 4h: 7 rows make 5 steps, of which the last value counts, but x (sum); under 11 "
     assert notes[0] == told + "steps have no row and are no decisions"
+
+
+def test_steps_of_different_actions_are_told():
+    n = 60
+    hours = at(*[2 * i for i in range(n)])
+    table = pa.table({"s": [1] * n, "t": hours, "a": ["p", "q"] * (n // 2), "l": [0.0] * n})
+    with collecting_notes() as notes:
+        read(table)
+    assert "30 steps hold different actions, of which the last counts; " in notes[1]
+    with collecting_notes() as notes:
+        read(table.set_column(2, "a", [["p", None, "q", "q"] * (n // 4)]))
+    assert not any("different actions" in text for text in notes)

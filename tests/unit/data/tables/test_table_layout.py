@@ -55,3 +55,10 @@ def test_a_schema_takes_its_own_columns_and_leaves_others_alone():
     assert layout.categorical == {"c"}
     with pytest.raises(DataError, match=r"^table, column c: is missing from the table\.$"):
         layout_of(small_table(), like=schema)
+
+
+def test_an_empty_column_that_is_called_like_a_mark_is_none():
+    table = small_table(x=[1.0, None, 3.0, 4.0, 5.0, 6.0], x_missing=pa.nulls(6))
+    data = read_small(table)
+    assert data.schema.sequence == ("x", "x_missing")
+    assert layout_of(table, like=data.schema).sequence == ("x",)
