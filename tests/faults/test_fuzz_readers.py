@@ -65,6 +65,8 @@ def test_a_number_is_never_read_as_another(
             continue
         found = np.array(whole_column(source, name).to_pylist(), np.float64)
         meant = np.array([np.nan if v is None else round(v, places) for v in own], np.float64)
+        assert np.isnan(meant[source.n_rows :]).all()  # empty rows at the end
+        meant = meant[: source.n_rows]
         assert np.array_equal(found, meant, equal_nan=True) or excused(texts, decimal, delimiter)
 
 

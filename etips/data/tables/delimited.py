@@ -121,7 +121,7 @@ class _Reading:
                     null_values=CSV_NULLS,
                     strings_can_be_null=True,
                     include_columns=list(as_text),
-                    column_types=dict.fromkeys(as_text, pa.string()),
+                    column_types=dict.fromkeys((*as_text, *self.dialect.zeros), pa.string()),
                 ),
             )
 

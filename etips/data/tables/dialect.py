@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from etips.errors import FileError
 DELIMITERS = (",", ";", "\t", "|")
 _ROWS = 200  # looked at to tell delimiters apart
 _CALLED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_ZEROS = re.compile(r"^\s*0\d+\s*$")
 _TEXT_CONTROLS = "\t\r\n\x0b\x0c\x1c\x1d\x1e\x1f\x85\0"
 
 
@@ -24,12 +26,14 @@ class Dialect:
         delimiter: What stands between two fields.
         skip: Lines above the header.
         header: Names in the header, as they stand.
+        zeros: Those whose cells begin with zeros, as identifiers do: 007 is not 7.
     """
 
     encoding: str
     delimiter: str
     skip: int
     header: tuple[str, ...]
+    zeros: tuple[str, ...] = ()
 
 
 def recognise(where: str, sample: bytes, *, whole: bool) -> Dialect:
@@ -51,8 +55,11 @@ def recognise(where: str, sample: bytes, *, whole: bool) -> Dialect:
     if not header_line.strip("\ufeff\r\n "):
         raise FileError(where, "holds no header", fix="The first line must name the columns.")
     delimiter = told or _delimiter(where, rows, header_line)
-    header = next(_records(rows, delimiter), [])
-    return Dialect(encoding, delimiter, skip, tuple(header))
+    records = list(_records(rows, delimiter))
+    header = records[0] if records else []
+    zeros = {at for record in records[1:] for at, cell in enumerate(record) if _ZEROS.match(cell)}
+    named = tuple(name for at, name in enumerate(header) if at in zeros)
+    return Dialect(encoding, delimiter, skip, tuple(header), named)
 
 
 def find_encoding(where: str, sample: bytes) -> str:
@@ -132,6 +139,14 @@ def _without_header(where: str, text: str) -> str:
         if usual > 1 and rows > 1:
             rule = f"has lines above the header, the columns being separated by {_CALLED[mark]}"
             raise FileError(where, rule, fix="Delete the lines above the names of the columns.")
+    lines = [line for line in text.splitlines() if line.strip()][:_ROWS]
+    for called, fields in (
+        ("spaces", {len(line.split()) for line in lines}),
+        ("colons", {line.count(":") + 1 for line in lines}),
+    ):
+        if len(lines) > 1 and len(fields) == 1 and max(fields) > 1:
+            fix = "Write commas, semicolons, tabs or bars between them."
+            raise FileError(where, f"has {called} between its fields", fix=fix)
     return ","
 
 

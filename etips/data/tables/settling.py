@@ -3,7 +3,9 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from etips.data.tables.arrow_columns import is_text
 from etips.data.tables.data_frames import require_distinct
@@ -13,6 +15,8 @@ from etips.errors import DataError
 from etips.notes import note
 
 _SHOWN = 3  # columns named in a remark
+_CLOCK = r"^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
+_FIRST_DAY, _LAST_DAY = 19_000_101, 21_001_231  # of whole numbers that may be dates
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +87,62 @@ def settle(
         forms[name], fault = read_text(where, name, own, known)
         if fault is not None:
             faults[name] = fault
+        if forms[name].zeros:
+            forms[name] = TextForm()  # a number all the same, if somebody wants one
     _remark(where, forms)
     columns = {
         name: forms[name].apply_to(cells[name]) if name in cells else table.column(at)
         for at, name in enumerate(table.column_names)
     }
-    return Settled(pa.table(columns), faults)
+    return Settled(_tidy(where, pa.table(columns)), faults)
+
+
+def _tidy(where: str, table: pa.Table) -> pa.Table:
+    """Times of day as such, empty rows at the end left out; dates without marks are told."""
+    for at, field in enumerate(table.schema):
+        column = table.column(at)
+        if is_text(field.type) and _all(column, _CLOCK):
+            seconds = [_seconds(text) for text in column.to_pylist()]
+            table = table.set_column(at, field.name, pa.array(seconds, pa.time32("s")))
+        elif pa.types.is_integer(field.type) and _are_dates(column):
+            place = f"{where}: column {field.name}"
+            note(f"{place} looks like dates; they are read if written 2024-12-31")
+    if all(column.null_count for column in table.columns):
+        last = max((_last(column) for column in table.columns), default=-1)
+        if last + 1 < table.num_rows:
+            note(f"{where}: {table.num_rows - last - 1:,} empty rows at its end were left out")
+            table = table.slice(0, last + 1)
+    return table
+
+
+def _all(column: pa.ChunkedArray, pattern: str) -> bool:
+    return bool(
+        len(column) > column.null_count
+        and pc.all(pc.match_substring_regex(column, pattern)).as_py()
+    )
+
+
+def _seconds(text: str | None) -> int | None:
+    if text is None:
+        return None
+    hour, minute, second = (int(part) for part in (*text.split(":"), "0")[:3])
+    return hour * 3600 + minute * 60 + second
+
+
+def _are_dates(column: pa.ChunkedArray) -> bool:
+    """Whether whole numbers are all dates written 20241231."""
+    least, most = (bound.as_py() for bound in pc.min_max(column).values())
+    if least is None or least < _FIRST_DAY or most > _LAST_DAY:
+        return False
+    values = column.drop_null().to_numpy()
+    month, day = values // 100 % 100, values % 100
+    return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all())
+
+
+def _last(column: pa.ChunkedArray) -> int:
+    """Row of the last cell that is not empty."""
+    there = np.flatnonzero(pc.is_valid(column).to_numpy())
+    return int(there[-1]) if there.size else -1
 
 
 def _mark(

@@ -38,6 +38,7 @@ class TextForm:
         order: What stands first in a date with the year at its end.
         missing: Marks of a missing value that occur.
         whole: Whether all numbers are whole, none of more than 18 digits.
+        zeros: Whether some begin with zeros, as identifiers do.
     """
 
     kind: Literal["text", "number", "date"] = "text"
@@ -45,6 +46,7 @@ class TextForm:
     order: DateOrder = "dmy"
     missing: tuple[str, ...] = ()
     whole: bool = False
+    zeros: bool = False
 
     @property
     def type(self) -> pa.DataType:
@@ -190,6 +192,8 @@ class _Judge:
         rows, total = self.cells.where(these), len(self.cells.index)
         if len(rows) <= _FOOTER < total // 3 and rows.min() >= total - _FOOTER:
             fix = f"Is it a footer? Then delete it from the file. {fix}"
+        elif rows.tolist() == [0] and total > 1:
+            fix = f"Is it a second line of the header, with units? Then delete it. {fix}"
         if options:
             named = f'--categorical {self.name} (categorical=["{self.name}"])'
             fix = f'{fix} Or {named}, or --drop {self.name} (drop=["{self.name}"]).'
@@ -220,7 +224,8 @@ class _Judge:
             fix = 'Say --decimal , or --decimal . (decimal="," or decimal=".").'
             return self.refuse(rule, own.maybe_comma | own.maybe_point, fix, options=False)
         digits = matches(cells.texts, r"^[+-]?\d{1,18}$") | cells.marker
-        return TextForm("number", decimal, "dmy", self._markers(), bool(digits.all())), None
+        zeros = bool(digits.all() and matches(cells.texts, r"^[+-]?0\d").any())
+        return TextForm("number", decimal, "dmy", self._markers(), bool(digits.all()), zeros), None
 
     def _doubtful(self) -> Decimal | None:
         """The mark of a fraction where the column's own cells do not tell."""

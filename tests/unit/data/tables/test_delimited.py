@@ -2,7 +2,7 @@
 
 import bz2
 import gzip
-from datetime import datetime
+from datetime import datetime, time
 
 import pyarrow as pa
 import pytest
@@ -48,6 +48,9 @@ def test_packed_text_is_unpacked(tmp_path):
         ("a;b\n1;2;\n3;4;\n", {"a": [1, 3], "b": [2, 4]}),
         ("a;b\n1.5;2;\n3.25;4;\n", {"a": [1.5, 3.25], "b": [2, 4]}),
         (",a\n0,5\n1,6\n", {"a": [5, 6]}),
+        ("id,a\n007,5\n7,6\n", {"id": ["007", "7"], "a": [5, 6]}),
+        ("a,b\n8:30,1\n23:05:10,2\n", {"a": [time(8, 30), time(23, 5, 10)], "b": [1, 2]}),
+        ("a,b\n1,2\n,\n3,4\n,\n,\n", {"a": [1, None, 3], "b": [2, None, 4]}),
         (' a , b\n1, "x"\n2,y \n', {"a": [1, 2], "b": ['"x"', "y"]}),
         ('a,b\n1,"two\nlines"\n2,"say ""yes"""\n', {"a": [1, 2], "b": ["two\nlines", 'say "yes"']}),
         ('a,b\n"1,5",1\n"2,25",2\n', {"a": [1.5, 2.25], "b": [1, 2]}),

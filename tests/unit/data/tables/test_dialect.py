@@ -67,6 +67,19 @@ def test_a_file_of_blank_lines_has_no_header():
         told("\n\n\n")
 
 
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [("a b c\n1 2 3\n4 5 6\n", "has spaces between"), ("a:b\n1:2\n3:4\n", "has colons between")],
+)
+def test_other_delimiters_are_refused(text, rule):
+    with pytest.raises(FileError, match=rule):
+        told(text)
+
+
+def test_columns_whose_cells_begin_with_zeros_are_told():
+    assert told("id,x,n\n7,0.5,0\n007,0,10\n").zeros == ("id",)
+
+
 def test_two_delimiters_that_fit_alike_are_refused():
     with pytest.raises(FileError, match=r"may have semicolons or commas between.*Write sep=;"):
         told("a,b;c\n1,2;3\n4,5;6\n")

@@ -47,3 +47,10 @@ def test_columns_that_disagree_settle_nothing():
     found = settle("a.csv", table, Habits(), seen=(".",), usual=None)
     assert list(found.faults) == ["a"]
     assert found.table.column("b").to_pylist() == [36.6, 1.5]
+
+
+def test_whole_numbers_that_look_like_dates_are_told():
+    table = pa.table({"seen": [20240131, 20231201], "id": [20240199, 20230001]})
+    with collecting_notes() as notes:
+        settle("a.csv", table, Habits(), seen=(), usual=None)
+    assert notes == ["a.csv: column seen looks like dates; they are read if written 2024-12-31"]

@@ -61,6 +61,7 @@ def test_a_column_is_read_as_what_it_is(texts, habits, wanted):
         (["01.02.2024", "02.02.2024", TEXT], {}, "mixes dates and text", 1, "2024-12-31"),
         (["01/02/24", "03/04/24"], {}, "has years of two digits", 2, "all four"),
         ([f"{n} mg" for n in range(20)], {}, "holds numbers with a unit", 20, "unit into"),
+        (["mmHg", "60", "70"], {}, "mixes numbers and text", 1, "second line of the header"),
         ([*map(str, range(30)), TEXT], {}, "mixes numbers and text", 1, "footer"),
     ],
 )  # fmt: skip
