@@ -12,7 +12,12 @@ from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
 from etips.evaluation.assessment import Assessment, assess
 from etips.evaluation.comparing.heterogeneity import hold_alike, subtract
-from etips.evaluation.comparing.transport import CaseMix, match_case_mix, transported
+from etips.evaluation.comparing.transport import (
+    CaseMix,
+    chance_of_second,
+    match_case_mix,
+    transported,
+)
 from etips.evaluation.inference.checks import Bools, Rows
 from etips.evaluation.inference.estimate import Estimate
 from etips.evaluation.inference.evidence import Evidence
@@ -226,8 +231,13 @@ def _carry(
     prognosis = _prognosis(features, log, views)
     overlaps: list[OverlapResult] = []
     carried: list[CarriedResult] = []
+    chances: dict[tuple[str, str], Floats] = {}
     for source, goal in directions:
-        mix = match_case_mix(features, prognosis, source.inside, goal.inside, log)
+        turned = chances.get((goal.label, source.label))
+        ends = source.inside, goal.inside
+        chance = chance_of_second(features, *ends, log) if turned is None else 1 - turned
+        chances[source.label, goal.label] = chance
+        mix = match_case_mix(features, prognosis, *ends, log, chance=chance)
         overlaps.append(_overlap(source, goal, mix))
         carried += [
             _carried(name, source, goal, mix, estimator, interval) for name in (CLINICIANS, *views)

@@ -4,6 +4,7 @@ Each decision of the first place counts as often as patients like it are commone
 what is left of a difference between two places is not their case mix, as far as it was recorded.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -65,8 +66,30 @@ class CaseMix:
     overlap: Overlap
 
 
+def chance_of_second(features: Rows, first: Bools, second: Bools, log: Log) -> Floats:
+    """Chance that a decision of two places is from the second, shape (decisions of both,).
+
+    One minus it is that of the first, so that both directions need one classifier.
+
+    Args:
+        features: What was visible, without the place itself, shape (n, d).
+        first: Rows of the first place, shape (n,).
+        second: Rows of the second, shape (n,).
+        log: All decisions.
+    """
+    both = first | second
+    clusters = code_clusters(log.cluster[both], n=int(both.sum()))
+    return tell_apart(features[both], second[both], clusters)
+
+
 def match_case_mix(
-    features: Rows, prognosis: Floats, first: Bools, second: Bools, log: Log
+    features: Rows,
+    prognosis: Floats,
+    first: Bools,
+    second: Bools,
+    log: Log,
+    *,
+    chance: Floats | None = None,
 ) -> CaseMix:
     """Weigh the decisions of a first place so that their case mix is that of a second.
 
@@ -80,38 +103,42 @@ def match_case_mix(
         first: Rows of the first place, shape (n,).
         second: Rows of the second, shape (n,).
         log: All decisions.
+        chance: As `chance_of_second` gives it; worked out if left out.
     """
     both = first | second
     inside = second[both]
     clusters = code_clusters(log.cluster[both], n=int(both.sum()))
-    chance = tell_apart(features[both], inside, clusters)
+    if chance is None:
+        chance = chance_of_second(features, first, second, log)
     ratio = density_ratio(chance, inside)
     spread = np.maximum(prognosis[both].std(axis=0), 1e-12)
     functions = prognosis[both] / spread
-    wanted = functions[inside].mean(axis=0)
-    own = np.minimum(ratio[~inside], MOST_COUNT)
     more = np.hstack([functions, unlike_features(features[both], inside, clusters)])
-    count = own / own.mean()
-    for table in (functions, more):  # the second where it is bearable too
-        count = tilt(count, table[~inside], table[inside].mean(axis=0))
-    plain = prognosis[both][:, 0]
-    before = float(plain[inside].mean() - plain[~inside].mean())
-    after = float(plain[inside].mean() - count @ plain[~inside] / count.sum())
+    count = _balanced(np.minimum(ratio[~inside], MOST_COUNT), (functions, more), inside)
+    left = functions[inside].mean(axis=0) - count @ functions[~inside] / count.sum()
+    before = float(functions[inside, 0].mean() - functions[~inside, 0].mean())
     by_stay = code_clusters(log.cluster[first], n=int(first.sum())).sums(count)
     share = effective_size(count) / count.size
     stays = effective_size(by_stay)
     unreached = float((ratio[inside] > BEYOND).mean())
-    apart = np.abs(count @ functions[~inside] / count.sum() - wanted).max()
     return CaseMix(
         count=count,
         effective_share=share,
         effective_stays=stays,
         unreached=unreached,
         discrimination=discrimination(chance, inside),
-        prognosis_before=before,
-        prognosis_after=after,
-        overlap=_overlap(share, stays, unreached, float(apart)),
+        prognosis_before=before * float(spread[0]),
+        prognosis_after=float(left[0] * spread[0]),
+        overlap=_overlap(share, stays, unreached, float(np.abs(left).max())),
     )
+
+
+def _balanced(count: Floats, tables: Sequence[Floats], inside: Bools) -> Floats:
+    """Counts of the first place, mean 1, tilted to each table's means in the second in turn."""
+    count = count / count.mean()
+    for table in tables:  # a tilt that asks too much is left out
+        count = tilt(count, table[~inside], table[inside].mean(axis=0))
+    return count
 
 
 def _overlap(share: float, stays: float, unreached: float, apart: float) -> Overlap:
