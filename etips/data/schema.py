@@ -110,8 +110,8 @@ class Schema:
         """Whether feature `name` may hold NaN, which the scaler later fills."""
         if self.recipe is not None and self.recipe.missing == "carry":
             return True
-        source = name.partition("=")[0]
-        return name in self.indicators or (source in self.categories and source in self.indicators)
+        marked = [source for source in self.categories if source in self.indicators]
+        return name in self.indicators or any(name.startswith(f"{own}=") for own in marked)
 
     def to_json(self) -> dict[str, object]:
         """A JSON-ready copy."""

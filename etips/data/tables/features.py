@@ -131,8 +131,7 @@ def carry(block: FeatureBlock, starts: Ints, wanted: Sequence[str] | None) -> Fe
 
 def source_column(block: FeatureBlock, name: str) -> str:
     """Column of the table that a feature was made of."""
-    source = name.partition("=")[0]
-    return source if source in block.levels else name
+    return next((source for source in block.levels if name.startswith(f"{source}=")), name)
 
 
 def per_stay(where: str, block: FeatureBlock, offsets: Ints, rows: Ints | None) -> FeatureBlock:

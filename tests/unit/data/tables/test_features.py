@@ -195,3 +195,11 @@ def test_a_column_that_already_bears_the_name_of_a_mark_is_refused():
 def test_missing_must_be_refuse_or_carry():
     with pytest.raises(SettingError, match=r'^missing: must be "refuse" or "carry"\.$'):
         read(missing="zero")
+
+
+def test_a_level_never_stands_in_a_refusal_though_its_column_has_a_sign_in_its_name():
+    frame = table(**{"a=b": pa.array(["u", None, "u", "v", "v", "v"]).dictionary_encode()})
+    with pytest.raises(DataError, match=r"^table, column a=b: must not be missing; 1 of 6 rows"):
+        read(frame, missing="refuse")
+    data = read(frame)
+    assert data.schema.sequence == ("x", "a=b=u", "a=b=v", "a=b_missing")
