@@ -205,6 +205,8 @@ def _pair(pair: Pair, judged: _Judged, log: Log, about: DataSummary) -> PairResu
         )
     own = pair.contrast
     conclusion = conclude_pair(pair, verdict, about, in_sample=seen)
+    if _do_the_same(judged.views.get(pair.first), judged.views.get(pair.second)):
+        conclusion = Conclusion(conclusion.kind, "they do the same")
     return PairResult(
         *names,
         difference=Figure(
@@ -218,6 +220,14 @@ def _pair(pair: Pair, judged: _Judged, log: Log, about: DataSummary) -> PairResu
         finding=conclusion.kind,
         words=conclusion.words,
     )
+
+
+def _do_the_same(first: View | None, second: View | None) -> bool:
+    """Whether two policies do the same at every decision."""
+    if first is None or second is None:
+        return False
+    alike = np.array_equal(first.probabilities, second.probabilities)
+    return alike and np.array_equal(first.weight, second.weight)
 
 
 def _verdict(pair: Pair, judged: _Judged, log: Log) -> Verdict:

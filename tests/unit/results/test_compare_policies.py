@@ -116,6 +116,14 @@ def test_a_reference_leaves_the_other_pairs_out(data):
     assert found.estimator == "snips"
 
 
+def test_two_that_do_the_same_are_told(data):
+    again = etips.Rule(lambda s: "drug", name="again")
+    found = compare([ALL, again], data, models=replace(SMALL, outcome=False))
+    assert found.pairs[0].words == "they do the same"
+    assert found.pairs[0].difference.value == 0
+    assert found.pairs[1].words != "they do the same"
+
+
 def test_places_alone_can_be_compared(data):
     found = compare(None, data, by="site")
     assert found.pairs == ()
