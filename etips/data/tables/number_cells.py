@@ -6,11 +6,12 @@ possible; what is not clear is decided by clear cells of its column, then of its
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from etips.data.decisions import Bools, Floats
 
@@ -83,6 +84,19 @@ def sort_numbers(texts: pa.Array) -> NumberCells:
     return NumberCells(plain, point, comma, maybe_point, maybe_comma, thousands, texts)
 
 
+def as_mask(these: Bools) -> pa.Array:
+    """Yes and no for Arrow; its own `pa.array` imports pandas, which takes its time."""
+    bits = pa.py_buffer(np.packbits(these, bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(these), [None, bits])
+
+
+def as_values(values: NDArray[Any], kind: pa.DataType, missing: Bools) -> pa.Array:
+    """Numbers of eight bytes for Arrow, null where they are missing."""
+    valid = pa.py_buffer(np.packbits(~missing, bitorder="little"))
+    cells = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [valid, cells])
+
+
 def matches(texts: pa.Array, pattern: str) -> Bools:
     """Which texts match, shape (n,)."""
     found: Bools = pc.fill_null(pc.match_substring_regex(texts, pattern), False).to_numpy(
@@ -97,8 +111,9 @@ def to_numbers(texts: pa.Array, decimal: Decimal) -> Floats:
         texts = pc.replace_substring(texts, ",", ".")
     lower = pc.utf8_lower(texts)
     odd = matches(lower, r"nan|inf")
-    plain = pc.if_else(pa.array(odd), pa.scalar(None, lower.type), lower)
-    values: Floats = np.array(pc.cast(pc.utf8_ltrim(plain, "+"), pa.float64()), dtype=np.float64)
+    plain = pc.if_else(as_mask(odd), pa.scalar(None, lower.type), lower)
+    parsed = pc.fill_null(pc.cast(pc.utf8_ltrim(plain, "+"), pa.float64()), np.nan)
+    values: Floats = parsed.to_numpy(zero_copy_only=False).copy()
     for at in np.flatnonzero(odd):
         values[at] = float(lower[int(at)].as_py())
     return values

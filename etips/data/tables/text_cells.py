@@ -3,6 +3,7 @@
 Only distinct texts are looked at. No message quotes one, well-known marks of a missing value apart.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,13 +19,17 @@ from etips.data.tables.number_cells import (
     MARKERS,
     Decimal,
     NumberCells,
+    as_mask,
+    as_values,
     matches,
     sort_numbers,
     to_numbers,
 )
 from etips.errors import DataError
 
+_MARKER = f"^({'|'.join(re.escape(mark) for mark in MARKERS)})?$"
 _FOOTER = 3  # rows at the end that may be one
+_MIXED = "mixes numbers and text"
 _FEW = 12  # numbers with a unit that may still be the levels of a category
 
 
@@ -65,12 +70,12 @@ class TextForm:
         if self.kind == "text":
             values = cells.without(cells.empty)
         elif self.kind == "date":
-            values = pa.array(to_dates(texts, self.order)[0], self.type)
+            stamps = to_dates(texts, self.order)[0].astype("datetime64[us]").astype(np.int64)
+            values = as_values(stamps, self.type, _nulls(texts))
         elif self.whole:
             values = pc.cast(pc.utf8_ltrim(texts, "+"), self.type)
         else:
-            values = pa.array(to_numbers(texts, self.decimal))
-            values = pc.if_else(pc.is_valid(texts), values, pa.scalar(None, self.type))
+            values = as_values(to_numbers(texts, self.decimal), self.type, _nulls(texts))
         return pa.chunked_array([values.take(cells.index)], values.type)
 
 
@@ -109,12 +114,12 @@ class TextCells:
         texts = pc.utf8_trim_whitespace(encoded.dictionary)
         texts = pc.replace_substring(texts, "\u2212", "-")  # the minus sign of typesetters
         known = pc.drop_null(encoded.indices).to_numpy(zero_copy_only=False)
-        marker = pc.is_in(pc.utf8_lower(texts), pa.array([*MARKERS, ""]))
+        marker = matches(pc.utf8_lower(texts), _MARKER)
         return cls(
             texts,
             encoded.indices,
             np.bincount(known, minlength=len(texts)),
-            marker.to_numpy(zero_copy_only=False),
+            marker,
         )
 
     @property
@@ -129,12 +134,17 @@ class TextCells:
 
     def without(self, these: Bools) -> pa.Array:
         """The texts, null in place of `these`."""
-        return pc.if_else(pa.array(these), pa.scalar(None, self.texts.type), self.texts)
+        return pc.if_else(as_mask(these), pa.scalar(None, self.texts.type), self.texts)
 
     def where(self, these: Bools) -> Ints:
         """Rows that have one of `these` texts."""
-        here = pc.fill_null(pa.array(these).take(self.index), False)
+        here = pc.fill_null(as_mask(these).take(self.index), False)
         return np.flatnonzero(here.to_numpy(zero_copy_only=False))
+
+
+def _nulls(texts: pa.Array) -> Bools:
+    missing: Bools = pc.is_null(texts).to_numpy(zero_copy_only=False)
+    return missing
 
 
 @dataclass(frozen=True)
@@ -192,7 +202,7 @@ class _Judge:
         rows, total = self.cells.where(these), len(self.cells.index)
         if len(rows) <= _FOOTER < total // 3 and rows.min() >= total - _FOOTER:
             fix = f"Is it a footer? Then delete it from the file. {fix}"
-        elif rows.tolist() == [0] and total > 1:
+        elif rows.tolist() == [0] and total > 1 and rule == _MIXED:
             fix = f"Is it a second line of the header, with units? Then delete it. {fix}"
         if options:
             named = f'--categorical {self.name} (categorical=["{self.name}"])'
@@ -206,7 +216,7 @@ class _Judge:
             kinds = [(own.limit, "limits such as < or >"), (own.unit, "numbers with a unit")]
             kinds += [(cells.dates.date, "dates"), (cells.dates.short_year, "dates")]
             told = list(dict.fromkeys(word for mask, word in kinds if (mask & other).any()))
-            rule = "mixes numbers and text" + (f" ({', '.join(told)})" if told else "")
+            rule = _MIXED + (f" ({', '.join(told)})" if told else "")
             return self.refuse(rule, other, "Write numbers only.")
         point, comma = bool(own.point.any()), bool(own.comma.any())
         if point and comma:
@@ -260,5 +270,5 @@ class _Judge:
         return form, None
 
     def _markers(self) -> tuple[str, ...]:
-        found: Sequence[str] = self.cells.texts.filter(pa.array(self.cells.marker)).to_pylist()
+        found: Sequence[str] = self.cells.texts.filter(as_mask(self.cells.marker)).to_pylist()
         return tuple(sorted({text for text in found if text}))
