@@ -45,6 +45,6 @@ def test_such_a_table_is_evaluated_by_trees_where_they_win():
     policy = LEARNERS["DirectMethod"]().fit(DATA)
     results = etips.evaluate(policy, asked)
     notes = results.methods[0].notes
-    assert notes["propensities"] == "cross-fitted on the evaluated stays, by boosted trees"
-    assert notes["predicted losses"] == "cross-fitted on the evaluated stays, by boosted trees"
+    for what in ("propensities", "predicted losses"):
+        assert notes[what].startswith("cross-fitted on the evaluated stays, by boosted trees")
     assert results.methods[0].estimates[0].risk < asked.logged_loss.mean() - 0.05
