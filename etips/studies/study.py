@@ -128,8 +128,8 @@ def lead(experiment: Experiment) -> str:
 
 def _warning(seconds: float) -> str:
     return (
-        f"this may take up to about {duration(seconds)} on this machine, less where networks stop "
-        "early; interrupted, the same command goes on where it stopped"
+        f"this may take about {duration(seconds)} on this machine; interrupted, the same command "
+        "goes on where it stopped"
     )
 
 

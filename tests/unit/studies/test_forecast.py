@@ -33,7 +33,7 @@ def test_a_study_says_how_long_it_may_take_before_it_starts(announced):
     _, _, said = announced
     lines = [line for line, share in said if share < 0]
     assert len(lines) == 1
-    assert lines[0].startswith("this may take up to about ")
+    assert lines[0].startswith("this may take about ")
     at = said.index((lines[0], -1.0))
     assert not any("fold" in what for what, _ in said[:at])  # nothing is fitted yet
 
