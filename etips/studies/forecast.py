@@ -32,9 +32,9 @@ def forecast(
 ) -> float | None:
     """Seconds that what is left of a study takes if no network stops early; None if not known.
 
-    Passes of networks alone are counted: a study of few stays takes longer, since the evaluation and
-    the start of processes weigh more there. The data must be there. A GPU is not asked: there a pass costs next to nothing and networks
-    share it, so that passes tell little.
+    Passes of networks alone are counted: a study of few stays takes longer, since evaluating and
+    starting processes weigh more there. The data must be there. A GPU is not asked: there a pass
+    costs next to nothing and networks share it, so that passes tell little.
 
     Args:
         experiment: The study.
