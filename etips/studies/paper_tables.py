@@ -97,9 +97,9 @@ def regression_facts() -> Table:
     drawn = [np.random.RandomState(0).randint(k, size=len(y)) for k, y in ((3, zeros), (10, rows))]
     zero, one = "digits-zeros", "digits-rows"
     facts = (
-        ("zeros, DM: the answer 0 to every sequence", zeros == 0, TABLE1[zero]["direct"]),
-        ("zeros, RP: drawn with seed 0", zeros == drawn[0], TABLE1[zero]["random"]),
-        ("rows, RP: drawn with seed 0", rows == drawn[1], TABLE1[one]["random"]),
+        ("zeros, direct: the answer 0 to every sequence", zeros == 0, TABLE1[zero]["direct"]),
+        ("zeros, random: drawn with seed 0", zeros == drawn[0], TABLE1[zero]["random"]),
+        ("rows, random: drawn with seed 0", rows == drawn[1], TABLE1[one]["random"]),
     )
     return Table(
         title="Figures of Table I that follow from labels and a seed alone",

@@ -79,14 +79,15 @@ def test_killed_again_and_again_it_ends_with_the_same_figures(small, tmp_path):
     assert {**killed, "seconds": 0} == {**whole, "seconds": 0}
 
 
-def test_table_one_prints_the_published_figure_beside(small, tmp_path):
+def test_table_one_prints_the_published_figure_beside(small, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # so that a spread stands beside its figure
     command = ("table1", "--task", "zeros", "--config", small["table1"], "--device", "cpu")
     printed = run(
         "reproduce", *command, "--out", tmp_path / "out", "--preset", "authors", "--quick"
     )
     assert printed.startswith("QUICK RUN: ")
     assert "0.923 ± 0.0122" in printed
-    assert "zeros, DM: the answer 0 to every sequence" in printed
+    assert "zeros, direct: the answer 0 to every sequence" in printed
     assert "0.343" in printed
 
 
