@@ -92,7 +92,8 @@ def _unnamed(columns: TableColumns) -> list[str]:
     if columns.action is None and columns.dose is None:
         missing.append("action: must name a column; no name looks like a treatment. Use --action.")
     if columns.loss is None and columns.reward is None:
-        missing.append("loss: must name a column; no name looks like an outcome. Use --loss.")
+        rule = "no name of a column with several values looks like an outcome"
+        missing.append(f"loss: must name a column; {rule}. Use --loss.")
     return missing
 
 

@@ -17,6 +17,7 @@ MOST_BINS = 50
 """More classes than this of one dose hold too few patients each to learn from."""
 
 _BRACKETED = re.compile(r"^(?P<name>.*\S)\s*[\[(](?P<unit>[^\])]{1,20})[\])]\s*$")
+_TIMES = ("s", "sec", "min", "minute", "h", "hr", "hour", "d", "day")
 _AMOUNT, _PER = "ml|l|mg|g|mcg|ug|ng|iu|units?|meq|mmol", "kg|h|hr|min|day|d|m2"
 _SUFFIXED = re.compile(
     rf"^(?P<name>.*\S)_(?P<unit>(?:{_AMOUNT})(?:_(?:per_)?(?:{_PER}))*)$", re.IGNORECASE
@@ -214,6 +215,12 @@ def split_unit(column: str) -> tuple[str, str]:
         return column, ""
     unit = found["unit"].strip()
     return found["name"], unit if "/" in unit else re.sub(r"_(?:per_)?", "/", unit)
+
+
+def is_rate(column: str) -> bool:
+    """Whether a column's unit is one per time, such as `vaso [mcg/kg/min]`."""
+    unit = split_unit(column)[1].lower().replace(" per ", "/")
+    return any(part.strip() in _TIMES for part in unit.split("/")[1:])
 
 
 def round_apart(edges: Sequence[float]) -> tuple[str, ...]:

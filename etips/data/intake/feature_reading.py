@@ -74,7 +74,8 @@ def read_features(table: SortedTable, asked: Request, elapsed: str | None) -> Ta
             raise DataError(f"{table.name}, column {empty[0]}", "holds no value at all", fix=fix)
         tell_empty(empty)
         gaps = {name: count for name, count in gaps.items() if count > 0}
-        tell_gaps(gaps, len(columns) - len(empty), has_steps="step" in table.layout.present)
+        left = sum(sum(_gaps(block).values()) for block in (sequence, static)) if gaps else 0
+        tell_gaps(gaps, len(columns) - len(empty), left=left)
         columns = [name for name in columns if name not in empty]
     else:
         tell_new_gaps([name for name in gaps if name not in asked.like.indicators])

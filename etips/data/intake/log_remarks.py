@@ -5,6 +5,7 @@ import numpy as np
 from etips.data.decisions import NO_ACTION
 from etips.data.intake.benefit import ask_direction
 from etips.data.intake.leaks import note_leaks
+from etips.data.missing_loss import count_missing_losses
 from etips.data.trajectories import Trajectories
 from etips.disclosure import FEW, LEAST_PEOPLE, are_few
 from etips.notes import note
@@ -24,6 +25,7 @@ def remark_on_log(data: Trajectories, *, column: str | None, reward: bool) -> No
         return
     note_no_action(data)
     note_rare_actions(data)
+    note_equal_losses(data)
     if column is not None:
         ask_direction(data, column=column, reward=reward)
     note_leaks(data)
@@ -56,6 +58,16 @@ def note_rare_actions(data: Trajectories) -> None:
         f"{LEAST_PEOPLE} people, or by nobody: {shown}. Little can be learned about "
         f"{'it' if one else 'them'}."
     )
+
+
+def note_equal_losses(data: Trajectories) -> None:
+    """Tell where every decision has the same loss, as if only events had been written down."""
+    known = data.logged_loss[~np.isnan(data.logged_loss)]
+    if not known.size or (known != known[0]).any():
+        return
+    missing = count_missing_losses(data)
+    cause = "" if missing is None else ". An empty cell is not known: write 0 where it means no"
+    note(f"every known loss is the same: nothing compares{cause}")
 
 
 def rare_actions(data: Trajectories) -> list[int]:

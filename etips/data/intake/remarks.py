@@ -13,17 +13,22 @@ from etips.errors import DataError
 from etips.notes import note
 
 
-def tell_gaps(gaps: Mapping[str, int], n_columns: int, *, has_steps: bool = True) -> None:
-    """How many feature values are missing.
+def tell_gaps(gaps: Mapping[str, int], n_columns: int, *, left: int = 0) -> None:
+    """How many feature values are missing, and what stands there.
 
     Args:
         gaps: Missing values of each column that has any.
         n_columns: How many columns there are.
-        has_steps: Whether there is anything to carry from.
+        left: How many of them have no value before them in their stay.
     """
     if gaps:
-        many = f"{shown(sum(gaps.values()))} missing values in {len(gaps)} of {n_columns} columns"
-        done = "are carried forward" if has_steps else "become the mean of the training stays"
+        total = sum(gaps.values())
+        many = f"{shown(total)} missing values in {len(gaps)} of {n_columns} columns"
+        done = "become the mean of the training stays"
+        if not left:
+            done = "are carried forward"
+        elif left < total:
+            done = f"are carried forward, or {done} where a stay has no value before"
         note(f"{many} {done}; columns name{MISSING_SUFFIX} say where")
 
 
@@ -76,6 +81,8 @@ def tell_lag(data: StayArrays, *, fixed: bool = False) -> None:
         known = known & ~np.isnan(data.loss[first])
     if data.eligible is not None:
         known = known & data.eligible[first]
+    if not known.any():
+        return
     count = shown_beside(int(known.sum()), (first.size, int(data.offsets[-1])))
     remedy = "" if fixed else "; --lag 0 keeps them"
     note(f"lag 1: {count} first steps of stays are no decisions{remedy}")

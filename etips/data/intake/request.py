@@ -87,6 +87,7 @@ class Request:
     @classmethod
     def of(cls, **given: Any) -> Self:  # noqa: ANN401  # the arguments of read_table
         """From the arguments of `read_table`: one name or several become a tuple."""
+        given |= {name: str(own) for name, own in given.items() if _numbers_column(name, own)}
         given |= {name: as_names(given[name]) for name in _LISTS if name in given}
         made = cls(**(given | {"combine": dict(given.get("combine") or {})}))
         made.check()
@@ -186,6 +187,11 @@ class Request:
         return replace(
             self, missing=missing, lag=own.lag, n_actions=own.n_actions, actions=own.actions
         )
+
+
+def _numbers_column(name: str, value: object) -> bool:
+    """Whether a column is called by a number, as pandas does where a file has no header."""
+    return isinstance(value, int) and name not in ("bins", "lag", "n_actions")
 
 
 def as_names(value: str | Sequence[str] | None) -> tuple[str, ...]:

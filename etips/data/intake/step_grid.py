@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from etips.data.coded import Floats32
 from etips.data.decisions import Bools, Floats, Ints
+from etips.data.intake.dose_classes import is_rate
 from etips.data.intake.recipe import Combine, StepRule
 from etips.data.intake.request import Request
 from etips.data.tables.arrow_columns import numbers
@@ -66,8 +67,8 @@ def _require_steps(table: SortedTable, rule: StepRule) -> None:
 
 
 def _combine(table: SortedTable, asked: Request) -> dict[str, Combine]:
-    """How to combine each column that does not keep its last value; doses add up."""
-    chosen: dict[str, Combine] = dict.fromkeys(asked.dose, "sum")
+    """How to combine each column that does not keep its last value; doses add up, rates do not."""
+    chosen: dict[str, Combine] = {name: "max" if is_rate(name) else "sum" for name in asked.dose}
     layout = table.layout
     known = {*layout.sequence, *layout.treatment, *layout.role_columns().values()}
     for name, how in asked.combine.items():

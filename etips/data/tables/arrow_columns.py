@@ -198,7 +198,10 @@ def as_text(where: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
                 column = pc.cast(column, pa.int64())
         return pc.cast(column, pa.string())
     except pa.ArrowException:
-        raise DataError(where, "must be UTF-8 text") from None
+        if is_text(column.type) or types.is_binary(column.type):
+            raise DataError(where, "must be UTF-8 text") from None
+        fix = "Turn it into text, or leave it out."
+        raise DataError(where, "must hold numbers, text or times", fix=fix) from None
 
 
 def spell_out(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -39,6 +39,9 @@ def _pandas_to_arrow(frame: Any) -> pa.Table:  # noqa: ANN401  # a foreign objec
     """A frame's columns without its index; all columns of mixed types are refused by name."""
     if not hasattr(frame, "columns"):
         raise DataError("table", "must be a frame, not a series")
+    if getattr(frame.columns, "nlevels", 1) > 1:
+        fix = 'Join them: frame.columns = ["_".join(map(str, names)) for names in frame.columns].'
+        raise DataError("table", "must have one name a column, not several levels", fix=fix)
     names = [str(name) for name in frame.columns]
     require_distinct("table", names)
     arrays, faults = {}, Faults()

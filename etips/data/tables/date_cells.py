@@ -17,7 +17,8 @@ DATE_ORDERS: tuple[DateOrder, ...] = get_args(DateOrder)
 _TIME = (
     r"(?:[ T:]\s*(?P<hour>\d{1,2}):(?P<minute>\d{2})"
     r"(?::(?P<second>\d{2})(?:[.,](?P<part>\d{1,9}))?)?"
-    r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?Z?)?$"
+    r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?"
+    r"(?:Z|(?P<sign>[+-])(?P<ahead>\d{2})(?::?(?P<more>\d{2}))?)?)?$"
 )
 _YEAR_FIRST = r"^(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})" + _TIME
 _YEAR_LAST = r"^(?P<one>\d{1,2})(?P<mark>[-/.])(?P<two>\d{1,2})[-/.](?P<year>\d{4})" + _TIME
@@ -136,7 +137,17 @@ def _clock(fields: pa.StructArray) -> tuple[NDArray[Any], Bools]:
     micro = pc.cast(digits, pa.int64()).to_numpy(zero_copy_only=False)
     clock = (seconds * 1_000_000 + micro).astype("timedelta64[us]")
     sound = (hour <= 23) & (minute <= 59) & (second <= 59)
+    clock = clock - _ahead(fields)
     return np.where(sound, clock, np.timedelta64("NaT")), has_clock
+
+
+def _ahead(fields: pa.StructArray) -> NDArray[Any]:
+    """How far a time is ahead of UTC, 0 where it does not say."""
+    hours, minutes = (np.maximum(_whole(fields, name), 0) for name in ("ahead", "more"))
+    west = pc.fill_null(pc.equal(pc.struct_field(fields, "sign"), "-"), False)
+    sign = np.where(west.to_numpy(zero_copy_only=False), -1, 1)
+    ahead: NDArray[Any] = (sign * (hours * 60 + minutes)).astype("timedelta64[m]")
+    return ahead
 
 
 def _month(fields: pa.StructArray) -> Ints:

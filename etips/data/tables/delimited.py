@@ -23,8 +23,11 @@ from etips.data.tables.text_cells import Habits, TextCells
 from etips.errors import DataError, EtipsError, FileError
 from etips.notes import note
 
-CSV_NULLS = ["", "NA", "N/A", "#N/A", "<NA>", "null", "NULL", "None"]
-"""Cells of a CSV that mean "missing"; the text NaN is a number that is not one."""
+CSV_NULLS = ["", "NA", "N/A", "#N/A", "<NA>", "null", "NULL"]
+"""Cells of a CSV that mean "missing"; the text NaN is a number that is not one.
+
+None is a treatment or a level in a column of text, and a missing value among numbers only.
+"""
 
 _BLOCK = 8 * 2**20  # bytes parsed together
 _SAMPLE = 2**18  # bytes that tell the dialect

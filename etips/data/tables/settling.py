@@ -130,11 +130,15 @@ def _seconds(text: str | None) -> int | None:
 
 
 def _are_dates(column: pa.ChunkedArray) -> bool:
-    """Whether whole numbers are all dates written 20241231."""
+    """Whether whole numbers are all dates written 20241231, or with a time, 202412312359."""
     least, most = (bound.as_py() for bound in pc.min_max(column).values())
-    if least is None or least < _FIRST_DAY or most > _LAST_DAY:
+    if least is None or least < _FIRST_DAY:
         return False
-    values = column.drop_null().to_numpy()
+    behind = 10 ** (len(str(least)) - len(str(_FIRST_DAY)))  # digits of a time of day
+    low, high = least // behind, most // behind
+    if behind not in (1, 10**4, 10**6) or low < _FIRST_DAY or high > _LAST_DAY:
+        return False
+    values = column.drop_null().to_numpy() // behind
     month, day = values // 100 % 100, values % 100
     return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all())
 

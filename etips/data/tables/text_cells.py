@@ -28,6 +28,7 @@ from etips.data.tables.number_cells import (
 from etips.errors import DataError
 
 _MARKER = f"^({'|'.join(re.escape(mark) for mark in MARKERS)})?$"
+_PYTHON_NULL = "^None$"  # none in small letters may be a dose of 0
 _FOOTER = 3  # rows at the end that may be one
 _MIXED = "mixes numbers and text"
 _FEW = 12  # numbers with a unit that may still be the levels of a category
@@ -114,7 +115,7 @@ class TextCells:
         texts = pc.utf8_trim_whitespace(encoded.dictionary)
         texts = pc.replace_substring(texts, "\u2212", "-")  # the minus sign of typesetters
         known = pc.drop_null(encoded.indices).to_numpy(zero_copy_only=False)
-        marker = matches(pc.utf8_lower(texts), _MARKER)
+        marker = matches(pc.utf8_lower(texts), _MARKER) | matches(texts, _PYTHON_NULL)
         return cls(
             texts,
             encoded.indices,

@@ -11,6 +11,7 @@ from etips.data.intake.dose_classes import (
     DoseClasses,
     action_of,
     edge_classes,
+    is_rate,
     rank_classes,
     require_dose_values,
     require_doses,
@@ -156,6 +157,13 @@ def test_senseless_wishes_are_refused(dose, bins, place):
 )
 def test_the_unit_is_read_from_the_name(column, name, unit):
     assert split_unit(column) == (name, unit)
+
+
+def test_a_rate_is_told_from_an_amount_by_its_unit():
+    rates = ("vaso [mcg/kg/min]", "insulin_units_h", "fluid (ml/hr)", "oxygen (l per min)")
+    assert all(is_rate(column) for column in rates)
+    amounts = ("fluid_ml", "vaso", "heparin (iu/kg)", "rate", "chemo_mg_m2")
+    assert not any(is_rate(column) for column in amounts)
 
 
 def test_edges_of_no_dose_leave_one_class():

@@ -97,7 +97,7 @@ def test_missing_values_are_carried_and_told_by_default():
     with collecting_notes() as notes:
         data = read_small(small_table(x=[None, 2.0, None, 4.0, None, 6.0]))
     assert data.schema.sequence == ("x", "x_missing")
-    assert notes[0].startswith("under 11 missing values in 1 of 1 columns are carried forward;")
+    assert notes[0].startswith("under 11 missing values in 1 of 1 columns are carried forward,")
 
 
 def test_a_column_without_any_value_is_left_out_or_refused():

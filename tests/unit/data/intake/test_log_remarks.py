@@ -72,3 +72,20 @@ def test_rows_without_an_action_are_told_and_few_are_not_counted():
         "20 of 100 rows have no action and are no decisions",
         "under 11 rows have no action and are no decisions",
     ]
+
+
+def test_a_loss_that_never_varies_is_told():
+    """A registry that writes down deaths alone has an empty cell for the living."""
+    columns = {"op": ["open", "lap"] * 20, "x": np.arange(40.0), "died": ["yes", None] * 20}
+    with collecting_notes() as notes:
+        etips.read_table(pa.table(columns), action="op", loss="died")
+    same = "every known loss is the same: nothing compares"
+    assert f"{same}. An empty cell is not known: write 0 where it means no" in notes
+    columns["died"] = ["yes"] * 40
+    with collecting_notes() as notes:
+        etips.read_table(pa.table(columns), action="op", loss="died")
+    assert same in notes
+    columns["died"] = ["yes", "no"] * 20
+    with collecting_notes() as notes:
+        etips.read_table(pa.table(columns), action="op", loss="died")
+    assert not [line for line in notes if same in line]

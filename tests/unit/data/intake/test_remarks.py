@@ -37,10 +37,29 @@ def test_gaps_are_counted_over_all_columns():
     line = "3,214 missing values in 2 of 12 columns are carried forward; "
     assert told(tell_gaps, {"x": 3000, "y": 214}, 12) == [line + "columns name_missing say where"]
     with collecting_notes() as notes:
-        tell_gaps({"x": 40}, 3, has_steps=False)
+        tell_gaps({"x": 40}, 3, left=40)
     assert notes[0].startswith(
         "40 missing values in 1 of 3 columns become the mean of the training"
     )
+
+
+def test_gaps_at_the_start_of_stays_are_not_said_to_be_carried_forward():
+    n = 30
+    table = small_table(
+        s=[i // 2 for i in range(2 * n)],
+        t=[0, 1] * n,
+        a=[0, 1] * n,
+        l=[0.0, 1.0] * n,
+        x=[None, 1.0] * n,
+    )
+    first = "30 missing values in 1 of 1 columns become the mean of the training stays; "
+    with collecting_notes() as notes:
+        read_small(table)
+    assert first + "columns name_missing say where" in notes
+    both = "60 missing values in 2 of 2 columns are carried forward, or become the mean of the "
+    with collecting_notes() as notes:
+        read_small(table.append_column("y", [[1.0, None] * n]))
+    assert any(line.startswith(both) for line in notes)
 
 
 def test_new_gaps_and_empty_columns_are_named():
@@ -77,6 +96,19 @@ def test_what_lag_costs_is_told():
     assert notes == ["lag 1: 18 first steps of stays are no decisions"]
     assert told(tell_lag, data.with_lag(0)) == []
     assert told(tell_lag, data.without_log()) == []
+
+
+def test_a_lag_that_costs_nothing_is_not_told():
+    """An outcome on the last row of a stay."""
+    n = 30
+    table = small_table(
+        s=[i // 2 for i in range(2 * n)],
+        t=[0, 1] * n,
+        a=[0, 1] * n,
+        l=[None, 1.0] * n,
+        x=[1.0] * 2 * n,
+    )
+    assert told(tell_lag, read_small(table)) == []
 
 
 def test_what_lag_costs_is_about_right_where_it_would_tell_of_a_few_stays():

@@ -172,3 +172,21 @@ def test_steps_of_different_actions_are_told():
     with collecting_notes() as notes:
         read(table.set_column(2, "a", [["p", None, "q", "q"] * (n // 4)]))
     assert not any("different actions" in text for text in notes)
+
+
+def test_doses_of_a_step_add_up_and_of_rates_the_largest_counts():
+    """Two rows of 0.1 mcg/kg/min are not 0.2."""
+    n = 40
+    columns = {
+        "s": np.repeat(range(n), 4),
+        "t": at(0, 1, 4, 5) * n,
+        "fluid_ml": [100, 200, 0, 50] * n,
+        "vaso [mcg/kg/min]": [0.1, 0.3, 0.0, 0.2] * n,
+        "l": [0, 1] * 2 * n,
+    }
+    roles = {"stay": "s", "step": "t", "loss": "l", "every": "4h", "lag": 0, "bins": 3}
+    data = read_table(pa.table(columns), dose=["fluid_ml", "vaso [mcg/kg/min]"], **roles)
+    assert [own.medians[-1] for own in data.schema.recipe.doses] == [300, pytest.approx(0.3)]
+    chosen = {"combine": {"vaso [mcg/kg/min]": "sum"}}
+    data = read_table(pa.table(columns), dose="vaso [mcg/kg/min]", **roles, **chosen)
+    assert data.schema.recipe.doses[0].medians[-1] == pytest.approx(0.4)

@@ -1,5 +1,7 @@
 """Frames become Arrow tables, or are refused with every column at fault."""
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -23,3 +25,13 @@ def test_an_index_is_no_column():
 def test_names_that_repeat_are_named():
     with pytest.raises(DataError, match=r'^table: .* distinct; "a", "b" occurs more than once\.'):
         require_distinct("table", ["a", "b", "a", "b", "c"])
+
+
+def test_names_in_several_levels_are_refused_with_the_line_that_joins_them():
+    frame = pd.DataFrame([[1, 2.0]], columns=pd.MultiIndex.from_tuples([("id", 7), ("hr", "max")]))
+    message = r"^table: must have one name a column, not several levels\. Join them: (.*)\.$"
+    with pytest.raises(DataError, match=message) as caught:
+        to_arrow(frame)
+    joined = re.match(message, str(caught.value))[1].removeprefix("frame.columns = ")
+    frame.columns = eval(joined, {"frame": frame})
+    assert to_arrow(frame).column_names == ["id_7", "hr_max"]

@@ -54,3 +54,12 @@ def test_whole_numbers_that_look_like_dates_are_told():
     with collecting_notes() as notes:
         settle("a.csv", table, Habits(), seen=(), usual=None)
     assert notes == ["a.csv: column seen looks like dates; they are read if written 2024-12-31"]
+
+
+def test_whole_numbers_that_look_like_dates_with_a_time_are_told():
+    """HL7 writes times that way; as numbers, the hours between them would be nonsense."""
+    columns = {"minute": [202401312359, 202312010000], "second": [20240131235959, 20231201000000]}
+    table = pa.table({**columns, "unix": [1_700_000_000, 1_700_000_600]})
+    with collecting_notes() as notes:
+        settle("a.csv", table, Habits(), seen=(), usual=".")
+    assert [line.split()[2] for line in notes if "looks like dates" in line] == [*columns]

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import etips
+from etips.notes import collecting_notes
 
 
 def small() -> pd.DataFrame:
@@ -71,3 +72,32 @@ def test_what_a_schema_fixes_cannot_be_asked_for_beside_it(more):
     schema = read(small()).schema
     with pytest.raises(etips.SettingError, match=r"^like: fixes static, features, drop"):
         etips.read_table(small(), like=schema, **more)
+
+
+def test_none_is_a_treatment_in_text_and_missing_among_numbers(tmp_path):
+    rows = "".join(
+        f"{'None' if i % 3 else 'Broad'},{'None' if i % 5 else i},{i % 2}\n" for i in range(60)
+    )
+    path = tmp_path / "log.csv"
+    path.write_text("drug,x,loss\n" + rows)
+    with collecting_notes() as notes:
+        data = etips.read_table(path, action="drug", loss="loss")
+    assert data.schema.actions == ("Broad", "None")
+    assert np.bincount(data.logged_action).tolist() == [20, 40]
+    assert int(np.isnan(data.sequence[:, 0]).sum()) == 48
+    assert 'log.csv: "None" was read as missing in column x' in notes
+
+
+def test_columns_that_pandas_calls_by_numbers_may_be_named_so():
+    numbered = small().set_axis(range(6), axis=1)
+    data = etips.read_table(numbered, stay=0, step=1, action=2, loss=3, propensity=4, lag=0)
+    assert data.schema.sequence == ("5",)
+    assert data.logged_action.tolist() == small().action.tolist()
+
+
+def test_intervals_of_pandas_are_refused_for_what_they_are():
+    table = small().assign(band=pd.cut(small().SOFA, 2))
+    with pytest.raises(etips.DataError, match=r"column band: must hold numbers, text or times\. "):
+        read(table)
+    named = read(table.assign(band=table.band.astype(str)))
+    assert sum(name.startswith("band=") for name in named.schema.sequence) == 2
