@@ -58,6 +58,11 @@ def shown_parts(*counts: int) -> tuple[int | None, ...]:
     return (None,) * len(counts) if any_few(counts) else counts
 
 
+def part_told(n: int, of: int, what: str) -> str:
+    """How many of `of` in words, unless they or those left are few."""
+    return f"some of the {what}" if any_few((n, of - n)) else f"{n:,} of the {of:,} {what}"
+
+
 def shown_flow(counts: Sequence[int], *, known: Sequence[int] = ()) -> list[int | None]:
     """The steps of a flow by the rule of `hide_steps`, None where hidden."""
     return [

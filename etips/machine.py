@@ -1,9 +1,12 @@
-"""The machine's memory: how much of it is free, and whether what is freed stays with the process.
+"""The machine's memory and cores: what is free, what is kept, and how threads wait for each other.
 
 Training takes and frees the same large arrays at every step. Left to itself the C library hands
 them back to the system each time, and the system clears every page of them when they are taken
 again: a tenth of the time of a training on a CPU. The processes that are ours alone, commands
 that train and their workers, keep them. A library must not decide that for somebody else's.
+
+The same holds for threads. Our steps are small, and threads that wait for each other by spinning
+take ten times as long as soon as another process wants one of the cores.
 """
 
 import ctypes
@@ -11,10 +14,13 @@ import os
 import resource
 from pathlib import Path
 
+import numpy as np
+
 _TRIM, _MMAP, _ARENAS = -1, -3, -8  # as glibc's malloc.h numbers them
 _MOST = 2**31 - 1
 _LARGE = (2**30, 2**25)  # older versions of glibc take no more than the second
 _ENVIRONMENT = ("MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD")
+_THREADS = ("OMP_", "GOMP_", "KMP_", "OPENBLAS_", "MKL_")
 
 _MEMINFO, _STATUS = Path("/proc/meminfo"), Path("/proc/self/status")
 _GROUPS = (  # control groups of both versions: folder, limit, use, files that could be dropped
@@ -42,6 +48,24 @@ def keep_freed() -> bool:
         return False
     arenas, trim = tell(_ARENAS, 1), tell(_TRIM, _MOST)
     return bool(arenas and trim and any(tell(_MMAP, size) for size in _LARGE))
+
+
+def share_cores() -> None:
+    """Let threads sleep while they wait, from here on; before torch is imported.
+
+    Products of numpy's matrices are too small here to gain by a second thread, and its threads
+    cannot be told to sleep. Whoever has set up threads in the environment is left alone.
+    """
+    if any(name.startswith(_THREADS) for name in os.environ):
+        return
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for processes that we start
+    for file in Path(np.__file__).parent.with_name("numpy.libs").glob("*openblas*"):
+        library = ctypes.CDLL(str(file))  # the one that is loaded
+        for ending in ("64_", "_64", ""):
+            tell = getattr(library, f"scipy_openblas_set_num_threads{ending}", None)
+            if tell is not None:
+                tell(1)
 
 
 def free_memory() -> int | None:

@@ -188,7 +188,9 @@ def next_lines(found: TableCheck, *, data: str, place: str) -> list[str]:
             f"etips check {quote(data)} --table {quote(place)} --out {quote(place)} --overwrite"
         )
         return lines
-    lines.append(f"etips fit {quote(data)} --table {quote(place)} --out run")
+    lines.append(f"etips fit {quote(data)} --table {quote(place)} --hold-out 0.3 --out run")
+    lines.append(f"etips evaluate run {quote(data)}")
+    lines.append("etips report run --out report.html")
     return lines
 
 

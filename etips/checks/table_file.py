@@ -50,7 +50,7 @@ def format_table_file(
     lines = [
         f"# How etips reads {_one_line(data)}. Written by `etips check`.",
         "# Lines marked GUESSED were not said by anybody: look at them before you use the file.",
-        f"# Then: etips fit {_one_line(data)} --table {TABLE_FILE} --out run",
+        f"# Then: etips fit {_one_line(data)} --table {TABLE_FILE} --hold-out 0.3 --out run",
         "",
         "[data]",
     ]

@@ -71,7 +71,7 @@ def compare(
         asked = AskedPolicies.of(paths, rule, rules, least=0 if by else 1)
         with progress_bar() as progress:
             progress("reading", 0.1)
-            stays = asked.read(columns)
+            stays = asked.read(columns, allow_seen=allow_seen)
             places = None if by is None else read_places(asked.data, columns, stays, by)
             from etips.results.compare_policies import compare as compare_policies  # noqa: PLC0415
             from etips.results.evaluation_log import Models  # noqa: PLC0415

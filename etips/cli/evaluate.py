@@ -78,7 +78,7 @@ def evaluate(
         folders = asked.folders
         with progress_bar() as progress:
             progress("reading", 0.1)
-            stays = asked.read(columns)
+            stays = asked.read(columns, allow_seen=allow_seen)
             from etips.results.evaluate import evaluate as evaluate_policies  # noqa: PLC0415
             from etips.results.evaluation_log import Models  # noqa: PLC0415
 

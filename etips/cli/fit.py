@@ -17,6 +17,7 @@ from etips.data.tables.columns import (
     read_data,
     require_log,
 )
+from etips.errors import SettingError
 from etips.progress import duration
 from etips.runs.device import Device
 from etips.runs.file_names import CONFIG
@@ -35,6 +36,10 @@ SetOption = Annotated[
 SeedOption = Annotated[
     int | None, typer.Option(help="Same seed, same result; 0 if left out.", min=0)
 ]
+HoldOutOption = Annotated[
+    float | None,
+    typer.Option(help="Share of the stays to keep apart, on which `etips evaluate` judges."),
+]
 
 
 @takes_columns
@@ -47,6 +52,7 @@ def fit(
     set_: SetOption = None,
     device: Annotated[Device | None, typer.Option(help="Where to train; auto if left out.")] = None,
     seed: SeedOption = None,
+    hold_out: HoldOutOption = None,
     overwrite: OverwriteFlag = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -58,6 +64,7 @@ def fit(
     with refusals("etips fit") as tell_notes:
         require_room(out, overwrite=overwrite)
         require_method_name(method)
+        require_share(hold_out)
         if config is not None:
             columns = columns.over(read_columns(config, of_run=True))
         require_log(data, columns)
@@ -69,7 +76,8 @@ def fit(
             progress("getting ready", 0.0)
             from etips.cli.fitting import Told, fit_run  # noqa: PLC0415  # with torch
 
-            told = Told(config, method, tuple(set_ or ()), as_read(columns, stays), device, seed)
+            read_as = as_read(columns, stays)
+            told = Told(config, method, tuple(set_ or ()), read_as, device, seed, hold_out)
             fitted = fit_run(
                 stays,
                 out,
@@ -80,9 +88,15 @@ def fit(
         took = time.perf_counter() - started
         title = f"{fitted.method}, fitted in {took:.0f} s, in {out}"
         show(title, fitted.rows(), as_json=as_json)
-        missing = count_missing_losses(stays)
+        missing = count_missing_losses(fitted.stays)
         if missing is not None and not as_json:
             typer.echo(missing.tell())
+
+
+def require_share(hold_out: float | None) -> None:
+    """Refuse a share of stays that keeps none apart or all."""
+    if hold_out is not None and not 0 < hold_out < 1:
+        raise SettingError("--hold-out", "must be a share between 0 and 1")
 
 
 def standing(at: "EpochReport") -> str:

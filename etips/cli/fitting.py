@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etips.cli.methods import choose, make
+from etips.data.splitting import held_out
 from etips.data.tables.columns import TableColumns
 from etips.data.trajectories import Trajectories
-from etips.disclosure import FEW, are_few
+from etips.disclosure import FEW, are_few, part_told
+from etips.errors import SettingError
 from etips.files.fingerprint import fingerprint
 from etips.learn.learners.learner import Learner
 from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.epoch_report import EpochReport
+from etips.notes import note
 from etips.results.exhibits import PathCandidate
 from etips.results.translation_path import summarize_path
 from etips.runs.device import Device
@@ -33,6 +36,7 @@ class Told:
         columns: How the data were read.
         device: Where to train.
         seed: Of everything.
+        hold_out: Share of the stays to be kept apart.
     """
 
     config: Path | None
@@ -41,6 +45,7 @@ class Told:
     columns: TableColumns
     device: Device | None
     seed: int | None
+    hold_out: float | None = None
 
 
 @dataclass(frozen=True)
@@ -50,10 +55,12 @@ class Fitted:
     Args:
         method: Its name.
         learner: The learner.
+        stays: What it learned from.
     """
 
     method: str
     learner: Learner
+    stays: Trajectories
 
     def rows(self) -> list[Mapping[str, object]]:
         """What was learned, a row each."""
@@ -78,7 +85,12 @@ def fit_run(
         report: Hears how a training stands, with the time left of the whole, and which share of
             the whole is done.
     """
-    chosen = choose(told.config, told.method, told.settings, told.columns, told.device, told.seed)
+    chosen = choose(
+        *(told.config, told.method, told.settings, told.columns, told.device, told.seed),
+        told.hold_out,
+    )
+    if chosen.hold_out is not None:
+        stays = _without(stays, chosen.hold_out)
     learner = make(chosen, told.settings, told.config)
     content = fingerprint(data=stays)
     identity = fingerprint(data=content, recipe=chosen.recipe, device=chosen.device.value)
@@ -93,7 +105,20 @@ def fit_run(
             overwrite=overwrite,
         )
         run.clear()
-    return Fitted(chosen.recipe.method, learner)
+    return Fitted(chosen.recipe.method, learner, stays)
+
+
+def _without(stays: Trajectories, share: float) -> Trajectories:
+    """All but those kept apart, and a line that says how many there are."""
+    apart = held_out(stays, share)
+    n_apart = int(apart.sum())
+    if not 0 < n_apart < stays.n_stays:
+        raise SettingError("--hold-out", "must leave stays on both sides; there are too few")
+    note(
+        f"{part_told(n_apart, stays.n_stays, 'stays')} were kept apart (--hold-out {share:g}): "
+        "`etips evaluate` of the same data judges the run on those"
+    )
+    return stays.subset(~apart)
 
 
 def _rows(learner: Learner) -> list[Mapping[str, object]]:

@@ -11,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from etips.cli.exit_codes import INTERRUPTED
-from etips.machine import keep_freed
+from etips.machine import keep_freed, share_cores
 from etips.version import __version__
 
 
@@ -147,6 +147,7 @@ def _root(
 
 def main() -> None:
     """Run the command line; a slip in the options is refused in one line like any other."""
+    share_cores()
     try:
         code = app(prog_name="etips", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):  # before a command took over, or at a question

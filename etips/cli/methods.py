@@ -20,6 +20,7 @@ def choose(
     columns: TableColumns,
     device: Device | None,
     seed: int | None,
+    hold_out: float | None = None,
 ) -> RunConfig:
     """What to do: the file, if there is one, and over it whatever the options say."""
     base = RunConfig(Recipe()) if config is None else read_config(config)
@@ -33,6 +34,7 @@ def choose(
         replace(recipe, seed=recipe.seed if seed is None else seed),
         columns.over(base.columns),
         base.device if device is None else device,
+        base.hold_out if hold_out is None else hold_out,
     )
 
 

@@ -33,6 +33,8 @@ def read_places(
         return by
     with collecting_notes():  # what is remarked of a table has been told
         alone = _read_alone(data, columns, stays, by)
+    if alone.n_stays > stays.n_stays:  # some were kept apart
+        alone = alone.subset(np.isin(alone.stay, stays.stay))
     if not np.array_equal(alone.offsets, stays.offsets):
         rule = "cannot be matched with the stays"
         raise DataError(f"--by, column {by}", rule, fix="Make it a feature of the table.")

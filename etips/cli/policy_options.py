@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
+import numpy as np
 import typer
 
 from etips.data.schema import Schema
+from etips.data.splitting import held_out
 from etips.data.tables.columns import TableColumns, read_data, require_log
 from etips.data.trajectories import Trajectories
-from etips.errors import FileError, SettingError
+from etips.disclosure import part_told
+from etips.errors import DataError, FileError, SettingError
 from etips.files.toml import read_toml
+from etips.notes import note
 from etips.policies.sql_rules import SqlRule
 
 if TYPE_CHECKING:  # torch: a table that rules cannot be held against is refused without it
@@ -86,8 +90,15 @@ class AskedPolicies:
         runs = {name: told for name, run in self.folders.items() if (told := run.read_told())}
         return {**runs, **{name: {"rule": rule.text} for name, rule in self.rules.items()}}
 
-    def read(self, columns: TableColumns) -> Trajectories:
-        """The stays, read as those of the first run were, or as the options say; rules must fit."""
+    def read(self, columns: TableColumns, *, allow_seen: bool = False) -> Trajectories:
+        """The stays, read as those of the first run were, or as the options say; rules must fit.
+
+        Of a table that a run learned from, those that it was kept from.
+
+        Args:
+            columns: What was said about the table.
+            allow_seen: Take all of them.
+        """
         like: Schema | None = None
         earlier: list[TableColumns] = []
         if self.fitted:
@@ -98,7 +109,25 @@ class AskedPolicies:
         stays = read_data(self.data, columns, like=like, earlier=earlier)
         for rule in self.rules.values():
             rule.check(stays.schema)
-        return stays
+        return stays if allow_seen else self._kept_apart(stays)
+
+    def _kept_apart(self, stays: Trajectories) -> Trajectories:
+        """Those that nothing was learned from, where runs were fitted with --hold-out."""
+        keep = np.ones(stays.n_stays, bool)
+        for name, run in self.folders.items():
+            share, seen = run.read_hold_out(), self.fitted[name].seen
+            if share is None or seen is None:
+                continue
+            known = seen.overlap(stays)
+            if known.n_stays or known.n_patients:
+                keep &= held_out(stays, share)
+        if keep.all():
+            return stays
+        if not keep.any():
+            raise DataError("data", "hold no stay that the runs were kept from (--hold-out)")
+        n = part_told(int(keep.sum()), stays.n_stays, "stays")
+        note(f"{n} are judged: those that no run learned from (`etips fit --hold-out`)")
+        return stays.subset(keep)
 
 
 def read_rules(given: Sequence[str], file: Path | None) -> dict[str, SqlRule]:

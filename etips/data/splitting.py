@@ -1,10 +1,11 @@
 """Splits and folds by patient or stay, never by row."""
 
+import hashlib
 from collections.abc import Iterator
 
 import numpy as np
 
-from etips.data.decisions import Ints
+from etips.data.decisions import Bools, Ints
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
 
@@ -29,6 +30,31 @@ def split(
     in_test = np.zeros(n_units, bool)
     in_test[np.random.default_rng(seed).permutation(n_units)[:n_test]] = True
     return data.subset(~in_test[units]), data.subset(in_test[units])
+
+
+def held_out(data: Trajectories, share: float) -> Bools:
+    """Which stays are kept apart, shape (n_stays,): the same ones whenever they are asked about.
+
+    A hash of the patient, or of the stay where no patient is named, decides; so that it does not
+    matter which others are there, and who is kept apart at a share is so at every larger one.
+
+    Args:
+        data: The stays.
+        share: Of the patients or stays, about.
+    """
+    if not 0 < share < 1:
+        raise SettingError("hold_out", "must be a share between 0 and 1")
+    names, units = np.unique(data.stay if data.group is None else data.group, return_inverse=True)
+    apart = np.array([_place_of(name) < share for name in names.tolist()], bool)
+    return apart[units]
+
+
+def _place_of(name: object) -> float:
+    """A number in [0, 1) that a name always has; 7, 7.0 and "7" are the same."""
+    whole = isinstance(name, float) and name.is_integer()
+    text = f"{name:.0f}" if whole else str(name)
+    digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=6, key=b"held out")
+    return int.from_bytes(digest.digest(), "big") / 2**48
 
 
 def assign_folds(

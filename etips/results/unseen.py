@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from etips.data.trajectories import Trajectories
-from etips.disclosure import any_few
+from etips.disclosure import part_told
 from etips.errors import DataError
 from etips.policies.seen_stays import Overlap
 from etips.policies.written_rules import WrittenRule
@@ -61,7 +61,10 @@ def _look(name: str, overlap: Overlap, data: Trajectories, *, allow_seen: bool) 
         return Sight(False, ALIKE if overlap.alike else UNSEEN)
     told = f"the policy {name} learned from {_told(overlap, data)}"
     if not allow_seen:
-        fix = "Evaluate on others; allow_seen=True (--allow-seen) judges it in sample."
+        fix = (
+            "Evaluate on others: `etips fit --hold-out 0.3` (etips.split) keeps some apart; "
+            "allow_seen=True (--allow-seen) judges it in sample."
+        )
         raise DataError("data", f"must be unseen; {told}", fix=fix)
     return Sight(True, f"IN SAMPLE: {told}")
 
@@ -74,5 +77,4 @@ def _told(overlap: Overlap, data: Trajectories) -> str:
         what, n, of = "patients", overlap.n_patients, int(data.units.max()) + 1
     if n == of:
         return f"all of the {what}"
-    few = any_few((n, of - n))
-    return f"some of the {what}" if few else f"{n:,} of the {of:,} {what}"
+    return part_told(n, of, what)

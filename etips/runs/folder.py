@@ -15,9 +15,9 @@ from etips.policies.policy_files import MANIFEST, load_policy, save_policy
 from etips.runs.file_names import CONFIG, LOG, PATH, POLICY, PROPENSITY, RESULTS
 from etips.runs.path_file import read_path, write_path
 from etips.runs.room import holds_policy
-from etips.runs.run_config import RunConfig, read_config
+from etips.runs.run_config import RunConfig, read_config, share_held_out
 
-_TOLD = ("method", "seed", "device", "settings")
+_TOLD = ("method", "seed", "device", "hold_out", "settings")
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,11 @@ class RunFolder:
     def read_config(self) -> RunConfig:
         """How it was fitted."""
         return read_config(self.config)
+
+    def read_hold_out(self) -> float | None:
+        """Share of the stays that it was kept from; None where it learned from all of them."""
+        document = read_toml(self.config) if self.config.is_file() else {}
+        return share_held_out(document.get("hold_out"))
 
     def read_columns(self) -> TableColumns:
         """How the table that it was fitted on was read; nothing where no file says so."""

@@ -25,11 +25,13 @@ class RunConfig:
         recipe: Method, settings and seed.
         columns: Which column of a table is what; `lag` is that of the data.
         device: Where to train.
+        hold_out: Share of the stays that nothing was learned from; see `held_out`.
     """
 
     recipe: Recipe
     columns: TableColumns = field(default_factory=TableColumns)
     device: Device = Device.AUTO
+    hold_out: float | None = None
 
     def to_toml(self, *, data: str) -> str:
         """As text, with the versions it ran with and the fingerprint of its data."""
@@ -41,7 +43,8 @@ class RunConfig:
         }
         document = self.recipe.to_document()
         settings = document.pop("settings", {})
-        head = {**document, "device": self.device.value, "settings": settings}
+        apart = {} if self.hold_out is None else {"hold_out": self.hold_out}
+        head = {**document, "device": self.device.value, **apart, "settings": settings}
         columns = {**self.columns.to_document(), "fingerprint": data}
         return format_toml({**head, "data": columns, "versions": versions})
 
@@ -56,9 +59,19 @@ def read_config(path: Path) -> RunConfig:
     try:
         columns = TableColumns.from_document(document.pop("data", {}))
         device = _device(document.pop("device", Device.AUTO.value))
-        return RunConfig(Recipe.from_document(document), columns, device)
+        hold_out = share_held_out(document.pop("hold_out", None))
+        return RunConfig(Recipe.from_document(document), columns, device, hold_out)
     except SettingError as error:
         raise FileError(str(path), f"{error.name} {error.rule}", fix=error.fix) from error
+
+
+def share_held_out(share: object) -> float | None:
+    """Share of the stays that a run was kept from, as its file has it."""
+    if share is None:
+        return None
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
+        raise SettingError("hold_out", "must be a share between 0 and 1")
+    return float(share)
 
 
 def _device(name: object) -> Device:

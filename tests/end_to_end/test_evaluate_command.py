@@ -113,3 +113,33 @@ def test_the_whole_stay_is_looked_at_where_it_is_asked_for(tmp_path, outcome):
     options = ("--whole-stay", "--outcome", outcome, "--json")
     found = json.loads(run("evaluate", tmp_path / "usual", tmp_path / "held", *options))
     assert found["methods"][0]["whole_stay"]["outcome"] == outcome
+
+
+def test_what_was_held_out_is_judged_without_being_asked_for(tmp_path):
+    Clinic(n_actions=3).log(200, seed=0).save(tmp_path / "data")
+    Clinic(n_actions=3).log(50, seed=1).save(tmp_path / "later")
+    for name, share in (("usual", "0.3"), ("even", "0.5")):
+        options = ("--method", "most-frequent", "--hold-out", share)
+        run("fit", tmp_path / "data", "--out", tmp_path / name, *options)
+    n_of = {}
+    for names in (("usual",), ("even",), ("usual", "even")):
+        runs = [tmp_path / name for name in names]
+        found = json.loads(run("evaluate", *runs, tmp_path / "data", "--json"))
+        n_of[names] = found["data"]["n_stays"]
+        assert not any(method["in_sample"] for method in found["methods"])
+    assert 40 <= n_of[("usual",)] <= 80
+    assert 80 <= n_of[("even",)] <= 120
+    assert n_of[("usual", "even")] == n_of[("usual",)]  # the smaller share lies in the larger
+    found = json.loads(run("evaluate", tmp_path / "usual", tmp_path / "later", "--json"))
+    assert found["data"]["n_stays"] == 50
+    found = json.loads(run("evaluate", tmp_path / "usual", tmp_path / "data", "--allow-seen",
+                           "--json"))  # fmt: skip
+    assert found["data"]["n_stays"] == 200
+
+
+@pytest.mark.parametrize("share", ["0", "1", "-1", "nan"])
+def test_a_share_that_leaves_nobody_is_refused(share, tmp_path):
+    Clinic(n_actions=3).log(20, seed=0).save(tmp_path / "data")
+    said = refuse("fit", tmp_path / "data", "--out", tmp_path / "run", "--hold-out", share)
+    assert "--hold-out: must be a share between 0 and 1" in said
+    assert not (tmp_path / "run").exists()

@@ -1,4 +1,4 @@
-"""Memory: how much is free, and that commands that train and workers keep what they freed."""
+"""Memory that is free and kept; threads that let others have the cores."""
 
 import os
 import platform
@@ -149,3 +149,34 @@ def test_where_the_system_tells_nothing_nothing_is_known(system):
     assert machine.free_memory() is None
     (system / "meminfo").write_text("MemTotal: 9 kB\n")
     assert machine.free_memory() is None
+
+
+THREADS = ("OMP_", "GOMP_", "KMP_", "OPENBLAS_", "MKL_")
+
+
+def test_commands_let_threads_sleep_and_multiply_in_one(tmp_path):
+    """Whoever loads torch before would be too late: it looks at the environment once."""
+    code = (
+        "import os, sys\n"
+        "from etips.cli import main\n"
+        "assert not {'torch', 'sklearn'} & set(sys.modules)\n"
+        "def app(**_):\n"
+        "    from threadpoolctl import threadpool_info\n"
+        "    print(os.environ.get('OMP_WAIT_POLICY'), [own['num_threads'] for own in"
+        " threadpool_info() if own['internal_api'] == 'openblas'])\n"
+        "main.app = app\n"
+        "main.main()\n"
+    )
+    pytest.importorskip("threadpoolctl")
+    bare = {k: v for k, v in os.environ.items() if not k.startswith(THREADS)}
+    for own, said in (({}, "passive"), ({"OMP_NUM_THREADS": "1"}, "None")):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**bare, **own},
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout in (f"{said} [1]\n", f"{said} []\n")

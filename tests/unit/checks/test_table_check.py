@@ -71,7 +71,11 @@ def test_what_needs_an_eye_comes_first():
 def test_what_to_do_next_is_a_command_to_type():
     lines = next_lines(MADE, data="my trial.csv", place="table.toml")
     assert "loss, features" in lines[0]
-    assert lines[-1] == "etips fit 'my trial.csv' --table table.toml --out run"
+    assert lines[-3:] == [
+        "etips fit 'my trial.csv' --table table.toml --hold-out 0.3 --out run",
+        "etips evaluate run 'my trial.csv'",
+        "etips report run --out report.html",
+    ]
     faulty = TableCheck("log.csv", 5, 2, TableColumns(), faults=("action: must name a column",))
     lines = next_lines(faulty, data="log.csv", place="table.toml")
     assert lines[-1].startswith("etips check log.csv --table table.toml")

@@ -8,6 +8,7 @@ from random_cohorts import Cohort, cohorts
 from strategies import fingerprint
 
 from etips.data import Schema, Trajectories, assign_folds, folds, split
+from etips.data.splitting import held_out
 from etips.errors import SettingError
 
 
@@ -121,3 +122,21 @@ def test_stays_drawn_twice_stay_together():
 def test_a_split_that_cannot_be_is_refused(call, message):
     with pytest.raises(SettingError, match=message):
         call(Cohort(seed=0, n_stays=4, readmissions=False).make())
+
+
+def test_who_is_held_out_is_so_whoever_else_is_there_and_at_every_larger_share():
+    data = plain_cohort(np.arange(4000) // 2)
+    few, more = held_out(data, 0.2), held_out(data, 0.5)
+    assert few.mean() == pytest.approx(0.2, abs=0.03)
+    assert more.mean() == pytest.approx(0.5, abs=0.03)
+    assert (more | ~few).all()
+    assert (few[::2] == few[1::2]).all()  # both stays of a patient
+    some = np.arange(0, 4000, 7)
+    assert (held_out(data.subset(some), 0.2) == few[some]).all()
+    assert (held_out(plain_cohort(data.group.astype(str)), 0.2) == few).all()
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.3, float("nan")])
+def test_a_share_held_out_is_between_0_and_1(share):
+    with pytest.raises(SettingError, match="hold_out: must be a share between 0 and 1"):
+        held_out(plain_cohort(np.arange(9)), share)

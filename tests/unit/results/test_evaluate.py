@@ -109,7 +109,8 @@ def test_stays_that_were_learned_from_are_refused_or_marked(world):
     plain = replace(SMALL, outcome=False)
     refusal = (
         r"^data: must be unseen; the policy own learned from all of the stays\. "
-        r"Evaluate on others; allow_seen=True \(--allow-seen\) judges it in sample\.$"
+        r"Evaluate on others: `etips fit --hold-out 0\.3` \(etips\.split\) keeps some apart; "
+        r"allow_seen=True \(--allow-seen\) judges it in sample\.$"
     )
     with pytest.raises(etips.DataError, match=refusal):
         evaluate(policies, log, models=plain)

@@ -19,7 +19,7 @@ def test_a_config_reads_back_from_its_text(tmp_path):
         missing_loss="weight",
         lag=0,
     )
-    config = RunConfig(Recipe("direct", {"policy.epochs": 3}, 4), columns, Device.CPU)
+    config = RunConfig(Recipe("direct", {"policy.epochs": 3}, 4), columns, Device.CPU, 0.25)
     (tmp_path / "config.toml").write_text(config.to_toml(data="0" * 64))
     assert read_config(tmp_path / "config.toml") == config
 
@@ -33,6 +33,8 @@ def test_what_is_left_out_has_its_default(tmp_path):
     ("text", "rule"),
     [
         ('device = "tpu"', "device must be auto, cpu, cuda"),
+        ("hold_out = 1", "hold_out must be a share between 0 and 1"),
+        ('hold_out = "some"', "hold_out must be a share between 0 and 1"),
         ("data = 3", "data must be a table"),
         ("[data]\nlag = 2", "data.lag must be 0 or 1"),
         ('[data]\nmissing_loss = "x"', 'data.missing_loss must be "drop" or "weight"'),
