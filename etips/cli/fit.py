@@ -1,13 +1,14 @@
 """`etips fit`: learn a policy from logged decisions."""
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from etips.cli.columns import DataArgument, takes_columns
-from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, show
+from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, say, show
 from etips.cli.method_option import MethodOption, require_method_name
 from etips.data.missing_loss import count_missing_losses
 from etips.data.tables.columns import (
@@ -87,7 +88,11 @@ def fit(
             )
         took = time.perf_counter() - started
         title = f"{fitted.method}, fitted in {took:.0f} s, in {out}"
-        show(title, fitted.rows(), as_json=as_json)
+        rows = fitted.rows()
+        show(title, rows if as_json else list(map(narrow, rows)), as_json=as_json)
+        chosen = [own for own in rows if own.get("after selection")]
+        if chosen and not as_json:
+            say(f"After selection, {chosen[0]['candidate']}: {chosen[0]['after selection']}.")
         missing = count_missing_losses(fitted.stays)
         if missing is not None and not as_json:
             typer.echo(missing.tell())
@@ -97,6 +102,17 @@ def require_share(hold_out: float | None) -> None:
     """Refuse a share of stays that keeps none apart or all."""
     if hold_out is not None and not 0 < hold_out < 1:
         raise SettingError("--hold-out", "must be a share between 0 and 1")
+
+
+_NARROW = {"matching factor": "factor", "effective size": "worth", "chosen": ""}
+
+
+def narrow(row: Mapping[str, object]) -> dict[str, object]:
+    """A row of candidates as eighty columns hold it; what only one has is a sentence of its own."""
+    kept = {_NARROW.get(name, name): v for name, v in row.items() if name != "after selection"}
+    if "candidate" in kept:
+        kept["candidate"] = str(kept["candidate"]).removesuffix(" action")
+    return kept
 
 
 def standing(at: "EpochReport") -> str:

@@ -75,6 +75,15 @@ def test_the_lag_is_an_option(place, tmp_path):
     assert etips.load(tmp_path / "b").schema.lag == 0
 
 
+def test_candidates_fit_a_terminal_of_eighty_columns_in_one_table(place, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    said = run("fit", place / "log.parquet", "--out", tmp_path / "run", *COLUMNS, *settings_for())
+    drawn = [line for line in said.splitlines() if line[:1] in "┏┃┡│└"]
+    assert max(map(len, drawn)) <= 80
+    assert "".join(drawn).count("candidate") == 1  # a table that does not fit is parted into two
+    assert said.count("After selection, ") == 1
+
+
 def test_json_lists_the_candidates_with_one_chosen(place, tmp_path):
     text = run("fit", place / "log", "--out", tmp_path / "a", "--json", *settings_for())
     rows = json.loads(text)
