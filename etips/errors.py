@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 MOST_SEEDS = 2**32
 """Seeds are whole numbers below this."""
 
+_SHELL = ' "$&|;<>()*?[]#!`\\'  # what a shell would not leave as it is
 _MOST_TOLD = 20  # faults of one input; a line of more helps nobody
+
+
+def as_option(*names: str) -> str:
+    """Columns as the value of an option on the command line: in quotes where they need some."""
+    text = ",".join(f'"{name}"' if "," in name else name for name in names)
+    return f"'{text}'" if any(sign in text for sign in _SHELL) else text
 
 
 class EtipsError(Exception):
@@ -149,7 +156,7 @@ _ANY = "\0"
 def _fix_of(fix: str, name: str, names: str, listed: str) -> str:
     """A remedy of one column as one of several: names by comma, and as a list."""
     for option in ("--drop", "--categorical"):
-        fix = fix.replace(f"{option} {name}", f"{option} {names}")
+        fix = fix.replace(f"{option} {as_option(name)}", f"{option} {names}")
     return fix.replace(f'["{name}"]', f"[{listed}]")
 
 
@@ -167,7 +174,7 @@ def _tell(group: Sequence[EtipsError]) -> str:
     rest = [f"and {len(group) - _MOST_TOLD} more"] if len(group) > _MOST_TOLD else []
     place = first.where.partition(", column ")[0]
     listed = ", ".join(f'"{name}"' for name in names)
-    fix = _fix_of(first.fix, names[0], ",".join(names), listed)
+    fix = _fix_of(first.fix, names[0], as_option(*names), listed)
     shown = ", ".join([*counted[:_MOST_TOLD], *rest])
     return f"{place}, columns {shown}: {first.rule}. {fix}".rstrip(". ")
 

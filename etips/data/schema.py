@@ -7,7 +7,7 @@ from typing import Self, SupportsIndex
 
 from etips.data.intake.components import Component, find_components
 from etips.data.intake.recipe import Recipe
-from etips.errors import SettingError
+from etips.errors import SettingError, as_option
 
 MISSING_SUFFIX = "_missing"
 """A feature that may be missing has a second column of this name: 1 where it was, else 0."""
@@ -77,7 +77,7 @@ class Schema:
         names = (*astuple(self.roles), *self.sequence, *self.static)
         for name in names if len(set(names)) != len(names) else ():
             if names.count(name) > 1:
-                raise SettingError(f"column {name}", "must play one part only")
+                raise _twice(name)
 
     @property
     def components(self) -> tuple[Component, ...]:
@@ -188,3 +188,12 @@ def _whole(value: object, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise SettingError(name, "must be a whole number")
     return operator.index(value)
+
+
+def _twice(name: str) -> SettingError:
+    """Why two features, or a feature and a part, cannot have one name."""
+    if "=" not in name and not name.endswith(MISSING_SUFFIX):
+        return SettingError(f"column {name}", "must play one part only")
+    rule = "has the name of a feature that is made of another column"
+    fix = f'Rename it, or leave it out: --drop {as_option(name)} (drop=["{name}"]).'
+    return SettingError(f"column {name}", rule, fix=fix)

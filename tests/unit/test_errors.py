@@ -1,10 +1,13 @@
 """Refusals are one line: place, rule, rows, remedy; and never a value."""
 
+import shlex
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from etips.data.tables.table_fields import KINDS
 from etips.errors import (
     DataError,
     EtipsError,
@@ -12,6 +15,7 @@ from etips.errors import (
     FileError,
     ResourceError,
     SettingError,
+    as_option,
     require,
     require_number,
     require_whole,
@@ -161,3 +165,11 @@ def test_one_rule_broken_by_many_columns_is_told_once():
         'must be finite. Mend it, or --drop a,b,c (drop=["a", "b", "c"]); '
         "(2) log.csv, column d: is missing from the table."
     )
+
+
+def test_a_remedy_is_typed_so_that_a_shell_and_a_list_leave_the_name_whole():
+    assert as_option("hr", "map") == "hr,map"
+    assert as_option("heart rate") == "'heart rate'"
+    typed = as_option("Remark, free", "hr")
+    assert shlex.split(f"--drop {typed}")[1] == '"Remark, free",hr'
+    assert KINDS["drop"].parse("drop", shlex.split(typed)[0]) == ["Remark, free", "hr"]

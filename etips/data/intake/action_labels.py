@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from unicodedata import normalize
 
 import numpy as np
 
@@ -169,13 +170,16 @@ def _labelled(
     columns: Sequence[LabelledColumn], labels: Sequence[tuple[str, ...]], actions: tuple[str, ...]
 ) -> LabelledActions:
     reading = ActionReading(tuple(column.name for column in columns), tuple(labels))
-    names = actions or tuple(
-        ", ".join(
+    called = [
+        [
             column.called(label, alone=len(columns) == 1)
             for column, label in zip(columns, own, strict=True)
-        )
+        ]
         for own in labels
-    )
+    ]
+    names = actions or tuple(", ".join(own) for own in called)
+    if not actions and len(set(names)) < len(names):  # labels hold commas of their own
+        names = tuple(" + ".join(own) for own in called)
     if len(names) != len(labels):
         rule = f"must name all {len(labels)} actions or none"
         raise SettingError("actions", rule, fix="They are named in sorted order of the labels.")
@@ -287,14 +291,16 @@ def _tell_codes(column: LabelledColumn) -> None:
 
 
 def _tell_variants(column: LabelledColumn) -> None:
-    """Say that labels differ only by case, which they hardly do on purpose."""
+    """Say that labels differ only by case or look alike, which they hardly do on purpose."""
     folded: dict[str, list[str]] = {}
     for label in column.labels:
-        folded.setdefault(label.casefold(), []).append(label)
+        folded.setdefault(normalize("NFKC", label).casefold(), []).append(label)
     for alike in folded.values():
         if len(alike) > 1:
             shown = " and ".join(label[:40] for label in alike)
+            by_case = len({label.casefold() for label in alike}) == 1
+            how = "differ only by case" if by_case else "look alike"
             note(
-                f"{column.where}: {shown} differ only by case and are actions of their own; "
+                f"{column.where}: {shown} {how} and are actions of their own; "
                 "spell them alike if they are one."
             )

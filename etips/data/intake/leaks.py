@@ -15,6 +15,7 @@ from etips.data.coded import Floats32
 from etips.data.decisions import Floats, Ints
 from etips.data.schema import MISSING_SUFFIX
 from etips.data.trajectories import Trajectories
+from etips.errors import as_option
 from etips.notes import note
 
 LEAST_DECISIONS = 50
@@ -89,7 +90,7 @@ def note_leaks(data: Trajectories) -> None:
             note(
                 f"column{'' if one else 's'} {', '.join(columns)}: {said}. {known} before the "
                 f"decision? If not, leave {'it' if one else 'them'} out: "
-                f"--drop {','.join(columns)}"
+                f"--drop {as_option(*columns)}"
             )
 
 

@@ -45,9 +45,11 @@ def note_rare_actions(data: Trajectories) -> None:
     rare, schema = rare_actions(data), data.schema
     taken = np.unique(data.logged_action)
     if taken.size == 1:
-        note(
-            f"every decision has the same action, {schema.action_name(taken[0])}: nothing compares"
-        )
+        assert data.action is not None
+        empty = bool((data.action == NO_ACTION).any())
+        fix = ". An empty cell is no decision: write a label where none was given" if empty else ""
+        name = schema.action_name(taken[0])
+        note(f"every decision has the same action, {name}: nothing compares{fix}")
     if not rare:
         return
     names = [schema.action_name(number) for number in rare]

@@ -13,7 +13,7 @@ from etips.data.intake.text_columns import TextLook, look_at, yes_no_levels
 from etips.data.schema import Schema
 from etips.data.tables.arrow_columns import is_categorical, is_number, is_text, is_time
 from etips.data.tables.sources import Source, whole_column
-from etips.errors import DataError, Faults
+from etips.errors import DataError, Faults, as_option
 from etips.notes import note
 
 MOST_LEVELS = 50
@@ -151,7 +151,7 @@ def _known(source: Source, name: str, like: Schema) -> ColumnKind:
     if is_text(kind):
         form, fault = source.form(name)
         if fault is not None:
-            raise fault
+            raise fault.without_options()  # what a policy was fitted on cannot be left out
         if form.kind == "text" and look_at(source, name).n_rows == 0:
             return ColumnKind()
         kind = form.type
@@ -208,7 +208,7 @@ def _tell_identifiers(source: Source, asked: Request, kinds: Mapping[str, Column
     units = source.n_rows if asked.stay is None else _n_distinct(source, asked.stay)
     alike = [name for name in named if _n_distinct(source, name) >= 0.9 * units]
     if alike:
-        ids = ",".join(alike)
+        ids = as_option(*alike)
         note(f"{_columns(alike)} used as a feature but may be an identifier; --drop {ids} omits it")
 
 
@@ -232,8 +232,8 @@ def _place(source: Source, name: str) -> str:
 
 
 def _drop(name: str) -> str:
-    return f'--drop {name} (drop=["{name}"])'
+    return f'--drop {as_option(name)} (drop=["{name}"])'
 
 
 def _as_category(name: str) -> str:
-    return f'--categorical {name} (categorical=["{name}"])'
+    return f'--categorical {as_option(name)} (categorical=["{name}"])'

@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from etips.data.tables.number_cells import CODED
 from etips.errors import FileError
 
 DELIMITERS = (",", ";", "\t", "|")
 _ROWS = 200  # looked at to tell delimiters apart
 _CALLED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_ZEROS = re.compile(r"^\s*0\d+\s*$")
+_ZEROS = re.compile(rf"^\s*0\d+\s*$|{CODED}")
 _TEXT_CONTROLS = "\t\r\n\x0b\x0c\x1c\x1d\x1e\x1f\x85\0"
 
 
@@ -26,7 +27,7 @@ class Dialect:
         delimiter: What stands between two fields.
         skip: Lines above the header.
         header: Names in the header, as they stand.
-        zeros: Those whose cells begin with zeros, as identifiers do: 007 is not 7.
+        zeros: Those whose cells begin with zeros, as identifiers do (007 is not 7), or are codes.
     """
 
     encoding: str

@@ -8,7 +8,7 @@ import numpy as np
 from etips.data.coded import Floats32
 from etips.data.decisions import Ints
 from etips.data.schema import MISSING_SUFFIX
-from etips.errors import DataError, Faults, require
+from etips.errors import DataError, Faults, as_option, require
 
 _CHUNK = 65_536  # rows looked at together
 
@@ -85,7 +85,8 @@ def require_finite(
         source, column = source_column(block, name), block.values[:, position]
         place = f"{where}, column {source}"
         with faults.noting():
-            fix = f'Correct it, or leave the column out: --drop {source} (drop=["{source}"]).'
+            out = f'--drop {as_option(source)} (drop=["{source}"])'
+            fix = f"Correct it, or leave the column out: {out}."
             require(place, "must be finite in float32", ~np.isinf(column), rows=rows, fix=fix)
         if may_miss is not None and source not in may_miss:
             with faults.noting():

@@ -1,5 +1,6 @@
 """What may be said of a table under each name: a column, several, a number, a word."""
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -30,12 +31,16 @@ class FieldKind:
     most: int | None = None
 
     def parse(self, name: str, text: str) -> object:
-        """A value as somebody types it: lists by comma, pairs as `column=word`."""
+        """A value as somebody types it: lists by comma, pairs as `column=word`.
+
+        A name that holds a comma stands in quotes.
+        """
         if self.shape == "text":
             return text.strip()
         if self.shape == "whole":
             return _whole(text)
-        parts = [part.strip() for part in text.split(",") if part.strip()]
+        typed = next(csv.reader([text], skipinitialspace=True), [])
+        parts = [part.strip() for part in typed if part.strip()]
         if self.shape != "pairs":
             return parts
         pairs = [part.partition("=") for part in parts]

@@ -14,6 +14,7 @@ from etips.data.intake.request import Request
 from etips.data.schema import MISSING_SUFFIX, Roles, Schema
 from etips.data.tables.arrow_columns import is_number, is_text
 from etips.data.tables.sources import Source
+from etips.data.tables.text_cells import FOOTER
 from etips.errors import DataError, Faults, SettingError
 
 _OF_NUMBERS = ("step", "loss", "propensity", "negative_control", "eligible")
@@ -121,11 +122,18 @@ def _timed(source: Source, kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
 
 
 def _note_roles(source: Source, named: Mapping[str, str], faults: Faults) -> None:
-    """Take up what is wrong with columns of text that must be numbers or times."""
+    """Take up what is wrong with columns of text that must be numbers or times.
+
+    A stay may be any text, but the line below a table (Total) is none.
+    """
     for role, column in named.items():
         if role in _OF_NUMBERS and is_text(source.columns[column]) and role != "eligible":
             fault = source.form(column)[1]
             if fault is not None:
+                faults.note(fault.without_options())
+        elif role == "stay" and is_text(source.columns[column]):
+            fault = source.form(column)[1]
+            if fault is not None and fault.fix.startswith(FOOTER):
                 faults.note(fault.without_options())
 
 
@@ -193,13 +201,20 @@ def _roles(named: dict[str, str], features: set[str], usual: Roles) -> Roles:
     return Roles(**roles)
 
 
-def require_columns(source: Source, names: Sequence[str]) -> None:
-    """Refuse columns that the table does not have, all of them at once."""
+def require_columns(source: Source, names: Sequence[str], *, fix: str = "") -> None:
+    """Refuse columns that the table does not have, all of them at once.
+
+    Args:
+        source: The table.
+        names: The columns.
+        fix: Remedy where no column is called alike.
+    """
     faults = Faults()
     for name in dict.fromkeys(names):
         if name not in source.columns:
             place = f"{source.name}, column {name}"
-            faults.note(DataError(place, "is missing from the table", fix=_alike(source, name)))
+            remedy = _alike(source, name) or fix
+            faults.note(DataError(place, "is missing from the table", fix=remedy))
     faults.raise_any()
 
 
@@ -222,7 +237,9 @@ def _wanted(source: Source, like: Schema, features: Sequence[str]) -> tuple[str,
             category = next((c for c in like.categories if feature.startswith(f"{c}=")), None)
             origin = feature.removesuffix(MISSING_SUFFIX)
             columns[origin if category is None else category] = None
-    require_columns(source, list(columns))
+    strict = like.recipe is not None and like.recipe.missing == "refuse"
+    fix = "" if strict else "The policy was fitted on it. Add it; its cells may be empty."
+    require_columns(source, list(columns), fix=fix)
     return tuple(columns)
 
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from etips.data.decisions import Bools, Ints
 from etips.data.tables.date_cells import DateCells, DateOrder, sort_dates, to_dates
 from etips.data.tables.number_cells import (
+    CODED,
     MARKERS,
     Decimal,
     NumberCells,
@@ -25,10 +26,12 @@ from etips.data.tables.number_cells import (
     sort_numbers,
     to_numbers,
 )
-from etips.errors import DataError
+from etips.errors import DataError, as_option
 
 _MARKER = f"^({'|'.join(re.escape(mark) for mark in MARKERS)})?$"
 _PYTHON_NULL = "^None$"  # none in small letters may be a dose of 0
+FOOTER = "Is it a footer? Then delete it from the file."
+"""How a remedy begins where only the last rows are at fault."""
 _FOOTER = 3  # rows at the end that may be one
 _MIXED = "mixes numbers and text"
 _FEW = 12  # numbers with a unit that may still be the levels of a category
@@ -44,7 +47,7 @@ class TextForm:
         order: What stands first in a date with the year at its end.
         missing: Marks of a missing value that occur.
         whole: Whether all numbers are whole, none of more than 18 digits.
-        zeros: Whether some begin with zeros, as identifiers do.
+        zeros: Whether some begin with zeros or are codes, as identifiers do and are.
     """
 
     kind: Literal["text", "number", "date"] = "text"
@@ -202,12 +205,13 @@ class _Judge:
         """Plain text for whoever needs no more, and why it is neither number nor date."""
         rows, total = self.cells.where(these), len(self.cells.index)
         if len(rows) <= _FOOTER < total // 3 and rows.min() >= total - _FOOTER:
-            fix = f"Is it a footer? Then delete it from the file. {fix}"
+            fix = f"{FOOTER} {fix}"
         elif rows.tolist() == [0] and total > 1 and rule == _MIXED:
             fix = f"Is it a second line of the header, with units? Then delete it. {fix}"
         if options:
-            named = f'--categorical {self.name} (categorical=["{self.name}"])'
-            fix = f'{fix} Or {named}, or --drop {self.name} (drop=["{self.name}"]).'
+            typed = as_option(self.name)
+            named = f'--categorical {typed} (categorical=["{self.name}"])'
+            fix = f'{fix} Or {named}, or --drop {typed} (drop=["{self.name}"]).'
         return TextForm(), DataError(self.place, rule, rows=rows, total=total, fix=fix)
 
     def numbers(self) -> tuple[TextForm, DataError | None]:
@@ -236,6 +240,8 @@ class _Judge:
             return self.refuse(rule, own.maybe_comma | own.maybe_point, fix, options=False)
         digits = matches(cells.texts, r"^[+-]?\d{1,18}$") | cells.marker
         zeros = bool(digits.all() and matches(cells.texts, r"^[+-]?0\d").any())
+        coded = matches(cells.texts, r"^\d+([eE]\d+)?$") | cells.marker
+        zeros |= bool(coded.all() and matches(cells.texts, CODED).any())
         return TextForm("number", decimal, "dmy", self._markers(), bool(digits.all()), zeros), None
 
     def _doubtful(self) -> Decimal | None:

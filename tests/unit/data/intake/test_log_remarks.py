@@ -89,3 +89,10 @@ def test_a_loss_that_never_varies_is_told():
     with collecting_notes() as notes:
         etips.read_table(pa.table(columns), action="op", loss="died")
     assert not [line for line in notes if same in line]
+
+
+def test_an_empty_cell_in_place_of_no_treatment_is_told():
+    with collecting_notes() as notes:
+        log(["Y"] * 50 + [None] * 30)
+    same = "every decision has the same action, Y: nothing compares. An empty cell is no decision: "
+    assert same + "write a label where none was given" in notes

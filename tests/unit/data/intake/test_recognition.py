@@ -148,3 +148,12 @@ def test_a_stay_that_the_table_lacks_is_told_though_text_asks_how_many_there_are
     table = pa.table({"d": [0, 1] * 6, "l": [0, 1] * 6, "w": words})
     with pytest.raises(DataError, match="column nobody: is missing"):
         read_table(table, stay="nobody", action="d", loss="l")
+
+
+def test_a_policys_table_is_not_told_to_leave_out_what_the_policy_needs():
+    schema = read_table(pa.table({"a": [0, 1] * 9, "x": range(18), "l": [0, 1] * 9}), action="a",
+                        loss="l").schema  # fmt: skip
+    later = pa.table({"a": [0, 1], "x": ["7 mm", "12"], "l": [0, 1]})
+    with pytest.raises(DataError, match=r"^table, column x: mixes numbers and text") as caught:
+        read_table(later, like=schema)
+    assert "--drop" not in str(caught.value)

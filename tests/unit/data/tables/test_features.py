@@ -188,8 +188,13 @@ def test_a_static_value_known_at_one_step_speaks_for_the_stay():
 
 
 def test_a_column_that_already_bears_the_name_of_a_mark_is_refused():
-    with pytest.raises(SettingError, match=r"^column x_missing: must play one part only\.$"):
-        read(table(x=HOLES, x_missing=[0, 0, 0, 0, 0, 0]), missing="carry")
+    frame = table(x=HOLES, x_missing=[0, 0, 0, 0, 0, 0])
+    message = r"^column x_missing: has the name of a feature that is made of another column\. "
+    with pytest.raises(
+        SettingError, match=message + "Rename it, or leave it out: --drop x_missing"
+    ):
+        read(frame, missing="carry")
+    assert "x_missing" in read(frame, missing="carry", drop=["x_missing"]).schema.sequence
 
 
 def test_missing_must_be_refuse_or_carry():

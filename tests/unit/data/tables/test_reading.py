@@ -258,13 +258,24 @@ def test_a_level_never_seen_before_is_refused_by_row_where_gaps_are(fitted):
 
 @pytest.mark.parametrize("gone", ["x", "ward", "age", "s", "t"])
 def test_a_column_a_fitted_policy_needs_is_refused_by_name_when_missing(fitted, gone):
-    with pytest.raises(DataError, match=rf"^table, column {gone}: is missing from the table\.$"):
-        read_table(later().drop_columns([gone]), like=fitted.schema)
+    table = later().drop_columns([gone])
+    with pytest.raises(DataError, match=rf"^table, column {gone}: is missing from the table\."):
+        read_table(table, like=fitted.schema)
+
+
+@pytest.mark.parametrize("gone", ["x", "ward", "age"])
+def test_a_column_that_another_site_lacks_may_be_added_empty_as_the_refusal_says(gone):
+    schema = read(table(x=HOLES, ward=WARDS, age=[3, 3, 3, 4, 4, 4]), static=["age"]).schema
+    lacking = table(x=HOLES, ward=WARDS, age=[3, 3, 3, 4, 4, 4]).drop_columns([gone])
+    with pytest.raises(DataError, match=r"fitted on it\. Add it; its cells may be empty\.$"):
+        read_table(lacking, like=schema)
+    empty = lacking.append_column(gone, pa.nulls(len(lacking)))
+    assert read_table(empty, like=schema).schema.sequence == schema.sequence
 
 
 def test_a_feature_that_only_looks_like_a_mark_is_refused_by_its_own_name():
     schema = read(table(x_missing=[0.0] * 6)).schema
-    with pytest.raises(DataError, match=r"^table, column x_missing: is missing from the table\.$"):
+    with pytest.raises(DataError, match=r"^table, column x_missing: is missing from the table\."):
         read_table(table(), like=schema)
 
 

@@ -12,6 +12,8 @@ from etips.errors import SettingError
         ("stay", " id ", "id"),
         ("static", "age, weight,", ["age", "weight"]),
         ("static", "", []),
+        ("drop", '"Remark, free", age', ["Remark, free", "age"]),
+        ("drop", 'cuff 5" wide,age', ['cuff 5" wide', "age"]),
         ("action", "RXASP,RXHEP", ["RXASP", "RXHEP"]),
         ("combine", "urine = sum,map=mean", {"urine": "sum", "map": "mean"}),
         ("bins", "4", 4),

@@ -53,7 +53,7 @@ def test_a_schema_takes_its_own_columns_and_leaves_others_alone():
     layout = layout_of(table, like=schema)
     assert set(layout.sequence) == {"x", "c"}
     assert layout.categorical == {"c"}
-    with pytest.raises(DataError, match=r"^table, column c: is missing from the table\.$"):
+    with pytest.raises(DataError, match=r"^table, column c: is missing from the table\."):
         layout_of(small_table(), like=schema)
 
 

@@ -101,3 +101,39 @@ def test_intervals_of_pandas_are_refused_for_what_they_are():
         read(table)
     named = read(table.assign(band=table.band.astype(str)))
     assert sum(name.startswith("band=") for name in named.schema.sequence) == 2
+
+
+@pytest.mark.parametrize("ids", [["1E2", "100"], ["12E1", "120"], ["9" * 22 + "1", "9" * 22 + "2"]])
+def test_identifiers_that_spell_numbers_are_not_merged_or_rewritten(tmp_path, ids):
+    path = tmp_path / "log.csv"
+    path.write_text("id,drug,x,loss\n" + "".join(f"{i},a,1e3,0\n" for i in ids))
+    data = etips.read_table(path, stay="id", action="drug", loss="loss")
+    assert sorted(data.stay) == sorted(ids)
+    assert data.sequence[:, 0].tolist() == [1000, 1000]
+
+
+def test_a_sum_below_the_table_is_no_stay(tmp_path):
+    path = tmp_path / "log.csv"
+    rows = "".join(f"{i // 2},{i % 2},a,{i},{i % 2}\n" for i in range(40))
+    path.write_text("id,t,drug,x,loss\n" + rows + "Total,40,,,\n")
+    roles = {"stay": "id", "step": "t", "action": "drug", "loss": "loss"}
+    with pytest.raises(etips.DataError, match=r"column id: .* Is it a footer\? Then delete it"):
+        etips.read_table(path, **roles)
+
+
+def test_actions_of_several_columns_have_names_of_their_own_though_labels_hold_commas():
+    labels = [("A, B", "C"), ("A", "B, C"), ("A", "C")] * 4
+    table = pd.DataFrame(labels, columns=["one", "two"]).assign(x=range(12), loss=[0, 1] * 6)
+    data = etips.read_table(table, action=["one", "two"], loss="loss")
+    assert set(data.schema.actions) == {"A, B + C", "A + B, C", "A + C"}
+
+
+def test_labels_that_look_alike_are_told():
+    labels = ["caf\u00e9", "cafe\u0301", "none"] * 4
+    with collecting_notes() as notes:
+        etips.read_table(
+            pd.DataFrame({"drug": labels, "x": range(12), "loss": [0, 1] * 6}),
+            action="drug",
+            loss="loss",
+        )
+    assert any("look alike and are actions of their own" in line for line in notes)
