@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from etips.data.tables.number_cells import CODED
 from etips.errors import FileError
 
 DELIMITERS = (",", ";", "\t", "|")
 _ROWS = 200  # looked at to tell delimiters apart
 _CALLED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_ZEROS = re.compile(rf"^\s*0\d+\s*$|{CODED}")
+_ZEROS = re.compile(r"^\s*(0\d+|\d{19,})\s*$")
+_NUMBER = re.compile(r"^[+-]?\d+([.,]\d+)?$")
+_CODE = re.compile(r"^\s*\d+[eE]\d+\s*$")
 _TEXT_CONTROLS = "\t\r\n\x0b\x0c\x1c\x1d\x1e\x1f\x85\0"
 
 
@@ -58,9 +59,29 @@ def recognise(where: str, sample: bytes, *, whole: bool) -> Dialect:
     delimiter = told or _delimiter(where, rows, header_line)
     records = list(_records(rows, delimiter))
     header = records[0] if records else []
-    zeros = {at for record in records[1:] for at, cell in enumerate(record) if _ZEROS.match(cell)}
-    named = tuple(name for at, name in enumerate(header) if at in zeros)
+    _require_names(where, header)
+    named = tuple(name for at, name in enumerate(header) if _are_codes(records[1:], at))
     return Dialect(encoding, delimiter, skip, tuple(header), named)
+
+
+def _require_names(where: str, header: list[str]) -> None:
+    """Refuse numbers in place of names, unshown: they are the first patient's.
+
+    A count from 0 or 1 on is what pandas writes where nobody gave names.
+    """
+    names = [name.strip() for name in header if name.strip()]
+    if len(names) < 2 or not all(_NUMBER.match(name) for name in names):
+        return
+    if names not in ([str(at + first) for at in range(len(names))] for first in (0, 1)):
+        fix = "Write the names of the columns above it."
+        raise FileError(where, "has numbers in its first line, not names", fix=fix)
+
+
+def _are_codes(records: list[list[str]], at: int) -> bool:
+    """Whether a column holds identifiers though its cells spell numbers."""
+    cells = [record[at] for record in records if at < len(record) and record[at].strip()]
+    codes = bool(cells) and all(_CODE.match(cell) for cell in cells)
+    return codes or any(_ZEROS.match(cell) for cell in cells)
 
 
 def find_encoding(where: str, sample: bytes) -> str:

@@ -20,9 +20,6 @@ Decimal = Literal[".", ","]
 MARKERS = ("-", "--", "---", ".", "..", "?", "n/a", "na", "n.a.", "nil", "missing", "#n/a")
 """Cells, in small letters, that mean "missing" in a column of numbers or dates."""
 
-CODED = r"^\s*(\d+[eE]\d+|\d{19,})\s*$"
-"""Cells that are identifiers rather than numbers: 12E3 is not 12000, and nobody counts that far."""
-
 _END = r"([eE][+-]?\d+)?$"
 _PLAIN = rf"^[+-]?\d+{_END}|^[+-]?(?i:nan|inf|infinity)$"
 _AMBIGUOUS = r"^[+-]?[1-9]\d{0,2}%s\d{3}$"

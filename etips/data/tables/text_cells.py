@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from etips.data.decisions import Bools, Ints
 from etips.data.tables.date_cells import DateCells, DateOrder, sort_dates, to_dates
 from etips.data.tables.number_cells import (
-    CODED,
     MARKERS,
     Decimal,
     NumberCells,
@@ -240,8 +239,8 @@ class _Judge:
             return self.refuse(rule, own.maybe_comma | own.maybe_point, fix, options=False)
         digits = matches(cells.texts, r"^[+-]?\d{1,18}$") | cells.marker
         zeros = bool(digits.all() and matches(cells.texts, r"^[+-]?0\d").any())
-        coded = matches(cells.texts, r"^\d+([eE]\d+)?$") | cells.marker
-        zeros |= bool(coded.all() and matches(cells.texts, CODED).any())
+        coded = matches(cells.texts, r"^\d+[eE]\d+$") | cells.marker
+        zeros |= bool(coded.all() or matches(cells.texts, r"^\d{19,}$").any())
         return TextForm("number", decimal, "dmy", self._markers(), bool(digits.all()), zeros), None
 
     def _doubtful(self) -> Decimal | None:

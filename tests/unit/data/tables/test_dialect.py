@@ -84,3 +84,12 @@ def test_two_delimiters_that_fit_alike_are_refused():
     with pytest.raises(FileError, match=r"may have semicolons or commas between.*Write sep=;"):
         told("a,b;c\n1,2;3\n4,5;6\n")
     assert told("sep=,\na,b;c\n1,2;3\n4,5;6\n").delimiter == ","
+
+
+def test_a_first_line_of_numbers_is_no_header_and_is_not_shown():
+    """Its cells are a patient's."""
+    message = r"^a\.csv: has numbers in its first line, not names\. Write the names of the columns"
+    with pytest.raises(FileError, match=message) as caught:
+        recognise("a.csv", b"4711,0,81.5,0\n4711,1,82.0,1\n", whole=True)
+    assert "4711" not in str(caught.value)
+    assert recognise("a.csv", b"0,1,2\n5,6,7\n", whole=True).header == ("0", "1", "2")
