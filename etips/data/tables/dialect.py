@@ -111,7 +111,7 @@ def require_windows_1252(where: str, block: bytes) -> None:
     except UnicodeDecodeError:
         raise refused from None
     if any(c < " " and c not in _TEXT_CONTROLS for c in set(text)):
-        raise refused
+        raise refused from None
 
 
 def _decode(sample: bytes, encoding: str, *, whole: bool) -> str:

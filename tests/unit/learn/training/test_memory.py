@@ -13,6 +13,7 @@ from etips.learn import EtIPS
 from etips.learn.fitting.driver import drive
 from etips.learn.fitting.prepare import prepare
 from etips.learn.nuisance import support
+from etips.learn.nuisance.policy_start import PolicyStart
 from etips.learn.nuisance.propensity import fit_propensity
 from etips.learn.training import memory, teams
 from etips.learn.training.settings import Settings
@@ -160,10 +161,11 @@ def test_pilots_keep_to_their_own_floor_in_parts_too(worth, monkeypatch, trained
     prepared = prepare(ward(), n_folds=2, seed=0, device=CPU)
     settings = training().policy
     propensity = drive(fit_propensity(prepared, GRU(6), settings, seed=0))
+    start = PolicyStart.of(prepared, propensity, GRU(6), seed=0)
     n = prepared.data.n_decisions
     above = np.random.default_rng(0).random((n, 3)) < 0.6
     above[:, 1] |= ~above.any(axis=1)
-    asked = (prepared, propensity, np.full(n, 1 / 3), settings, above)
+    asked = (prepared, start, np.full(n, 1 / 3), settings, above)
     whole = drive(support._pilots(*asked))
     logged = above[np.arange(n), prepared.data.logged_action]
     assert (whole[0][~logged] == 0).all()
