@@ -25,6 +25,7 @@ from etips.runs.file_names import CONFIG
 from etips.runs.room import require_room
 
 if TYPE_CHECKING:
+    from etips.cli.fitting import Fitted
     from etips.learn.training.epoch_report import EpochReport
 
 ConfigOption = Annotated[
@@ -88,20 +89,27 @@ def fit(
             )
         took = time.perf_counter() - started
         title = f"{fitted.method}, fitted in {took:.0f} s, in {out}"
-        rows = fitted.rows()
-        show(title, rows if as_json else list(map(narrow, rows)), as_json=as_json)
-        chosen = [own for own in rows if own.get("after selection")]
-        if chosen and not as_json:
-            say(f"After selection, {chosen[0]['candidate']}: {chosen[0]['after selection']}.")
-        missing = count_missing_losses(fitted.stays)
-        if missing is not None and not as_json:
-            typer.echo(missing.tell())
+        if as_json:
+            show(title, fitted.rows(), as_json=True)
+        else:
+            _print(title, fitted)
 
 
 def require_share(hold_out: float | None) -> None:
     """Refuse a share of stays that keeps none apart or all."""
     if hold_out is not None and not 0 < hold_out < 1:
         raise SettingError("--hold-out", "must be a share between 0 and 1")
+
+
+def _print(title: str, fitted: "Fitted") -> None:
+    rows = fitted.rows()
+    show(title, list(map(narrow, rows)), as_json=False)
+    for own in rows:
+        if own.get("after selection"):
+            say(f"After selection, {own['candidate']}: {own['after selection']}.")
+    missing = count_missing_losses(fitted.stays)
+    if missing is not None:
+        typer.echo(missing.tell())
 
 
 _NARROW = {"matching factor": "factor", "effective size": "worth", "chosen": ""}
