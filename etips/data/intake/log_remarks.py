@@ -5,6 +5,7 @@ import numpy as np
 from etips.data.decisions import NO_ACTION
 from etips.data.intake.benefit import ask_direction
 from etips.data.intake.leaks import note_leaks
+from etips.data.intake.missing_codes import ask_missing_codes
 from etips.data.missing_loss import count_missing_losses
 from etips.data.trajectories import Trajectories
 from etips.disclosure import FEW, LEAST_PEOPLE, are_few
@@ -26,6 +27,7 @@ def remark_on_log(data: Trajectories, *, column: str | None, reward: bool) -> No
     note_no_action(data)
     note_rare_actions(data)
     note_equal_losses(data)
+    ask_missing_codes(data)
     if column is not None:
         ask_direction(data, column=column, reward=reward)
     note_leaks(data)
