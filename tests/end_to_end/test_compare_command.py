@@ -119,3 +119,13 @@ def test_what_is_refused_is_refused_in_one_line(trial, options, told, tmp_path, 
     monkeypatch.chdir(tmp_path)
     assert told in refuse("compare", trial, *ROLES, *options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_stays_that_were_kept_apart_are_compared_by_a_column_that_nobody_sees(trial, tmp_path):
+    options = (*ROLES, "--drop", "site,admitted", "--method", "most-frequent", "--hold-out", "0.5")
+    run("fit", trial, *options, "--out", tmp_path / "usual")
+    said = json.loads(run("compare", tmp_path / "usual", trial, "--by", "site", "--json"))
+    places = said["places"]["places"]
+    assert [own["level"] for own in places] == ["north", "south"]
+    assert 380 <= said["data"]["n_decisions"] <= 520
+    assert sum(own["n_decisions"] for own in places) == said["data"]["n_decisions"]

@@ -15,6 +15,7 @@ from etips.disclosure import (
     hide_steps,
     hide_together,
     is_small,
+    part_told,
     rounds_to_few,
     shown_apart,
     shown_count,
@@ -199,3 +200,9 @@ def test_p2_no_two_counts_of_a_cohort_that_are_shown_differ_by_few(stages, rows)
     assert not any(are_few(count) for count in known)
     assert not any(are_few(abs(one - other)) for one in known for other in known)
     assert shown == shown_funnel(sorted(stages, reverse=True), rows, [max(rows - 4, 0), rows // 2])
+
+
+def test_a_part_is_counted_unless_it_or_the_rest_is_few():
+    assert part_told(40, 1_200, "stays") == "40 of the 1,200 stays"
+    assert part_told(3, 1_200, "stays") == "some of the stays"
+    assert part_told(1_195, 1_200, "stays") == "some of the stays"
