@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from etips.results.conclusions import conclude
-from etips.results.method_result import DataSummary, EstimateResult, GainResult, MethodResult
+from etips.results.estimate_result import EstimateResult
+from etips.results.method_result import DataSummary, GainResult, MethodResult
 
 Value = str | float | bool | None
 """Of a cell; None is hidden or not known."""

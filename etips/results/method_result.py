@@ -6,6 +6,7 @@ No count of 1 to 10 people gets in; see `etips.results.summaries`, which makes t
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from etips.results.estimate_result import DifferenceResult, EstimateResult
 from etips.results.exhibits import Label, Record
 from etips.results.feature_strength import FeatureStrength
 from etips.results.missing_loss_result import MissingBoundsResult, MissingLossResult
@@ -48,30 +49,7 @@ class DataSummary:
 
 
 @dataclass(frozen=True)
-class EstimateResult:
-    """A risk with its interval; None where there is no number.
-
-    Args:
-        estimator: Name of the formula.
-        risk: The point estimate.
-        std_error: Clustered standard error.
-        low: Lower limit.
-        high: Upper limit.
-        label: What a page calls the formula.
-        sentence: What it does, for a reader.
-    """
-
-    estimator: str
-    risk: float | None
-    std_error: float | None
-    low: float | None
-    high: float | None
-    label: str | None = None
-    sentence: str | None = None
-
-
-@dataclass(frozen=True)
-class GainResult:
+class GainResult(DifferenceResult):
     """The headline risk minus the clinicians'; all None where it would give a few people away.
 
     Args:
@@ -79,20 +57,15 @@ class GainResult:
         std_error: Of it.
         low: Lower limit.
         high: Upper limit.
-        adjusted_p: That it is none, corrected for all policies evaluated together.
         better: Whether the policy is shown to beat the clinicians: at one decision, and where stays
             have several, over the whole stay too.
+        adjusted_p: That it is none, corrected for all policies evaluated together.
         better_at_one_decision: Whether it is shown to beat them where one decision is the policy's
             and all others are as logged.
         guaranteed: Upper limit that holds for any number of stays, where losses are in 0..1.
     """
 
-    difference: float | None = None
-    std_error: float | None = None
-    low: float | None = None
-    high: float | None = None
     adjusted_p: float | None = None
-    better: bool | None = None
     better_at_one_decision: bool | None = None
     guaranteed: float | None = None
 

@@ -10,13 +10,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
 
+from etips.results.estimate_result import EstimateResult as EstimateResult
 from etips.results.exhibits import Exhibits
 from etips.results.flat_rows import COLUMNS, flat_rows
 from etips.results.frames import Library, make_frame
 from etips.results.method_result import AtenpResult as AtenpResult
 from etips.results.method_result import DataSummary as DataSummary
 from etips.results.method_result import DiagnosticsResult as DiagnosticsResult
-from etips.results.method_result import EstimateResult as EstimateResult
 from etips.results.method_result import GainResult as GainResult
 from etips.results.method_result import GammaBound as GammaBound
 from etips.results.method_result import MethodResult as MethodResult

@@ -20,12 +20,11 @@ from etips.learn.fitting.prepare import choose_device, prepare
 from etips.learn.nuisance.stay_value import FittedStayValue, fit_stay_value
 from etips.models.encoders.registry import as_encoder
 from etips.policies.deployed import Deployed
+from etips.results.estimate_result import DifferenceResult, EstimateResult
 from etips.results.evaluation_log import Models
 from etips.results.whole_stay_result import (
     ONE_DECISION,
     THROUGHOUT,
-    StayGainResult,
-    StayRiskResult,
     WholeStayResult,
 )
 
@@ -146,7 +145,7 @@ def summarize_throughout(
     verdict = join_verdicts(assessment.verdict, one_decision.verdict)
     few = _gives_few_away(found.course)
     gain = assessment.gain
-    shown = StayGainResult(
+    shown = DifferenceResult(
         finite(gain.difference),
         finite(gain.std_error),
         finite(gain.low),
@@ -157,7 +156,7 @@ def summarize_throughout(
         outcome=found.outcome,
         estimates=tuple(_risk(estimate) for estimate in assessment.estimates),
         clinicians=None if few else _risk(assessment.clinicians),
-        gain=StayGainResult() if few else shown,
+        gain=DifferenceResult() if few else shown,
         effective_stays=finite(shown_count(diagnosis.effective_stays)),
         weight_share=finite(1 - diagnosis.capped_share),
         n_corrected=diagnosis.n_corrected,
@@ -204,9 +203,9 @@ def _span(value: float, low: float, high: float) -> str:
     return f"{value:+.3f} (95 % interval {low:+.3f} to {high:+.3f})"
 
 
-def _risk(estimate: Estimate) -> StayRiskResult:
+def _risk(estimate: Estimate) -> EstimateResult:
     label, sentence = FORMULAS[estimate.estimator]
-    return StayRiskResult(
+    return EstimateResult(
         estimate.estimator,
         finite(estimate.risk),
         finite(estimate.std_error),

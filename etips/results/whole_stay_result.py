@@ -3,53 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from etips.results.estimate_result import DifferenceResult, EstimateResult
+
 Outcome = Literal["sum", "last"]
 """Of a stay: the sum of its losses, or the loss of its last decision."""
 
 ONE_DECISION = "One decision changed, the rest as logged"
 THROUGHOUT = "The policy decides throughout"
-
-
-@dataclass(frozen=True)
-class StayRiskResult:
-    """The outcome of a stay with its interval; None where there is no number.
-
-    Args:
-        estimator: Name of the formula.
-        risk: The point estimate.
-        std_error: Clustered standard error.
-        low: Lower limit.
-        high: Upper limit.
-        label: What a page calls the formula.
-        sentence: What it does, for a reader.
-    """
-
-    estimator: str
-    risk: float | None
-    std_error: float | None
-    low: float | None
-    high: float | None
-    label: str | None = None
-    sentence: str | None = None
-
-
-@dataclass(frozen=True)
-class StayGainResult:
-    """Outcome of a stay under the policy minus that under the clinicians.
-
-    Args:
-        difference: Below zero is better.
-        std_error: Of it.
-        low: Lower limit.
-        high: Upper limit.
-        better: Whether the interval lies below zero, allowing for all policies looked at.
-    """
-
-    difference: float | None = None
-    std_error: float | None = None
-    low: float | None = None
-    high: float | None = None
-    better: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -71,13 +31,12 @@ class WholeStayResult:
         sentence: What was found, for a reader.
         one_decision: What was found for one changed decision, to stand beside it.
         reversal: Whether a gain at one decision is a loss over the stay, or seems to be.
-        truth: The true outcome under the policy, in worlds that know it.
     """
 
     outcome: Outcome
-    estimates: tuple[StayRiskResult, ...]
-    clinicians: StayRiskResult | None
-    gain: StayGainResult
+    estimates: tuple[EstimateResult, ...]
+    clinicians: EstimateResult | None
+    gain: DifferenceResult
     effective_stays: float | None
     weight_share: float | None
     n_corrected: int
@@ -87,4 +46,3 @@ class WholeStayResult:
     sentence: str
     one_decision: str
     reversal: bool = False
-    truth: float | None = None

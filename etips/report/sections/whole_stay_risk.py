@@ -10,13 +10,9 @@ from etips.report.row_plots import Axis, Row, interval_rows
 from etips.report.section import Section
 from etips.report.svg import Scale
 from etips.report.wording import clean, number, percent, signed, span
+from etips.results.estimate_result import DifferenceResult
 from etips.results.results import GainResult, MethodResult, Results
-from etips.results.whole_stay_result import (
-    ONE_DECISION,
-    THROUGHOUT,
-    StayGainResult,
-    WholeStayResult,
-)
+from etips.results.whole_stay_result import ONE_DECISION, THROUGHOUT, WholeStayResult
 
 _OUTCOMES = {
     "sum": "the sum of the losses of a stay",
@@ -40,7 +36,6 @@ class StayRow:
     better: str
     size: str
     reach: str
-    truth: str
 
 
 def stay_warning(method: MethodResult) -> str | None:
@@ -66,7 +61,6 @@ def _make(results: Results) -> dict[str, object] | None:
         "throughout": THROUGHOUT,
         "figures": [(m, w, _figure(m, w, results.data.mean_loss)) for m, w in looked],
         "rows": [_row(method, whole) for method, whole in looked],
-        "with_truth": any(whole.truth is not None for _, whole in looked),
         "formulas": [(e.label or e.estimator, e.sentence or "") for e in looked[0][1].estimates],
     }
 
@@ -90,7 +84,6 @@ def _row(method: MethodResult, whole: WholeStayResult) -> StayRow:
         better="not known" if gain.better is None else "yes" if gain.better else "not shown",
         size=FEW if whole.effective_stays is None else number(whole.effective_stays, 0),
         reach="to the end" if corrected else f"the first {whole.n_corrected}",
-        truth=number(whole.truth),
     )
 
 
@@ -119,7 +112,7 @@ def _drawn(label: str, own: Change | None) -> Row:
     return Row(label, *own, percent(own[0]), strong=True)
 
 
-def _change(gain: GainResult | StayGainResult, usual: float | None) -> Change | None:
+def _change(gain: DifferenceResult, usual: float | None) -> Change | None:
     """A gain as a share of what it is a gain over; None where either is not known."""
     if gain.difference is None or gain.low is None or gain.high is None or not usual:
         return None

@@ -12,8 +12,9 @@ from etips.results.conclusions import (
     conclude,
     doubt_of,
 )
+from etips.results.estimate_result import DifferenceResult
 from etips.results.results import DataSummary, GainResult, MethodResult
-from etips.results.whole_stay_result import StayGainResult, WholeStayResult
+from etips.results.whole_stay_result import WholeStayResult
 
 ONE = DataSummary(300, 300, 3, 0, one_decision=True)
 SEVERAL = DataSummary(100, 300, 3, 0)
@@ -21,7 +22,7 @@ WHOLE = WholeStayResult(
     outcome="sum",
     estimates=(),
     clinicians=None,
-    gain=StayGainResult(-1.0, 0.1, -1.2, -0.8, True),
+    gain=DifferenceResult(-1.0, 0.1, -1.2, -0.8, True),
     effective_stays=50.0,
     weight_share=1.0,
     n_corrected=3,
@@ -34,7 +35,7 @@ WHOLE = WholeStayResult(
 
 
 def method(better, at_one, verdict="reliable", **more):
-    gain = GainResult(-0.1, 0.01, -0.2, -0.05, 0.01, better, at_one)
+    gain = GainResult(-0.1, 0.01, -0.2, -0.05, better, 0.01, at_one)
     return MethodResult("p", (), None, verdict, (), None, gain, **more)
 
 
@@ -99,7 +100,7 @@ def test_what_was_found_is_one_word_and_its_verdict_is_in_it(found, data, kind, 
 
 def test_worse_is_said_where_chance_does_not_explain_it():
     """At two standard errors the interval leaves out zero, of twenty policies often by chance."""
-    higher = GainResult(0.08, 0.02, 0.04, 0.12, 1.0, False, False)
+    higher = GainResult(0.08, 0.02, 0.04, 0.12, False, 1.0, False)
     found = replace(method(False, False), gain=higher)
     assert conclude(found, ONE).kind == "worse"
     assert better_words(found, ONE) == "worse"

@@ -1,11 +1,12 @@
 """Results as rows of plain values."""
 
+from etips.results.estimate_result import EstimateResult
 from etips.results.flat_rows import COLUMNS, flat_rows
-from etips.results.method_result import DataSummary, EstimateResult, GainResult, MethodResult
+from etips.results.method_result import DataSummary, GainResult, MethodResult
 
 FIRST = EstimateResult("sndr", 0.5, 0.1, 0.3, 0.7)
 SECOND = EstimateResult("snips", 0.6, 0.1, 0.4, None)
-GAIN = GainResult(-0.1, 0.2, -0.3, 0.1, 0.4, False, False)
+GAIN = GainResult(-0.1, 0.2, -0.3, 0.1, False, 0.4, False)
 METHOD = MethodResult("p", (FIRST, SECOND), None, "reliable", ("Because.", "And so."), 0.4, GAIN)
 DATA = DataSummary(30, 30, 3, 0, one_decision=True)
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from etips.results.method_result import EstimateResult, MethodResult
+from etips.results.estimate_result import EstimateResult
+from etips.results.method_result import MethodResult
 
 ESTIMATE = EstimateResult("snips", risk=0.5, std_error=0.1, low=0.3, high=None)
 

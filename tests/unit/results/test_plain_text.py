@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
-from etips.results.method_result import DataSummary, EstimateResult, GainResult, MethodResult
+from etips.results.estimate_result import EstimateResult
+from etips.results.method_result import DataSummary, GainResult, MethodResult
 from etips.results.plain_text import describe
 
 HEAD = EstimateResult("sndr", 0.5, 0.1, 0.3, None)
-GAIN = GainResult(-0.1, 0.2, -0.3, 0.1, 0.4, False, False)
+GAIN = GainResult(-0.1, 0.2, -0.3, 0.1, False, 0.4, False)
 METHOD = MethodResult("p", (HEAD,), None, "doubtful", ("Few decisions carry it.",), None, GAIN)
 DATA = DataSummary(30, 1234, 3, 0, mean_loss=0.6, one_decision=True)
 
