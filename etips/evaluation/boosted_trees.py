@@ -140,6 +140,7 @@ def _grow(codes: Codes, rest: Floats, grow: Boosting) -> tuple[Ints, Ints]:
     n, width = codes.shape
     place = codes + N_BINS * np.arange(width)
     spread = np.repeat(rest, width)
+    size = float(rest @ rest) or 1.0
     node = np.zeros(n, np.int64)
     columns, cuts = [], []
     for level in range(DEPTH):
@@ -148,6 +149,7 @@ def _grow(codes: Codes, rest: Floats, grow: Boosting) -> tuple[Ints, Ints]:
         total = np.bincount(cell, spread, int(np.prod(shape))).reshape(shape)
         count = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
         gain = _gain(total.cumsum(axis=2), count.cumsum(axis=2), grow).reshape(2**level, -1)
+        gain = np.round(gain / size, 10)  # of cuts that are alike the first, on every machine
         best = gain.argmax(axis=1)
         splits = gain.max(axis=1) > 0
         column = np.where(splits, best // N_BINS, 0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etips.evaluation.inference.checks import Floats, Ints
+from etips.evaluation.inference.checks import Bools, Floats, Ints
 
 MOST_COLUMNS = 16
 """Features among which all products are tried, about 6,000."""
@@ -51,17 +51,20 @@ def find_products(scaled: Floats, rest: Floats) -> Products:
     target = rest - rest.mean()
     columns = _most_promising(scaled, target)
     forms = _forms(scaled[:, columns])
+    told = _different(scaled[:, columns])
     pairs = np.stack(np.triu_indices(forms.shape[1], k=1), axis=1)
+    pairs = pairs[told[pairs].all(axis=1)]
     signed = pairs[(pairs[:, 0] > 0) & (pairs[:, 1] <= 2 * columns.size)]  # not by size
     score = [_scores(forms, forms, target)[pairs[:, 0], pairs[:, 1]]]
     factors = [np.column_stack([np.zeros(len(pairs), np.int64), pairs])]
     if len(signed):
         product = forms[:, signed[:, 0]] * forms[:, signed[:, 1]]
-        third = np.arange(1, 2 * columns.size + 1)
+        third = 1 + np.flatnonzero(told[1 : 2 * columns.size + 1])
         couple, last = np.nonzero(signed[:, 1, None] < third)
         score.append(_scores(product, forms[:, third], target)[couple, last])
         factors.append(np.column_stack([signed[couple], third[last]]))
-    scores, table = np.concatenate(score), np.concatenate(factors)
+    # what is equal but for rounding must come in one order on every machine
+    scores, table = np.round(np.concatenate(score), 6), np.concatenate(factors)
     best = np.argsort(-scores, kind="stable")[:MOST_PRODUCTS]
     return Products(columns, table[best[scores[best] > BEYOND_CHANCE]])
 
@@ -69,6 +72,12 @@ def find_products(scaled: Floats, rest: Floats) -> Products:
 def _forms(part: Floats) -> Floats:
     """1, every column, its side of the mean, and its size, shape (n, 1 + 3 c)."""
     return np.column_stack([np.ones(len(part)), part, np.sign(part), np.abs(part) - USUAL_SIZE])
+
+
+def _different(part: Floats) -> Bools:
+    """Which forms say something of their own: of a column with two values only itself does."""
+    bent = np.array([np.unique(column).size > 2 for column in part.T], dtype=np.bool_)
+    return np.concatenate([[True], np.ones(bent.size, np.bool_), bent, bent])
 
 
 def _scores(left: Floats, right: Floats, target: Floats) -> Floats:
