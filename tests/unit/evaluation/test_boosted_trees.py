@@ -67,8 +67,9 @@ def test_the_same_rows_give_the_same_trees_and_wide_tables_are_sampled():
 def test_of_columns_that_are_alike_the_first_is_asked_whatever_the_rounding():
     """Sums differ in their last digits from one number of cores to another."""
     rng = np.random.default_rng(0)
-    rows = np.repeat(rng.normal(size=(500, 3)), 4, axis=1)
-    target = rows[:, 0] * rows[:, 4] + rng.normal(size=500)
+    levels = rng.integers(0, 8, (500, 3)).astype(float)
+    rows = np.column_stack([levels, 7 - levels, levels**2])
+    target = levels[:, 0] * levels[:, 1] + rng.normal(size=500)
     codes = Bins.of(rows).code(rows)
     plain = fit_trees(codes, target, seed=0)
     for seed in range(5):
