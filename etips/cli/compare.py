@@ -8,7 +8,7 @@ import typer
 from etips.cli.columns import takes_columns
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, say, show
 from etips.cli.place_column import read_places
-from etips.cli.policy_options import AskedPolicies, RuleOption, RulesOption
+from etips.cli.policy_options import AskedPolicies, RuleOption, RulesOption, SeenFlag
 from etips.data.tables.columns import TableColumns
 from etips.files.json_documents import canonical
 from etips.report.comparison_page import require_ending, write_comparison
@@ -38,9 +38,6 @@ TargetOption = Annotated[
 EstimatorOption = Annotated[str | None, typer.Option(help="Of all risks.")]
 OutOption = Annotated[
     Path | None, typer.Option(help="Page to write (.html), or all figures (.json).")
-]
-SeenFlag = Annotated[
-    bool, typer.Option("--allow-seen", help="Take stays that a policy learned from; marked so.")
 ]
 
 

@@ -8,7 +8,7 @@ import typer
 
 from etips.cli.columns import takes_columns
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, say, show
-from etips.cli.policy_options import AskedPolicies, RuleOption, RulesOption
+from etips.cli.policy_options import AskedPolicies, RuleOption, RulesOption, SeenFlag
 from etips.data.tables.columns import TableColumns
 from etips.evaluation.estimators import BESIDE, ESTIMATORS
 from etips.files.json_documents import canonical, read_document
@@ -45,9 +45,6 @@ WholeStayFlag = Annotated[
 ]
 OutcomeOption = Annotated[
     StayOutcome, typer.Option(help="Of a whole stay: the sum of its losses, or the last one.")
-]
-SeenFlag = Annotated[
-    bool, typer.Option("--allow-seen", help="Take stays that a policy learned from; marked so.")
 ]
 
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:  # torch: a table that rules cannot be held against is refused
     from etips.results.followed_policies import Policy
     from etips.runs.folder import RunFolder
 
+SeenFlag = Annotated[
+    bool, typer.Option("--allow-seen", help="Take stays that a policy learned from; marked so.")
+]
 RuleOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -11,7 +11,7 @@ import numpy as np
 from etips.evaluation.inference.checks import Floats, Ints, Rows
 from etips.evaluation.log import Log
 from etips.evaluation.reweighting.balance_functions import Units, units_of
-from etips.evaluation.reweighting.tilt import fit_tilt, log_table, tilted
+from etips.evaluation.reweighting.tilt import fit_tilt, log_table, normalised, tilted
 
 MOST_DECISIONS = 20_000
 """Beyond so many, networks have all they need, and regressions would take their time."""
@@ -78,8 +78,7 @@ def blend_propensities(log: Log, fold: Ints) -> Blend:
             best, least = float(share), score
     if best == 0:
         return Blend(log, 0.0)
-    nothing = np.zeros((log.n_decisions, 0)), np.zeros((0, log.n_actions))
-    return Blend(log.weighed_by(tilted((1 - best) * networks + best * simple, *nothing)), best)
+    return Blend(log.weighed_by(normalised((1 - best) * networks + best * simple)), best)
 
 
 def regress(features: Rows, action: Ints, n_actions: int, fold: Ints) -> Floats:
@@ -96,18 +95,18 @@ def regress(features: Rows, action: Ints, n_actions: int, fold: Ints) -> Floats:
         learn, ask = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
         count = np.bincount(action[learn], minlength=n_actions) + 1.0
         usual = np.log(count / count.sum())
-        known = np.asarray(features[learn], np.float64)
+        known: Floats = np.asarray(features[learn], np.float64)
         units = units_of(known)
         taken = np.eye(n_actions)[action[learn]] - np.exp(usual)
         along = np.abs(units.standardised(known).T @ taken).max(axis=1)
         columns = np.sort(np.argsort(-along, kind="stable")[:MOST_COLUMNS])
         units = units.take(columns)
-
-        def functions(rows: Ints, units: Units = units, columns: Ints = columns) -> Floats:
-            part = units.standardised(np.asarray(features[rows][:, columns], np.float64))
-            return np.column_stack([np.ones(len(part)), part])
-
-        start = np.tile(usual, (learn.size, 1))
-        theta = fit_tilt(start, functions(learn), action[learn])
-        table[ask] = tilted(np.tile(usual, (ask.size, 1)), functions(ask), theta)
+        seen = _functions(known[:, columns], units)
+        asked = _functions(features[ask][:, columns].astype(np.float64), units)
+        theta = fit_tilt(np.tile(usual, (learn.size, 1)), seen, action[learn])
+        table[ask] = tilted(np.tile(usual, (ask.size, 1)), asked, theta)
     return table
+
+
+def _functions(part: Floats, units: Units) -> Floats:
+    return np.column_stack([np.ones(len(part)), units.standardised(part)])

@@ -14,7 +14,7 @@ from etips.results.conclusions import Conclusion, Kind
 from etips.results.exhibits import Label
 from etips.results.frames import Library, make_frame
 from etips.results.method_result import DataSummary
-from etips.results.serialization import to_json
+from etips.results.serialization import STRICT, to_json
 from etips.results.text_forest import Bar, draw_bars
 
 CLINICIANS = "clinicians"
@@ -246,11 +246,7 @@ class Comparison:
         seconds: How long it took.
     """
 
-    __pydantic_config__: ClassVar[dict[str, object]] = {
-        "extra": "forbid",
-        "strict": True,
-        "allow_inf_nan": False,
-    }
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     data: DataSummary
     policies: tuple[ComparedPolicy, ...]

@@ -22,7 +22,7 @@ from etips.results.method_result import GammaBound as GammaBound
 from etips.results.method_result import MethodResult as MethodResult
 from etips.results.method_result import SensitivityResult as SensitivityResult
 from etips.results.plain_text import describe
-from etips.results.serialization import to_json
+from etips.results.serialization import STRICT, to_json
 
 _FILE, _NOTEBOOK = "etips.report.report_file", "etips.report.notebook"
 """How results look is decided above them, and asked for by name where somebody wants to look."""
@@ -42,11 +42,7 @@ class Results:
         exhibits: What a report shows beyond the estimates.
     """
 
-    __pydantic_config__: ClassVar[dict[str, object]] = {
-        "extra": "forbid",
-        "strict": True,
-        "allow_inf_nan": False,
-    }
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     data: DataSummary
     methods: tuple[MethodResult, ...]

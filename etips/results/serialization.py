@@ -7,6 +7,9 @@ from typing import Any, cast
 
 import numpy as np
 
+STRICT: dict[str, object] = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
+"""How pydantic reads a document of ours back: nothing unknown, nothing converted."""
+
 
 def to_json(result: object) -> dict[str, object]:
     """A JSON-ready copy of a dataclass; numbers that are not finite become null."""

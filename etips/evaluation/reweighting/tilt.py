@@ -34,6 +34,11 @@ def tilted(log_propensities: Floats, functions: Floats, theta: Floats) -> Floats
     """
     logits = functions @ theta
     logits += log_propensities
+    return normalised(logits)
+
+
+def normalised(logits: Floats) -> Floats:
+    """Probabilities in proportion to the exponentials of `logits`, which they overwrite."""
     logits -= logits.max(axis=1, keepdims=True)
     np.exp(logits, out=logits)
     logits /= logits.sum(axis=1, keepdims=True)
