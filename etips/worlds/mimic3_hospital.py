@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from etips.cohorts.mimic.items import POUND_WEIGHT_ITEM
 from etips.cohorts.mimic3 import concepts
 from etips.cohorts.mimic3.switches import CLEAN
 from etips.cohorts.mimic3.tables import readable
@@ -72,7 +73,7 @@ def _with_units(rng: np.random.Generator, table: str, frame: pl.DataFrame) -> pl
     items = concepts.select(CLEAN.reading)
     features = items.labs if table == "labevents" else items.vitals | items.chart_labs
     units = {item: next(iter(EXPECTED.get(name, ())), None) for item, name in features.items()}
-    units[concepts.POUND_WEIGHT_ITEM] = "lbs"
+    units[POUND_WEIGHT_ITEM] = "lbs"
     unit = pl.col("itemid").replace_strict(units, default=None, return_dtype=pl.String)
     stated = pl.Series(rng.random(frame.height) > 0.3)
     return frame.with_columns(valueuom=pl.when(stated).then(unit))

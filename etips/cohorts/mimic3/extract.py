@@ -15,8 +15,16 @@ import polars as pl
 from etips.cohorts.engines.raw_rows import in_seconds, require_finite, require_owners
 from etips.cohorts.engines.raw_source import RawSource
 from etips.cohorts.engines.store import Store
+from etips.cohorts.mimic.items import (
+    DEVICE_TEXTS,
+    DEVICE_TEXTS_CLEAN,
+    KG_PER_POUND,
+    POUND_WEIGHT_ITEM,
+    PREADMISSION_URINE_ITEMS,
+    UNTESTABLE_VERBAL,
+    Items,
+)
 from etips.cohorts.mimic3 import concepts
-from etips.cohorts.mimic3.concepts import Items
 from etips.cohorts.mimic3.switches import Reading
 from etips.errors import DataError
 
@@ -189,11 +197,11 @@ def chart_query(
 
 def _number(rows: ibis.Table, items: Items) -> ir.Value:
     """The charted number, in kg where it is pounds, null where it cannot be tested."""
-    pounds = rows.itemid == concepts.POUND_WEIGHT_ITEM
-    exceptions = [(pounds, rows.valuenum * concepts.KG_PER_POUND)]
+    pounds = rows.itemid == POUND_WEIGHT_ITEM
+    exceptions = [(pounds, rows.valuenum * KG_PER_POUND)]
     verbal = sorted(code for code, name in items.vitals.items() if name == "GCS_verbal")
     if verbal:
-        untestable = rows.itemid.isin(verbal) & rows.value.isin(concepts.UNTESTABLE_VERBAL)
+        untestable = rows.itemid.isin(verbal) & rows.value.isin(UNTESTABLE_VERBAL)
         exceptions.append((untestable, ibis.null("float64")))
     return ibis.cases(*exceptions, else_=rows.valuenum)
 
@@ -201,8 +209,8 @@ def _number(rows: ibis.Table, items: Items) -> ir.Value:
 def _device(rows: ibis.Table, items: Items, reading: Reading) -> ir.Value:
     """Code of the oxygen device that the text names; looked for in every row in the scripts."""
     if not reading.metavision_devices:
-        return rows.value.cases(*concepts.DEVICE_TEXTS.items(), else_=None)
-    code = rows.value.lower().cases(*concepts.DEVICE_TEXTS_CLEAN.items(), else_=None)
+        return rows.value.cases(*DEVICE_TEXTS.items(), else_=None)
+    code = rows.value.lower().cases(*DEVICE_TEXTS_CLEAN.items(), else_=None)
     devices = sorted(item for item, name in items.vitals.items() if name == "Interface")
     return ibis.cases((rows.itemid.isin(devices), code), else_=None)
 
@@ -269,7 +277,7 @@ def _unit_of_input(rows: ibis.Table, items: Items) -> dict[str, ir.Value]:
 
 def _urine(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.Table:
     rows = tables["outputevents"]
-    wanted = sorted({*items.urine, *concepts.PREADMISSION_URINE_ITEMS})
+    wanted = sorted({*items.urine, *PREADMISSION_URINE_ITEMS})
     kept = (
         rows.itemid.isin(wanted)
         & rows.icustay_id.isin(candidates.icustay_id)

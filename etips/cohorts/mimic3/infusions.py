@@ -4,8 +4,7 @@ from typing import Final
 
 import polars as pl
 
-from etips.cohorts.mimic3 import concepts
-from etips.cohorts.mimic3.concepts import Items
+from etips.cohorts.mimic.items import IRRIGANT_IN_ITEM, PREADMISSION_URINE_ITEMS, TONICITY, Items
 from etips.cohorts.mimic3.extract import Block
 from etips.cohorts.mimic3.switches import Reading
 from etips.cohorts.sepsis3.events import PER_KG, PER_MINUTE, UNITS_PER_HOUR, UNITS_PER_MINUTE
@@ -80,9 +79,7 @@ def fluids(block: Block, items: Items, reading: Reading) -> tuple[pl.DataFrame, 
 
 
 def _volume() -> pl.Expr:
-    factor = pl.col("itemid").replace_strict(
-        concepts.TONICITY, default=1.0, return_dtype=pl.Float64
-    )
+    factor = pl.col("itemid").replace_strict(TONICITY, default=1.0, return_dtype=pl.Float64)
     return rounded(pl.col("amount") * factor)
 
 
@@ -101,13 +98,13 @@ def preadmission_fluids(block: Block, items: Items) -> pl.DataFrame:
 def urine(block: Block, items: Items) -> pl.DataFrame:
     """Urine: stay, t, volume; irrigant that went in is taken off."""
     measured = block.urine.filter(pl.col("itemid").is_in(items.urine))
-    into = pl.col("itemid") == concepts.IRRIGANT_IN_ITEM
+    into = pl.col("itemid") == IRRIGANT_IN_ITEM
     volume = pl.when(into).then(-pl.col("amount")).otherwise(pl.col("amount"))
     return measured.select(stay="icustay_id", t="t", volume=volume)
 
 
 def preadmission_urine(block: Block) -> pl.DataFrame:
     """Urine before the stay: stay, volume; distinct rows (section 4.2)."""
-    before = pl.col("itemid").is_in(concepts.PREADMISSION_URINE_ITEMS)
+    before = pl.col("itemid").is_in(PREADMISSION_URINE_ITEMS)
     measured = block.urine.filter(before).unique()
     return measured.group_by(stay="icustay_id").agg(volume=pl.col("amount").sort().sum())

@@ -4,8 +4,7 @@ from typing import Final
 
 import polars as pl
 
-from etips.cohorts.mimic3 import concepts
-from etips.cohorts.mimic3.concepts import Items
+from etips.cohorts.mimic.items import EXTUBATION_PROCEDURES, INVASIVE_VENTILATION_ITEM, Items
 from etips.cohorts.mimic3.extract import Block
 from etips.cohorts.sepsis3.events import CONCEPT
 
@@ -34,7 +33,7 @@ def measurements(block: Block, items: Items) -> pl.DataFrame:
         _flags(told, "extubated", pl.col("extubated")),
     ]
     if items.procedure_ventilation:
-        ended = pl.col("itemid").is_in(concepts.EXTUBATION_PROCEDURES)
+        ended = pl.col("itemid").is_in(EXTUBATION_PROCEDURES)
         extubations = block.procedures.filter(ended).rename({"start": "t"})
         parts.append(_flags(extubations, "extubated", pl.lit(True)))
     return pl.concat([part.rename({"icustay_id": "stay"}).select(_COLUMNS) for part in parts])
@@ -45,7 +44,7 @@ def ventilation(block: Block, items: Items) -> pl.DataFrame:
     periods = block.procedures.select("itemid", "start", "end", stay="icustay_id")
     if not items.procedure_ventilation:
         periods = periods.clear()
-    invasive = pl.col("itemid") == concepts.INVASIVE_VENTILATION_ITEM
+    invasive = pl.col("itemid") == INVASIVE_VENTILATION_ITEM
     return periods.filter(invasive).drop("itemid")
 
 

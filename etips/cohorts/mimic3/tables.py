@@ -5,6 +5,7 @@ from typing import Final
 
 import ibis  # type: ignore[import-untyped, unused-ignore]
 
+from etips.cohorts.engines.checked_tables import open_checked
 from etips.cohorts.engines.layouts import CODE, INT, NUMBER, TEXT, TIME, Layout
 from etips.cohorts.engines.raw_source import RawSource
 from etips.cohorts.mimic3.switches import CLEAN, Reading
@@ -71,43 +72,9 @@ def open_tables(source: RawSource, reading: Reading) -> dict[str, ibis.Table]:
         source: Where the raw tables are.
         reading: Decides which optional tables and columns are read.
     """
-    there, wanted = source.tables(), needed(reading)
-    _refuse_mimic_iv(source.name, there)
-    missing = [name for name in wanted if name not in there]
-    if missing:
-        raise DataError(
-            source.name,
-            f"must hold the MIMIC-III tables; missing: {', '.join(missing)}",
-            fix="Give the folder or schema that holds all of them.",
-        )
-    lacking = [
-        f"{name}.{column}"
-        for name, columns in wanted.items()
-        for column in columns
-        if column not in there[name]
-    ]
-    if lacking:
-        raise DataError(
-            source.name,
-            f"must hold the MIMIC-III v1.4 columns; missing: {', '.join(lacking)}",
-            fix="Give the tables as PhysioNet ships them.",
-        )
-    return {
-        name: _with_unit(source.table(name, _present(columns, there[name])), name)
-        for name, columns in readable(reading).items()
-    }
-
-
-def _present(columns: Mapping[str, str], there: frozenset[str]) -> dict[str, str]:
-    return {name: kind for name, kind in columns.items() if name in there}
-
-
-def _with_unit(table: ibis.Table, name: str) -> ibis.Table:
-    """A source without the column of units says nothing about them."""
-    column = _UNITS.get(name)
-    if column is None or column in table.columns:
-        return table
-    return table.mutate(**{column: ibis.null("string")})
+    _refuse_mimic_iv(source.name, source.tables())
+    units = {table: {column: TEXT} for table, column in _UNITS.items()}
+    return open_checked(source, needed(reading), units, label="MIMIC-III", version="MIMIC-III v1.4")
 
 
 def _refuse_mimic_iv(where: str, there: Mapping[str, frozenset[str]]) -> None:
@@ -118,9 +85,7 @@ def _refuse_mimic_iv(where: str, there: Mapping[str, frozenset[str]]) -> None:
         "inputevents" in there and "inputevents_mv" not in there,
     )
     if any(signs):
-        raise DataError(
-            where, "looks like MIMIC-IV", fix="This builder reads MIMIC-III v1.4; give that."
-        )
+        raise DataError(where, "looks like MIMIC-IV", fix="Give MIMIC-III v1.4 here.")
 
 
 LAYOUT: Final = Layout(

@@ -11,8 +11,7 @@ from typing import Final
 import polars as pl
 
 from etips.cohorts.engines.store import Store
-from etips.cohorts.mimic3 import concepts
-from etips.cohorts.mimic3.concepts import Items
+from etips.cohorts.mimic.items import POUND_WEIGHT_ITEM, PREADMISSION_URINE_ITEMS, Items
 from etips.cohorts.mimic3.infusions import SPELLINGS
 from etips.cohorts.sepsis3.events import PER_KG, PER_MINUTE, ItemUnits
 
@@ -58,7 +57,7 @@ EXPECTED: Final = MappingProxyType(
         "Arterial_pH": ("units",),
     }
 )
-_OF_ITEM: Final = {concepts.POUND_WEIGHT_ITEM: ("lb", "lbs")}  # converted
+_OF_ITEM: Final = {POUND_WEIGHT_ITEM: ("lb", "lbs")}  # converted
 _CATECHOLAMINE: Final = tuple(s for s, unit in SPELLINGS.items() if unit in (PER_KG, PER_MINUTE))
 _VASOPRESSIN: Final = tuple(s for s in SPELLINGS if s not in _CATECHOLAMINE)
 
@@ -82,7 +81,7 @@ def _readings(items: Items) -> Iterator[tuple[str, str, dict[int, str]]]:
     with_unit |= {i: name for i, name in items.chart_labs.items() if name in EXPECTED}
     yield "chartevents", "chart", with_unit
     yield "labevents", "labs", {i: name for i, name in items.labs.items() if name in EXPECTED}
-    urine = {*items.urine, *concepts.PREADMISSION_URINE_ITEMS}
+    urine = {*items.urine, *PREADMISSION_URINE_ITEMS}
     yield "outputevents", "urine", dict.fromkeys(urine, "urine")
     given = {
         **dict.fromkeys(items.fluids, "fluid"),

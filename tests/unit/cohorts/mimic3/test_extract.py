@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from etips.cohorts.databases import open_source
+from etips.cohorts.mimic.items import DEVICE_TEXTS
 from etips.cohorts.mimic3 import concepts, extract
 from etips.cohorts.mimic3.switches import CLEAN, PAPER
 from etips.cohorts.mimic3.tables import needed, open_tables
@@ -34,7 +35,7 @@ def charted(folder, profile, *lines):
     return {row["itemid"]: row for row in block.chart.iter_rows(named=True)}
 
 
-@pytest.mark.parametrize(("text", "code"), [*concepts.DEVICE_TEXTS.items(), ("Other", None)])
+@pytest.mark.parametrize(("text", "code"), [*DEVICE_TEXTS.items(), ("Other", None)])
 def test_device_texts_become_codes_and_an_empty_text_is_one(tmp_path, text, code):
     found = charted(tmp_path, PAPER, (467, f'"{text}"', ""))[467]
     assert found["device"] == code

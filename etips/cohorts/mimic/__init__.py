@@ -1,0 +1,1 @@
+"""What MIMIC-III and MIMIC-IV share: both were charted at the bedsides of one hospital."""

@@ -1,0 +1,142 @@
+"""Item identifiers to features and drugs, as the lists `concepts.csv` of the databases give them.
+
+The rules: docs/cohort/rules.md section 4.1.
+"""
+
+import csv
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+# Section 4.2: volume of a fluid as isotonic equivalent; 1 for every other item.
+TONICITY: Final = {
+    **dict.fromkeys((30176, 30315), 0.25),
+    30161: 0.3,
+    **dict.fromkeys((30020, 30015, 225823, 30321, 30186, 30211, 30353, 42742, 42244, 225159), 0.5),
+    227531: 2.75,
+    **dict.fromkeys((30143, 225161), 3.0),
+    **dict.fromkeys((30009, 220862), 5.0),
+    **dict.fromkeys((30030, 220995, 227533), 6.66),
+    228341: 8.0,
+}
+
+# Section 4.2: texts of the oxygen device and what stands for them.
+DEVICE_TEXTS: Final = {
+    "None": 0, "Ventilator": 1, "Cannula": 2, "Nasal Cannula": 2, "Face Tent": 3,
+    "Aerosol-Cool": 4, "Trach Mask": 5, "Hi Flow Neb": 6, "Non-Rebreather": 7, "": 8,
+    "Venti Mask": 9, "Medium Conc Mask": 10,
+}  # fmt: skip
+# Section 21.2: further texts of the later charting system, compared in lower case.
+DEVICE_TEXTS_CLEAN: Final = {
+    **{text.lower(): code for text, code in DEVICE_TEXTS.items()},
+    "high flow nasal cannula": 2, "oxymizer": 2, "tracheostomy tube": 5, "t-piece": 5,
+    "high flow neb": 6, "ultrasonic neb": 6, "vapomist": 6, "endotracheal tube": 1,
+    "cpap mask": 1, "bipap mask": 1,
+}  # fmt: skip
+# Oddity 16: the verbal answer of an intubated patient cannot be tested.
+UNTESTABLE_VERBAL: Final = ("No Response-ETT", "1.0 ET/Trach")
+POUND_WEIGHT_ITEM: Final = 226531
+KG_PER_POUND: Final = 0.45359237
+IRRIGANT_IN_ITEM: Final = 227488  # subtracted from the urine
+INVASIVE_VENTILATION_ITEM: Final = 225792
+EXTUBATION_PROCEDURES: Final = (227194, 225468, 225477)
+PREADMISSION_URINE_ITEMS: Final = (40060, 226633)
+ARTERIAL_FEATURES: Final = ("Arterial_pH", "paO2", "paCO2", "Arterial_BE")
+
+
+@dataclass(frozen=True)
+class Concept:
+    """One row of `concepts.csv`."""
+
+    concept: str
+    table: str
+    item: str
+    low: float | None
+    high: float | None
+    profile: str
+
+
+@dataclass(frozen=True)
+class Items:
+    """What to look for in each table under one profile."""
+
+    vitals: dict[int, str]
+    chart_labs: dict[int, str]
+    labs: dict[int, str]
+    chart_cultures: frozenset[int]
+    procedure_cultures: frozenset[int]
+    ventilation: frozenset[int]
+    procedure_ventilation: frozenset[int]
+    antibiotics: frozenset[str]
+    urine: frozenset[int]
+    fluids: frozenset[int]
+    preadmission_fluids: frozenset[int]
+    vasopressors: dict[int, str]
+
+    @property
+    def charted(self) -> list[int]:
+        """Every item to be read from the table of charted rows, sorted."""
+        return sorted({*self.vitals, *self.chart_labs, *self.chart_cultures, *self.ventilation})
+
+    @property
+    def infused(self) -> list[int]:
+        """Every item to be read from the tables of what was given, sorted."""
+        return sorted({*self.fluids, *self.preadmission_fluids, *self.vasopressors})
+
+
+def read_concepts(text: str) -> tuple[Concept, ...]:
+    """Read the text of a list."""
+    return tuple(
+        Concept(
+            concept=row["concept"],
+            table=row["source_table"],
+            item=row["itemid"],
+            low=float(row["plausible_low"]) if row["plausible_low"] else None,
+            high=float(row["plausible_high"]) if row["plausible_high"] else None,
+            profile=row["profile"],
+        )
+        for row in csv.DictReader(text.splitlines())
+    )
+
+
+def select_items(concepts: Iterable[Concept], corrected: Callable[[str], bool]) -> Items:
+    """Choose the item lists of a profile.
+
+    Args:
+        concepts: A whole list.
+        corrected: Whether the clean rows of a concept apply, or those of the paper.
+    """
+    wanted = [
+        row
+        for row in concepts
+        if row.profile in ("both", "clean" if corrected(row.concept) else "paper")
+    ]
+
+    def features(prefix: str, table: str) -> dict[int, str]:
+        return {
+            int(row.item): row.concept.removeprefix(prefix)
+            for row in wanted
+            if row.concept.startswith(prefix) and row.table.startswith(table)
+        }
+
+    def plain(concept: str, table: str) -> frozenset[int]:
+        return frozenset(int(item) for item in _items(wanted, concept, table))
+
+    return Items(
+        vitals=features("vital:", "chartevents"),
+        chart_labs=features("lab:", "chartevents"),
+        labs=features("lab:", "labevents"),
+        chart_cultures=plain("culture", "chartevents"),
+        procedure_cultures=plain("culture", "procedureevents"),
+        ventilation=plain("mechvent", "chartevents"),
+        procedure_ventilation=plain("mechvent", "procedureevents"),
+        antibiotics=frozenset(_items(wanted, "antibiotic_gsn", "prescriptions")),
+        urine=plain("urine_output", "outputevents"),
+        fluids=plain("fluid", "inputevents"),
+        preadmission_fluids=plain("fluid_preadmission", "inputevents"),
+        vasopressors=features("vasopressor:", "inputevents"),
+    )
+
+
+def _items(rows: list[Concept], concept: str, table: str) -> list[str]:
+    return [row.item for row in rows if row.concept == concept and row.table.startswith(table)]
