@@ -14,6 +14,7 @@ from etips.cohorts.dataset.agreement import Check, Evidence, Outcome
 from etips.cohorts.dataset.conversion import to_trajectories
 from etips.cohorts.dataset.sepsis_cohort import Cohort
 from etips.cohorts.engines.address import Engine
+from etips.cohorts.sepsis3.rules import steps_of_hours
 from etips.data.trajectory_writer import MANIFEST, save_trajectories
 from etips.disclosure import FEW, are_few, hide_together
 from etips.files.artifacts import require_place
@@ -28,6 +29,19 @@ else:
     """Names on the command line; which of them a database has is checked when it is known."""
 
 
+class StepLength(StrEnum):
+    """How long a step is."""
+
+    ONE = "1h"
+    TWO = "2h"
+    FOUR = "4h"
+
+    @property
+    def hours(self) -> int:
+        """As a number."""
+        return int(self.value.removesuffix("h"))
+
+
 def cohort(
     source: Annotated[
         str,
@@ -40,6 +54,9 @@ def cohort(
         ProfileName | None,
         typer.Option(help=f"Which rules; if left out, the first that the database has ({_EACH})."),
     ] = None,
+    step: Annotated[
+        StepLength, typer.Option(help="Length of a step; shorter ones exclude their right edge.")
+    ] = StepLength.FOUR,
     engine: Annotated[Engine, typer.Option(help="What runs the queries.")] = Engine.DUCKDB,
     memory: Annotated[str, typer.Option(help="Memory the query engine may use.")] = "2GB",
     overwrite: OverwriteFlag = False,
@@ -57,7 +74,7 @@ def cohort(
             progress_bar() as progress,
             resumable_source(source, out=out, engine=engine, memory_limit=memory) as opened,
         ):
-            extraction = extract(opened, profile)
+            extraction = extract(opened, profile, steps_of_hours(step.hours))
             built = build_cohort(extraction, progress=progress)
             progress("writing", 0.95)
             save_trajectories(
@@ -136,7 +153,7 @@ def funnel_rows(built: Cohort) -> list[dict[str, object]]:
     """The funnel as rows, without a count of fewer than eleven people or one that tells it."""
     funnel, shown = built.funnel, built.funnel.shown
     stages = [(stage.name, stage.n_stays) for stage in funnel.stages]
-    sizes = [("rows (stay and four-hour block)", funnel.n_rows)]
+    sizes = [("rows (stay and step)", funnel.n_rows)]
     sizes += [(f"decisions, reading {name}", count) for name, count in funnel.n_samples.items()]
     kept = (*shown.stages, shown.rows, *shown.samples)
     return [

@@ -32,6 +32,7 @@ from etips.cohorts.sepsis3.variables import (
     PASS_2_COLUMNS,
     TABLE_COLUMNS,
     VITALS,
+    step_names,
 )
 from etips.progress import Progress, no_progress
 
@@ -190,7 +191,7 @@ def _finish(scored: pl.DataFrame, training: frozenset[int], extraction: Extracti
         training=pl.Series(in_training),
     )
     return Cohort(
-        table=scored.select(TABLE_COLUMNS),
+        table=scored.select(TABLE_COLUMNS).rename(step_names(rules.step_hours)),
         decisions=rows.select(_DECISION_COLUMNS),
         onsets=pl.DataFrame(),
         sofa_parts=scored.select("bloc", "icustayid", *SOFA_PARTS, sofa="SOFA"),

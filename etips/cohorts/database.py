@@ -56,7 +56,7 @@ class Database:
         layout: Where its tables are and what columns they have.
         recognises: Whether tables, with their columns, are its own.
         profiles: Names of the profiles, the one to take if none is asked for first.
-        extract: Open a source under a profile.
+        extract: Open a source under a profile, some of its settings changed (`Profile.changed`).
         published: What the cohort from it should come to, if anybody has published that.
     """
 
@@ -65,5 +65,5 @@ class Database:
     layout: Layout
     recognises: Callable[[Mapping[str, frozenset[str]]], bool]
     profiles: tuple[str, ...]
-    extract: Callable[[RawSource, str], Extraction]
+    extract: Callable[[RawSource, str, Mapping[str, object]], Extraction]
     published: Published | None = None

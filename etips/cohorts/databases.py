@@ -4,7 +4,7 @@ A further one is a folder beside `mimic3` and a line here.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -61,18 +61,22 @@ def recognise(source: RawSource) -> Database:
     return recognised[0] if recognised else next(iter(DATABASES.values()))
 
 
-def extract(source: RawSource, profile: str | None = None) -> Extraction:
+def extract(
+    source: RawSource, profile: str | None = None, changes: Mapping[str, object] = {}
+) -> Extraction:
     """Open the database that a source holds under a profile.
 
     Args:
         source: From `open_source`.
         profile: Its name; the database's own choice if left out.
+        changes: Single settings in place of the profile's; for the length of a step,
+            `steps_of_hours`.
     """
     database = recognise(source)
     chosen = profile or database.profiles[0]
     if chosen not in database.profiles:
         raise SettingError("profile", f"must be one of {', '.join(database.profiles)}")
-    return database.extract(source, chosen)
+    return database.extract(source, chosen, changes)
 
 
 def compare(evidence: Evidence) -> list[Check]:

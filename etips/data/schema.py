@@ -6,6 +6,7 @@ from dataclasses import astuple, dataclass, field, fields
 from typing import Self, SupportsIndex
 
 from etips.data.intake.components import Component, find_components
+from etips.data.intake.dose_classes import DoseClasses
 from etips.data.intake.recipe import Recipe
 from etips.errors import SettingError, as_option
 
@@ -86,6 +87,12 @@ class Schema:
         One dose is a component by itself.
         """
         return find_components(self.recipe)
+
+    @property
+    def dosed_features(self) -> tuple[DoseClasses, ...]:
+        """Classes of doses that are features of their step too, so that they can be made anew."""
+        doses = () if self.recipe is None else self.recipe.doses
+        return doses if {own.column for own in doses} <= set(self.sequence) else ()
 
     def action_name(self, number: int) -> str:
         """What an action is called: its name, or "action 3" where it has none."""

@@ -168,7 +168,8 @@ def _as_read(data: StayArrays, role: str, column: pa.Array) -> pa.Array:
     recipe = data.schema.recipe
     if recipe is None:
         return column
-    if role == "action" and (recipe.action is not None or recipe.doses):
+    dosed = recipe.doses and not data.schema.dosed_features
+    if role == "action" and (recipe.action is not None or dosed):
         names = data.schema.actions
         if recipe.action is not None and len(recipe.action.columns) == 1:
             names = tuple(label for (label,) in recipe.action.labels)

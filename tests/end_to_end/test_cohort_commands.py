@@ -276,7 +276,7 @@ def connected(*a, **k):
     backend.create_table = counting("store", backend.create_table)
     return backend
 duckdb_source.ibis.duckdb.connect = connected
-blocks.four_hour_rows = counting("rows", blocks.four_hour_rows)
+blocks.step_rows = counting("rows", blocks.step_rows)
 command.save_trajectories = counting("save", command.save_trajectories)
 for name, profile in PROFILES.items():
     PROFILES[name] = profile.changed(stays_per_block=5)

@@ -19,7 +19,12 @@ import polars as pl
 from etips.cohorts.dataset.actions import DoseClasses
 from etips.cohorts.dataset.funnel import Funnel
 from etips.cohorts.dataset.sepsis_cohort import Cohort
-from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES
+from etips.cohorts.sepsis3.variables import (
+    RULE_HOURS,
+    SEQUENTIAL_FEATURES,
+    STATIC_FEATURES,
+    step_names,
+)
 from etips.data.trajectory_writer import MANIFEST
 from etips.disclosure import any_few, tells_few
 from etips.errors import FileError
@@ -101,12 +106,14 @@ class Evidence:
     funnel: Funnel
     fluid: DoseClasses
     vasopressor: DoseClasses
+    step_hours: int = RULE_HOURS
 
     @classmethod
     def of(cls, cohort: Cohort) -> Self:
         """Take it from a cohort in memory."""
-        database = str(cohort.settings["database"])
-        return cls(database, cohort.table, cohort.funnel, cohort.fluid, cohort.vasopressor)
+        database, hours = str(cohort.settings["database"]), cohort.step_hours
+        doses = cohort.fluid, cohort.vasopressor
+        return cls(database, _usual_names(cohort.table, hours), cohort.funnel, *doses, hours)
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -114,26 +121,36 @@ class Evidence:
         read_artifact(folder, manifest_name=MANIFEST)
         try:
             doses = json.loads((folder / "doses.json").read_bytes())
+            settings = json.loads((folder / "config.json").read_bytes())
+            hours = settings.get("step_hours", RULE_HOURS)  # cohorts of before know one length
             return cls(
-                json.loads((folder / "config.json").read_bytes())["database"],
-                pl.read_parquet(folder / "table.parquet"),
+                settings["database"],
+                _usual_names(pl.read_parquet(folder / "table.parquet"), hours),
                 Funnel.from_json(json.loads((folder / "funnel.json").read_bytes())),
-                DoseClasses.from_json(doses["input_4hourly"]),
+                DoseClasses.from_json(doses[step_names(hours)["input_4hourly"]]),
                 DoseClasses.from_json(doses["max_dose_vaso"]),
+                hours,
             )
         except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
             fix = "Give the folder that `etips cohort` wrote."
             raise FileError(str(folder), "must be a whole cohort folder", fix=fix) from None
 
 
+def _usual_names(table: pl.DataFrame, hours: int) -> pl.DataFrame:
+    """A table with the names that its columns have at four hours."""
+    return table.rename({own: usual for usual, own in step_names(hours).items()})
+
+
 def validate(evidence: Evidence, published: Published | None) -> list[Check]:
     """Compare a cohort with every published figure; without any, with what is always so.
+
+    Published figures are about steps of four hours, so that others are held against none.
 
     Args:
         evidence: From a cohort in memory or a folder.
         published: Of the database that it comes from.
     """
-    if published is None:
+    if published is None or evidence.step_hours != RULE_HOURS:
         published = Published(full_size=0, figures=EXACT)
     is_full = evidence.funnel.stages[0].n_stays >= published.full_size
 

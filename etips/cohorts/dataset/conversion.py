@@ -1,4 +1,10 @@
-"""A finished cohort as Trajectories: the paper's features, actions, losses and history rule."""
+"""A finished cohort as Trajectories: the paper's features, actions, losses and history rule.
+
+The schema also holds the edges of the doses, so that another cohort can be put into these classes
+(`etips.data.alignment`): the doses themselves are features of their step.
+"""
+
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -6,8 +12,10 @@ import polars as pl
 from etips.cohorts.dataset.actions import N_ACTIONS
 from etips.cohorts.dataset.sepsis_cohort import Cohort
 from etips.cohorts.sepsis3.grid import Floats, Ints
-from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES
+from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES, step_names
 from etips.data.coded import Floats32
+from etips.data.intake.dose_classes import DoseClasses, separating_edges
+from etips.data.intake.recipe import Recipe
 from etips.data.scale import SEPSIS_LOG
 from etips.data.schema import Roles, Schema
 from etips.data.trajectories import Trajectories
@@ -17,7 +25,7 @@ ACTIONS = tuple(f"fluid {fluid}, vasopressor {vaso}" for fluid in range(5) for v
 
 
 def to_trajectories(cohort: Cohort) -> Trajectories:
-    """Stays, four-hour steps, 44 + 3 features, 25 actions and the SOFA-change loss, `lag=1`.
+    """Stays, steps, 44 + 3 features, 25 actions and the SOFA-change loss, `lag=1`.
 
     A step whose next block is missing has no loss, so it is no decision; nor is a stay's first.
     Stays of one patient share a `group`, a number of its own, so that splits are by patient.
@@ -26,21 +34,27 @@ def to_trajectories(cohort: Cohort) -> Trajectories:
     stay = table["icustayid"].to_numpy()
     starts = np.flatnonzero(np.concatenate([[True], stay[1:] != stay[:-1]]))
     loss = decisions["loss"].cast(float).fill_null(float("nan")).to_numpy()
+    renamed = step_names(cohort.step_hours)
+    names = tuple(renamed.get(name, name) for name in SEQUENTIAL_FEATURES)
+    logarithms = tuple(renamed.get(name, name) for name in SEPSIS_LOG)
+    sequence = _features(table, names, logarithms)
     return Trajectories(
-        sequence=_features(table),
+        sequence=sequence,
         offsets=np.append(starts, len(stay)),
         schema=Schema(
-            sequence=tuple(SEQUENTIAL_FEATURES),
+            sequence=names,
             n_actions=N_ACTIONS,
             static=tuple(STATIC_FEATURES),
             lag=1,
             actions=ACTIONS,
             roles=Roles(stay="icustayid", step="bloc", group="patient"),
-            logarithms=SEPSIS_LOG,
+            logarithms=logarithms,
             provenance={
                 "cohort": f"Sepsis-3 from {cohort.label}",
                 "profile": cohort.profile,
+                "step": f"{cohort.step_hours} h",
             },
+            recipe=_recipe(cohort, sequence, names),
         ),
         action=decisions["action"].cast(int).to_numpy(),
         loss=loss,
@@ -60,19 +74,39 @@ def _patients(stays: Ints, patients: pl.DataFrame) -> Ints:
     return numbers
 
 
-def _features(table: pl.DataFrame) -> Floats32:
+def _recipe(cohort: Cohort, sequence: Floats32, names: tuple[str, ...]) -> Recipe | None:
+    """The classes of both doses; none where doses are too few to tell all classes apart."""
+    owners = pl.DataFrame({"stay": cohort.table["icustayid"]}).join(
+        cohort.patients, on="stay", how="left", maintain_order="left"
+    )
+    people = owners["patient"].rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
+    fluid = step_names(cohort.step_hours)["input_4hourly"]
+    doses = []
+    for column, unit, own, classes in (
+        (fluid, "mL", cohort.fluid, cohort.decisions["fluid_class"]),
+        ("max_dose_vaso", "mcg/kg/min", cohort.vasopressor, cohort.decisions["vaso_class"]),
+    ):
+        dose = sequence[:, names.index(column)].astype(np.float64)
+        edges = separating_edges(dose, classes.to_numpy() - 1, np.array(own.edges))
+        if not all(low < high for low, high in pairwise((0.0, *edges, np.inf))):
+            return None
+        doses.append(DoseClasses.between(column, dose, edges, people=people, unit=unit))
+    return Recipe(doses=tuple(doses), missing="refuse")
+
+
+def _features(table: pl.DataFrame, names: tuple[str, ...], logarithms: tuple[str, ...]) -> Floats32:
     """The sequential features, usable by every learner.
 
     The table repeats the scripts, so in the paper profile it may hold a ratio over an FiO2 of 0 and
     volumes below 0. A model gets the largest known ratio and 0 instead.
     """
-    features = np.empty((table.height, len(SEQUENTIAL_FEATURES)), np.float32)
-    for position, name in enumerate(SEQUENTIAL_FEATURES):
+    features = np.empty((table.height, len(names)), np.float32)
+    for position, name in enumerate(names):
         column = table[name].to_numpy()
         if np.isnan(column).all():
             rule = "must be known at least once; no row of the source has it"
             raise DataError(f"feature {name}", rule, fix="Give tables that hold its items.")
-        if name in SEPSIS_LOG:
+        if name in logarithms:
             column = column.clip(min=0)
         if name == "PaO2_FiO2":
             column = _bounded(column)

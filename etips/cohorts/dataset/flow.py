@@ -27,7 +27,7 @@ def draw_funnel(funnel: Funnel) -> str:
         for position, (stage, count) in enumerate(zip(funnel.stages, shown.stages, strict=True))
     ]
     samples = dict(zip(funnel.n_samples, shown.samples, strict=True))
-    boxes.append(("four-hour steps", _count(shown.rows, "rows"), ""))
+    boxes.append(("steps", _count(shown.rows, "rows"), ""))
     boxes.append(("decisions", _count(samples["A"], "samples (reading A)"), ""))
     height = _TOP + len(boxes) * (_HEIGHT + _GAP)
     title = f"Sepsis-3 cohort, profile {funnel.profile}"

@@ -12,7 +12,7 @@ from etips.cohorts.dataset.actions import DoseClasses
 from etips.cohorts.dataset.flow import draw_funnel
 from etips.cohorts.dataset.funnel import Funnel, missing_shares
 from etips.cohorts.sepsis3.events import ItemUnits
-from etips.cohorts.sepsis3.variables import FINAL_CHARTED, LABS, VITALS
+from etips.cohorts.sepsis3.variables import FINAL_CHARTED, LABS, VITALS, step_names
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,13 +20,14 @@ class Cohort:
     """A finished cohort.
 
     Attributes:
-        table: The 59 columns of section 16, sorted by stay and block; elixhauser is null.
+        table: The 59 columns of section 16, sorted by stay and block; elixhauser is null. Two are
+            called after the length of a step (`variables.step_names`).
         decisions: Per row of `table`: classes, action, loss (null without a next block), sample
             flags, and whether the stay belongs to the training part.
         onsets: Id of the stay, under the database's own name, and onset (seconds since 1970) of
             all stays with one, minors too.
         sofa_parts: The six parts of SOFA of each row.
-        fluid: Classes of input_4hourly.
+        fluid: Classes of the fluid of a step.
         vasopressor: Classes of max_dose_vaso.
         funnel: What happened to the stays.
         units: What each item's rows say about their unit.
@@ -53,6 +54,13 @@ class Cohort:
     profile: str
     settings: Mapping[str, object]
 
+    @property
+    def step_hours(self) -> int:
+        """Length of a step."""
+        hours = self.settings["step_hours"]
+        assert isinstance(hours, int)
+        return hours
+
     def __repr__(self) -> str:
         """Sizes only: a patient's row has no place in a message."""
         stays = self.table["icustayid"].n_unique() if self.table.height else 0
@@ -60,7 +68,8 @@ class Cohort:
 
     def files(self) -> dict[str, bytes]:
         """File names and contents of the cohort folder."""
-        doses = {"input_4hourly": asdict(self.fluid), "max_dose_vaso": asdict(self.vasopressor)}
+        fluid = step_names(self.step_hours)["input_4hourly"]
+        doses = {fluid: asdict(self.fluid), "max_dose_vaso": asdict(self.vasopressor)}
         return {
             "table.parquet": _parquet(self.table),
             "onset.parquet": _parquet(self.onsets),

@@ -14,6 +14,8 @@ MIMIC3: Final = Database(
     layout=LAYOUT,
     recognises=is_mimic3,
     profiles=tuple(PROFILES),
-    extract=lambda source, profile: Mimic3Extraction(source, PROFILES[profile]),
+    extract=lambda source, profile, changes: Mimic3Extraction(
+        source, PROFILES[profile].changed(**changes)
+    ),
     published=PUBLISHED,
 )

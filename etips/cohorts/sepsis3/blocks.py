@@ -1,4 +1,4 @@
-"""Four-hour rows of every candidate in both windows, block by block, kept on disk when done."""
+"""Rows of steps of every candidate in both windows, block by block, kept on disk when done."""
 
 from collections.abc import Callable
 
@@ -7,14 +7,14 @@ import polars as pl
 from etips.cohorts.engines.store import Store
 from etips.cohorts.sepsis3.events import Extraction
 from etips.cohorts.sepsis3.footprint import require_memory
-from etips.cohorts.sepsis3.rows import four_hour_rows
+from etips.cohorts.sepsis3.rows import step_rows
 from etips.progress import Progress, no_progress
 
 
 def rows_of_both_windows(
     extraction: Extraction, people: pl.DataFrame, *, progress: Progress = no_progress
 ) -> tuple[pl.DataFrame, Callable[[], pl.DataFrame]]:
-    """Four-hour rows of the first window, and a way to get those of the second.
+    """Rows of the first window, and a way to get those of the second.
 
     They are computed block by block of stays, so that memory stays bounded, and for all candidates:
     until imputation no stay depends on another, and so each block is read once. Where there are
@@ -40,7 +40,7 @@ def rows_of_both_windows(
         n_rows += sum(kept.height(f"{name}_{part}") for part in (0, 1))
         likely = n_rows * len(blocks) // (number + 1)
         require_memory(max(n_rows, likely // 2))  # in good time; half, as blocks differ
-        progress("four-hour rows", (number + 1) / len(blocks))
+        progress("rows of steps", (number + 1) / len(blocks))
     return _stored_rows(kept, len(blocks), 0), lambda: _stored_rows(kept, len(blocks), 1)
 
 
@@ -55,6 +55,6 @@ def _rows_of_block(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     events = extraction.events(int(stays["stay"][0]), int(stays["stay"][-1]))
     return (
-        four_hour_rows(events, stays, extraction.rules, second_pass=False),
-        four_hour_rows(events, stays, extraction.rules, second_pass=True),
+        step_rows(events, stays, extraction.rules, second_pass=False),
+        step_rows(events, stays, extraction.rules, second_pass=True),
     )

@@ -9,7 +9,7 @@ from etips.cohorts.sepsis3.events import Events
 from etips.cohorts.sepsis3.grid import Floats, Ints
 from etips.cohorts.sepsis3.rules import Rules
 from etips.cohorts.sepsis3.steps import Steps, steps_of
-from etips.cohorts.sepsis3.variables import HOUR, STEP_SECONDS
+from etips.cohorts.sepsis3.variables import HOUR
 from etips.cohorts.sepsis3.vasopressors import running_doses
 
 
@@ -57,7 +57,9 @@ def summed(group: Ints, size: Floats, n_groups: int) -> Floats:
 
 def sum_in_steps(events: Moments, steps: Steps) -> tuple[Floats, Ints]:
     """Sum and number of the moments in each step."""
-    event, number = steps_of(events.start, n_steps=steps.n_steps, half_open=steps.half_open)
+    event, number = steps_of(
+        events.start, n_steps=steps.n_steps, half_open=steps.half_open, seconds=steps.seconds
+    )
     position, exists = steps.find(events.owner[event], number)
     n = steps.number.size
     total = summed(position[exists], events.size[event[exists]], n)
@@ -74,10 +76,10 @@ def touched(events: Moments, steps: Steps) -> tuple[Ints, Ints, Ints]:
     """Pairs of interval and existing step that touch: (interval, position, number of the step)."""
     low, high = np.minimum(events.start, events.end), np.maximum(events.start, events.end)
     if steps.half_open:
-        first = low // STEP_SECONDS
-        last = np.maximum(first, -(-high // STEP_SECONDS) - 1)
+        first = low // steps.seconds
+        last = np.maximum(first, -(-high // steps.seconds) - 1)
     else:
-        first, last = -(-low // STEP_SECONDS) - 1, high // STEP_SECONDS
+        first, last = -(-low // steps.seconds) - 1, high // steps.seconds
     first, last = first.clip(min=0), last.clip(max=steps.n_steps - 1)
     length = (last - first + 1).clip(min=0)
     event = np.repeat(np.arange(length.size), length)
@@ -113,12 +115,12 @@ def infused_volume(
 def infusions_in_steps(infusions: Moments, steps: Steps) -> Floats:
     """Infused volume of each step."""
     event, position, number = touched(infusions, steps)
-    t0 = (number * STEP_SECONDS).astype(np.float64)
+    t0 = (number * steps.seconds).astype(np.float64)
     volume = infused_volume(
         infusions.start[event].astype(np.float64),
         infusions.end[event].astype(np.float64),
         t0,
-        t0 + STEP_SECONDS,
+        t0 + steps.seconds,
         infusions.size[event],
         half_open=steps.half_open,
     )
@@ -197,7 +199,7 @@ def vasopressor_columns(events: Events, steps: Steps, rules: Rules) -> dict[str,
         {
             "position": position,
             "drug": given["drug"].gather(event),
-            "start": np.maximum(doses.start[event], number * STEP_SECONDS),
+            "start": np.maximum(doses.start[event], number * steps.seconds),
             "end": doses.end[event],
             "dose": doses.size[event],
         }

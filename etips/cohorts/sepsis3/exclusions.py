@@ -5,6 +5,7 @@ from typing import Final
 
 import polars as pl
 
+from etips.cohorts.sepsis3.recent import recent_sum
 from etips.cohorts.sepsis3.rules import Rules
 from etips.cohorts.sepsis3.variables import DELAY
 
@@ -12,17 +13,17 @@ Rule = Callable[[pl.DataFrame, Rules], pl.Series]
 """Rows and settings to the stays that a rule drops."""
 
 MIN_SOFA: Final = 2
-_FULL_RECORD: Final = 20  # rows; fewer means the record ended early
+_FULL_RECORD: Final = 20  # rows of four hours; fewer means the record ended early
 _DIED_IN_COLLECTION: Final = (pl.col("died_within_48h_of_out_time") == 1) & (pl.col(DELAY) < 24)
 
 
-def _stays_with(rows: pl.DataFrame, condition: pl.Expr) -> pl.Series:
+def _stays_with(rows: pl.DataFrame, condition: pl.Expr | pl.Series) -> pl.Series:
     return rows.filter(condition)["icustayid"].unique()
 
 
-def too_much_urine(rows: pl.DataFrame, rules: Rules) -> pl.Series:  # noqa: ARG001
-    """15.1: more than 12 litres in a step."""
-    return _stays_with(rows, pl.col("output_4hourly") > 12_000)
+def too_much_urine(rows: pl.DataFrame, rules: Rules) -> pl.Series:
+    """15.1: more than 12 litres in four hours."""
+    return _stays_with(rows, recent_sum(rows, "output_4hourly", rules) > 12_000)
 
 
 def absurd_bilirubin(rows: pl.DataFrame, rules: Rules) -> pl.Series:  # noqa: ARG001
@@ -30,9 +31,9 @@ def absurd_bilirubin(rows: pl.DataFrame, rules: Rules) -> pl.Series:  # noqa: AR
     return _stays_with(rows, pl.col("Total_bili") > 10_000)
 
 
-def too_much_fluid(rows: pl.DataFrame, rules: Rules) -> pl.Series:  # noqa: ARG001
-    """15.3: more than 10 litres in a step."""
-    return _stays_with(rows, pl.col("input_4hourly") > 10_000)
+def too_much_fluid(rows: pl.DataFrame, rules: Rules) -> pl.Series:
+    """15.3: more than 10 litres in four hours."""
+    return _stays_with(rows, recent_sum(rows, "input_4hourly", rules) > 10_000)
 
 
 def care_withdrawn(rows: pl.DataFrame, rules: Rules) -> pl.Series:
@@ -46,7 +47,7 @@ def care_withdrawn(rows: pl.DataFrame, rules: Rules) -> pl.Series:
         is_last = pl.col("bloc") == pl.col("bloc").max().over("icustayid")
     else:
         is_last = pl.col("bloc") == n_rows
-    short = min(_FULL_RECORD, rules.n_steps)
+    short = min(_FULL_RECORD * rules.steps_per_rule, rules.most_steps)
     return _stays_with(
         rows,
         (pl.col("mortality_90d") == 1)

@@ -13,7 +13,7 @@ BYTES_PER_ROW: Final = 4_000  # of either pass, at the highest point; measured, 
 
 
 def require_memory(n_rows: int) -> None:
-    """Refuse to go on with four-hour rows that would not fit.
+    """Refuse to go on with rows that would not fit.
 
     Args:
         n_rows: Of both passes together.
@@ -22,7 +22,7 @@ def require_memory(n_rows: int) -> None:
     if free is not None and needed > free:
         raise ResourceError(
             "cohort",
-            f"needs about {needed / 2**30:.1f} GiB of memory for {n_rows:,} four-hour rows, "
+            f"needs about {needed / 2**30:.1f} GiB of memory for {n_rows:,} rows, "
             f"and {free / 2**30:.1f} GiB are free",
             fix="Use a machine with more.",
         )

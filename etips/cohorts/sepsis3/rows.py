@@ -1,4 +1,4 @@
-"""Events of a block of stays to four-hour rows before imputation.
+"""Events of a block of stays to rows of steps before imputation.
 
 The rules: docs/cohort/rules.md sections 7 to 12.
 """
@@ -15,7 +15,7 @@ from etips.cohorts.sepsis3.steps import Steps, make_steps
 from etips.cohorts.sepsis3.variables import CHARTED, DELAY, DEMOGRAPHICS, HOUR, PASS_1_COLUMNS
 
 
-def four_hour_rows(
+def step_rows(
     events: Events, stays: pl.DataFrame, rules: Rules, *, second_pass: bool
 ) -> pl.DataFrame:
     """Rows of one pass, sorted by stay and block number; missing values are NaN.

@@ -7,7 +7,11 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Final
 
+from etips.cohorts.sepsis3.variables import HOUR, RULE_HOURS
 from etips.errors import SettingError
+
+STEP_HOURS: Final = (1, 2, 4)
+"""Lengths that a step may have."""
 
 
 class AntibioticOrder(StrEnum):
@@ -50,7 +54,8 @@ class Rules:
     antibiotic_order: AntibioticOrder = AntibioticOrder.STAY_FIRST  # 10
     window_1: Window = Window(53, 29)  # 14, section 7: defines the cohort
     window_2: Window = Window(29, 53)  # section 7: the data set
-    n_steps: int = 20
+    n_steps: int = 20  # of four hours each; of shorter steps there are as many more
+    step_hours: int = 4
     potassium_hold_hours: int = 144  # 21
     rate_hold_hours: int = 0  # 25: of a vasopressor's rate that was charted without an end
     potency: Potency = field(default_factory=Potency)
@@ -89,10 +94,36 @@ class Rules:
     def __post_init__(self) -> None:
         if not 3 <= self.n_steps <= 60:
             raise SettingError("n_steps", "must lie in 3 to 60; a sample needs three steps")
+        if self.step_hours not in STEP_HOURS:
+            raise SettingError("step_hours", f"must be one of {', '.join(map(str, STEP_HOURS))}")
         if not self.stays_per_block >= 1:
             raise SettingError("stays_per_block", "must be at least 1")
         if not 0 <= self.test_share < 1:
             raise SettingError("test_share", "must lie in 0 to below 1")
+
+    @property
+    def step_seconds(self) -> int:
+        """Length of a step."""
+        return self.step_hours * HOUR
+
+    @property
+    def steps_per_rule(self) -> int:
+        """Steps in the four hours that rules on volumes speak of."""
+        return RULE_HOURS // self.step_hours
+
+    @property
+    def most_steps(self) -> int:
+        """Steps that a stay may have: the same hours, whatever the length of one."""
+        return self.n_steps * self.steps_per_rule
+
+
+def steps_of_hours(hours: int) -> dict[str, object]:
+    """Settings that steps of another length need.
+
+    Shorter steps exclude their right edge: most values are charted on the hour, and oddity 5 would
+    count nearly all of them twice.
+    """
+    return {} if hours == RULE_HOURS else {"step_hours": hours, "half_open_steps": True}
 
 
 PAPER: Final = Rules()

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 
 from etips.cohorts.sepsis3.grid import Bools, Floats
+from etips.cohorts.sepsis3.recent import recent_hours, recent_sum
 from etips.cohorts.sepsis3.rules import Rules
 
 SOFA_PARTS = ("sofa_resp", "sofa_plt", "sofa_bili", "sofa_circ", "sofa_gcs", "sofa_renal")
@@ -79,9 +80,14 @@ def coma_part(gcs: Floats) -> Floats:
 
 
 def renal_part(
-    creatinine: Floats, urine: Floats, *, closed: bool = False, has_urine: Bools | None = None
+    creatinine: Floats,
+    urine: Floats,
+    *,
+    closed: bool = False,
+    has_urine: Bools | None = None,
+    share: Floats | float = 1.0,
 ) -> Floats:
-    """Creatinine (mg/dL) and urine of the step (mL); 84 and 34 are 500 and 200 mL a day over 6.
+    """Creatinine (mg/dL) and urine of four hours (mL); 84 and 34 are 500 and 200 mL a day over 6.
 
     Creatinine of exactly 5 with urine of 84 or more is a hole unless `closed`.
 
@@ -90,14 +96,15 @@ def renal_part(
         urine: Shape (n,).
         closed: Whether the hole is closed.
         has_urine: Steps with a urine record; only there does urine count (oddity 2, corrected).
+        share: How much of the four hours the urine is of.
     """
     counts = np.ones(urine.shape, bool) if has_urine is None else has_urine
     return _largest(
         (0, creatinine < 1.2),
         (1, (creatinine >= 1.2) & (creatinine < 2)),
         (2, (creatinine >= 2) & (creatinine < 3.5)),
-        (3, ((creatinine >= 3.5) & (creatinine < 5)) | (counts & (urine < 84))),
-        (4, (creatinine > 5) | (closed & (creatinine == 5)) | (counts & (urine < 34))),
+        (3, ((creatinine >= 3.5) & (creatinine < 5)) | (counts & (urine < 84 * share))),
+        (4, (creatinine > 5) | (closed & (creatinine == 5)) | (counts & (urine < 34 * share))),
     )
 
 
@@ -107,11 +114,14 @@ def sofa_parts(rows: pl.DataFrame, rules: Rules) -> dict[str, Floats]:
         name: rows[name].to_numpy()
         for name in (
             "PaO2_FiO2", "Platelets_count", "Total_bili", "MeanBP", "max_dose_vaso", "GCS",
-            "Creatinine", "output_4hourly", "n_urine_records",
+            "Creatinine",
         )
     }  # fmt: skip
     closed = rules.close_sofa_holes
-    recorded = column["n_urine_records"] > 0 if rules.renal_score_needs_urine_record else None
+    urine, n_records = (
+        recent_sum(rows, name, rules).to_numpy() for name in ("output_4hourly", "n_urine_records")
+    )
+    recorded = n_records > 0 if rules.renal_score_needs_urine_record else None
     parts = (
         respiratory_part(column["PaO2_FiO2"], closed=closed),
         platelet_part(column["Platelets_count"], closed=closed),
@@ -121,7 +131,11 @@ def sofa_parts(rows: pl.DataFrame, rules: Rules) -> dict[str, Floats]:
         ),
         coma_part(column["GCS"]),
         renal_part(
-            column["Creatinine"], column["output_4hourly"], closed=closed, has_urine=recorded
+            column["Creatinine"],
+            urine,
+            closed=closed,
+            has_urine=recorded,
+            share=recent_hours(rows, rules).to_numpy(),
         ),
     )
     return dict(zip(SOFA_PARTS, parts, strict=True))

@@ -1,4 +1,4 @@
-"""Timestamps to four-hour steps (docs/cohort/rules.md section 12)."""
+"""Timestamps to steps of equal length (docs/cohort/rules.md section 12)."""
 
 from dataclasses import dataclass
 
@@ -22,6 +22,7 @@ class Steps:
         means: Mean of each charted column over the rows of the step, shape (65, k).
         n_steps: How many steps a stay may have.
         half_open: Whether a step excludes its right edge.
+        seconds: Length of a step.
     """
 
     stays: Ints
@@ -32,6 +33,7 @@ class Steps:
     means: Floats
     n_steps: int
     half_open: bool
+    seconds: int = STEP_SECONDS
 
     @property
     def key(self) -> Ints:
@@ -41,7 +43,7 @@ class Steps:
     @property
     def t0(self) -> Ints:
         """Left edge of each step in seconds."""
-        return self.beg[self.owner] + STEP_SECONDS * self.number
+        return self.beg[self.owner] + self.seconds * self.number
 
     def find(self, owner: Ints, number: Ints) -> tuple[Ints, Bools]:
         """Position of given steps, and whether they exist."""
@@ -51,7 +53,9 @@ class Steps:
         return position, exists
 
 
-def steps_of(offset: Ints, *, n_steps: int, half_open: bool) -> tuple[Ints, Ints]:
+def steps_of(
+    offset: Ints, *, n_steps: int, half_open: bool, seconds: int = STEP_SECONDS
+) -> tuple[Ints, Ints]:
     """Which steps each moment belongs to: (index of the moment, number of the step).
 
     With closed steps a moment on an inner edge belongs to two (oddity 5).
@@ -60,8 +64,9 @@ def steps_of(offset: Ints, *, n_steps: int, half_open: bool) -> tuple[Ints, Ints
         offset: Seconds since the left edge of step 0, shape (n,).
         n_steps: Steps are numbered 0 .. n_steps - 1.
         half_open: Whether a step excludes its right edge.
+        seconds: Length of a step.
     """
-    number, rest = np.divmod(offset, STEP_SECONDS)
+    number, rest = np.divmod(offset, seconds)
     inside = np.flatnonzero((number >= 0) & (number < n_steps))
     if half_open:
         return inside, number[inside]
@@ -81,9 +86,12 @@ def make_steps(
         opening: Which rows may open a step, shape (n,); all if left out.
     """
     beg = grid.t[grid.first] if anchor is None else anchor
-    row, number = steps_of(grid.t - beg, n_steps=rules.n_steps, half_open=rules.half_open_steps)
+    most, seconds = rules.most_steps, rules.step_seconds
+    row, number = steps_of(
+        grid.t - beg, n_steps=most, half_open=rules.half_open_steps, seconds=seconds
+    )
     stays, owner_of_row = np.unique(grid.stay, return_inverse=True)
-    key = owner_of_row[row] * rules.n_steps + number
+    key = owner_of_row[row] * most + number
     opens = slice(None) if opening is None else opening[row]
     existing = np.unique(key[opens])
     where = np.searchsorted(existing, key).clip(max=max(existing.size - 1, 0))
@@ -95,11 +103,12 @@ def make_steps(
             stays=stays,
             beg=beg[last_row],
             last=grid.t[last_row],
-            owner=existing // rules.n_steps,
-            number=existing % rules.n_steps,
+            owner=existing // most,
+            number=existing % most,
             means=means,
-            n_steps=rules.n_steps,
+            n_steps=most,
             half_open=rules.half_open_steps,
+            seconds=seconds,
         )
     )
 
@@ -131,4 +140,5 @@ def _without_empty_stays(steps: Steps) -> Steps:
         means=steps.means,
         n_steps=steps.n_steps,
         half_open=steps.half_open,
+        seconds=steps.seconds,
     )

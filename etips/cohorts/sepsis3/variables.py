@@ -8,7 +8,10 @@ from types import MappingProxyType
 from typing import Final
 
 HOUR: Final = 3600
-STEP_SECONDS: Final = 4 * HOUR
+RULE_HOURS: Final = 4
+"""Hours of a step in the scripts; rules on volumes look back so far, whatever a step is."""
+
+STEP_SECONDS: Final = RULE_HOURS * HOUR
 
 # Section 11: hours for which the last observed value stands in, in table order.
 HOLD_HOURS: Final = MappingProxyType(
@@ -65,6 +68,13 @@ VOLUMES: Final = (
     "output_4hourly", "cumulated_balance",
 )  # fmt: skip
 SCORES: Final = ("SOFA", "SIRS")
+
+
+def step_names(hours: int) -> dict[str, str]:
+    """Columns that are called after the length of a step, and what they are called at this one."""
+    own = (name for name in VOLUMES if name.endswith("_4hourly"))
+    return {name: name.replace("_4hourly", f"_{hours}hourly") for name in own}
+
 
 # Section 16: vital and lab columns of the final table.
 FINAL_CHARTED: Final = (

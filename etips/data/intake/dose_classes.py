@@ -57,6 +57,23 @@ def edge_classes(dose: Floats, edges: Floats) -> Ints:
     return np.where(dose == 0, 0, 1 + upper).astype(np.int64)
 
 
+def separating_edges(dose: Floats, classes: Ints, edges: Floats) -> Floats:
+    """The edges next to these that put every dose into its class, as far as any can.
+
+    Args:
+        dose: Shape (n,).
+        classes: Of each dose, 0 none, shape (n,).
+        edges: As many as there are between the classes of what was given.
+    """
+    found = []
+    for number, edge in enumerate(edges, start=1):
+        low = dose[(classes > 0) & (classes <= number)].max(initial=0.0)
+        high = dose[classes > number].min(initial=np.inf)
+        middle = low + (high - low) / 2
+        found.append(edge if low <= edge < high else middle if low <= middle < high else low)
+    return np.array(found, dtype=np.float64)
+
+
 @dataclass(frozen=True)
 class DoseClasses:
     """How one dose was put into classes, so that another table can be read alike.
@@ -99,16 +116,38 @@ class DoseClasses:
         values = dose[known]
         whom = np.arange(values.size) if people is None else people[known]
         none = bool((values == 0).any())
-        n_given = bins - 1 if none else bins
-        edges = _separating(values, n_given)
-        classes = edge_classes(values, edges) - (0 if none else 1)
+        edges = _separating(values, bins - 1 if none else bins)
+        unit = split_unit(column)[1]
+        return cls.between(column, values, edges, people=whom, unit=unit, none=none)
+
+    @classmethod
+    def between(
+        cls,
+        column: str,
+        dose: Floats,
+        edges: Floats,
+        *,
+        people: Ints,
+        unit: str = "",
+        none: bool = True,
+    ) -> Self:
+        """Classes between known edges, with the medians of a log.
+
+        Args:
+            column: Name of the column.
+            dose: None missing, shape (n,).
+            edges: Between the classes of what was given, rising.
+            people: Whom each row belongs to.
+            unit: Of the dose.
+            none: Whether there is a class of no dose.
+        """
+        classes = edge_classes(dose, edges) - (0 if none else 1)
         medians = tuple(
-            float(np.median(values[classes == k]))
-            if np.unique(whom[classes == k]).size >= LEAST_PEOPLE
+            float(np.median(dose[classes == k]))
+            if np.unique(people[classes == k]).size >= LEAST_PEOPLE
             else None
             for k in range(edges.size + 1 + none)
         )
-        unit = split_unit(column)[1]
         return cls(column, tuple(float(edge) for edge in edges), medians, none, unit)
 
     @property

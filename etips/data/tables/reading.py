@@ -130,7 +130,7 @@ def _treatment(source: Source, like: Schema) -> tuple[tuple[str, ...], tuple[str
     """Columns of the action and of doses that the log had, as far as this table has them."""
     recipe = like.recipe or Recipe()
     dose = tuple(own.column for own in recipe.doses)
-    if dose and set(dose) <= set(source.columns):
+    if dose and not like.dosed_features and set(dose) <= set(source.columns):
         return (), dose
     if recipe.action is not None and set(recipe.action.columns) <= set(source.columns):
         return recipe.action.columns, ()

@@ -1,5 +1,6 @@
 """The whole pipeline on a simulated hospital: determinism, routes, blocks, switches."""
 
+import contextlib
 from itertools import pairwise
 
 import numpy as np
@@ -7,12 +8,16 @@ import polars as pl
 import pytest
 from cohort_building import built, same
 
-from etips.cohorts.databases import LAYOUTS
+from etips.cohorts.build import build_cohort
+from etips.cohorts.databases import LAYOUTS, compare, extract, open_source
+from etips.cohorts.dataset.agreement import Evidence, Outcome
+from etips.cohorts.dataset.conversion import to_trajectories
 from etips.cohorts.engines.tablefiles import find
 from etips.cohorts.mimic3.extraction import Mimic3Extraction
 from etips.cohorts.mimic3.switches import CLEAN, PAPER, SWITCHES
 from etips.cohorts.mimic3.tables import readable
 from etips.cohorts.sepsis3 import rules
+from etips.cohorts.sepsis3.rules import steps_of_hours
 from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES, TABLE_COLUMNS
 
 
@@ -62,6 +67,27 @@ def test_the_table_is_complete_and_in_order(paper_cohort):
     assert table.sort("icustayid", "bloc").equals(table)
     values = table.drop("elixhauser").to_numpy()
     assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("profile", ["paper", "clean"])
+def test_shorter_steps_cut_the_same_stays_finer(hospital, paper_cohort, profile):
+    four = paper_cohort if profile == "paper" else built(hospital, profile)
+    with contextlib.closing(open_source(hospital)) as source:
+        two = build_cohort(extract(source, profile, steps_of_hours(2)))
+    assert 1.5 * four.table.height < two.table.height <= 2 * four.table.height + 40
+    apart = two.table.select(
+        (pl.col("charttime") - 7200 * (pl.col("bloc") - 1)).n_unique().over("icustayid")
+    )
+    assert apart.to_series().max() == 1  # two hours from one block to the next
+    assert two.table["bloc"].max() <= 2 * (20 if profile == "paper" else 18)
+    assert {"input_2hourly", "output_2hourly"} <= set(two.table.columns)
+    assert not {"input_4hourly", "output_4hourly"} & set(two.table.columns)
+    shared = set(four.table["icustayid"]) & set(two.table["icustayid"])
+    assert len(shared) > 0.8 * len(set(four.table["icustayid"]))
+    stays = to_trajectories(two)
+    assert "input_2hourly" in stays.schema.logarithms
+    assert [own.column for own in stays.schema.dosed_features] == ["input_2hourly", "max_dose_vaso"]
+    assert {check.outcome for check in compare(Evidence.of(two))} == {Outcome.PASS}
 
 
 def test_there_are_47_features():

@@ -104,3 +104,23 @@ def test_a_feature_that_no_row_has_is_refused_by_name(cohort):
     table = cohort.table.with_columns(Arterial_BE=pl.lit(float("nan")))
     with pytest.raises(DataError, match=r"^feature Arterial_BE: must be known"):
         to_trajectories(replace(cohort, table=table))
+
+
+def test_the_schema_holds_the_edges_that_the_actions_came_from(cohort):
+    data = to_trajectories(cohort)
+    fluid, vaso = data.schema.dosed_features
+    assert (fluid.column, vaso.column) == ("input_4hourly", "max_dose_vaso")
+    classes = [
+        own.apply("dose", data.sequence[:, data.schema.sequence.index(own.column)].astype(float))
+        for own in (fluid, vaso)
+    ]
+    assert np.array_equal(5 * classes[0] + classes[1], data.action)
+    assert fluid.edges == pytest.approx(cohort.fluid.edges, rel=0.01)
+
+
+def test_doses_too_few_for_five_classes_leave_no_edges(cohort):
+    table = cohort.table.with_columns(max_dose_vaso=pl.lit(0.1))
+    decisions = cohort.decisions.with_columns(vaso_class=pl.lit(3))
+    doses = replace(cohort.vasopressor, edges=(0.1, 0.1, 0.1))
+    few = replace(cohort, table=table, decisions=decisions, vasopressor=doses)
+    assert to_trajectories(few).schema.recipe is None

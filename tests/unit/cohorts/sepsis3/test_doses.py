@@ -14,7 +14,7 @@ from etips.cohorts.sepsis3.doses import (
     urine_columns,
     vasopressor_columns,
 )
-from etips.cohorts.sepsis3.rules import CLEAN, PAPER
+from etips.cohorts.sepsis3.rules import CLEAN, PAPER, steps_of_hours
 from etips.cohorts.sepsis3.steps import Steps
 from etips.cohorts.sepsis3.variables import HOUR, STEP_SECONDS
 
@@ -31,8 +31,9 @@ def steps(numbers=(0, 1, 2), config=PAPER):
         owner=np.zeros(n, int),
         number=np.array(numbers),
         means=np.full((65, n), np.nan),
-        n_steps=config.n_steps,
+        n_steps=config.most_steps,
         half_open=config.half_open_steps,
+        seconds=config.step_seconds,
     )
 
 
@@ -58,6 +59,26 @@ def per_step(start, end, rules=PAPER):
 def test_infusion_volume_by_step(start, end, paper, half_open):
     assert per_step(start, end) == paper
     assert per_step(start, end, HALF_OPEN) == half_open
+
+
+def test_shorter_steps_hold_the_same_volumes_and_doses_finer():
+    happened = events(
+        boluses=[(1.5, 300.0)],
+        infusions=[(0.5, 6.0, 100.0)],
+        urine=[(0.0, 40.0), (3.0, 60.0)],
+        drugs=[("norepinephrine", 2.0, 3.0, 0.2)],
+    )
+    hourly = replace(PAPER, **steps_of_hours(1))
+    every = steps(range(8), hourly)
+    fluid = fluid_columns(happened, every)["input_4hourly"]
+    assert fluid.tolist() == pytest.approx([50, 400, 100, 100, 100, 100, 0, 0])
+    four = fluids(happened, HALF_OPEN, (0, 1))["input_4hourly"]
+    assert fluid.reshape(2, 4).sum(axis=1).tolist() == pytest.approx(four.tolist())
+    assert urine_columns(happened, every, hourly)["output_4hourly"].tolist() == [
+        40, 0, 0, 60, 0, 0, 0, 0,
+    ]  # fmt: skip
+    running = vasopressor_columns(happened, every, hourly)["max_dose_vaso"]
+    assert np.flatnonzero(~np.isnan(running)).tolist() == [2]
 
 
 hours = st.integers(0, 12 * 4).map(lambda quarter: quarter / 4)

@@ -4,7 +4,15 @@ from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
-from etips.cohorts.sepsis3.rules import CLEAN, PAPER, SWITCHES, AntibioticOrder, Window
+from etips.cohorts.sepsis3.rules import (
+    CLEAN,
+    PAPER,
+    STEP_HOURS,
+    SWITCHES,
+    AntibioticOrder,
+    Window,
+    steps_of_hours,
+)
 from etips.errors import SettingError
 
 
@@ -16,7 +24,13 @@ def test_clean_turns_every_switch_on_and_paper_none():
 
 @pytest.mark.parametrize(
     ("setting", "value"),
-    [("n_steps", 2), ("stays_per_block", 0), ("test_share", 1.0), ("test_share", float("nan"))],
+    [
+        ("n_steps", 2),
+        ("stays_per_block", 0),
+        ("test_share", 1.0),
+        ("test_share", float("nan")),
+        ("step_hours", 3),
+    ],
 )
 def test_settings_outside_their_limits_are_refused(setting, value):
     with pytest.raises(SettingError, match=f"^{setting}: "):
@@ -32,3 +46,13 @@ def test_settings_are_frozen_and_the_order_is_a_setting():
     assert CLEAN.antibiotic_order is AntibioticOrder.DATE
     with pytest.raises(FrozenInstanceError):
         PAPER.n_steps = 4
+
+
+@pytest.mark.parametrize("rules", [PAPER, CLEAN])
+@pytest.mark.parametrize("hours", STEP_HOURS)
+def test_a_stay_has_the_same_hours_whatever_a_step_is(rules, hours):
+    changed = replace(rules, **steps_of_hours(hours))
+    assert changed.most_steps * changed.step_seconds == rules.n_steps * 4 * 3600
+    assert changed.half_open_steps or hours == 4  # most rows are charted on the hour
+    if hours == 4:
+        assert changed == rules
