@@ -64,6 +64,27 @@ def cross_fit(
         action: Logged actions, shape (n,).
         n_actions: How many there are.
     """
+    plain, by_action = _out_of_fold(features, target, clusters, action, n_actions)
+    return _calibrated(plain, by_action, target, action)
+
+
+def cross_fit_plain(features: Rows, target: Floats, clusters: Clusters) -> Floats:
+    """The same over the actions as they were taken alone, shape (n,); no action is looked at.
+
+    Args:
+        features: One row a decision, NaN where missing, shape (n, d).
+        target: What is predicted, shape (n,).
+        clusters: The cluster of each decision.
+    """
+    plain, _ = _out_of_fold(features, target, clusters, np.zeros(target.size, np.int64), 0)
+    common, mean = plain - plain.mean(), target.mean()
+    return np.asarray(mean + _slope(common, target - mean) * common)
+
+
+def _out_of_fold(
+    features: Rows, target: Floats, clusters: Clusters, action: Ints, n_actions: int
+) -> tuple[Floats, NDArray[np.float32]]:
+    """Both means by models that never saw the cluster, each fold's about its own mean."""
     if features.shape[1] == 0:
         features = np.zeros((target.size, 1))
     n_folds = MORE_FOLDS if target.size <= FEW_ROWS else N_FOLDS
@@ -84,7 +105,7 @@ def cross_fit(
         level = plain[ask].mean() if ask.size else 0.0
         plain[ask] -= level
         by_action[ask] -= np.float32(level)
-    return _calibrated(plain, by_action, target, action)
+    return plain, by_action
 
 
 def _calibrated(

@@ -8,7 +8,7 @@ from etips.learn.training.epoch_report import EpochReport
 from etips.studies.plan import StagePasses
 
 _PART = re.compile(r"^(?P<stage>.+?)-(?P<start>\d+)-(?P<stop>\d+)$")
-_OTHER_NAMES: dict[str, Stage] = {"additive": "outcome"}
+_OTHER_NAMES: dict[str, Stage] = {"additive": "outcome", "pilot-again": "pilot"}
 
 
 @dataclass

@@ -23,7 +23,7 @@ from etips.evaluation.reweighting.balance_functions import (
     choose_functions,
 )
 from etips.evaluation.reweighting.imbalance import less_by, measure_imbalance
-from etips.evaluation.reweighting.tilt import LEAST, fit_tilt, log_table, tilted
+from etips.evaluation.reweighting.tilt import ENOUGH, LEAST, fit_tilt, log_table, tilted
 
 N_FOLDS = 5
 LEAST_CLUSTERS = 30
@@ -31,6 +31,20 @@ LEAST_CLUSTERS = 30
 
 MOST_ROWS = 50_000
 """Decisions that theta is fitted to: five hundred numbers need no more."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How closely theta is fitted.
+
+    Args:
+        most_rows: Decisions that it is fitted to.
+        enough: Slope at which it has arrived.
+    """
+
+    most_rows: int = MOST_ROWS
+    enough: float = ENOUGH
+
 
 BEYOND_NOISE, BETTER = 1.64, 1.0
 """Standard errors by which held-out decisions must be better: by the first in balance or in
@@ -128,15 +142,18 @@ class Decided:
         )
 
 
-def fit_correction(propensities: Floats, decided: Decided) -> Correction:
+def fit_correction(
+    propensities: Floats, decided: Decided, effort: Effort | None = None
+) -> Correction:
     """Learn a correction of propensities (n, n_actions) from stays that it will not be used on."""
+    effort = effort or Effort()
     residual = -propensities
     residual[np.arange(len(decided.action)), decided.action] += 1
     functions = choose_functions(decided.features, decided.prognosis, decided.loss, residual)
-    some = slice(None, None, -(-len(decided.action) // MOST_ROWS))
+    some = slice(None, None, -(-len(decided.action) // effort.most_rows))
     few = decided.take(some)
-    values = functions.of(few.features, few.prognosis)
-    return Correction(functions, fit_tilt(log_table(propensities[some]), values, few.action))
+    values, before = functions.of(few.features, few.prognosis), log_table(propensities[some])
+    return Correction(functions, fit_tilt(before, values, few.action, enough=effort.enough))
 
 
 def rebalance(
@@ -145,6 +162,7 @@ def rebalance(
     cluster: ArrayLike | Clusters,
     *,
     fold: Ints | None = None,
+    effort: Effort | None = None,
 ) -> Rebalanced:
     """Correct propensities fold by fold; keep that if it improves balance on held-out decisions.
 
@@ -158,6 +176,7 @@ def rebalance(
         decided: What was done, what came of it, and what was visible.
         cluster: Stay or patient of each decision, shape (n,).
         fold: Of each decision, shape (n,); whole clusters, at random, if left out.
+        effort: How closely the correction is fitted; as an evaluation needs it if left out.
     """
     n = decided.loss.size
     table = check_probabilities("propensities", propensities, n=n)
@@ -167,7 +186,7 @@ def rebalance(
     enough = clusters.size >= LEAST_CLUSTERS and parts.max() > 0
     if not enough or float(np.ptp(decided.prognosis)) == 0:
         return _compare(table, table, decided, decided.prognosis[:, None], clusters)
-    after, values = _cross_fit(table, decided, parts)
+    after, values = _cross_fit(table, decided, parts, effort)
     return _compare(table, after, decided, values, clusters)
 
 
@@ -177,7 +196,9 @@ def _deal(clusters: Clusters) -> Ints:
     return np.asarray(number[clusters.code])
 
 
-def _cross_fit(table: Floats, decided: Decided, fold: Ints) -> tuple[Floats, Floats]:
+def _cross_fit(
+    table: Floats, decided: Decided, fold: Ints, effort: Effort | None
+) -> tuple[Floats, Floats]:
     """The corrected table, and the functions that the other folds chose, by decision.
 
     A function may differ from fold to fold; right weights balance it all the same.
@@ -186,7 +207,7 @@ def _cross_fit(table: Floats, decided: Decided, fold: Ints) -> tuple[Floats, Flo
     after, values = np.empty(table.shape), np.zeros((n, 1 + MOST_FUNCTIONS))
     for number in range(int(fold.max()) + 1):
         inside = fold == number
-        correction = fit_correction(table[~inside], decided.take(~inside))
+        correction = fit_correction(table[~inside], decided.take(~inside), effort)
         held_out = decided.take(inside)
         own = correction.functions.of(held_out.features, held_out.prognosis)
         after[inside] = tilted(log_table(table[inside]), own, correction.theta)

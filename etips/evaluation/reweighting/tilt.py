@@ -45,7 +45,9 @@ def normalised(logits: Floats) -> Floats:
     return logits
 
 
-def fit_tilt(log_propensities: Floats, functions: Floats, action: Ints) -> Floats:
+def fit_tilt(
+    log_propensities: Floats, functions: Floats, action: Ints, *, enough: float = ENOUGH
+) -> Floats:
     """Theta, shape (q, n_actions), with a ridge that is learned function by function.
 
     Functions that no action makes anything of are shrunk away, those that many do are hardly
@@ -56,13 +58,17 @@ def fit_tilt(log_propensities: Floats, functions: Floats, action: Ints) -> Float
         log_propensities: Shape (n, n_actions).
         functions: In units of their spread, 1 among them, shape (q,).
         action: Taken, shape (n,).
+        enough: Slope at which the fit has arrived.
     """
     n, q = functions.shape
     curve = _curvature(log_propensities, functions)
     square = np.full(q, FIRST_WIDTH**2)
     theta = np.zeros((q, log_propensities.shape[1]))
     for left in reversed(range(N_ROUNDS)):
-        theta = fit_ridge(log_propensities, functions, action, ridge=1 / (n * square), start=theta)
+        ridge = 1 / (n * square)
+        theta = fit_ridge(
+            log_propensities, functions, action, ridge=ridge, start=theta, enough=enough
+        )
         if left:
             inverse = np.linalg.inv(n * curve + np.diag(1 / square))
             free = 1 - np.diagonal(inverse, axis1=1, axis2=2).T / square[:, None]  # (q, n_actions)
@@ -72,7 +78,13 @@ def fit_tilt(log_propensities: Floats, functions: Floats, action: Ints) -> Float
 
 
 def fit_ridge(
-    log_propensities: Floats, functions: Floats, action: Ints, *, ridge: Floats, start: Floats
+    log_propensities: Floats,
+    functions: Floats,
+    action: Ints,
+    *,
+    ridge: Floats,
+    start: Floats,
+    enough: float = ENOUGH,
 ) -> Floats:
     """The theta of largest penalised likelihood, shape (q, n_actions), by L-BFGS.
 
@@ -82,6 +94,7 @@ def fit_ridge(
         action: Taken, shape (n,).
         ridge: Half of it times theta squared is added to minus the mean log-likelihood, (q,).
         start: Where to begin.
+        enough: Slope at which the fit has arrived.
     """
     n = len(action)
     rows = np.arange(n)
@@ -95,7 +108,7 @@ def fit_ridge(
 
     curve = _curvature(log_propensities, functions)
     scale = np.linalg.inv(curve + np.diag(ridge) + 1e-9 * np.eye(len(ridge)))
-    return _descend(value_and_slope, start, np.asarray(scale, np.float64))
+    return _descend(value_and_slope, start, np.asarray(scale, np.float64), enough)
 
 
 def _curvature(log_propensities: Floats, functions: Floats) -> Floats:
@@ -109,13 +122,16 @@ _Memory = deque[tuple[Floats, Floats, float]]
 
 
 def _descend(
-    value_and_slope: Callable[[Floats], tuple[float, Floats]], theta: Floats, scale: Floats
+    value_and_slope: Callable[[Floats], tuple[float, Floats]],
+    theta: Floats,
+    scale: Floats,
+    enough: float,
 ) -> Floats:
     """L-BFGS from `theta`, its first step scaled action by action, shape (n_actions, q, q)."""
     value, slope = value_and_slope(theta)
     memory: _Memory = deque(maxlen=12)
     for _ in range(MOST_STEPS):
-        if np.abs(slope).max() < ENOUGH:
+        if np.abs(slope).max() < enough:
             break
         step = -_times_inverse(slope, memory, scale)
         descent = float((step * slope).sum())

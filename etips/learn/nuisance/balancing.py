@@ -12,11 +12,12 @@ from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
 from etips.evaluation.inference.checks import code_clusters
-from etips.evaluation.prognosis import Prognosis, cross_fit
+from etips.evaluation.prognosis import Prognosis, cross_fit_plain
 from etips.evaluation.reweighting.rebalance import (
     LEAST_CLUSTERS,
     Correction,
     Decided,
+    Effort,
     Rebalanced,
     fit_correction,
     rebalance,
@@ -33,6 +34,11 @@ from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityMo
 from etips.policies.policy import FittedPolicy
 
 N_FOLDS = 5
+BRIEF = Effort(most_rows=25_000, enough=2e-4)
+"""How closely the correction is fitted where a policy learns by it. On 63,000 decisions of
+ICU-Sepsis this took off 0.020 of a log-loss that was 0.026 too large, as did the full effort in
+twice the time."""
+
 LEAST = 1e-300  # of a propensity before its logarithm is taken
 
 
@@ -145,17 +151,16 @@ def rebalance_table(
     if decided is None:
         return None
     by_decision = None if fold is None or not fold.any() else fold[data.decisions().stay]
-    return rebalance(table, decided, data.cluster, fold=by_decision)
+    return rebalance(table, decided, data.cluster, fold=by_decision, effort=BRIEF)
 
 
 def _decided(data: Trajectories) -> Decided | None:
     """The decisions, with all that was visible and the prognosis from that; None of too few."""
     if np.unique(data.cluster).size < LEAST_CLUSTERS:
         return None
-    rows, loss, action = visible_rows(data), data.logged_loss, data.logged_action
+    rows, loss = visible_rows(data), data.logged_loss
     clusters = code_clusters(data.cluster, n=data.n_decisions)
-    expected = cross_fit(rows, loss, clusters, action, data.n_actions)
-    return Decided(action, loss, rows, expected.plain)
+    return Decided(data.logged_action, loss, rows, cross_fit_plain(rows, loss, clusters))
 
 
 def _fit(model: PropensityModel, data: Trajectories) -> tuple[PropensityModel, Floats]:

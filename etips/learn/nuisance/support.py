@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from etips.data.decisions import Bools, Floats
+from etips.data.trajectories import Trajectories
 from etips.evaluation.inference.contrast import difference
 from etips.evaluation.risk import snips
 from etips.learn.fitting.candidates import estimate_candidate
@@ -36,6 +37,14 @@ between a propensity and a floor below it, in float32."""
 PILOT_EPOCHS = 8
 """Most passes of a pilot: it need not be good, only show which side is better."""
 
+FIRST_EPOCHS, FIRST_STEPS = 3, 60
+"""Passes of the pilots of a first look, and learning steps that these must come to at least: after
+fewer both are still the clinicians, and tell nothing."""
+
+CLOSE = 1.0
+"""Standard errors by which the pilot without a floor must lead after the first look for longer
+pilots to be trained. Where the floor does no harm it does not lead."""
+
 BEYOND_DOUBT = 4.0
 """Standard errors by which the pilot without a floor must win. Where the floor does harm it loses
 by ten and more (digits); with two it was lifted once on ICU-Sepsis, at a cost of 0.003."""
@@ -55,7 +64,8 @@ def choose_support(
 
     Two pilot policies are trained, with and without the floor, at one translation (the mean loss)
     and judged on stays they did not learn from. The floor goes only if the pilot without it rests
-    on sound weights and is better by `BEYOND_DOUBT` standard errors.
+    on sound weights and is better by `BEYOND_DOUBT` standard errors. Where there are many stays the
+    pilots are short at first; longer ones are trained where these leave it open.
 
     Args:
         prepared: The stays.
@@ -70,13 +80,42 @@ def choose_support(
     if not (likely < usual).any():
         return usual
     above = likely >= usual
-    held, free = yield from _pilots(prepared, start, chance, settings, above)
+    for stage, epochs in _looks(settings, data.n_stays):
+        shorter = replace(settings, epochs=epochs)
+        held, free = yield from _pilots(prepared, start, chance, shorter, above, stage=stage)
+        lead = _lead(data, chance, held, free)
+        if lead > BEYOND_DOUBT:
+            return 0.0
+        if lead < CLOSE:
+            break
+    return usual
+
+
+def _looks(settings: Settings, n_stays: int) -> list[tuple[str, int]]:
+    """Names and passes of the pilots, the short ones first where there are any."""
+    longest = min(settings.epochs, PILOT_EPOCHS)
+    steps = -(-n_stays // settings.batch_size)
+    shortest = max(FIRST_EPOCHS, -(-FIRST_STEPS // steps))
+    if shortest >= longest:
+        return [("pilot", longest)]
+    return [("pilot", shortest), ("pilot-again", longest)]
+
+
+def _lead(data: Trajectories, chance: Floats, held: Floats, free: Floats) -> float:
+    """Standard errors by which the pilot without a floor is better; minus infinity if unsound.
+
+    Args:
+        data: The stays.
+        chance: Clipped propensity of the logged actions, shape (n_decisions,).
+        held: Probability of the logged action by the pilot with the floor.
+        free: The same by the one without.
+    """
     cluster, loss = data.cluster, data.logged_loss
     candidate = estimate_candidate(free, chance, loss, cluster, np.nan, None)
     if not candidate.sound or candidate.effective_size < LEAST_SHARE * len(loss) or not held.any():
-        return usual
+        return -np.inf
     gap = difference(snips(loss, free / chance, cluster), snips(loss, held / chance, cluster))
-    return 0.0 if gap.difference + BEYOND_DOUBT * gap.std_error < 0 else usual
+    return -gap.difference / gap.std_error if gap.std_error > 0 else -np.inf
 
 
 def agreed_floor(floor: float, together: Floats, judged: Bools) -> float:
@@ -117,6 +156,8 @@ def _pilots(
     chance: Floats,
     settings: Settings,
     above: Bools,
+    *,
+    stage: str = "pilot",
 ) -> Requests[tuple[Floats, Floats]]:
     """Probability of the logged action by the pilot with the floor and the one without."""
     n_folds = prepared.folds.n_networks
@@ -145,8 +186,8 @@ def _pilots(
         prepared,
         start.sets(2),
         Weighted(value, weight),
-        stage="pilot",
-        settings=replace(settings, epochs=min(settings.epochs, PILOT_EPOCHS)),
+        stage=stage,
+        settings=settings,
     )
     with_floor, without = out_of_fold(bundle, prepared, readout).cpu().numpy()
     return with_floor, without

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from etips.evaluation.inference.checks import code_clusters
-from etips.evaluation.prognosis import Prognosis, cross_fit
+from etips.evaluation.prognosis import Prognosis, cross_fit, cross_fit_plain
 
 
 def world(kind, n=3000, seed=0):
@@ -101,3 +101,14 @@ def test_one_fitted_to_all_rows_tells_the_prognosis_of_others():
     plain, by_action = Prognosis.fit(rows, loss, action, 3).predict(later)
     assert np.corrcoef(plain, truth)[0, 1] > 0.85
     assert by_action.shape == (len(later), 3)
+
+
+def test_the_plain_prognosis_alone_is_the_same_but_for_its_spread():
+    rows, action, _, loss = world("product")
+    clusters = code_clusters(np.arange(loss.size) // 2, n=loss.size)
+    both = cross_fit(rows, loss, clusters, action, 3).plain
+    alone = cross_fit_plain(rows, loss, clusters)
+    assert alone.mean() == pytest.approx(loss.mean(), abs=1e-9)
+    ratio = (alone - alone.mean()) / (both - both.mean())
+    assert ratio == pytest.approx(ratio[0], rel=1e-9)
+    assert ratio[0] == pytest.approx(1, abs=0.1)

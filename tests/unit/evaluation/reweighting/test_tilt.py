@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from etips.evaluation.reweighting import tilt
 from etips.evaluation.reweighting.tilt import fit_ridge, fit_tilt, log_table, tilted
 
 
@@ -65,3 +66,23 @@ def test_a_rare_action_is_tilted_less_than_a_common_one():
 def test_zeros_in_a_table_stay_finite():
     table = tilted(log_table(np.array([[1.0, 0.0]])), np.ones((1, 1)), np.array([[0.0, 2.0]]))
     assert table == pytest.approx(np.array([[1.0, 0.0]]), abs=1e-9)
+
+
+def test_a_fit_that_may_stop_sooner_asks_less_often_and_is_nearly_as_good(monkeypatch):
+    rng = np.random.default_rng(5)
+    functions = np.column_stack([np.ones(2000), rng.normal(size=(2000, 4))])
+    before = np.log(np.full((2000, 3), 1 / 3))
+    theta = rng.normal(size=(5, 3)) * 0.4
+    chance = tilted(before, functions, theta)
+    action = (chance.cumsum(axis=1) < rng.random((2000, 1))).sum(axis=1)
+    asked, plain = [], tilt.tilted
+    monkeypatch.setattr(tilt, "tilted", lambda *given: asked.append(1) or plain(*given))
+    close = fit_tilt(before, functions, action)
+    n_close = len(asked)
+    rough = fit_tilt(before, functions, action, enough=1e-3)
+    assert len(asked) - n_close < n_close
+    likely = [
+        np.log(plain(before, functions, own)[np.arange(2000), action]).mean()
+        for own in (close, rough)
+    ]
+    assert likely[1] == pytest.approx(likely[0], abs=1e-3)

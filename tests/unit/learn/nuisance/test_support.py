@@ -1,9 +1,13 @@
 """The floor on support: lowered where it would leave nothing to recommend."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from etips.learn.nuisance import support
 from etips.learn.nuisance.support import MARGIN, SUPPORT, agreed_floor, bearable
+from etips.learn.training.settings import Settings
 
 
 def test_a_floor_that_leaves_an_action_nearly_everywhere_stays():
@@ -37,3 +41,56 @@ def test_no_floor_is_left_that_everybody_misses_by_a_hair():
     """Judged just above the floor, applied just below it: the policy abstained everywhere."""
     found = agreed_floor(0.0125, np.full(50, 0.0124999), np.ones(50, bool))
     assert found < 0.0124999
+
+
+class Asked:
+    """Stands in for the pilots: says which were trained, and that one of them leads by so much."""
+
+    def __init__(self, *leads):
+        self.leads, self.trained = list(leads), []
+
+    def pilots(self, _prepared, _start, chance, settings, _above, *, stage):
+        self.trained.append((stage, settings.epochs))
+        return np.ones_like(chance), np.ones_like(chance)
+        yield
+
+    def lead(self, *_):
+        return self.leads.pop(0)
+
+
+def choose(monkeypatch, asked, n_stays, batch_size=256):
+    monkeypatch.setattr(support, "_pilots", asked.pilots)
+    monkeypatch.setattr(support, "_lead", asked.lead)
+    data = SimpleNamespace(lag=0, n_stays=n_stays)
+    likely = np.log(np.tile([0.97, 0.03], (10, 1)))
+    found = SimpleNamespace(log_probabilities=likely)
+    settings = Settings(epochs=20, batch_size=batch_size)
+    work = support.choose_support(
+        SimpleNamespace(data=data), found, None, np.full(10, 0.5), settings
+    )
+    with pytest.raises(StopIteration) as end:
+        next(work)
+    return end.value.value
+
+
+@pytest.mark.parametrize(
+    ("leads", "floor", "trained"),
+    [
+        ([-0.5], 0.05, [("pilot", 3)]),
+        ([9.0], 0.0, [("pilot", 3)]),
+        ([2.0, 9.0], 0.0, [("pilot", 3), ("pilot-again", 8)]),
+        ([3.9, 3.9], 0.05, [("pilot", 3), ("pilot-again", 8)]),
+    ],
+)
+def test_longer_pilots_are_trained_only_where_short_ones_leave_it_open(
+    monkeypatch, leads, floor, trained
+):
+    asked = Asked(*leads)
+    assert choose(monkeypatch, asked, n_stays=16_000) == floor
+    assert asked.trained == trained
+
+
+def test_few_stays_have_one_look_at_long_pilots(monkeypatch):
+    asked = Asked(2.0)
+    assert choose(monkeypatch, asked, n_stays=1_000) == 0.05
+    assert asked.trained == [("pilot", 8)]
