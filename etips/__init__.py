@@ -5,6 +5,7 @@ Data
     check           what would be read of a table, before anything is (a TableCheck)
     from_arrays     the same from NumPy arrays
     split, folds    parts that share no patient
+    align           a saved log with the features and dose classes of another, such as a policy's
     write_table     a log as a table again
     Trajectories, Schema, Scaler, sofa_change
 
@@ -50,6 +51,7 @@ from etips.version import __version__ as __version__
 if TYPE_CHECKING:
     from etips.checks.examination import check as check
     from etips.checks.table_check import TableCheck as TableCheck
+    from etips.data.alignment import align as align
     from etips.data.tables.reading import read_table as read_table
     from etips.data.trajectory_writer import write_table as write_table
     from etips.learn.learners.catalogue import *  # noqa: F403  # the learners
@@ -69,6 +71,7 @@ _LATER = {
     "Rule": "etips.policies.written_rules",
     "SqlRule": "etips.policies.sql_rules",
     "TableCheck": "etips.checks.table_check",
+    "align": "etips.data.alignment",
     "check": "etips.checks.examination",
     "compare": "etips.results.compare_policies",
     "evaluate": "etips.results.evaluate",

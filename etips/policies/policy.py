@@ -203,7 +203,8 @@ class FittedPolicy:
         """Refuse logged actions that are not those of the policy."""
         if not data.logged:
             return
-        k, fix = self.schema.n_actions, "Read the table with like=policy.schema."
+        k = self.schema.n_actions
+        fix = "Read tables with like=policy.schema, other data by etips.align(data, policy.schema)."
         if data.n_actions != k and (self.propensity is None or self.scaler is None):
             raise DataError("data", f"must have the {k} actions the policy was fitted with")
         if data.n_actions <= k and not data.schema.means_actions_of(self.schema):

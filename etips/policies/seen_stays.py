@@ -253,10 +253,10 @@ def _label(name: object) -> bytes:
 
 
 def _name_space(stays: Trajectories) -> bytes:
-    """Simulated stays are numbered anew for each seed, so that a number names others there."""
+    """Simulated stays are numbered anew for each seed, and each database numbers its own."""
     about = stays.schema.provenance
     if "seed" not in about:
-        return b""
+        return f"{about['cohort']}|".encode(errors="surrogatepass") if "cohort" in about else b""
     return repr(sorted(about.items())).encode(errors="surrogatepass") + b"|"
 
 

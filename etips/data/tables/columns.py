@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Self, cast
 
+from etips.data.alignment import align
 from etips.data.decisions import MissingLoss
 from etips.data.schema import Schema
 from etips.data.tables.reading import read_table
@@ -180,7 +181,8 @@ def read_data(
         _require_like(columns, like, earlier)
         lag, columns = like.lag, _taken_over(columns, earlier)
     if data.is_dir():
-        return _read_folder(data, columns, lag)
+        stays = _read_folder(data, columns, lag)
+        return stays if like is None else align(stays, like)
     arguments = columns.arguments
     if like is not None:
         arguments = {k: v for k, v in arguments.items() if k not in _OF_THE_SCHEMA}

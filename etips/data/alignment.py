@@ -1,0 +1,225 @@
+"""Stays of one source read as those of another: the same features, the same classes of doses.
+
+A policy knows the features, the action names and the edges of doses of the data it learned from.
+Data of another hospital are brought to those, or refused in one line that says what stands in the
+way. Only the schema of the first data is needed: none of their stays.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from etips.data.coded import Coded, Features, Floats32
+from etips.data.decisions import NO_ACTION, Bools, Ints
+from etips.data.intake.dose_classes import DoseClasses, action_of, split_unit
+from etips.data.schema import MISSING_SUFFIX, Schema
+from etips.data.trajectories import Trajectories
+from etips.disclosure import any_few
+from etips.errors import DataError
+from etips.notes import note
+
+_ABSENT = -1  # a column that is 0 throughout
+_NAMED = 5  # features that a message names
+
+
+def align(stays: Trajectories, like: Schema) -> Trajectories:
+    """The same stays with the features and actions of other data, such as a policy was fitted on.
+
+    Features are found by name. Those that nobody asks for are left out; a level of a category that
+    these data never have is 0 throughout. Doses that are features are put into the classes of the
+    other data, actions that have the same names are numbered alike. What cannot be brought over is
+    refused.
+
+    Args:
+        stays: To be read like the others.
+        like: Schema of the others, as a policy holds it.
+    """
+    known = stays.schema
+    if (known.sequence, known.static) != (like.sequence, like.static):
+        stays = _with_features(stays, like)
+    return _with_actions(stays, known, like)
+
+
+def _with_features(stays: Trajectories, like: Schema) -> Trajectories:
+    known = stays.schema
+    _require_levels(stays, like)
+    sequence = _positions(known.sequence, like.sequence, known, like)
+    static = _positions(known.static, like.static, known, like)
+    spare = [
+        name
+        for name in (*known.sequence, *known.static)
+        if name not in {*like.sequence, *like.static} and not _is_level(name, like)
+    ]
+    if spare:
+        note(f"the policy does not read {_named(spare, 'feature')}: left out")
+    schema = replace(
+        known,
+        sequence=like.sequence,
+        static=like.static,
+        categories=like.categories,
+        indicators=like.indicators,
+        logarithms=like.logarithms,
+    )
+    return replace(
+        stays,
+        sequence=_columns(stays.sequence, sequence),
+        static=_plain_columns(stays.static, static),
+        schema=schema,
+    )
+
+
+def _positions(
+    there: Sequence[str], wanted: Sequence[str], known: Schema, like: Schema
+) -> list[int]:
+    """Where each wanted feature is, `_ABSENT` for one that is 0 throughout."""
+    place = {name: number for number, name in enumerate(there)}
+    lacking = [name for name in wanted if name not in place and not _may_be_zero(name, known, like)]
+    if lacking:
+        _refuse_units(lacking, there)
+        elsewhere = [name for name in lacking if name in (*known.sequence, *known.static)]
+        if elsewhere:
+            rule = f"{_named(elsewhere, 'feature')} must not be static in one and not in the other"
+            raise DataError("data", rule)
+        raise DataError(
+            "data",
+            f"must hold {_named(lacking, 'feature')}, which the policy reads",
+            fix="Add the columns, or fit the policy without them.",
+        )
+    return [place.get(name, _ABSENT) for name in wanted]
+
+
+def _refuse_units(lacking: Sequence[str], there: Sequence[str]) -> None:
+    """Refuse a feature that is there in another unit, by name."""
+    units = {split_unit(name)[0]: (name, split_unit(name)[1]) for name in there}
+    for name in lacking:
+        bare, unit = split_unit(name)
+        found, other = units.get(bare, ("", ""))
+        if found and unit != other:
+            fix = f"Convert it and call it {name}."
+            raise DataError(f"data, feature {found}", f"must be {name}: another unit", fix=fix)
+
+
+def _may_be_zero(name: str, known: Schema, like: Schema) -> bool:
+    """Whether a column that is not there can be 0 throughout: a level that nobody has, a mark."""
+    column = _category(name, like)
+    if column is not None:
+        return column in known.categories
+    source = name.removesuffix(MISSING_SUFFIX)
+    return name.endswith(MISSING_SUFFIX) and source in (*known.sequence, *known.static)
+
+
+def _require_levels(stays: Trajectories, like: Schema) -> None:
+    """Refuse levels of a category that the policy has never seen, if somebody has them."""
+    known = stays.schema
+    for names, features in (
+        (known.sequence, stays.sequence),
+        (known.static, stays.static),
+    ):
+        for position, name in enumerate(names):
+            new = _is_level(name, like) and name not in (*like.sequence, *like.static)
+            if new and _columns(features, [position])[:].any():
+                fix = "Code it as one of the levels that the policy was fitted with."
+                rule = "must have no level that the policy does not know"
+                raise DataError(f"data, category {_category(name, like)}", rule, fix=fix)
+
+
+def _is_level(name: str, like: Schema) -> bool:
+    return _category(name, like) is not None
+
+
+def _category(name: str, like: Schema) -> str | None:
+    """The categorical column that a feature is a level of."""
+    return next((own for own in like.categories if name.startswith(f"{own}=")), None)
+
+
+def _columns(features: Features, positions: Sequence[int]) -> Features:
+    if not isinstance(features, Coded):
+        return _plain_columns(features, positions)
+    return Coded(_plain_columns(features.expanded_table(), positions), features.code)
+
+
+def _plain_columns(rows: Floats32, positions: Sequence[int]) -> Floats32:
+    chosen = np.zeros((len(rows), len(positions)), np.float32)
+    for number, position in enumerate(positions):
+        if position != _ABSENT:
+            chosen[:, number] = rows[:, position]
+    return chosen
+
+
+def _with_actions(stays: Trajectories, known: Schema, like: Schema) -> Trajectories:
+    """The stays with actions numbered, and doses put into classes, as in the other data."""
+    own = stays.schema
+    named = replace(own, actions=like.actions, n_actions=like.n_actions, recipe=like.recipe)
+    if like.dosed_features:
+        if _edges(known.dosed_features) == _edges(like.dosed_features):
+            return stays
+        action = _action_by_dose(stays, like.dosed_features)
+    elif like.actions and known.actions and like.actions != known.actions:
+        if known.recipe is not None and known.recipe.doses:
+            return stays  # of a table: `read_table(like=...)` has its doses, and these have not
+        action = _action_by_name(stays, known, like)
+    else:
+        return stays
+    if not stays.logged or action is None:
+        return replace(stays, schema=named, truth=None)
+    return replace(stays, schema=named, action=action, propensity=None, truth=None)
+
+
+def _action_by_dose(stays: Trajectories, doses: Sequence[DoseClasses]) -> Ints | None:
+    """The class of each step's doses by the other data's edges; None without a log."""
+    own = {dose.column: dose.unit for dose in stays.schema.dosed_features}
+    for dose in doses:
+        unit = own.get(dose.column)
+        if unit and dose.unit and unit != dose.unit:
+            fix = f"Convert it to {dose.unit}."
+            raise DataError(f"data, dose {dose.column}", "must be in the policy's unit", fix=fix)
+    if stays.action is None:
+        return None
+    place = {name: number for number, name in enumerate(stays.schema.sequence)}
+    classes = []
+    for dose in doses:
+        column = _columns(stays.sequence, [place[dose.column]])[:]
+        classes.append(dose.apply(f"dose {dose.column}", column[:, 0].astype(np.float64)))
+    action = action_of(classes, [dose.n_classes for dose in doses])
+    known: Bools = stays.action != NO_ACTION
+    if stays.schema.dosed_features:
+        moved = int((action != stays.action)[stays.decision_rows].sum())
+        _tell_moved(moved, stays.n_decisions)
+    return np.where(known, action, NO_ACTION)
+
+
+def _tell_moved(moved: int, n: int) -> None:
+    share = "some" if any_few((moved, n - moved)) else f"{moved / max(n, 1):.0%}"
+    note(
+        f"doses are put into the classes of the data that the policy was fitted on; {share} of the "
+        "decisions have another action than by their own"
+    )
+
+
+def _edges(doses: Sequence[DoseClasses]) -> list[tuple[object, ...]]:
+    return [(dose.column, dose.edges, dose.none) for dose in doses]
+
+
+def _action_by_name(stays: Trajectories, known: Schema, like: Schema) -> Ints | None:
+    """Actions by their names; refused where one was taken that the policy does not know."""
+    number = {name: action for action, name in enumerate(like.actions)}
+    if len(number) < len(like.actions) or len(set(known.actions)) < len(known.actions):
+        return stays.action  # names that do not tell apart: as they are numbered
+    unknown = [name for name in known.actions if name not in number]
+    if stays.action is None:
+        return None
+    taken = set(np.unique(stays.action[stays.action != NO_ACTION]).tolist())
+    if any(known.actions.index(name) in taken for name in unknown):
+        rule = f"must be among those the policy was fitted on, and {len(unknown)} are not"
+        raise DataError("data, actions", rule, fix="Name them alike, or fit on both.")
+    table = np.array([number.get(name, NO_ACTION) for name in known.actions] + [NO_ACTION])
+    moved: Ints = table[stays.action].astype(np.int64)  # the last entry: no action is known
+    return moved
+
+
+def _named(names: Sequence[str], what: str) -> str:
+    """A few names, and how many more there are."""
+    listed = ", ".join(names[:_NAMED])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"the {what}{'s' if len(names) > 1 else ''} {listed}{more}"
