@@ -33,6 +33,14 @@ _GROUPS = (  # control groups of both versions: folder, limit, use, files that c
     ),
 )
 
+_QUOTAS = (  # of both versions: microseconds of work, and in how many
+    (Path("/sys/fs/cgroup/cpu.max"),),
+    (
+        Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"),
+        Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
+    ),
+)
+
 
 def keep_freed() -> bool:
     """Keep freed memory from here on; tell whether the C library knows how.
@@ -66,6 +74,24 @@ def share_cores() -> None:
             tell = getattr(library, f"scipy_openblas_set_num_threads{ending}", None)
             if tell is not None:
                 tell(1)
+
+
+def cores() -> int:
+    """Cores that this process may use: those it is held to, and what its container is granted."""
+    held = getattr(os, "sched_getaffinity", None)  # Linux
+    n_cores = len(held(0)) if held is not None else os.cpu_count() or 1
+    return max(min(n_cores, _granted() or n_cores), 1)
+
+
+def _granted() -> int | None:
+    """Whole cores that a container's time is worth, one more for a part of one."""
+    for files in _QUOTAS:
+        try:
+            quota, period = " ".join((path.read_text()) for path in files).split()
+            return max(-(-int(quota) // int(period)), 1) if int(quota) > 0 else None
+        except (OSError, ValueError, ZeroDivisionError):  # not there, or a word for no limit
+            continue
+    return None
 
 
 def free_memory() -> int | None:

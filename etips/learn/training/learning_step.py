@@ -16,7 +16,7 @@ from etips.learn.training.objectives import Objective, part_of
 from etips.learn.training.optimiser import Schedule, adam
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import Moving
-from etips.learn.training.teams import Team, learning, teams_of, width_of
+from etips.learn.training.teams import Team, learning, teams_of, units_of, width_of
 from etips.models.answers import forward
 from etips.models.batches import Batch, StepTensors
 from etips.models.network import Network
@@ -61,24 +61,67 @@ def learning_steps(task: Task, moving: Moving) -> Learn:
     return (_captured if task.steps.device.type == "cuda" else _in_teams)(task, moving)
 
 
-def _in_teams(task: Task, moving: Moving) -> Learn:
-    """Learning steps on a CPU: each team on those stays of a batch that count for it."""
+def epoch_parts(task: Task, epoch: int) -> list[Ints]:
+    """The stays of every batch of an epoch, in order.
+
+    They depend on its number alone, so that a resumed run, or another process, finds them again.
+    """
+    settings, steps = task.settings, task.steps
+    order = np.random.default_rng([settings.seed, epoch])
+    return steps.parts(np.arange(steps.n_stays), settings.batch_size, order)
+
+
+@dataclass(frozen=True, eq=False)
+class TeamSteps:
+    """Steps of one team on a CPU: on those stays of a batch that count for it.
+
+    Args:
+        team: Which networks.
+        task: Theirs.
+        moving: What their steps change.
+    """
+
+    team: Team
+    task: Task
+    moving: Moving
+
+    def learn(self, part: Ints, schedule: Schedule) -> None:
+        """One step, on a batch of these stays."""
+        stays = part[self.team.counts[part]]
+        # Where no stay counts, Adam still moves on; that takes any stay.
+        batch = self.task.steps.batch(stays if len(stays) else part[:1])
+        learn_batch(self.task, self.moving, batch, schedule.of(self.team.these))
+
+
+def team_steps(task: Task, moving: Moving, running: Tensor) -> list[TeamSteps]:
+    """The teams of a training, of the networks that still learn.
+
+    What a team learns is rounded as its size has it, so that teams depend on the task and on what
+    has stopped, and on nothing of the machine.
+
+    Args:
+        task: Of all networks.
+        moving: Theirs.
+        running: Whether each network still learns, shape (J,).
+    """
     size, width = task.settings.batch_size, width_of(task.network)
     teams = teams_of(task.weight, size=size, width=width)
-    each: list[tuple[Team, Task, Moving]] = []
+    left = [learning(team, running.numpy(), size=size, width=width) for team in teams]
+    cut = [units_of(team, size=size, width=width) for team in chain(*left)]
+    return [TeamSteps(own, task.of(own.these), moving.of(own.these)) for own in chain(*cut)]
+
+
+def _in_teams(task: Task, moving: Moving) -> Learn:
+    """Learning steps on a CPU, one team after another."""
+    each: list[TeamSteps] = []
     known: list[bool] = []  # which networks still learn; the same for all steps of an epoch
 
     def learn(part: Ints, schedule: Schedule) -> None:
         running = schedule.rates > 0  # 0 once a network has stopped
         if (now := running.tolist()) != known:
-            known[:] = now
-            left = [learning(team, running.numpy(), size=size, width=width) for team in teams]
-            each[:] = [(team, task.of(team.these), moving.of(team.these)) for team in chain(*left)]
-        for team, own, its in each:
-            stays = part[team.counts[part]]
-            # Where no stay counts, Adam still moves on; that takes any stay.
-            batch = task.steps.batch(stays if len(stays) else part[:1])
-            learn_batch(own, its, batch, schedule.of(team.these))
+            known[:], each[:] = now, team_steps(task, moving, running)
+        for own in each:
+            own.learn(part, schedule)
 
     return learn
 
@@ -121,7 +164,8 @@ def use_bfloat16(settings: Settings, device: torch.device) -> bool:
 
 def learn_batch(task: Task, moving: Moving, batch: Batch, schedule: Schedule) -> None:
     """One step of every network on one batch."""
-    own = {name: value.detach().requires_grad_() for name, value in moving.parameters.items()}
+    # Not `detach`: it would take another team's step, in another thread, for a change of these.
+    own = {name: value.data.requires_grad_() for name, value in moving.parameters.items()}
     masks = dropout_masks(task, batch, schedule.key, own["head.weight"])
     # Without the cache of casts, which a captured step would take for its own.
     kind = schedule.key.device.type

@@ -3,13 +3,13 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import numpy as np
 from torch import Tensor
 
 from etips.learn.training.epoch_report import EpochReport, Report
-from etips.learn.training.learning_step import Learn, Task, learning_steps, use_bfloat16
+from etips.learn.training.hands import Hands, at_work
+from etips.learn.training.learning_step import Task, epoch_parts, use_bfloat16
 from etips.learn.training.objectives import Objective
 from etips.learn.training.optimiser import Schedule, epoch_schedule
 from etips.learn.training.settings import Settings
@@ -51,7 +51,8 @@ def train(
         weight_decays: The same.
         report: Told after every epoch.
         state: Where an interrupted run stood.
-        keep: Called after every batch with the state, to save it now and then.
+        keep: Called with the state after every batch, or after some where processes share the
+            work, to save it now and then.
         halt: Set from another thread, it ends the training with an `UnwantedError`.
     """
     state = state or State.start(bundle)
@@ -74,18 +75,18 @@ class _Training:
     validation: Validation
     keep: Callable[[State], None] | None
     halt: threading.Event | None
-    learn: Learn = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.learn = learning_steps(self.task, self.state.moving)
 
     def run(self, report: Report | None) -> None:
         """Go through epochs until the last, or until every network has stopped."""
+        with at_work(self.task, self.state, self.validation) as hands:
+            self._run(hands, report)
+
+    def _run(self, hands: Hands, report: Report | None) -> None:
         state, settings = self.state, self.task.settings
         started, begun_at = time.perf_counter(), state.epoch
         while state.epoch < settings.epochs and not _all_stopped(state, settings):
-            loss = self._learn_epoch()
-            factor = keep_best(state, self.validation, settings.patience)
+            loss = self._learn_epoch(hands)
+            factor = keep_best(state, self.validation, settings.patience, hands.totals())
             state.epoch, state.batch = state.epoch + 1, 0
             state.tally.zero_()
             if report is not None:
@@ -93,18 +94,15 @@ class _Training:
                 report(_standing(state, settings, loss, factor, took))
             self._save()
 
-    def _learn_epoch(self) -> float:
+    def _learn_epoch(self, hands: Hands) -> float:
         """Learn from every batch that the epoch has left; return its mean loss."""
-        state, settings, steps = self.state, self.task.settings, self.task.steps
-        stays = np.arange(steps.n_stays)
-        parts = steps.parts(stays, settings.batch_size, _order(settings, state.epoch))
-        schedule = self._schedule(len(parts))
-        for part in parts[state.batch :]:
-            require_wanted(self.halt)
-            self.learn(part, schedule.at(state.batch))
-            state.batch, state.step = state.batch + 1, state.step + 1
+        state, parts = self.state, epoch_parts(self.task, self.state.epoch)
+        require_wanted(self.halt)
+        for n_done in hands.learn(parts, self._schedule(len(parts))):
+            state.batch, state.step = state.batch + n_done, state.step + n_done
             self._save()
-        return mean_loss(state, settings, len(parts))
+            require_wanted(self.halt)
+        return mean_loss(state, self.task.settings, len(parts))
 
     def _schedule(self, n_batches: int) -> Schedule:
         return epoch_schedule(
@@ -138,11 +136,6 @@ def _standing(
         seconds_left=took * (settings.epochs - state.epoch),
         matching_factor=factor,
     )
-
-
-def _order(settings: Settings, epoch: int) -> np.random.Generator:
-    """The order of an epoch depends on its number alone, so that a resumed run finds it again."""
-    return np.random.default_rng([settings.seed, epoch])
 
 
 def _all_stopped(state: State, settings: Settings) -> bool:

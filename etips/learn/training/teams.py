@@ -7,6 +7,7 @@ that has stopped.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from etips.models.network import Network
 WORTH = 5000
 """Numbers in the states of a step that one more team must save; less costs more than it saves."""
 
+UNIT = 2**15
+"""Numbers in the states of a step that keep a core busy; teams of more are cut, for more cores."""
 
 LIGHT = 16
 """Numbers in a state without memory that cost as much as one of a recurrent layer."""
@@ -84,6 +87,21 @@ def learning(team: Team, running: NDArray[np.bool_], *, size: int, width: int) -
     if parts and saved * size * width < WORTH * (len(parts) - 1):
         return [team]
     return [Team(_slice(part), team.counts) for part in parts]
+
+
+def units_of(team: Team, *, size: int, width: int) -> list[Team]:
+    """The team in parts that may learn at the same time, each with enough to do.
+
+    Args:
+        team: Some networks.
+        size: Stays a batch.
+        width: Of the networks' states.
+    """
+    members = range(team.these.start, team.these.stop, team.these.step or 1)
+    numbers = len(members) * team.counts.mean() * size * width
+    n_units = min(max(int(numbers // UNIT), 1), len(members))
+    edges = [len(members) * number // n_units for number in range(n_units + 1)]
+    return [Team(_slice(members[a:b]), team.counts) for a, b in pairwise(edges)]
 
 
 def whole(weight: Tensor) -> Team:

@@ -1,6 +1,6 @@
 """How networks do on the stays held out from them, and which of their states is the best so far."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from etips.learn.training.objectives import Objective, Weighted, part_of
 from etips.learn.training.state import State
-from etips.learn.training.teams import Team, teams_of
+from etips.learn.training.teams import Team, teams_of, units_of
 from etips.models.answers import batch_size_on, forward
 from etips.models.batches import StepTensors
 from etips.models.network import Network
@@ -51,22 +51,45 @@ class Validation:
         width = self.network.encoder.size(self.network.n_features)
         size = min(batch_size_on(self.steps.device), self.steps.n_stays)
         teams = teams_of(self.held_out, size=size, width=width)
+        if self.steps.device.type == "cpu":
+            teams = [part for team in teams for part in units_of(team, size=size, width=width)]
         object.__setattr__(self, "teams", teams)
         object.__setattr__(self, "weigh", self.weigh and isinstance(self.objective, Weighted))
 
-    def risks(self, parameters: Mapping[str, Tensor]) -> Risks:
-        """Means over each network's held-out stays."""
+    def risks(
+        self, parameters: Mapping[str, Tensor], each: Sequence[Tensor] | None = None
+    ) -> Risks:
+        """Means over each network's held-out stays.
+
+        Args:
+            parameters: Of the networks.
+            each: What `totals_of` says of every team, where somebody has asked it already.
+        """
         like = parameters["head.bias"]
+        if each is None:
+            each = [self.totals_of(number, parameters) for number in range(len(self.teams))]
         totals = torch.zeros(3, len(like), dtype=torch.float64, device=like.device)
-        with torch.no_grad():
-            for team in self.teams:
-                own = {name: value[team.these] for name, value in parameters.items()}
-                self._add_up(totals[:, team.these], team, own)
+        for team, own in zip(self.teams, each, strict=True):
+            totals[:, team.these] = own
         risk, factor, count = totals
         return Risks(risk / count.clamp_min(1e-12), factor / count.clamp_min(1e-12))
 
+    def totals_of(self, number: int, parameters: Mapping[str, Tensor]) -> Tensor:
+        """Risks, weights and counts of a team, added up, shape (3, members).
+
+        Args:
+            number: Of the team.
+            parameters: Of all networks.
+        """
+        team, like = self.teams[number], parameters["head.bias"]
+        own = {name: value[team.these] for name, value in parameters.items()}
+        totals = torch.zeros(3, len(own["head.bias"]), dtype=torch.float64, device=like.device)
+        with torch.no_grad():
+            self._add_up(totals, team, own)
+        return totals
+
     def _add_up(self, totals: Tensor, team: Team, parameters: Mapping[str, Tensor]) -> None:
-        """Add a team's risks, weights and counts to its `totals`, shape (3, members)."""
+        """Add a team's risks, weights and counts to its `totals`."""
         steps, objective = self.steps, part_of(self.objective, team.these)
         counts = self.held_out[team.these]
         for batch in steps.batches(np.flatnonzero(team.counts), batch_size_on(steps.device)):
@@ -79,12 +102,20 @@ class Validation:
             totals[2] += shares.sum(1)
 
 
-def keep_best(state: State, validation: Validation, patience: int) -> float | None:
+def keep_best(
+    state: State, validation: Validation, patience: int, each: Sequence[Tensor] | None = None
+) -> float | None:
     """Validate every network and keep it if it is its best so far.
 
     Returns the mean matching factor of the networks there, if anybody asks and there is one.
+
+    Args:
+        state: Where training stands.
+        validation: How networks are measured.
+        patience: Epochs without a better risk after which a network stops.
+        each: As in `Validation.risks`.
     """
-    risks = validation.risks(state.parameters)
+    risks = validation.risks(state.parameters, each)
     validated = (validation.held_out > 0).any(1)
     better = (risks.risk < state.best_risk) | ~validated
     better &= state.waited < patience

@@ -1,15 +1,19 @@
 """Networks that count the same stays."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 import torch
 
 from etips.learn.training.teams import (
     LIGHT,
+    UNIT,
     WORTH,
     Team,
     learning,
     teams_of,
+    units_of,
     whole,
     width_of,
 )
@@ -90,3 +94,14 @@ def test_states_without_memory_are_light():
     assert width_of(Network(GRU(48), 3, 0, 2)) == 48
     assert width_of(Network(LastStep(64), 3, 0, 2)) == 64 // LIGHT
     assert width_of(Network(LastStep(2), 3, 0, 2)) == 1
+
+
+@pytest.mark.parametrize(
+    ("units", "sizes"), [(0.5, [9]), (1, [9]), (3.4, [3, 3, 3]), (20, [1] * 9)]
+)
+def test_a_large_team_is_cut_evenly_for_more_cores_and_a_small_one_is_not(units, sizes):
+    team = Team(slice(2, 45, 5), np.array([True, False]))  # half of the stays count
+    found = units_of(team, size=round(2 * units * UNIT / 9 / 64) + 1, width=64)
+    assert [len(members) for members in picked(found, 45)] == sizes
+    assert list(chain(*picked(found, 45))) == picked([team], 45)[0]
+    assert all(own.counts is team.counts for own in found)

@@ -1,0 +1,211 @@
+"""Who does the steps of a training: this process alone, a GPU, or a crew of processes.
+
+Networks of a bundle never touch each other. So each team of them goes through an epoch by itself,
+in pieces of some batches, and whoever is free takes the next piece of the team that has most left.
+Teams are the same whoever learns them (`team_steps`), and so is what they come to.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from etips.data.decisions import Ints
+from etips.learn.training.crew import (
+    Crew,
+    Order,
+    n_workers,
+    one_thread,
+    run,
+    run_all,
+    shared,
+    working,
+)
+from etips.learn.training.learning_step import (
+    Learn,
+    Task,
+    TeamSteps,
+    epoch_parts,
+    learning_steps,
+    team_steps,
+)
+from etips.learn.training.optimiser import Schedule
+from etips.learn.training.state import Moving, State
+from etips.learn.training.validation import Validation
+
+PIECES = 4
+"""Of a team's batches between two moments at which all teams have come equally far."""
+
+SECONDS = 2.0
+"""Between such moments, about: a state can be kept then."""
+
+FEW = 20
+"""Steps of teams that are done sooner than processes are at work."""
+
+_FIRST = 4  # batches before the first such moment, when nobody knows how long they take
+
+
+class Hands(Protocol):
+    """Who does the steps of a training."""
+
+    def learn(self, parts: Sequence[Ints], schedule: Schedule) -> Iterator[int]:
+        """Learn from what the epoch has left; yield each time how many more batches are done.
+
+        Args:
+            parts: Stays of every batch of the epoch.
+            schedule: Of the epoch.
+        """
+
+    def totals(self) -> list[Tensor]:
+        """What the validation says of every team of its own, of the networks as they are."""
+
+
+@contextmanager
+def at_work(task: Task, state: State, validation: Validation) -> Iterator[Hands]:
+    """Those who train, until the training ends.
+
+    Args:
+        task: What the steps share.
+        state: Where the training stands; changed in place, and shared where processes take part.
+        validation: Of all networks.
+    """
+    if task.steps.device.type != "cpu":
+        yield _Alone(task, state, validation)
+        return
+    parts = epoch_parts(task, state.epoch)
+    running = state.waited < task.settings.patience
+    n_teams = len(team_steps(task, state.moving, running))
+    n_steps = n_teams * len(parts) * (task.settings.epochs - state.epoch)
+    size = n_workers(n_teams) if n_steps > FEW else 1
+    if size == 1:
+        with one_thread():
+            yield _Alone(task, state, validation)
+        return
+    share_state(state)
+    held = Schedule(*map(shared, _blank(len(parts), len(running), state)))
+    piecework = _Piecework(task, state.moving, validation, held)
+    with working(size, piecework) as crew:
+        yield _Together(crew, piecework, state)
+
+
+class _Alone:
+    """This process, batch after batch."""
+
+    def __init__(self, task: Task, state: State, validation: Validation) -> None:
+        self._state, self._validation = state, validation
+        self._learn: Learn = learning_steps(task, state.moving)
+
+    def learn(self, parts: Sequence[Ints], schedule: Schedule) -> Iterator[int]:
+        for number in range(self._state.batch, len(parts)):
+            self._learn(parts[number], schedule.at(number))
+            yield 1
+
+    def totals(self) -> list[Tensor]:
+        own = self._validation
+        return [own.totals_of(n, self._state.parameters) for n in range(len(own.teams))]
+
+
+class _Piecework:
+    """What one of a crew does: some batches of a team, or one team's validation.
+
+    Args:
+        task: What the steps share.
+        moving: What they change, shared.
+        validation: Of all networks.
+        held: Schedule of the epoch, shared.
+    """
+
+    def __init__(self, task: Task, moving: Moving, validation: Validation, held: Schedule) -> None:
+        self.task, self.moving, self.validation, self.held = task, moving, validation, held
+        self._epoch = -1
+        self._parts: list[Ints] = []
+        self._teams: list[TeamSteps] = []
+
+    def __call__(self, order: Order) -> Any:  # noqa: ANN401  # rows of numbers, or nothing
+        what, *numbers = order
+        if what == "validate":
+            return self.validation.totals_of(int(numbers[0]), self.moving.parameters).tolist()
+        epoch, team, start, stop = map(int, numbers)
+        own = self.teams(epoch)[team]
+        for number in range(start, stop):
+            own.learn(self._parts[number], self.held.at(number))
+        return None
+
+    def teams(self, epoch: int) -> list[TeamSteps]:
+        """The teams of an epoch, whose schedule is held."""
+        if epoch != self._epoch:
+            self._parts = epoch_parts(self.task, epoch)
+            self._teams = team_steps(self.task, self.moving, (self.held.rates > 0).any(0))
+            self._epoch = epoch
+        return self._teams
+
+
+class _Together:
+    """A crew of processes."""
+
+    def __init__(self, crew: Crew, piecework: _Piecework, state: State) -> None:
+        self._crew, self._piecework, self._state = crew, piecework, state
+        self._stride = _FIRST
+
+    def learn(self, parts: Sequence[Ints], schedule: Schedule) -> Iterator[int]:
+        for place, value in zip(self._piecework.held, schedule, strict=True):
+            place.copy_(value)
+        epoch = self._state.epoch
+        weights = [len(own.task.weight) for own in self._piecework.teams(epoch)]
+        while (start := self._state.batch) < len(parts):
+            stop, begun = min(start + self._stride, len(parts)), time.perf_counter()
+            run(self._crew, *_deal(epoch, weights, start, stop))
+            took = time.perf_counter() - begun
+            self._stride = max(int((stop - start) * SECONDS / took), 1)
+            yield stop - start
+
+    def totals(self) -> list[Tensor]:
+        orders: list[Order] = [
+            ("validate", n) for n in range(len(self._piecework.validation.teams))
+        ]
+        return [torch.tensor(own, dtype=torch.float64) for own in run_all(self._crew, orders)]
+
+
+def _deal(
+    epoch: int, weights: Sequence[int], start: int, stop: int
+) -> tuple[Callable[[], Order | None], Callable[[Order, Any], None]]:
+    """Which piece comes next, and what to do when it is done; see `run`.
+
+    Args:
+        epoch: Its number.
+        weights: Networks of each team.
+        start: First batch.
+        stop: One past the last.
+    """
+    at = dict.fromkeys(range(len(weights)), start)  # of teams that nobody works on
+    stride = -(-(stop - start) // PIECES)
+
+    def choose() -> Order | None:
+        left = {team: (stop - batch) * weights[team] for team, batch in at.items() if batch < stop}
+        if not left:
+            return None
+        team = max(left, key=left.__getitem__)
+        first = at.pop(team)
+        return "learn", epoch, team, first, min(first + stride, stop)
+
+    def note(order: Order, _: object) -> None:
+        at[int(order[2])] = int(order[4])
+
+    return choose, note
+
+
+def share_state(state: State) -> None:
+    """Put what steps change where processes share it."""
+    for group in (state.parameters, state.first, state.second):
+        group.update({name: shared(value) for name, value in group.items()})
+    state.tally = shared(state.tally)
+
+
+def _blank(n_batches: int, n_networks: int, state: State) -> Schedule:
+    """A schedule of an epoch, to be filled in."""
+    like = next(iter(state.parameters.values()))
+    each, one = like.new_zeros(n_batches, n_networks), like.new_zeros(n_batches)
+    return Schedule(each, each, one, one, torch.zeros(n_batches, dtype=torch.long))
