@@ -26,7 +26,7 @@ from etips.evaluation.inference.estimate import Estimate
 from etips.evaluation.inference.evidence import Bounds, Evidence
 from etips.evaluation.inference.intervals import DEFAULT, Interval, Range
 from etips.evaluation.inference.quantiles import normal_beyond, student_quantile
-from etips.evaluation.verdict import Verdict
+from etips.evaluation.verdict import CHANCE, GRAVE, IMBALANCE, Verdict
 from etips.evaluation.whole_stay_course import Course
 from etips.evaluation.whole_stay_ratios import Ratios, make_ratios
 from etips.evaluation.whole_stay_verdict import StayDiagnosis, judge_stays
@@ -191,7 +191,9 @@ def assess_stays(log: StayLog, *, level: float = 0.95, n_policies: int = 1) -> S
     low, high = _widened(limits(gain), slack)
     surely_below = _widened(strict(gain), slack)[1]
     rounding = 1e-9 * abs(clinicians.risk)  # two ways to add up the same outcomes
-    diagnosis = diagnose_stays(log)
+    headline = estimates[0]
+    narrower = min(headline.high - headline.low, high - low)
+    diagnosis = diagnose_stays(log, half_width=narrower / 2)
     return StayAssessment(
         estimates,
         clinicians,
@@ -254,8 +256,54 @@ def allowance(log: StayLog) -> float:
     return float(max(abs(found.value), found.std_error) * beyond / inside + noise)
 
 
-def diagnose_stays(log: StayLog) -> StayDiagnosis:
-    """How far the log can speak of a policy that decides throughout."""
+def imbalance(log: StayLog) -> Evidence:
+    """What the ratios move that they should not: zero in expectation if propensities are right.
+
+    Weighed by the ratio before a decision, what the policy is predicted to make of it is the same
+    as the prediction after its logged action, weighed by the ratio after it; whatever the model
+    predicts. Up to the last corrected decision; the headline less its ratio-weighed losses.
+    """
+    assert log.value is not None
+    final = log.course.ends | (log.course.number + 1 >= log.ratios.trusted)
+    later = np.where(final, 0.0, np.append(log.value[1:], 0.0))
+    return _weighed(log, log.ratios, later - log.taken, log.ratios.n_terms, fqe(log))
+
+
+def weight_shift(log: StayLog, half_width: float) -> float | None:
+    """The imbalance over half the width of an interval; 0 while chance may have done it.
+
+    None without a model, and where all is left to it.
+    """
+    if log.value is None or log.ratios.n_terms == 0:
+        return None
+    found = imbalance(log)
+    size, error = abs(found.value), found.std_error
+    if not size > IMBALANCE * error:
+        return 0.0
+    most = math.inf if size > GRAVE * error else 1.99  # short of unusable unless it is certain
+    return min(size / half_width, most) if half_width > 0 else most
+
+
+def ratio_error(log: StayLog) -> float:
+    """How far the mean ratio, uncut, is from 1 at the last corrected decision.
+
+    0 while chance may have done it.
+    """
+    n_terms = max(log.ratios.n_terms, 1)
+    weight = log.ratios.uncut.below[:, n_terms - 1 : n_terms]
+    count = log.clusters.sums(np.ones(log.course.n_stays))[:, None]
+    mean = Evidence(weight, count, np.ones(1), log.clusters.ids)
+    off = abs(mean.value - 1)
+    return 0.0 if off <= CHANCE * mean.std_error else off
+
+
+def diagnose_stays(log: StayLog, *, half_width: float) -> StayDiagnosis:
+    """How far the log can speak of a policy that decides throughout.
+
+    Args:
+        log: Stays as the policy sees them.
+        half_width: Of the interval of the outcome or of the gain, whichever is narrower.
+    """
     ratios, lengths = log.ratios, log.course.lengths
     n_terms = max(ratios.n_terms, 1)
     weight = ratios.below[:, n_terms - 1]
@@ -271,6 +319,8 @@ def diagnose_stays(log: StayLog) -> StayDiagnosis:
         effective_stays=effective,
         effective_events=rarer,
         heaviest_stay=float(weight.max() / weight.sum()) if weight.any() else math.nan,
+        ratio_error=ratio_error(log),
+        weight_shift=weight_shift(log, half_width),
         capped_share=1 - kept / total if total > 0 else 0.0,
         uncorrected_share=1 - float(np.minimum(lengths, ratios.trusted).sum() / lengths.sum()),
         n_corrected=ratios.trusted,

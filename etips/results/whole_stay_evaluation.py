@@ -14,6 +14,7 @@ from etips.evaluation.log import Log, View, view
 from etips.evaluation.verdict import Verdict
 from etips.evaluation.whole_stay import StayAssessment, StayLog, assess_stays, silent_values
 from etips.evaluation.whole_stay_course import Course, Outcome
+from etips.evaluation.whole_stay_verdict import inherit
 from etips.files.json_documents import finite
 from etips.learn.fitting.driver import drive_together
 from etips.learn.fitting.prepare import choose_device, prepare
@@ -142,7 +143,7 @@ def summarize_throughout(
     if found is None:
         return None
     assessment, diagnosis = found.assessment, found.assessment.diagnosis
-    verdict = join_verdicts(assessment.verdict, one_decision.verdict)
+    verdict = inherit(assessment.verdict, one_decision.diagnostics)
     few = _gives_few_away(found.course)
     gain = assessment.gain
     shown = DifferenceResult(
@@ -167,16 +168,6 @@ def summarize_throughout(
         one_decision=_one_decision(one_decision, hidden=few),
         reversal=not few and one_decision.gain.difference < 0 < gain.difference,
     )
-
-
-def join_verdicts(whole: Verdict, one_decision: Verdict) -> Verdict:
-    """The verdict on whole stays, never above that on one decision: its weights are multiplied."""
-    order = ("reliable", "doubtful", "unusable")
-    if order.index(one_decision.label) == 0:
-        return whole
-    label = max(whole.label, one_decision.label, key=order.index)
-    told = f"At one decision the verdict is {one_decision.label} already."
-    return Verdict(label, (*whole.reasons, told), whole.caveat)
 
 
 def _one_decision(assessment: Assessment, *, hidden: bool) -> str:

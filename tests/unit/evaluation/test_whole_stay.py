@@ -10,11 +10,14 @@ from etips.evaluation.whole_stay import (
     allowance,
     assess_stays,
     fqe,
+    imbalance,
     logged,
     pdwis,
+    ratio_error,
     silent_values,
     usual_error,
     wdr,
+    weight_shift,
 )
 from etips.evaluation.whole_stay_course import Course
 
@@ -175,3 +178,49 @@ def test_ratios_that_are_all_alike_cost_nothing():
     log = random_log()
     alike = StayLog(log.course, np.ones(log.weight.size), log.cluster, log.value, log.taken)
     assert usual_error(alike) == 0
+
+
+def two_kinds(n_stays, *, stated, seed=0):
+    """Four visits; a visible kind of patient moves both loss and treatment, two actions.
+
+    The policy draws evenly; `stated` are the propensities of action 1 by kind. Predictions are
+    right.
+    """
+    rng = np.random.default_rng(seed)
+    stay = np.repeat(np.arange(n_stays), 4)
+    kind = rng.integers(0, 2, n_stays)[stay]
+    action = (rng.random(stay.size) < np.array([0.3, 0.7])[kind]).astype(int)
+    loss = (rng.random(stay.size) < 0.2 + 0.4 * kind).astype(float)
+    course = Course.of(stay, loss, "sum")
+    one = np.asarray(stated)[kind]
+    weight = 0.5 / np.where(action == 1, one, 1 - one)
+    to_go = (0.2 + 0.4 * kind) * (4.0 - course.number)
+    return StayLog(course, weight, stay, to_go, to_go)
+
+
+def test_wrong_propensities_shift_what_they_should_not():
+    right, wrong = two_kinds(2000, stated=(0.3, 0.7)), two_kinds(2000, stated=(0.5, 0.55))
+    assert abs(imbalance(right).value) < 3 * imbalance(right).std_error
+    assert weight_shift(right, 0.1) == 0
+    assert assess_stays(right).verdict.label == "reliable"
+    assert weight_shift(wrong, 0.001) > 1
+    assert weight_shift(wrong, 0.0) > 1
+    assert ratio_error(right) == 0
+
+
+def test_the_headline_is_the_weighed_losses_and_the_imbalance():
+    log = random_log(spread=0.1)
+    assert wdr(log).value == pytest.approx(pdwis(log).value + imbalance(log).value)
+
+
+def test_a_mean_ratio_away_from_one_beyond_chance_is_told():
+    log = random_log(n_stays=2000, spread=0.1)
+    low = StayLog(log.course, 0.9 * log.weight, log.cluster, log.value, log.taken)
+    assert ratio_error(low) > 0.2
+    assert any("mean ratio" in reason for reason in assess_stays(low).verdict.reasons)
+
+
+def test_without_a_model_nothing_is_shifted():
+    log = random_log()
+    assert weight_shift(StayLog(log.course, log.weight, log.cluster), 1.0) is None
+    assert weight_shift(uniform_log(50), 1.0) is None

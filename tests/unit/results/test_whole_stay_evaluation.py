@@ -9,13 +9,11 @@ from small_worlds import training
 
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
-from etips.evaluation.verdict import Verdict
 from etips.learn.nuisance import stay_value
 from etips.models.encoders.gru import GRU
 from etips.results.evaluate import evaluate
 from etips.results.evaluation_log import Models
 from etips.results.parsing import read_results
-from etips.results.whole_stay_evaluation import join_verdicts
 from etips.results.whole_stay_result import ONE_DECISION, THROUGHOUT
 
 
@@ -122,14 +120,18 @@ def test_a_hopeless_overlap_is_doubtful_and_its_sign_still_right():
     assert stay.n_corrected < stay.longest_stay == 5
 
 
-@pytest.mark.parametrize(
-    ("whole", "one", "label"),
-    [
-        ("reliable", "reliable", "reliable"),
-        ("reliable", "doubtful", "doubtful"),
-        ("doubtful", "unusable", "unusable"),
-        ("unusable", "doubtful", "unusable"),
-    ],
-)
-def test_a_verdict_on_stays_is_never_above_that_on_one_decision(whole, one, label):
-    assert join_verdicts(Verdict(whole, ()), Verdict(one, ("why",))).label == label
+class Usual:
+    """What the clinicians do: hardly ever action 1."""
+
+    table = np.array([0.9998, 0.0002])
+
+    def predict_proba(self, data):
+        return np.tile(self.table, (data.n_decisions, 1))
+
+
+def test_what_clinicians_do_is_reliable_over_whole_stays_though_an_action_is_rare():
+    data = debts(300)
+    rare = replace(data, action=np.zeros(data.n_steps, int), propensity=np.full(900, 0.9998))
+    (one,) = evaluate(Usual(), rare, models=models(2), horizon="stay").methods
+    assert one.verdict == "doubtful"
+    assert one.whole_stay.verdict == "reliable", one.whole_stay.reasons
