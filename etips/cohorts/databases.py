@@ -15,10 +15,11 @@ from etips.cohorts.engines.address import Engine
 from etips.cohorts.engines.layouts import Layouts
 from etips.cohorts.engines.raw_source import RawSource
 from etips.cohorts.mimic3 import MIMIC3
+from etips.cohorts.mimic4 import MIMIC4
 from etips.cohorts.sepsis3.events import Extraction
 from etips.errors import DataError, SettingError
 
-DATABASES: Final = {database.name: database for database in (MIMIC3,)}
+DATABASES: Final = {database.name: database for database in (MIMIC3, MIMIC4)}
 LAYOUTS: Final = Layouts(tuple(database.layout for database in DATABASES.values()))
 
 

@@ -126,4 +126,5 @@ def labevents(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
                 }
             )
         )
-    return pl.concat(parts).with_columns(pl.col("valuenum").fill_nan(None))
+    results = pl.concat(parts).with_columns(pl.col("valuenum").fill_nan(None))
+    return results.with_columns(value=pl.col("valuenum").cast(pl.String))

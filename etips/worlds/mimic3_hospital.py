@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 
 from etips.cohorts.mimic.items import POUND_WEIGHT_ITEM
+from etips.cohorts.mimic.unit_audit import EXPECTED
 from etips.cohorts.mimic3 import concepts
 from etips.cohorts.mimic3.switches import CLEAN
 from etips.cohorts.mimic3.tables import readable
-from etips.cohorts.mimic3.units import EXPECTED
 from etips.worlds.mimic3_charts import chartevents, labevents
 from etips.worlds.mimic3_stays import DAY, HOUR, Hospital, simulate_stays
 

@@ -150,13 +150,13 @@ def test_a_missing_column_is_named(copy, tmp_path):
     assert "missing: icustays.outtime" in refused_cohort(copy, tmp_path)
 
 
-def test_mimic_iv_is_recognised_by_its_columns_and_by_its_folders(copy, tmp_path):
+def test_a_mixture_of_databases_is_refused_by_what_lies_there_and_by_where_it_lies(copy, tmp_path):
     edit(copy, "icustays", lambda text: text.replace(b"icustay_id", b"stay_id", 1))
-    assert "looks like MIMIC-IV" in refused_cohort(copy, tmp_path)
+    assert "it looks like MIMIC-III and MIMIC-IV" in refused_cohort(copy, tmp_path)
     for name in ("hosp", "icu"):
-        (tmp_path / "mimiciv" / name).mkdir(parents=True)
-        (tmp_path / "mimiciv" / name / "chartevents.csv.gz").write_bytes(b"")
-    assert "looks like MIMIC-IV" in refused_cohort(tmp_path / "mimiciv", tmp_path)
+        (copy / name).mkdir()
+        (copy / name / "chartevents.csv.gz").write_bytes(b"")
+    assert "in itself or in hosp, icu, not in both" in refused_cohort(copy, tmp_path)
 
 
 @pytest.mark.parametrize("share", [0.001, 0.5, 0.99])

@@ -1,7 +1,7 @@
 """What an engine is told about the tables of the databases that it may meet."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 INT, TEXT, NUMBER, TIME = "int64", "string", "float64", "timestamp"
@@ -22,7 +22,6 @@ class Layout:
         signs: Further tables by which it, or another one, is told.
         folders: Folders below the given one that hold its files; "" is the given one itself.
         schemas: Schemas of a server that hold it, if the address names none.
-        strangers: Folders by which a database is told that nobody here reads, by its name.
     """
 
     label: str
@@ -30,7 +29,6 @@ class Layout:
     signs: frozenset[str] = frozenset()
     folders: tuple[str, ...] = ("",)
     schemas: tuple[str, ...] = ()
-    strangers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def names(self) -> frozenset[str]:
@@ -58,11 +56,6 @@ class Layouts:
     def folders(self) -> tuple[str, ...]:
         """Every folder that may hold files, each once."""
         return tuple(dict.fromkeys(name for layout in self.known for name in layout.folders))
-
-    @property
-    def strangers(self) -> dict[str, tuple[str, ...]]:
-        """What tells databases that nobody reads."""
-        return {name: told for layout in self.known for name, told in layout.strangers.items()}
 
     def columns(self, table: str) -> dict[str, str]:
         """Kinds of a table's columns, whichever layout has them."""

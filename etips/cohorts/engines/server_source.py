@@ -15,7 +15,7 @@ from etips.cohorts.engines.casting import typed
 from etips.cohorts.engines.complaints import refusals
 from etips.cohorts.engines.layouts import Layouts
 from etips.cohorts.engines.store import Store, as_frame
-from etips.errors import SettingError
+from etips.errors import DataError, SettingError
 
 _BATCH_ROWS: Final = 1_000_000
 
@@ -27,6 +27,7 @@ class ServerSource:
         backend: The Ibis connection.
         name: How refusals call it; no password in it.
         tables: Schema or catalogue database, if any, and name of each table.
+        layouts: Which tables are looked for; one of them that is there twice is refused.
         temporary_tables: Whether large results may be kept there while they are fetched in pieces.
         work: Folder for temporary files; the system's own if left out.
         keep: Folder for them instead; what a killed process left there is removed, not taken up.
@@ -39,6 +40,7 @@ class ServerSource:
         *,
         name: str,
         tables: Iterable[tuple[str | None, str]],
+        layouts: Layouts,
         temporary_tables: bool,
         work: Path | None = None,
         keep: Path | None = None,
@@ -46,7 +48,12 @@ class ServerSource:
     ) -> None:
         self.name, self._ibis = name, backend
         self._temporary_tables = temporary_tables
-        self._names = {table.lower(): (database, table) for database, table in tables}
+        self._names: dict[str, tuple[str | None, str]] = {}
+        for database, table in tables:
+            if table.lower() in self._names and table.lower() in layouts.names:
+                rule = f"must hold {table.lower()} once; it is there more than once"
+                raise DataError(name, rule, fix=f"Name the schemas of one {layouts.label}.")
+            self._names[table.lower()] = (database, table)
         self.kept = Store(duckdb.connect(), work=work, keep=keep, memory_limit=memory_limit)
 
     def begin(self, settings: str) -> None:
@@ -106,7 +113,7 @@ def open_postgres(
 ) -> ServerSource:
     """Split off `schema`, which is ours, and connect with the rest.
 
-    Without one, the first layout of whose schemas the server has a table is taken.
+    Without one, the layout of whose schemas the server has a table is taken; there must be one.
     """
     try:
         parts = urlsplit(address)
@@ -123,11 +130,12 @@ def open_postgres(
         except ImportError:
             fix = "Install it with: pip install 'etips[postgres]'."
             raise SettingError("engine", "postgres needs psycopg", fix=fix) from None
-        schemas, tables = _first_filled(backend, choices)
+        schemas, tables = _only_filled(backend, choices)
         return ServerSource(
             backend,
             name=f"postgresql schema {','.join(schemas)}",
             tables=tables,
+            layouts=layouts,
             temporary_tables=True,
             work=work,
             keep=keep,
@@ -135,18 +143,21 @@ def open_postgres(
         )
 
 
-def _first_filled(
+def _only_filled(
     backend: Any,  # noqa: ANN401 - an Ibis backend, which ships no types
     choices: list[tuple[str, ...]],
 ) -> tuple[tuple[str, ...], list[tuple[str | None, str]]]:
-    """The first schemas that hold a table, and the tables; the first of all if none does."""
+    """The schemas that hold a table, and the tables; the first of all if none does."""
+    filled: dict[tuple[str, ...], list[tuple[str | None, str]]] = {}
     for schemas in choices:
-        tables: list[tuple[str | None, str]] = [
-            (schema, name) for schema in schemas for name in _listed(backend, schema)
-        ]
+        tables = [(schema, name) for schema in schemas for name in _listed(backend, schema)]
         if tables:
-            return schemas, tables
-    return choices[0], []
+            filled[schemas] = [*tables]
+    if len(filled) > 1:
+        named = " and ".join(f"schema={','.join(schemas)}" for schemas in filled)
+        rule = "must say which database is meant; the server holds several"
+        raise SettingError("source", rule, fix=f"Add one of {named} to the address.")
+    return next(iter(filled.items()), (choices[0], []))
 
 
 def _listed(backend: Any, schema: str) -> list[str]:  # noqa: ANN401 - as above

@@ -30,7 +30,7 @@ def open_spark(
     holds the reduced rows of one table at a time.
 
     Args:
-        address: The catalogue database after `spark:`, or a folder.
+        address: The catalogue database after `spark:`, or several with commas, or a folder.
         layouts: Which tables to look for.
         work: Folder for temporary files.
         keep: Folder for them instead, cleared of what a killed process left.
@@ -42,13 +42,17 @@ def open_spark(
         # Arrow both ways: without it rows travel as pickles, slow and never safe to read.
         session.conf.set("spark.sql.execution.arrow.pyspark.enabled", "true")
         session.conf.set("spark.sql.execution.arrow.pyspark.fallback.enabled", "false")
-        database = address.removeprefix("spark:") if address.startswith("spark:") else None
-        if database is None:
-            _register_files(session, Path(address), layouts)
+        tables: list[tuple[str | None, str]]
+        if address.startswith("spark:"):
+            databases = address.removeprefix("spark:").split(",")
+            tables = [(d, table.name) for d in databases for table in session.catalog.listTables(d)]
+        else:  # not what an earlier folder left in the session
+            tables = [(None, name) for name in _register_files(session, Path(address), layouts)]
         return ServerSource(
             ibis.pyspark.connect(session),
             name=address,
-            tables=[(database, table.name) for table in session.catalog.listTables(database)],
+            tables=tables,
+            layouts=layouts,
             temporary_tables=False,  # Ibis 12 forgets in-memory tables when it caches on Spark
             work=work,
             keep=keep,
@@ -56,14 +60,16 @@ def open_spark(
         )
 
 
-def _register_files(session: SparkSession, folder: Path, layouts: Layouts) -> None:
-    """Make every needed file of a folder a temporary view."""
+def _register_files(session: SparkSession, folder: Path, layouts: Layouts) -> list[str]:
+    """Make every needed file of a folder a temporary view; return their names."""
     if not folder.is_dir():
         raise FileError(str(folder), "must be a folder of tables, or spark:DATABASE")
+    registered = []
     for name, file in tablefiles.find(folder, layouts).items():
         types = layouts.columns(name)
         if not types:
             continue
+        registered.append(name)
         file.require_plain_times(types)
         if file.parquet:
             frame = session.read.parquet(file.path)
@@ -73,6 +79,7 @@ def _register_files(session: SparkSession, folder: Path, layouts: Layouts) -> No
             )
             frame = session.read.csv(
                 file.path, schema=schema, header=True, quote='"', escape='"', mode="FAILFAST",
-                multiLine=True, timestampFormat="yyyy-MM-dd HH:mm:ss",
+                multiLine=True, timestampFormat="yyyy-MM-dd[ HH:mm:ss]",
             )  # fmt: skip
         frame.createOrReplaceTempView(name)
+    return registered

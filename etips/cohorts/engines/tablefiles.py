@@ -5,7 +5,7 @@ import gzip
 import itertools
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
@@ -119,29 +119,34 @@ def find(folder: Path, layouts: Layouts) -> dict[str, TableFile]:
     """
     tables: dict[str, TableFile] = {}
     taken: dict[str, Path] = {}
-    places = [folder / name for name in layouts.folders if (folder / name).is_dir()]
-    paths = [path for place in places for path in place.iterdir()]
+    paths = _table_paths(folder, layouts)
+    _refuse_two_places(folder, paths)
     for path in sorted(paths, key=lambda path: (_rank(path), path.name)):
-        name = _table_of(path)
-        if name is None or name not in layouts.names:
-            continue
+        name = paths[path]
         if name not in taken:
             taken[name], tables[name] = path, _opened(path)
         elif _rank(path) == _rank(taken[name]):
             rule = f"must hold one file of {name}; found {taken[name].name} and {path.name}"
             raise DataError(str(folder), rule, fix="Remove one of them.")
     if not tables:
-        _refuse_strangers(folder, layouts)
         raise FileError(str(folder), f"holds no CSV, CSV.gz or Parquet table of {layouts.label}")
     return tables
 
 
-def _refuse_strangers(folder: Path, layouts: Layouts) -> None:
-    inside = {path.name.lower() for path in folder.iterdir()}
-    for name, told in layouts.strangers.items():
-        if inside.issuperset(told):
-            fix = f"This builder reads {layouts.label}; give that."
-            raise DataError(str(folder), f"looks like {name}", fix=fix)
+def _table_paths(folder: Path, layouts: Layouts) -> dict[Path, str]:
+    """Files of tables that are looked for, with the table's name."""
+    inside = [path for path in folder.iterdir() if path.is_dir()]
+    places = [folder, *(path for path in inside if path.name.lower() in layouts.folders)]
+    paths = {path: _table_of(path) for place in places for path in place.iterdir()}
+    return {path: name for path, name in paths.items() if name and name in layouts.names}
+
+
+def _refuse_two_places(folder: Path, paths: Iterable[Path]) -> None:
+    """Refuse tables in the folder itself and in folders below: two databases, or two versions."""
+    below = sorted({path.parent.name for path in paths if path.parent != folder})
+    if below and any(path.parent == folder for path in paths):
+        rule = f"must hold tables in itself or in {', '.join(below)}, not in both"
+        raise DataError(str(folder), rule, fix="Give the folder of one database.")
 
 
 def _table_of(path: Path) -> str | None:

@@ -11,6 +11,7 @@ from etips.cohorts.mimic3.switches import Reading
 EXTUBATION_ITEM: Final = 640
 EXTUBATION_TEXTS: Final = ("Extubated", "Self Extubation")
 VENTILATED_IF: Final = {467: "Ventilator"}
+GAS_SPECIMEN_ITEM: Final = 50800
 VENTILATED_UNLESS: Final = {720: "Other/Remarks", 223849: "Standby"}
 
 

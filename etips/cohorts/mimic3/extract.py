@@ -5,16 +5,17 @@ Times come back as timestamps and leave this module as whole seconds since 1970.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import ibis  # type: ignore[import-untyped, unused-ignore]
 import ibis.expr.types as ir  # type: ignore[import-untyped, unused-ignore]
 import polars as pl
 
-from etips.cohorts.engines.raw_rows import in_seconds, require_finite, require_owners
+from etips.cohorts.engines.raw_rows import in_seconds, require_owners
 from etips.cohorts.engines.raw_source import RawSource
 from etips.cohorts.engines.store import Store
+from etips.cohorts.mimic import bedside
+from etips.cohorts.mimic.antibiotic_names import named_antibiotic
 from etips.cohorts.mimic.items import (
     DEVICE_TEXTS,
     DEVICE_TEXTS_CLEAN,
@@ -24,22 +25,12 @@ from etips.cohorts.mimic.items import (
     UNTESTABLE_VERBAL,
     Items,
 )
+from etips.cohorts.mimic.specimens import is_arterial, specimen_told
 from etips.cohorts.mimic3 import concepts
 from etips.cohorts.mimic3.switches import Reading
 from etips.errors import DataError
 
 Tables = Mapping[str, ibis.Table]
-# Columns that a block is made of; what only the audit of units looks at stays on disk.
-_COLUMNS: Final = {
-    "chart": ("icustay_id", "itemid", "t", "number", "device", "has_text", "ventilated",
-              "extubated"),
-    "labs": ("icustay_id", "itemid", "t", "number"),
-    "infusions_mv": ("icustay_id", "amount", "rate", "rateuom", "statusdescription", "itemid",
-                     "start", '"end"'),
-    "infusions_cv": ("icustay_id", "amount", "rate", "rateuom", "itemid", "t"),
-    "urine": ("icustay_id", "itemid", "t", "amount"),
-    "procedures": ("icustay_id", "itemid", "start", '"end"'),
-}  # fmt: skip
 TABLE_OF: Final = {
     "chart": "chartevents",
     "labs": "labevents",
@@ -48,32 +39,8 @@ TABLE_OF: Final = {
     "urine": "outputevents",
     "procedures": "procedureevents_mv",
 }
-NO_PROCEDURES: Final = pl.DataFrame(
-    schema=dict.fromkeys(("icustay_id", "start", "end", "itemid"), pl.Int64)
-)
 _FIRST_METAVISION_ITEM: Final = 220_000
 _DAY: Final = 24 * 3600
-
-
-@dataclass(frozen=True, repr=False)
-class Block:
-    """Raw rows of some stays; every frame has icustay_id and times in seconds.
-
-    Attributes:
-        chart: t, itemid, number, device, has_text, ventilated, extubated.
-        labs: t, itemid, number.
-        infusions_mv: start, end, itemid, amount, rate, rateuom, statusdescription.
-        infusions_cv: t, itemid, amount, rate, rateuom.
-        urine: t, itemid, amount; pre-admission urine among them.
-        procedures: start, end, itemid; empty in the paper profile.
-    """
-
-    chart: pl.DataFrame
-    labs: pl.DataFrame
-    infusions_mv: pl.DataFrame
-    infusions_cv: pl.DataFrame
-    urine: pl.DataFrame
-    procedures: pl.DataFrame
 
 
 def read_stays(source: RawSource, tables: Tables) -> pl.DataFrame:
@@ -109,27 +76,6 @@ def _coded(rows: ibis.Table, items: Items) -> ir.BooleanValue:
     return rows.gsn.isin(sorted(items.antibiotics))
 
 
-_NAMES: Final = (
-    r"cef|ceph|cillin|bactam|penem|floxacin|mycin|cycline|aztreonam|metronidazole|linezolid"
-    r"|sulfameth|trimethoprim|nitrofurantoin|rifampin|micin|amikacin|tobramycin|colistin"
-    r"|chloramphenicol"
-)
-_FALSE_NAMES: Final = (
-    r"cream|ophth|gel|desensitization|penicillamine|irrigat|mitomycin|bleomycin|dactinomycin"
-    r"|plicamycin"
-)
-_LOCAL_ROUTES: Final = ("OU", "OS", "OD", "AU", "AS", "AD", "TP")
-
-
-def named_antibiotic(rows: ibis.Table) -> ir.BooleanValue:
-    """Antibiotics by drug name, without local forms and false friends (section 21.2)."""
-    name = rows.drug.lower()
-    route = rows.route.fill_null("")
-    local = route.upper().isin(_LOCAL_ROUTES) | route.lower().re_search("eye|ear")
-    base = rows.drug_type.fill_null("").upper() == "BASE"
-    return name.re_search(_NAMES) & ~name.re_search(_FALSE_NAMES) & ~local & ~base
-
-
 def read_microbiology(source: RawSource, tables: Tables) -> pl.DataFrame:
     """Every microbiology row: patient, admission, t; the date stands in for a missing time."""
     rows = tables["microbiologyevents"]
@@ -154,7 +100,7 @@ def store_large(
     candidates = ibis.memtable(pl.DataFrame({"icustay_id": pl.Series(stays, dtype=pl.Int64)}))
     queries = {
         "chart": chart_query(tables, items, reading, candidates),
-        "labs": lab_query(tables, items, candidates),
+        "labs": lab_query(tables, items, reading, candidates),
         "infusions_mv": _infusions_mv(tables, items, candidates),
         "infusions_cv": _infusions_cv(tables, items, candidates),
         "urine": _urine(tables, items, candidates),
@@ -162,7 +108,7 @@ def store_large(
     if reading.reads_procedures:
         queries["procedures"] = _procedures(tables, items)
     for name, query in queries.items():
-        source.store(query, name, by="icustay_id")
+        source.store(query, name, by="stay")
 
 
 def chart_query(
@@ -181,7 +127,7 @@ def chart_query(
     if reading.drop_charted_errors:
         kept &= rows.error.fill_null(0) != 1
     return rows.filter(kept).select(
-        "icustay_id",
+        stay=rows.icustay_id,
         itemid=rows.itemid.cast("int32"),
         t=rows.charttime,
         number=_number(rows, items),
@@ -225,25 +171,31 @@ def _ventilated(rows: ibis.Table) -> ir.Value:
     return ibis.cases(*deciding, else_=True)
 
 
-def lab_query(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.Table:
+def lab_query(tables: Tables, items: Items, reading: Reading, candidates: ibis.Table) -> ibis.Table:
     """Laboratory results from a day before to a day after each stay of the admission."""
     labs, icu = tables["labevents"], tables["icustays"]
     day = ibis.interval(hours=24)
     stays = icu.filter(icu.icustay_id.isin(candidates.icustay_id)).select(
         "icustay_id", "hadm_id", opens=icu.intime - day, closes=icu.outtime + day
     )
-    wanted = labs.filter(
-        labs.itemid.isin(sorted(items.labs)) & labs.valuenum.notnull() & labs.charttime.notnull()
-    )
+    counts = labs.itemid.isin(sorted(items.labs)) & labs.valuenum.notnull()
+    arterial = ibis.null("boolean")
+    if reading.arterial_gases_only:
+        tells = labs.itemid == concepts.GAS_SPECIMEN_ITEM
+        counts |= tells & specimen_told(labs.value)
+        arterial = ibis.cases((tells, is_arterial(labs.value)), else_=None)
+    wanted = labs.mutate(arterial=arterial).filter(counts & labs.charttime.notnull())
     joined = wanted.join(stays, "hadm_id")
     within = joined.filter(joined.charttime.between(joined.opens, joined.closes))
     return within.select(
-        "icustay_id",
+        stay=within.icustay_id,
         itemid=within.itemid.cast("int32"),
         t=within.charttime,
         number=within.valuenum,
+        specimen=ibis.null("int64"),
+        arterial=within.arterial,
         unit=within.valueuom,
-        measured=True,
+        measured=within.valuenum.notnull(),
     )
 
 
@@ -251,7 +203,7 @@ def _infusions_mv(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.
     rows = tables["inputevents_mv"]
     kept = rows.itemid.isin(items.infused) & rows.icustay_id.isin(candidates.icustay_id)
     return rows.filter(kept).select(
-        "icustay_id", "amount", "rate", "rateuom", "statusdescription",
+        "amount", "rate", "rateuom", "statusdescription", stay=rows.icustay_id,
         itemid=rows.itemid.cast("int32"), start=rows.starttime, end=rows.endtime,
         **_unit_of_input(rows, items),
     )  # fmt: skip
@@ -261,7 +213,7 @@ def _infusions_cv(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.
     rows = tables["inputevents_cv"]
     kept = rows.itemid.isin(items.infused) & rows.icustay_id.isin(candidates.icustay_id)
     return rows.filter(kept).select(
-        "icustay_id", "amount", "rate", "rateuom",
+        "amount", "rate", "rateuom", stay=rows.icustay_id,
         itemid=rows.itemid.cast("int32"), t=rows.charttime, **_unit_of_input(rows, items),
     )  # fmt: skip
 
@@ -285,7 +237,7 @@ def _urine(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.Table:
         & rows.charttime.notnull()
     )
     return rows.filter(kept).select(
-        "icustay_id",
+        stay=rows.icustay_id,
         itemid=rows.itemid.cast("int32"),
         t=rows.charttime,
         amount=rows.value,
@@ -299,31 +251,22 @@ def _procedures(tables: Tables, items: Items) -> ibis.Table:
     wanted = sorted({*items.procedure_cultures, *items.procedure_ventilation})
     kept = rows.itemid.isin(wanted) & rows.icustay_id.notnull() & rows.starttime.notnull()
     return rows.filter(kept).select(
-        "icustay_id", itemid=rows.itemid.cast("int32"), start=rows.starttime, end=rows.endtime
+        stay=rows.icustay_id,
+        itemid=rows.itemid.cast("int32"),
+        start=rows.starttime,
+        end=rows.endtime,
     )
 
 
-def read_block(kept: Store, first: int, last: int, *, procedures: bool) -> Block:
-    """Read the kept rows of the stays first..last."""
-    frames = {
-        name: in_seconds(kept.rows(name, columns=columns, between=("icustay_id", first, last)))
-        for name, columns in _COLUMNS.items()
-        if procedures or name != "procedures"
-    }
-    frames.setdefault("procedures", NO_PROCEDURES)
-    for name, frame in frames.items():
-        require_finite(TABLE_OF[name], frame)
-    return Block(**frames)
-
-
 def read_cultures(kept: Store, items: Items, reading: Reading) -> pl.DataFrame:
-    """Cultures of all stays: stay, t. The charted value counts in the clean profile only."""
-    charted = in_seconds(kept.rows("chart", among=("itemid", sorted(items.chart_cultures))))
-    if reading.cultures_from_procedures:
-        line_tip = pl.col("itemid") >= _FIRST_METAVISION_ITEM
-        charted = charted.filter(~line_tip | (pl.col("number") == 1))
-    charted = charted.select(stay="icustay_id", t="t")
-    if not reading.reads_procedures:
-        return charted
-    done = in_seconds(kept.rows("procedures", among=("itemid", sorted(items.procedure_cultures))))
-    return pl.concat([charted, done.select(stay="icustay_id", t="start")])
+    """Cultures of all stays: stay, t. The value of a line tip counts in the clean profile only."""
+    judged = reading.cultures_from_procedures
+    tips = [item for item in items.chart_cultures if judged and item >= _FIRST_METAVISION_ITEM]
+    done = items.procedure_cultures if reading.reads_procedures else ()
+    return bedside.read_cultures(kept, charted=items.chart_cultures, tips=tips, procedures=done)
+
+
+def kept_tables(reading: Reading) -> dict[str, str]:
+    """Raw table of each kept one that a profile reads."""
+    read = reading.reads_procedures
+    return {name: table for name, table in TABLE_OF.items() if read or name != "procedures"}

@@ -9,12 +9,15 @@ from etips.cohorts.database import Profile
 from etips.cohorts.engines.raw_rows import require_some
 from etips.cohorts.engines.raw_source import RawSource
 from etips.cohorts.engines.store import Store
-from etips.cohorts.mimic3 import concepts, extract, infusions, measurements, units
+from etips.cohorts.mimic import infusions, measurements, unit_audit
+from etips.cohorts.mimic.bedside import read_block
+from etips.cohorts.mimic3 import concepts, extract
 from etips.cohorts.mimic3.switches import PAPER, Reading
 from etips.cohorts.mimic3.tables import LAYOUT, open_tables
 from etips.cohorts.sepsis3.events import Events, ItemUnits
 from etips.cohorts.sepsis3.rules import Rules
 
+_INPUTS: Final = {"inputevents_mv": "infusions_mv", "inputevents_cv": "infusions_cv"}
 _KEPT_AS: Final = {"charted": "chart", "laboratory": "labs", "urine": "urine"}
 
 
@@ -73,10 +76,10 @@ class Mimic3Extraction:
 
     def events(self, first: int, last: int) -> Events:
         """Events of the kept stays first..last."""
-        block = extract.read_block(
-            self.kept, first, last, procedures=self._reading.reads_procedures
+        block = read_block(self.kept, first, last, extract.kept_tables(self._reading))
+        boluses, running = infusions.fluids(
+            block, self._items, drop_rewritten=self._reading.drop_rewritten_fluids
         )
-        boluses, running = infusions.fluids(block, self._items, self._reading)
         return Events(
             measurements=measurements.measurements(block, self._items),
             ventilation=measurements.ventilation(block, self._items),
@@ -102,4 +105,4 @@ class Mimic3Extraction:
 
     def audit(self) -> tuple[ItemUnits, ...]:
         """What the kept rows say about their units."""
-        return units.audit(self.kept, self._items)
+        return unit_audit.audit(self.kept, self._items, _INPUTS)

@@ -25,6 +25,7 @@ class Reading:
     usual_pressure_items: bool = False  # 17
     metavision_devices: bool = False  # 18
     corrected_items: bool = False  # 20
+    arterial_gases_only: bool = False  # docs/cohort/mimic4.md
     drop_charted_errors: bool = False  # 29
 
     @property

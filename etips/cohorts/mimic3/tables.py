@@ -50,6 +50,8 @@ def needed(reading: Reading) -> dict[str, dict[str, str]]:
     tables = {name: dict(columns) for name, columns in _TABLES.items()}
     if reading.drop_charted_errors:
         tables["chartevents"]["error"] = INT
+    if reading.arterial_gases_only:
+        tables["labevents"]["value"] = TEXT
     if reading.antibiotics_by_name:
         tables["prescriptions"] |= {"drug": TEXT, "route": TEXT, "drug_type": TEXT}
     if reading.reads_procedures:
@@ -88,15 +90,19 @@ def _refuse_mimic_iv(where: str, there: Mapping[str, frozenset[str]]) -> None:
         raise DataError(where, "looks like MIMIC-IV", fix="Give MIMIC-III v1.4 here.")
 
 
+_OWN_TABLES: Final = ("inputevents_mv", "inputevents_cv", "procedureevents_mv")
 LAYOUT: Final = Layout(
     label="MIMIC-III",
     tables=readable(CLEAN.reading),
     signs=frozenset({"inputevents"}),  # by which MIMIC-IV is told
     schemas=("mimiciii",),
-    strangers={"MIMIC-IV": ("hosp", "icu")},
 )
 
 
 def is_mimic3(tables: Mapping[str, frozenset[str]]) -> bool:
-    """Whether tables are those of MIMIC-III."""
-    return "icustay_id" in tables.get("icustays", ())
+    """Whether there is a table or a column that only MIMIC-III has."""
+    return (
+        "icustay_id" in tables.get("icustays", ())
+        or "dob" in tables.get("patients", ())
+        or not tables.keys().isdisjoint(_OWN_TABLES)
+    )

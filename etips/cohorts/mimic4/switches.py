@@ -43,7 +43,9 @@ class Reading:
 SWITCHES: Final = tuple(f.name for f in fields(Reading) if f.type is bool)
 _ALL_ON: dict[str, bool] = dict.fromkeys(SWITCHES, True)
 # No prescription carries a stay, so that by date is the only order there is.
-_PAPER_RULES: Final = replace(rules.PAPER, antibiotic_order=AntibioticOrder.DATE)
+_PAPER_RULES: Final = replace(
+    rules.PAPER, antibiotic_order=AntibioticOrder.DATE, strongest_device=True
+)
 PAPER: Final = Profile("paper", _PAPER_RULES, Reading())
 CLEAN: Final = Profile("clean", rules.CLEAN, replace(Reading(), **_ALL_ON))
 PROFILES: Final = {profile.name: profile for profile in (CLEAN, PAPER)}

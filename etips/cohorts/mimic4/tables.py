@@ -100,6 +100,7 @@ def _refuse_mimic_iii(where: str, there: Mapping[str, frozenset[str]]) -> None:
         raise DataError(where, "looks like MIMIC-III", fix="Give MIMIC-IV v2.2 or v3.1 here.")
 
 
+_OWN_TABLES: Final = ("inputevents", "procedureevents")
 LAYOUT: Final = Layout(
     label="MIMIC-IV",
     tables=readable(CLEAN.reading),
@@ -109,5 +110,9 @@ LAYOUT: Final = Layout(
 
 
 def is_mimic4(tables: Mapping[str, frozenset[str]]) -> bool:
-    """Whether tables are those of MIMIC-IV."""
-    return "stay_id" in tables.get("icustays", ())
+    """Whether there is a table or a column that only MIMIC-IV has."""
+    return (
+        "stay_id" in tables.get("icustays", ())
+        or "anchor_age" in tables.get("patients", ())
+        or not tables.keys().isdisjoint(_OWN_TABLES)
+    )

@@ -18,6 +18,8 @@ Bools = NDArray[np.bool_]
 INDEX: Final = {name: i for i, name in enumerate(GRID)}
 _KEY: Final = ("stay", "t", "column")
 _MECHVENT, _EXTUBATED = (INDEX[name] for name in VENTILATION)
+_DEVICE: Final = INDEX["Interface"]
+_BY_SUPPORT: Final = (8, 0, 2, 3, 4, 10, 9, 5, 6, 7, 1)  # codes of section 4.2, the least first
 
 
 @dataclass(frozen=True)
@@ -60,22 +62,32 @@ def make_grid(events: Events, windows: pl.DataFrame, rules: Rules) -> Grid:
     measured = within_window(events.measurements, windows).select(
         "stay", "t", "priority", "value", column=pl.col("concept").to_physical().cast(pl.Int32)
     )
-    grid = _pivot(one_value_per_cell(measured, median=rules.median_of_duplicates))
+    grid = _pivot(one_value_per_cell(measured, rules))
     if events.ventilation.height:
         _mark_ventilated(grid, events.ventilation)
     return grid
 
 
-def one_value_per_cell(measured: pl.DataFrame, *, median: bool) -> pl.DataFrame:
+def one_value_per_cell(measured: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     """Of several values for one column at one timestamp keep the last, or their median.
 
     The order is that of priority, then of the value, missing last (section 8).
 
     Args:
         measured: stay, t, column, priority, value.
-        median: Of distinct values; of a flag the highest.
+        rules: Whether the median of distinct values counts, of a flag the highest; and whether of
+            several devices the one that supports most does: a median of codes is no device.
     """
-    if median:
+    cells = (*_KEY, "value")
+    if not rules.strongest_device:
+        return _cells(measured, rules).select(cells)
+    is_device = pl.col("column") == _DEVICE
+    parts = _cells(measured.filter(~is_device), rules), _strongest(measured.filter(is_device))
+    return pl.concat([part.select(cells) for part in parts]).sort(_KEY)
+
+
+def _cells(measured: pl.DataFrame, rules: Rules) -> pl.DataFrame:
+    if rules.median_of_duplicates:
         flags = pl.col("column").is_in([_MECHVENT, _EXTUBATED])
         highest, middle = pl.col("value").max(), pl.col("value").median()
         chosen = pl.when(flags.first()).then(highest).otherwise(middle)
@@ -83,6 +95,14 @@ def one_value_per_cell(measured: pl.DataFrame, *, median: bool) -> pl.DataFrame:
     ordered = measured.sort(*_KEY, "priority", "value", nulls_last=True)
     followed = pl.all_horizontal(pl.col(name) == pl.col(name).shift(-1) for name in _KEY)
     return ordered.filter(~followed.fill_null(False))
+
+
+def _strongest(devices: pl.DataFrame) -> pl.DataFrame:
+    """Of the devices at one time the one of highest support; an unknown one is below all."""
+    ranks = {float(code): rank for rank, code in enumerate(_BY_SUPPORT)}
+    rank = pl.col("value").replace_strict(ranks, default=-1, return_dtype=pl.Int32)
+    ordered = devices.with_columns(rank=rank).sort(*_KEY, "rank")
+    return ordered.unique(_KEY, keep="last", maintain_order=True)
 
 
 def _pivot(cells: pl.DataFrame) -> Grid:

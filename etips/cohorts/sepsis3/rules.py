@@ -85,6 +85,7 @@ class Rules:
     limit_fahrenheit: bool = False  # 28
     recheck_in_pass_2: bool = False  # 30
     median_of_duplicates: bool = False  # section 8
+    strongest_device: bool = False  # section 8: of several at one time
     plain_intervals: bool = False  # section 4.2
 
     test_share: float = 0.1  # section 19; matters with fit_on_training_only

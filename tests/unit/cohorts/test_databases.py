@@ -30,6 +30,16 @@ def test_an_unknown_profile_is_refused(source):
         extract(source, "draft")
 
 
+def test_a_source_with_tables_of_two_databases_is_refused(tmp_path):
+    (tmp_path / "icustays.csv").write_text("stay_id\n1\n")
+    (tmp_path / "inputevents_mv.csv").write_text("icustay_id\n1\n")
+    with (
+        contextlib.closing(open_source(tmp_path)) as mixed,
+        pytest.raises(DataError, match="it looks like MIMIC-III and MIMIC-IV"),
+    ):
+        recognise(mixed)
+
+
 def test_a_second_database_is_a_line_of_the_list(source, monkeypatch):
     other = replace(
         MIMIC3,

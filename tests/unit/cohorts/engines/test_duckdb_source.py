@@ -75,9 +75,9 @@ def test_a_column_that_only_the_clean_profile_needs_is_missed_there_only(copy):
     ("table", "old", "new"),
     [("icustays", b"icustay_id", b"stay_id"), ("patients", b"dob", b"anchor_age")],
 )
-def test_mimic_iv_is_recognised(copy, table, old, new):
+def test_a_column_of_mimic_iv_among_tables_of_mimic_iii_is_recognised(copy, table, old, new):
     edit(copy, table, lambda text: text.replace(old, new, 1))
-    refused(copy, DataError, "looks like MIMIC-IV")
+    refused(copy, DataError, "it looks like MIMIC-III and MIMIC-IV")
 
 
 def test_a_truncated_gzip_is_refused(copy):

@@ -7,7 +7,6 @@ NEW = Layout(
     "New",
     {"people": {"id": "string", "age": "int64"}},
     folders=("a", "b"),
-    strangers={"Newest": ("c", "d")},
 )
 BOTH = Layouts((OLD, NEW))
 
@@ -16,7 +15,6 @@ def test_tables_folders_and_labels_of_all_are_looked_for():
     assert BOTH.label == "Old or New"
     assert BOTH.names == {"people", "beds", "x"}
     assert BOTH.folders == ("", "a", "b")
-    assert BOTH.strangers == {"Newest": ("c", "d")}
 
 
 def test_a_column_has_the_kind_of_the_likeliest_layout_that_has_it():

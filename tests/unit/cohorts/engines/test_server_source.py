@@ -16,9 +16,10 @@ from etips.cohorts.engines import server_source
 from etips.cohorts.engines.address import Engine
 from etips.cohorts.mimic3.switches import CLEAN
 from etips.cohorts.mimic3.tables import needed
-from etips.errors import DataError
+from etips.errors import DataError, EtipsError
 
 PROFILES = ["paper", "clean"]
+IV = "mimiciv_hosp,mimiciv_icu"
 
 
 @pytest.fixture(scope="session")
@@ -129,6 +130,11 @@ class Server:
         ("postgresql://u@h/d?schema=mine", {"mine": ["T"]}, "postgresql schema mine"),
         ("postgresql://u@h/d?schema=a,b", {"b": ["T"]}, "postgresql schema a,b"),
         ("postgresql://u@h/d", {}, "postgresql schema mimiciii"),
+        (
+            "postgresql://u@h/d",
+            {"mimiciv_icu": ["T"]},
+            "postgresql schema mimiciv_hosp,mimiciv_icu",
+        ),
     ],
 )
 def test_the_schema_is_the_one_given_or_the_database_s_own(monkeypatch, address, held, name):
@@ -139,3 +145,16 @@ def test_the_schema_is_the_one_given_or_the_database_s_own(monkeypatch, address,
     with contextlib.closing(open_source(address)) as source:
         assert source.name == name
         assert asked == ["postgresql://u@h/d"]
+
+
+@pytest.mark.parametrize(
+    ("address", "held", "words"),
+    [
+        ("", {"mimiciii": ["T"], "mimiciv_icu": ["T"]}, "Add one of schema=mimiciii and schema="),
+        ("?schema=a,b", {"a": ["icustays"], "b": ["ICUSTAYS"]}, "must hold icustays once"),
+    ],
+)
+def test_a_server_with_two_databases_must_be_told_which(monkeypatch, address, held, words):
+    monkeypatch.setattr(server_source.ibis, "connect", lambda plain: Server(**held))
+    with pytest.raises(EtipsError, match=words):
+        open_source(f"postgresql://u@h/d{address}")

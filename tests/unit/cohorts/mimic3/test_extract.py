@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 from etips.cohorts.databases import open_source
+from etips.cohorts.mimic.bedside import read_block
 from etips.cohorts.mimic.items import DEVICE_TEXTS
 from etips.cohorts.mimic3 import concepts, extract
 from etips.cohorts.mimic3.switches import CLEAN, PAPER
@@ -29,9 +30,7 @@ def charted(folder, profile, *lines):
         tables = open_tables(opened, profile.reading)
         items = concepts.select(profile.reading)
         extract.store_large(opened, tables, items, profile.reading, [STAY])
-        block = extract.read_block(
-            opened.kept, 0, 10**9, procedures=profile.reading.reads_procedures
-        )
+        block = read_block(opened.kept, 0, 10**9, extract.kept_tables(profile.reading))
     return {row["itemid"]: row for row in block.chart.iter_rows(named=True)}
 
 
@@ -102,10 +101,10 @@ def test_a_lab_result_attaches_to_every_stay_within_a_day(tmp_path, time, stays)
         "7,70,1,2150-01-01 00:00:00,2150-01-02 00:00:00",
         "7,70,2,2150-01-03 00:00:00,2150-01-04 00:00:00",
     ]
-    with source(tmp_path, icustays=icu, labevents=[f"70,{time},50971,4.0"]) as opened:
+    with source(tmp_path, icustays=icu, labevents=[f"70,{time},50971,4.0,4"]) as opened:
         tables = open_tables(opened, PAPER.reading)
         extract.store_large(opened, tables, concepts.select(PAPER.reading), PAPER.reading, [1, 2])
-        assert sorted(opened.kept.rows("labs")["icustay_id"]) == stays
+        assert sorted(opened.kept.rows("labs")["stay"]) == stays
 
 
 def test_microbiology_takes_its_date_where_the_time_is_missing(tmp_path):
@@ -171,7 +170,7 @@ def test_a_culture_counts_even_with_neither_a_text_nor_a_number(tmp_path):
         items = concepts.select(PAPER.reading)
         extract.store_large(opened, tables, items, PAPER.reading, [STAY])
         cultures = extract.read_cultures(opened.kept, items, PAPER.reading)
-        block = extract.read_block(opened.kept, 0, 10**9, procedures=False)
+        block = read_block(opened.kept, 0, 10**9, extract.kept_tables(PAPER.reading))
     assert cultures["stay"].to_list() == [STAY]
     assert block.chart["itemid"].to_list() == [938]
 

@@ -7,7 +7,7 @@ from etips.cohorts.sepsis3.rules import Rules
 
 
 def test_clean_turns_every_switch_on_and_paper_none():
-    assert len(SWITCHES) == 9
+    assert len(SWITCHES) == 10
     assert not any(getattr(PAPER.reading, name) for name in SWITCHES)
     assert all(getattr(CLEAN.reading, name) for name in SWITCHES)
     assert PROFILES == {"paper": PAPER, "clean": CLEAN}

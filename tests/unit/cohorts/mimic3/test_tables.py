@@ -17,6 +17,7 @@ def test_clean_needs_what_its_corrections_look_at():
         "drug", "route", "drug_type",
     }  # fmt: skip
     assert set(clean["chartevents"]) - set(paper["chartevents"]) == {"error"}
+    assert set(clean["labevents"]) - set(paper["labevents"]) == {"value"}
 
 
 def test_units_are_read_where_they_are_and_null_where_they_are_not(hospital):
@@ -27,15 +28,22 @@ def test_units_are_read_where_they_are_and_null_where_they_are_not(hospital):
         assert "amountuom" in tables["inputevents_cv"].columns
 
 
-def test_mimic_iii_is_told_by_its_stays():
+def test_mimic_iii_is_told_by_what_only_it_has():
     assert is_mimic3({"icustays": frozenset({"icustay_id"})})
-    assert not is_mimic3({"icustays": frozenset({"stay_id"})})
+    assert is_mimic3({"patients": frozenset({"dob"})})
+    assert is_mimic3({"inputevents_cv": frozenset()})
+    assert not is_mimic3({"icustays": frozenset({"stay_id"}), "inputevents": frozenset()})
     assert not is_mimic3({})
 
 
-def test_the_engines_are_told_of_every_table_and_of_mimic_iv(tmp_path):
+def test_the_engines_are_told_of_every_table():
     assert LAYOUT.names == {*needed(CLEAN.reading), "inputevents"}
-    for name in ("hosp", "icu"):
-        (tmp_path / name).mkdir()
-    with pytest.raises(DataError, match="looks like MIMIC-IV"):
-        open_source(tmp_path)
+
+
+def test_mimic_iv_is_refused_by_its_name(tmp_path):
+    (tmp_path / "icustays.csv").write_text("stay_id\n1\n")
+    with (
+        contextlib.closing(open_source(tmp_path)) as source,
+        pytest.raises(DataError, match="looks like MIMIC-IV"),
+    ):
+        open_tables(source, PAPER.reading)

@@ -1,5 +1,7 @@
 """Section 8: one row per timestamp, and what happens to several values for one cell."""
 
+import itertools
+
 import numpy as np
 import polars as pl
 import pytest
@@ -68,6 +70,26 @@ def test_a_ventilation_period_marks_the_timestamps_inside_it():
     made = grid(*rows, ventilation=periods)
     np.testing.assert_array_equal(made["mechvent"][made.stay == 1], [np.nan, 1, 1, 1, np.nan])
     assert np.isnan(made["mechvent"][made.stay == 2]).all()
+
+
+BY_SUPPORT = (1, 7, 6, 5, 9, 10, 4, 3, 2, 0, 8)
+
+
+def test_of_two_devices_at_one_time_the_one_of_higher_support_counts():
+    for stronger, weaker in itertools.combinations(BY_SUPPORT, 2):
+        for devices in ((stronger, weaker), (weaker, stronger)):
+            rows = [(1, "Interface", 5, float(code), item) for item, code in enumerate(devices)]
+            made = grid(*rows, (1, "Interface", 6, 2.0), rules=CLEAN)
+            assert made["Interface"].tolist() == [stronger, 2]
+
+
+def test_a_device_goes_before_an_unknown_one_and_other_columns_keep_their_rule():
+    rows = [(1, "Interface", 5, None), (1, "Interface", 5, 0.0), (1, "HR", 5, 80.0)]
+    rows += [(1, "HR", 5, 90.0), (1, "Interface", 6, None)]
+    made = grid(*rows, rules=CLEAN)
+    np.testing.assert_array_equal(made["Interface"], [0, np.nan])
+    assert made["HR"][0] == 85
+    assert grid(*rows, rules=PAPER)["HR"][0] == 90
 
 
 @pytest.mark.parametrize("rules", [PAPER, CLEAN], ids=["paper", "clean"])

@@ -3,21 +3,22 @@
 import polars as pl
 import pytest
 
-from etips.cohorts.mimic3 import concepts
-from etips.cohorts.mimic3.extract import NO_PROCEDURES, Block
-from etips.cohorts.mimic3.infusions import (
+from etips.cohorts.mimic.bedside import Block
+from etips.cohorts.mimic.infusions import (
     fluids,
     preadmission_fluids,
     preadmission_urine,
     urine,
     vasopressors,
 )
+from etips.cohorts.mimic3 import concepts
 from etips.cohorts.mimic3.switches import CLEAN, PAPER
 from etips.cohorts.sepsis3.variables import HOUR
 
 T = 5_000_000_000
 SALINE, NOREPINEPHRINE, VASOPRESSIN_CV, FOLEY = 225158, 221906, 30051, 226559
 ITEMS = {profile.name: concepts.select(profile.reading) for profile in (PAPER, CLEAN)}
+NO_PROCEDURES = pl.DataFrame(schema=dict.fromkeys(("stay", "start", "end", "itemid"), pl.Int64))
 
 
 def block(mv=(), cv=(), urine=()):
@@ -37,7 +38,7 @@ def block(mv=(), cv=(), urine=()):
         made = pl.DataFrame(list(rows), schema=schema, orient="row")
         moments = [name for name in names if name in times]
         return made.with_columns(
-            (pl.col(moments) * HOUR + T).cast(pl.Int64), icustay_id=pl.lit(1, pl.Int64)
+            (pl.col(moments) * HOUR + T).cast(pl.Int64), stay=pl.lit(1, pl.Int64)
         )
 
     mv_names = ("itemid", "start", "end", "amount", "rate", "rateuom", "statusdescription")
@@ -57,7 +58,9 @@ def infusion(start, end, rate=100.0, item=SALINE, status="FinishedRunning"):
 
 def given(rows, profile=PAPER):
     """Boluses as (hour, volume) and infusions as (start, end, rate)."""
-    boluses, running = fluids(rows, ITEMS[profile.name], profile.reading)
+    boluses, running = fluids(
+        rows, ITEMS[profile.name], drop_rewritten=profile.reading.drop_rewritten_fluids
+    )
     return (
         boluses.with_columns((pl.col("t") - T) // HOUR).select("t", "volume").rows(),
         running.with_columns((pl.col("start", "end") - T) // HOUR)

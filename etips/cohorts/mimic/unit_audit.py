@@ -4,15 +4,15 @@ The builder converts what docs/cohort/rules.md says and takes every other number
 the scripts do. This audit changes nothing: it tells how many of the rows read carry another unit.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
 import polars as pl
 
 from etips.cohorts.engines.store import Store
+from etips.cohorts.mimic.infusions import SPELLINGS
 from etips.cohorts.mimic.items import POUND_WEIGHT_ITEM, PREADMISSION_URINE_ITEMS, Items
-from etips.cohorts.mimic3.infusions import SPELLINGS
 from etips.cohorts.sepsis3.events import PER_KG, PER_MINUTE, ItemUnits
 
 _PRESSURE, _AIRWAY, _SHARE = ("mmhg",), ("cmh2o",), ("%",)
@@ -62,10 +62,16 @@ _CATECHOLAMINE: Final = tuple(s for s, unit in SPELLINGS.items() if unit in (PER
 _VASOPRESSIN: Final = tuple(s for s in SPELLINGS if s not in _CATECHOLAMINE)
 
 
-def audit(store: Store, items: Items) -> tuple[ItemUnits, ...]:
-    """Look at the units of every stored row whose item should have one."""
+def audit(store: Store, items: Items, inputs: Mapping[str, str]) -> tuple[ItemUnits, ...]:
+    """Look at the units of every stored row whose item should have one.
+
+    Args:
+        store: Where the rows are.
+        items: What each item is read as.
+        inputs: Stored tables of what was given, by raw table.
+    """
     items_read: list[ItemUnits] = []
-    for table, stored, features in _readings(items):
+    for table, stored, features in _readings(items, inputs):
         counts = store.counts(stored, "itemid", "unit", "measured")
         counts = counts.filter("measured").sort("itemid", "unit", nulls_last=True)
         for (item,), rows in counts.group_by("itemid", maintain_order=True):
@@ -75,7 +81,7 @@ def audit(store: Store, items: Items) -> tuple[ItemUnits, ...]:
     return tuple(items_read)
 
 
-def _readings(items: Items) -> Iterator[tuple[str, str, dict[int, str]]]:
+def _readings(items: Items, inputs: Mapping[str, str]) -> Iterator[tuple[str, str, dict[int, str]]]:
     """Raw table, stored table, and what each item of it is read as."""
     with_unit = {i: name for i, name in items.vitals.items() if name in EXPECTED}
     with_unit |= {i: name for i, name in items.chart_labs.items() if name in EXPECTED}
@@ -88,8 +94,8 @@ def _readings(items: Items) -> Iterator[tuple[str, str, dict[int, str]]]:
         **dict.fromkeys(items.preadmission_fluids, "fluid before admission"),
         **items.vasopressors,
     }
-    yield "inputevents_mv", "infusions_mv", given
-    yield "inputevents_cv", "infusions_cv", given
+    for table, stored in inputs.items():
+        yield table, stored, given
 
 
 def _of_item(table: str, item: int, feature: str, rows: pl.DataFrame) -> ItemUnits:

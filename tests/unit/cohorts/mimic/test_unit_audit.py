@@ -5,12 +5,13 @@ import contextlib
 import pytest
 
 from etips.cohorts.databases import open_source
+from etips.cohorts.mimic.unit_audit import EXPECTED, audit
 from etips.cohorts.mimic3 import concepts, extract
 from etips.cohorts.mimic3.switches import CLEAN, PAPER
 from etips.cohorts.mimic3.tables import needed, open_tables, readable
-from etips.cohorts.mimic3.units import EXPECTED, audit
 from etips.cohorts.sepsis3.variables import CHARTED
 
+INPUTS = {"inputevents_mv": "infusions_mv", "inputevents_cv": "infusions_cv"}
 STAY, T = 200001, "2150-01-02 00:00:00"
 ICU = [f"1,70,{STAY},2150-01-01 00:00:00,2150-01-05 00:00:00"]
 
@@ -23,7 +24,7 @@ def units(folder, *, profile=PAPER, columns=readable, **rows):
     with contextlib.closing(open_source(folder)) as opened:
         tables, items = open_tables(opened, profile.reading), concepts.select(profile.reading)
         extract.store_large(opened, tables, items, profile.reading, [STAY])
-        return {item.item: item for item in audit(opened.kept, items)}
+        return {item.item: item for item in audit(opened.kept, items, INPUTS)}
 
 
 def charted(item, number, unit):
@@ -52,7 +53,7 @@ def test_a_row_without_a_number_and_a_feature_without_a_unit_are_not_audited(tmp
 def test_laboratory_results_urine_and_both_kinds_of_input_are_audited(tmp_path):
     found = units(
         tmp_path,
-        labevents=[f"70,{T},50971,4.0,mEq/L", f"70,{T},50971,4.0,mg/dL"],
+        labevents=[f"70,{T},50971,4.0,4,mEq/L", f"70,{T},50971,4.0,4,mg/dL"],
         outputevents=[f"{STAY},{T},226559,80,L"],
         inputevents_mv=[f"{STAY},{T},{T},225158,100,50,mL/hour,FinishedRunning,grams"],
         inputevents_cv=[f"{STAY},{T},30018,100,,,ml"],

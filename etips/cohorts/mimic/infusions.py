@@ -1,12 +1,11 @@
-"""Rows of both charting systems as vasopressors, fluids and urine (section 4.2)."""
+"""Rows of what was given and passed as vasopressors, fluids and urine (section 4.2)."""
 
 from typing import Final
 
 import polars as pl
 
+from etips.cohorts.mimic.bedside import Block
 from etips.cohorts.mimic.items import IRRIGANT_IN_ITEM, PREADMISSION_URINE_ITEMS, TONICITY, Items
-from etips.cohorts.mimic3.extract import Block
-from etips.cohorts.mimic3.switches import Reading
 from etips.cohorts.sepsis3.events import PER_KG, PER_MINUTE, UNITS_PER_HOUR, UNITS_PER_MINUTE
 from etips.cohorts.sepsis3.rules import Rules
 from etips.cohorts.sepsis3.vasopressors import VASOPRESSIN_LIMIT, rounded
@@ -47,34 +46,41 @@ def _with_drug(rows: pl.DataFrame, items: Items) -> pl.DataFrame:
     )
     unit = pl.col("rateuom").replace_strict(SPELLINGS, default=None, return_dtype=pl.String)
     known = rows.join(drugs, on="itemid").drop_nulls("rate")
-    return known.with_columns(unit=unit).rename({"icustay_id": "stay"})
+    return known.with_columns(unit=unit)
 
 
 def _rewritten() -> pl.Expr:
     return pl.col("statusdescription").fill_null("") == "Rewritten"
 
 
-def fluids(block: Block, items: Items, reading: Reading) -> tuple[pl.DataFrame, pl.DataFrame]:
+def fluids(
+    block: Block, items: Items, *, drop_rewritten: bool
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Fluids as isotonic volumes.
 
     A row of MetaVision without a rate is a bolus, one of CareVue always is.
+
+    Args:
+        block: Raw rows.
+        items: Which of them are fluids.
+        drop_rewritten: Whether rows that were written anew do not count (oddity 6, corrected).
 
     Returns:
         Boluses: stay, t, volume. Infusions: stay, start, end, rate in mL/h.
     """
     is_fluid = pl.col("itemid").is_in(items.fluids) & pl.col("amount").is_not_null()
     given = block.infusions_mv.filter(is_fluid & pl.col("start").is_not_null())
-    if reading.drop_rewritten_fluids:
+    if drop_rewritten:
         given = given.filter(~_rewritten())
     charted = block.infusions_cv.filter(is_fluid & pl.col("t").is_not_null())
     amount, rate = rounded(pl.col("amount")), rounded(pl.col("rate"))
     normalised = pl.when(amount == 0).then(0.0).otherwise(_volume() * rate / amount)
     runs = pl.col("rate").is_not_null()
     boluses = [
-        given.filter(~runs).select(stay="icustay_id", t="start", volume=_volume()),
-        charted.select(stay="icustay_id", t="t", volume=_volume()),
+        given.filter(~runs).select("stay", t="start", volume=_volume()),
+        charted.select("stay", t="t", volume=_volume()),
     ]
-    infusions = given.filter(runs).select("start", "end", stay="icustay_id", rate=normalised)
+    infusions = given.filter(runs).select("stay", "start", "end", rate=normalised)
     return pl.concat(boluses), infusions
 
 
@@ -88,7 +94,7 @@ def preadmission_fluids(block: Block, items: Items) -> pl.DataFrame:
     sums = [
         rows.filter(pl.col("itemid").is_in(items.preadmission_fluids))
         .drop_nulls("amount")
-        .group_by(stay="icustay_id")
+        .group_by("stay")
         .agg(volume=pl.col("amount").sort().sum())  # sorted: the same sum in any row order
         for rows in (block.infusions_mv, block.infusions_cv)
     ]
@@ -100,11 +106,11 @@ def urine(block: Block, items: Items) -> pl.DataFrame:
     measured = block.urine.filter(pl.col("itemid").is_in(items.urine))
     into = pl.col("itemid") == IRRIGANT_IN_ITEM
     volume = pl.when(into).then(-pl.col("amount")).otherwise(pl.col("amount"))
-    return measured.select(stay="icustay_id", t="t", volume=volume)
+    return measured.select("stay", t="t", volume=volume)
 
 
 def preadmission_urine(block: Block) -> pl.DataFrame:
     """Urine before the stay: stay, volume; distinct rows (section 4.2)."""
     before = pl.col("itemid").is_in(PREADMISSION_URINE_ITEMS)
     measured = block.urine.filter(before).unique()
-    return measured.group_by(stay="icustay_id").agg(volume=pl.col("amount").sort().sum())
+    return measured.group_by("stay").agg(volume=pl.col("amount").sort().sum())
