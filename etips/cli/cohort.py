@@ -93,11 +93,15 @@ def validate(
     folder: Annotated[Path, typer.Argument(help="Folder that `etips cohort` wrote.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Compare a cohort with the paper's figures: target, what is accepted, found, pass or fail."""
+    """Compare a cohort with published figures: target, what is accepted, found, pass or fail.
+
+    Where nobody has published any, its own are told.
+    """
     with refusals("etips validate"):
         as_row = _numbers if as_json else _texts
         checks = compare(Evidence.read(folder))
-        show(f"{folder} against the paper", [as_row(check) for check in checks], as_json=as_json)
+        rows = [as_row(check) for check in checks]
+        show(f"{folder} against what is published", rows, as_json=as_json)
         if not as_json:
             typer.echo(count_outcomes(checks))
 
@@ -124,7 +128,7 @@ def _texts(check: Check) -> dict[str, object]:
     found = "-" if check.found is None else _figure(check.found)
     return {
         "quantity": check.quantity,
-        "target": _figure(check.target),
+        "target": "-" if check.target is None else _figure(check.target),
         "accepted": _accepted(check),
         "found": "not shown" if check.tells_few else found,
         "outcome": check.outcome.value,
@@ -133,6 +137,8 @@ def _texts(check: Check) -> dict[str, object]:
 
 def _accepted(check: Check) -> str:
     """What is near enough to a published figure."""
+    if check.target is None or check.low is None or check.high is None:
+        return "-"
     above, below = check.high - check.target, check.target - check.low
     if above == below == 0:
         return "exactly"

@@ -6,7 +6,7 @@ its size is reported as too small to judge, never as passed.
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -40,6 +40,7 @@ class Outcome(StrEnum):
     FAIL = "fail"
     TOO_SMALL = "too small to judge"
     NOT_MEASURED = "not measured"
+    NOT_PUBLISHED = "nothing published"
 
 
 @dataclass(frozen=True)
@@ -80,19 +81,19 @@ class Check:
 
     Attributes:
         quantity: What it is.
-        target: The published value.
+        target: The published value; None if there is none.
         found: Ours; None if it is not measured here.
-        low: Smallest accepted value.
-        high: Largest accepted value.
+        low: Smallest accepted value, if any is judged.
+        high: Largest accepted value, likewise.
         outcome: Pass, fail, or why neither.
         tells_few: Whether it would tell of 1 to 10 people, and so must not be shown.
     """
 
     quantity: str
-    target: float
+    target: float | None
     found: float | None
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     outcome: Outcome
     tells_few: bool = False
 
@@ -142,7 +143,7 @@ def _usual_names(table: pl.DataFrame, hours: int) -> pl.DataFrame:
 
 
 def validate(evidence: Evidence, published: Published | None) -> list[Check]:
-    """Compare a cohort with every published figure; without any, with what is always so.
+    """Compare a cohort with every published figure; tell those that nobody has published.
 
     Published figures are about steps of four hours, so that others are held against none.
 
@@ -166,8 +167,20 @@ def validate(evidence: Evidence, published: Published | None) -> list[Check]:
     figures = published.figures.items()
     return [
         *(check(name, target, measured.get(name)) for name, target in figures),
+        *_told_only(measured, published, hidden),
         *_dose_checks(evidence, published, check),
         *_mean_checks(evidence, published, check),
+    ]
+
+
+def _told_only(
+    measured: Mapping[str, float], published: Published, hidden: Container[str]
+) -> list[Check]:
+    """Figures that nobody has published: told, not judged."""
+    return [
+        Check(name, None, found, None, None, Outcome.NOT_PUBLISHED, name in hidden)
+        for name, found in measured.items()
+        if name not in published.figures
     ]
 
 

@@ -13,5 +13,7 @@ MIMIC4: Final = Database(
     layout=LAYOUT,
     recognises=is_mimic4,
     profiles=tuple(PROFILES),
-    extract=lambda source, profile: Mimic4Extraction(source, PROFILES[profile]),
+    extract=lambda source, profile, changes: Mimic4Extraction(
+        source, PROFILES[profile].changed(**changes)
+    ),
 )

@@ -30,6 +30,24 @@ def reference():
 
 
 @pytest.fixture(scope="session")
+def demo4():
+    """Folder of the MIMIC-IV demo, likewise."""
+    folder = Path(os.environ.get("ETIPS_MIMIC4_DEMO", _SHARED / "mimic4-demo"))
+    if not folder.is_dir():
+        pytest.skip("no MIMIC-IV demo at ../shared/data/mimic4-demo or in ETIPS_MIMIC4_DEMO")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def reference4():
+    """Folder with what two public programs give on the stays of that demo with an even id."""
+    folder = _SHARED / "cohort-reference-mimic4"
+    if not folder.is_dir():
+        pytest.skip("no reference output at ../shared/data/cohort-reference-mimic4")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def hospital(tmp_path_factory):
     """Raw tables of 60 simulated stays as CSV.gz."""
     folder = tmp_path_factory.mktemp("hospital") / "raw"
