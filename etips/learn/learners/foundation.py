@@ -149,7 +149,7 @@ def lay_foundation(
     _check(training, support, clip, seed)
     check_propensities(model, data)
     training, earlier = training.with_seed(seed), training.earlier_actions
-    rivals = Rivals.of(models, data, encoder, seed=seed, earlier_actions=earlier)
+    rivals = Rivals.of(models, data, encoder, seed=seed, earlier_actions=earlier, brief=True)
     prepared = _prepare(data, training, seed)
     propensity = yield from rivals.propensity(prepared, training)
     start = PolicyStart.of(prepared, propensity, rivals.encoder, seed=seed)

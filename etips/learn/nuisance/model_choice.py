@@ -16,7 +16,7 @@ from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
 from etips.learn.fitting.prepare import Prepared
 from etips.learn.fitting.requests import Requests
-from etips.learn.fitting.stages import ENCODER, Training
+from etips.learn.fitting.stages import ENCODER, PROPENSITY, Training
 from etips.learn.nuisance.boosting import BoostedTrees, can_grow_trees
 from etips.learn.nuisance.outcome import FittedOutcome, fit_outcome
 from etips.learn.nuisance.propensity import FittedPropensity, fit_propensity
@@ -36,6 +36,12 @@ ABSENT = "scikit-learn is not installed: networks are used, trees are not tried"
 STEPS, SMALLEST_BATCH, LARGEST_BATCH = 10, 32, 4096
 """Steps of an epoch, and limits on the rows of one, where networks read single rows."""
 
+BRIEF_FROM, BRIEF_BATCH, BRIEF_RATE, BRIEF_STEPS, FEWEST_EPOCHS = 5_000, 128, 6e-3, 400, 5
+"""Of so many stays on, propensities that a policy is learned by are trained in smaller batches, at
+a higher rate, and for fewer epochs: as many as come to so many steps. Out of fold they fit as well
+as those of 25 epochs in a third of the time: ICU-Sepsis, 8,000 stays, 0.056 above the entropy of
+the clinicians both, 10 against 34 s; at 4,000 stays there is nothing to gain."""
+
 QUICK = BoostedTrees(learning_rate=0.15, patience=6)
 """How trees are grown here: what stops too early or too late is mended by shrinkage."""
 
@@ -51,12 +57,14 @@ class Rivals:
         networks: Whether networks are fitted.
         trees: Whether trees are.
         seed: Of both.
+        brief: Whether many stays may be learned in fewer epochs; see `shorten`.
     """
 
     encoder: Encoder
     networks: bool = True
     trees: bool = False
     seed: int = 0
+    brief: bool = False
 
     @classmethod
     def of(
@@ -67,6 +75,7 @@ class Rivals:
         *,
         seed: int,
         earlier_actions: bool = False,
+        brief: bool = False,
     ) -> "Rivals":
         """What suits some stays.
 
@@ -79,11 +88,12 @@ class Rivals:
             encoder: Of the learner.
             seed: Of both.
             earlier_actions: Whether models are to read the action before, which trees do not.
+            brief: Whether many stays may be learned in fewer epochs.
         """
         if models not in get_args(ModelKind):
             raise SettingError("models", f"must be {' or '.join(get_args(ModelKind))}")
         shape = as_encoder(encoder)
-        plain = cls(shape, seed=seed)
+        plain = cls(shape, seed=seed, brief=brief)
         usual, last = shape == ENCODER, isinstance(shape, LastStep)
         sees_one = not earlier_actions and (last or not has_past(data))
         if models == "networks" or (models == "auto" and not (sees_one and (usual or last))):
@@ -114,6 +124,23 @@ class Rivals:
         faster = math.sqrt(max(size / settings.batch_size, 1.0))
         return replace(settings, batch_size=size, learning_rate=settings.learning_rate * faster)
 
+    def shorten(self, settings: Settings, n_stays: int) -> Settings:
+        """Settings of propensity networks that learn from many stays in fewer epochs.
+
+        Settings that somebody gave, and those of an evaluation, are left alone.
+
+        Args:
+            settings: As given.
+            n_stays: How many there are to learn from.
+        """
+        usual = replace(settings, seed=PROPENSITY.seed) == PROPENSITY
+        if not self.brief or self.trees or not usual or n_stays < BRIEF_FROM:
+            return settings
+        epochs = max(-(-BRIEF_STEPS * BRIEF_BATCH // n_stays), FEWEST_EPOCHS)
+        return replace(
+            settings, epochs=epochs, batch_size=BRIEF_BATCH, learning_rate=BRIEF_RATE, patience=3
+        )
+
     def propensity(self, prepared: Prepared, training: Training) -> Requests[FittedPropensity]:
         """Propensities of the better log-loss on stays not learned from."""
         found: list[FittedPropensity] = []
@@ -121,7 +148,8 @@ class Rivals:
             trees = replace(QUICK, seed=self.seed)
             found.append(fit_tree_propensity(prepared, trees, calibrate=training.calibrate))
         if self.networks:
-            settings = self.suit(training.propensity, prepared.data.n_stays)
+            settings = self.shorten(training.propensity, prepared.data.n_stays)
+            settings = self.suit(settings, prepared.data.n_stays)
             calibrate = training.calibrate
             networks = yield from fit_propensity(
                 prepared, self.encoder, settings, seed=self.seed, calibrate=calibrate

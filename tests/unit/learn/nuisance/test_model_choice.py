@@ -21,6 +21,7 @@ from etips.models.bundle import Bundle
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.last_step import LastStep
 from etips.models.forest import Forest
+from etips.results import evaluation_log
 
 STAYS, ROWS = CLINIC.log(30, seed=0), trial(30)
 
@@ -105,3 +106,20 @@ def test_the_additive_network_has_no_rival():
     for models in ("auto", "trees"):
         additive = drive(rivals(models, ROWS).outcome(prepared, training(), additive=True))
         assert additive.bundle.network.additive
+
+
+def test_many_stays_are_learned_in_fewer_epochs_unless_somebody_set_them_or_evaluates():
+    usual = Training().with_seed(7).propensity
+    brief = Rivals(ENCODER, brief=True)
+    short = brief.shorten(usual, 16_000)
+    assert (short.epochs, short.batch_size, short.seed) == (5, 128, 7)
+    assert brief.shorten(usual, 5_000).epochs == 11
+    assert brief.shorten(usual, 4_999) == usual
+    assert brief.shorten(Settings(epochs=25), 16_000) == Settings(epochs=25)
+    assert Rivals(ENCODER).shorten(usual, 16_000) == usual
+    assert Rivals(LastStep(), trees=True, brief=True).shorten(usual, 16_000) == usual
+
+
+def test_an_evaluation_does_not_shorten_what_it_fits():
+    data = CLINIC.log(40, seed=0)
+    assert not evaluation_log._rivals(data, evaluation_log.Models()).brief
