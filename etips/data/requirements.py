@@ -12,7 +12,7 @@ from etips.data.schema import Schema
 from etips.data.stay_arrays import StayArrays
 from etips.errors import DataError, SettingError, require
 
-_CHUNK = 65_536  # rows looked at together, so that a check costs little memory
+_CHUNK = 4096  # rows looked at together, so that they stay near the processor
 
 
 def require_offsets(offsets: Ints) -> None:
@@ -49,12 +49,18 @@ def require_features(where: str, values: Features, names: Sequence[str], schema:
     may_be_missing = np.array([schema.may_be_missing(name) for name in names], bool)
     for start in range(0, len(values), _CHUNK):
         part = values[start : start + _CHUNK]
-        bad = ~np.isfinite(part)
+        finite = np.isfinite(part)
+        if finite.all():
+            continue
+        bad = ~finite
         bad[:, may_be_missing] = np.isinf(part[:, may_be_missing])
         if bad.any():
             column = int(bad.any(axis=0).argmax())
-            rows = start + np.flatnonzero(bad[:, column])
+            wrong = ~np.isfinite(values[:, column])
+            if may_be_missing[column]:
+                wrong = np.isinf(values[:, column])
             place = f"{where}, feature {names[column]}"
+            rows = np.flatnonzero(wrong)
             raise DataError(place, "must be finite", rows=rows, total=len(values))
 
 

@@ -173,15 +173,24 @@ def _reason(column: Floats, seen: _Seen) -> Reason | None:
     values, loss = column[told], seen.loss[told]
     if values.size < LEAST_DECISIONS or not np.ptp(values):
         return None
-    levels, code, count = np.unique(values, return_inverse=True, return_counts=True)
-    few = levels.size <= min(_MOST_LEVELS, values.size // _PER_LEVEL)
+    order = np.argsort(values, kind="stable")
+    code, count = _levels(values[order], order)
+    few = count.size <= min(_MOST_LEVELS, values.size // _PER_LEVEL)
     if np.ptp(loss):
         if _orders(_ranks(code, count), loss) or (few and _explains(code, loss)):
             return "loss"
         if few and _is_certain(code, loss, seen.person[told]):
             return "part of the loss"
-    tells = (_tells(values, code, action[told], few=few) for action in seen.actions)
+    tells = (_tells(order, code, action[told], few=few) for action in seen.actions)
     return "action" if any(tells) else None
+
+
+def _levels(ordered: Floats, order: Ints) -> tuple[Ints, Ints]:
+    """Number of each value among the different ones, by size, and how often each occurs."""
+    first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    code = np.empty(order.size, np.int64)
+    code[order] = np.cumsum(first) - 1
+    return code, np.diff(np.flatnonzero(first), append=order.size)
 
 
 def _orders(ranks: Floats, loss: Floats) -> bool:
@@ -232,17 +241,18 @@ def _people_by(code: Ints, person: Ints) -> Floats:
     return np.bincount(pairs // n_people, minlength=code.max() + 1).astype(np.float64)
 
 
-def _tells(values: Floats, code: Ints, action: Ints, *, few: bool) -> bool:
+def _tells(order: Ints, code: Ints, action: Ints, *, few: bool) -> bool:
     """Whether the action follows from a feature: value by value, or from its size."""
-    _, action = np.unique(action, return_inverse=True)
     counts = np.bincount(action)
+    taken = counts > 0
+    counts, action = counts[taken], (np.cumsum(taken) - 1)[action]
     if counts.size < 2 or counts.max() > 0.95 * action.size:
         return False
     if few:
         table = np.zeros((code.max() + 1, counts.size), np.int64)
         np.add.at(table, (code, action), 1)
         return bool(table.max(axis=1).sum() >= (1 - (1 - _PERFECT) / 2) * action.size)
-    ordered = action[np.argsort(values, kind="stable")]
+    ordered = action[order]
     changes = int((ordered[1:] != ordered[:-1]).sum())
     slack = min(2 * (counts.size - 1), 0.05 * action.size)  # of many actions each is a short run
     return changes <= max(slack, (1 - _PERFECT) / 2 * action.size)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from etips.data.coded import Floats32
+from etips.data.decisions import Bools
 from etips.data.trajectories import Trajectories
 from etips.disclosure import LEAST_PEOPLE
 from etips.notes import note
@@ -13,14 +14,19 @@ CODES = (-9, -99, -999, -9999, -99999, 99, 999, 9999, 99999)
 UNKNOWN = ("unknown", "unk", "not known", "not recorded", "missing", "unbekannt", "inconnu")
 """Labels of a treatment, in small letters, that mean the same."""
 
+_CHUNK = 4096  # rows looked at together: they lie side by side, columns do not
+
 
 def ask_missing_codes(data: Trajectories) -> None:
     """Ask about columns and actions in which a well-known code stands apart from all the rest."""
     schema = data.schema
     kinds = {} if schema.recipe is None else schema.recipe.kinds
     for names, values in ((schema.sequence, data.sequence), (schema.static, data.static)):
+        if not isinstance(values, np.ndarray):
+            continue
+        suspect = _end_in_codes(values)
         for at, name in enumerate(names):
-            if isinstance(values, np.ndarray) and name in kinds and kinds[name].kind == "number":
+            if suspect[at] and name in kinds and kinds[name].kind == "number":
                 code = _code_apart(values[:, at])
                 if code is not None:
                     _ask(f"column {name} holds {code} and nothing near it", "a missing value")
@@ -31,6 +37,17 @@ def ask_missing_codes(data: Trajectories) -> None:
 
 def _ask(found: str, what: str) -> None:
     note(f"{found}: does it stand for {what}? Then leave the cell empty")
+
+
+def _end_in_codes(values: Floats32) -> Bools:
+    """Whether the least or the largest value of each column is a code, shape (d,)."""
+    least = np.full(values.shape[1], np.nan, np.float32)
+    most = least.copy()
+    for start in range(0, len(values), _CHUNK):
+        part = values[start : start + _CHUNK]
+        least = np.fmin(least, np.fmin.reduce(part, axis=0))
+        most = np.fmax(most, np.fmax.reduce(part, axis=0))
+    return np.isin(least, CODES) | np.isin(most, CODES)
 
 
 def _code_apart(values: Floats32) -> int | None:

@@ -10,7 +10,7 @@ from etips.data.decisions import Ints
 from etips.data.schema import MISSING_SUFFIX
 from etips.errors import DataError, Faults, as_option, require
 
-_CHUNK = 65_536  # rows looked at together
+_CHUNK = 4096  # rows looked at together
 
 
 @dataclass(frozen=True, eq=False)
