@@ -56,7 +56,7 @@ def check_table(table: TableLike, said: TableColumns) -> TableCheck:
         raise DataError(source.name, "must have at least one row")
     facts = look_at(source)
     guessed = guess_columns(source, facts, said)
-    trial = try_reading(table, guessed.columns, set(feature_names(facts, guessed.columns)))
+    trial = try_reading(source, guessed.columns, set(feature_names(facts, guessed.columns)))
     notes = tuple(dict.fromkeys([*opening, *trial.notes]))
     made = _describe(source.name, facts, guessed, replace(trial, notes=notes))
     if trial.stays is None:

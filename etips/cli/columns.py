@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from etips.cli.arrow_start import start_arrow
 from etips.cli.console import refusals
 from etips.data.tables.columns import TABLE_FILE, TableColumns, read_columns
 from etips.data.tables.table_fields import KINDS, FieldKind
@@ -90,6 +91,7 @@ def takes_columns(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def call(**given: Any) -> None:  # noqa: ANN401  # whatever the command takes
+        start_arrow()
         with refusals(f"etips {command.__name__}"):
             columns = said_of_table(given.pop(TABLE), {o.name: given.pop(o.name) for o in options})
         command(columns=columns, **given)

@@ -1,6 +1,7 @@
 """`etips compare`: differences between policies, rules and what was done, and between places."""
 
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -11,7 +12,6 @@ from etips.cli.place_column import read_places
 from etips.cli.policy_options import AskedPolicies, RuleOption, RulesOption, SeenFlag
 from etips.data.tables.columns import TableColumns
 from etips.files.json_documents import canonical
-from etips.report.comparison_page import require_ending, write_comparison
 from etips.results.comparison_result import (
     CLINICIANS,
     CarriedResult,
@@ -64,7 +64,7 @@ def compare(
     """
     with refusals("etips compare"):
         if out is not None:
-            require_ending(out)
+            _page().require_ending(out)
         asked = AskedPolicies.of(paths, rule, rules, least=0 if by else 1)
         with progress_bar() as progress:
             progress("reading", 0.1)
@@ -86,11 +86,18 @@ def compare(
                 settings=asked.told,
             )
         if out is not None:
-            write_comparison(comparison, out)
+            _page().write_comparison(comparison, out)
         if as_json:
             typer.echo(canonical(comparison.to_json()).decode(), nl=False)
             return
         _print(comparison)
+
+
+def _page() -> ModuleType:
+    """What writes a page, with jinja2; a refusal needs none."""
+    from etips.report import comparison_page  # noqa: PLC0415
+
+    return comparison_page
 
 
 def _print(comparison: Comparison) -> None:

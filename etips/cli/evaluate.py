@@ -72,7 +72,6 @@ def evaluate(
     """
     with refusals("etips evaluate"):
         asked = AskedPolicies.of(paths, rule, rules)
-        folders = asked.folders
         with progress_bar() as progress:
             progress("reading", 0.1)
             stays = asked.read(columns, allow_seen=allow_seen)
@@ -89,11 +88,11 @@ def evaluate(
                 outcome=outcome.value,
                 allow_seen=allow_seen,
                 negative_control=columns.negative_control,
-                paths={name: run.read_path() for name, run in folders.items()},
+                paths={name: run.read_path() for name, run in asked.folders.items()},
                 settings=asked.told,
                 cohort=read_document(asked.data / "funnel.json"),
             )
-        runs = list(folders.values())
+        runs = list(asked.folders.values())
         place = runs[0].results if out is None and len(runs) == 1 else out
         if place is not None:
             write_file(place, canonical(results.to_json()))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 
@@ -11,15 +12,17 @@ import typer
 
 from etips.data.schema import Schema
 from etips.data.splitting import held_out
-from etips.data.tables.columns import TableColumns, read_data, require_log
+from etips.data.tables.columns import TableColumns, read_columns, read_data, require_log
 from etips.data.trajectories import Trajectories
 from etips.disclosure import part_told
 from etips.errors import DataError, FileError, SettingError
 from etips.files.toml import read_toml
 from etips.notes import note
+from etips.policies.policy_manifest import read_schema
 from etips.policies.sql_rules import SqlRule
+from etips.runs.file_names import CONFIG, POLICY
 
-if TYPE_CHECKING:  # torch: a table that rules cannot be held against is refused without it
+if TYPE_CHECKING:  # torch: a table that policies cannot be held against is refused without it
     from etips.policies.policy import FittedPolicy
     from etips.results.followed_policies import Policy
     from etips.runs.folder import RunFolder
@@ -43,15 +46,15 @@ RulesOption = Annotated[
 class AskedPolicies:
     """What a command line says of policies and data.
 
+    Policies are opened once the table is read: that takes torch, and a bad table none.
+
     Args:
-        folders: Runs by the names that results give them.
-        fitted: The policies of those runs.
+        runs: Places of run folders by the names that results give them.
         rules: By name.
         data: Where the stays are.
     """
 
-    folders: "Mapping[str, RunFolder]"
-    fitted: "Mapping[str, FittedPolicy]"
+    runs: Mapping[str, Path]
     rules: Mapping[str, SqlRule]
     data: Path
 
@@ -74,13 +77,21 @@ class AskedPolicies:
         for name in written:
             if name in names:
                 raise SettingError(f"--rule {name}", "must have a name that no run has")
-        if not runs:
-            return cls({}, {}, written, data)
-        from etips.runs.folder import RunFolder  # noqa: PLC0415
+        return cls(dict(zip(names, runs, strict=True)), written, data)
 
-        folders = dict(zip(names, map(RunFolder, runs), strict=True))
-        fitted = {name: run.open_policy() for name, run in folders.items()}
-        return cls(folders, fitted, written, data)
+    @cached_property
+    def folders(self) -> "Mapping[str, RunFolder]":
+        """The run folders."""
+        if not self.runs:
+            return {}
+        from etips.runs.folder import RunFolder  # noqa: PLC0415  # torch
+
+        return {name: RunFolder(run) for name, run in self.runs.items()}
+
+    @cached_property
+    def fitted(self) -> "Mapping[str, FittedPolicy]":
+        """The policies of the runs."""
+        return {name: run.open_policy() for name, run in self.folders.items()}
 
     @property
     def policies(self) -> "dict[str, Policy]":
@@ -102,12 +113,15 @@ class AskedPolicies:
             columns: What was said about the table.
             allow_seen: Take all of them.
         """
-        like: Schema | None = None
+        schemas: list[Schema] = []
         earlier: list[TableColumns] = []
-        if self.fitted:
-            like = next(iter(self.fitted.values())).schema
-            earlier = [run.read_columns() for run in self.folders.values()]
-        else:
+        for run in self.runs.values():
+            inside, config = run / POLICY, run / CONFIG
+            schemas.append(read_schema(inside if inside.is_dir() else run))
+            known = config.is_file()
+            earlier.append(read_columns(config, of_run=True) if known else TableColumns())
+        like = next(iter(schemas), None)
+        if like is None:
             require_log(self.data, columns)
         stays = read_data(self.data, columns, like=like, earlier=earlier)
         for rule in self.rules.values():

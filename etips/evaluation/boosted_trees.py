@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from etips.evaluation.inference.checks import Floats, Ints, Rows
+from etips.evaluation.inference.checks import Bools, Floats, Ints, Rows
 
 Codes = NDArray[np.uint8]
 DEPTH = 3
@@ -90,9 +90,9 @@ class Trees:
 
     def predict(self, codes: Codes) -> Floats:
         """Sum of all trees, shape (n,)."""
-        result = np.full(len(codes), self.base)
+        result, columns = np.full(len(codes), self.base), np.ascontiguousarray(codes.T)
         for column, cut, value in zip(self.column, self.cut, self.value, strict=True):
-            result += value[_leaf(codes, column, cut)]
+            result += value[_leaf(columns, column, cut)]
         return result
 
 
@@ -111,13 +111,14 @@ def fit_trees(
     generator = np.random.default_rng(seed)
     base = float(target.mean())
     rest = target - base
+    features = np.ascontiguousarray(codes.T)  # a tree asks for columns, which then lie together
     columns, cuts, values = [], [], []
     for _ in range(grow.n_trees):
         rows = _some(generator, len(codes), grow.tree_rows)
         asked = _some(generator, codes.shape[1], grow.tree_columns)
-        column, cut = _grow(codes[np.ix_(rows, asked)], rest[rows], grow)
+        column, cut = _grow(features[asked].take(rows, axis=1), rest[rows], grow)
         column = asked[column]
-        leaf = _leaf(codes, column, cut)
+        leaf = _leaf(features, column, cut)
         seen = leaf[rows]
         size = np.bincount(seen, minlength=LEAVES) + grow.ridge
         value = grow.shrinkage * np.bincount(seen, rest[rows], LEAVES) / size
@@ -135,19 +136,25 @@ def _some(generator: np.random.Generator, size: int, most: int) -> Ints:
     return np.sort(generator.choice(size, most, replace=False))
 
 
-def _grow(codes: Codes, rest: Floats, grow: Boosting) -> tuple[Ints, Ints]:
-    """Columns and cuts of the inner nodes, level by level."""
-    n, width = codes.shape
-    place = codes + N_BINS * np.arange(width)
+def _grow(features: Codes, rest: Floats, grow: Boosting) -> tuple[Ints, Ints]:
+    """Columns and cuts of the inner nodes, level by level, from bins of shape (columns, rows).
+
+    Each sum runs over rows in their order: other orders round otherwise.
+    """
+    width, n = features.shape
+    # Rows side by side: the processor waits where the same bin is added to twice in turn.
+    place = np.ascontiguousarray(features.T) + N_BINS * np.arange(width)
     spread = np.repeat(rest, width)
     size = float(rest @ rest) or 1.0
     node = np.zeros(n, np.int64)
     columns, cuts = [], []
+    count = np.bincount(place.ravel(), minlength=width * N_BINS).reshape(1, width, N_BINS)
     for level in range(DEPTH):
         shape = (2**level, width, N_BINS)
-        cell = (place + (node * width * N_BINS)[:, None]).ravel()
-        total = np.bincount(cell, spread, int(np.prod(shape))).reshape(shape)
-        count = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
+        cell = place + (node * (width * N_BINS))[:, None] if level else place
+        total = np.bincount(cell.ravel(), spread, int(np.prod(shape))).reshape(shape)
+        if level:
+            count = _children(count, cell[node % 2 == 0])
         gain = _gain(total.cumsum(axis=2), count.cumsum(axis=2), grow).reshape(2**level, -1)
         gain = np.round(gain / size, 10)  # of cuts that are alike the first, on every machine
         best = gain.argmax(axis=1)
@@ -156,8 +163,19 @@ def _grow(codes: Codes, rest: Floats, grow: Boosting) -> tuple[Ints, Ints]:
         cut = np.where(splits, best % N_BINS, NO_SPLIT)
         columns.append(column)
         cuts.append(cut)
-        node = 2 * node + (codes[np.arange(n), column[node]] > cut[node])
+        right = np.zeros(n, bool)
+        for number in range(2**level):
+            right |= (node == number) & (features[column[number]] > cut[number])
+        node = 2 * node + right
     return np.concatenate(columns), np.concatenate(cuts)
+
+
+def _children(count: Ints, left: Ints) -> Ints:
+    """Rows in each cell of the children, from those of their parents and of the left ones."""
+    nodes, width, n_bins = count.shape
+    both = np.bincount(left.ravel(), minlength=2 * count.size).reshape(2 * nodes, width, n_bins)
+    both[1::2] = count - both[::2]
+    return both
 
 
 def _gain(total: Floats, count: Ints, grow: Boosting) -> Floats:
@@ -170,10 +188,17 @@ def _gain(total: Floats, count: Ints, grow: Boosting) -> Floats:
     return np.where(allowed, gain, -np.inf)
 
 
-def _leaf(codes: Codes, column: Ints, cut: Ints) -> Ints:
-    """Leaf 0..LEAVES-1 of each row, shape (n,)."""
-    rows = np.arange(len(codes))
-    node = np.zeros(len(codes), np.int64)
-    for _ in range(DEPTH):
-        node = 2 * node + 1 + (codes[rows, column[node]] > cut[node])
-    return np.asarray(node - (LEAVES - 1))
+def _leaf(features: Codes, column: Ints, cut: Ints) -> Ints:
+    """Leaf 0..LEAVES-1 of each row of bins, shape (columns, n); result of shape (n,)."""
+    right = [features[own] > above for own, above in zip(column, cut, strict=True)]
+    path: list[Bools] = []  # whether a row went right, level by level
+    for depth in range(DEPTH):
+        level = right[2**depth - 1 : 2 ** (depth + 1) - 1]
+        for went in reversed(path):  # of two neighbours the one that the row came by
+            level = [np.where(went, b, a) for a, b in zip(level[::2], level[1::2], strict=True)]
+        path += level
+    leaf = np.zeros(features.shape[1], np.int64)
+    for went in path:
+        leaf += leaf
+        leaf += went
+    return leaf

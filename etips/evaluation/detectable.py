@@ -16,7 +16,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from etips.evaluation.boosted_trees import Bins, Boosting, fit_trees
+from etips.evaluation.boosted_trees import Bins, Boosting, Codes, fit_trees
 from etips.evaluation.inference.checks import Floats, Ints, Rows
 
 POWER, LEVEL = 0.8, 0.05
@@ -74,9 +74,9 @@ def detectable_differences(
         return []
     counts = np.bincount(action)
     usual = [int(a) for a in np.argsort(-counts, kind="stable")[:most] if counts[a]]
-    found = []
+    found, codes = [], Bins.of(features).code(features)
     for number in usual:
-        chance = _propensity(features, action == number, clusters, n_clusters, seed)
+        chance = _propensity(codes, action == number, clusters, n_clusters, seed)
         own = detectable(number, action, loss, chance, clusters)
         if own is not None:
             smaller = np.sqrt(n_clusters / whole)
@@ -109,12 +109,11 @@ def detectable(
 
 
 def _propensity(
-    features: Rows, taken: NDArray[np.bool_], clusters: Ints, n_clusters: int, seed: int
+    codes: Codes, taken: NDArray[np.bool_], clusters: Ints, n_clusters: int, seed: int
 ) -> Floats:
     """Probability of an action given what was visible, by trees that never saw the cluster."""
     chance = np.full(taken.size, taken.mean())
-    if features.shape[1] and not taken.all():
-        codes = Bins.of(features).code(features)
+    if codes.shape[1] and not taken.all():
         fold = np.random.default_rng(seed).permutation(n_clusters)[clusters] % N_FOLDS
         for number in range(N_FOLDS):
             seen = fold != number

@@ -20,6 +20,7 @@ Decimal = Literal[".", ","]
 MARKERS = ("-", "--", "---", ".", "..", "?", "n/a", "na", "n.a.", "nil", "missing", "#n/a")
 """Cells, in small letters, that mean "missing" in a column of numbers or dates."""
 
+_SIGN = r"\d|(?i:nan|inf)"  # of every number, and looked for in no time
 _END = r"([eE][+-]?\d+)?$"
 _PLAIN = rf"^[+-]?\d+{_END}|^[+-]?(?i:nan|inf|infinity)$"
 _AMBIGUOUS = r"^[+-]?[1-9]\d{0,2}%s\d{3}$"
@@ -75,6 +76,9 @@ class NumberCells:
 
 def sort_numbers(texts: pa.Array) -> NumberCells:
     """Say of every text which kind of number it is, if any."""
+    if not matches(texts, _SIGN).any():
+        none = np.zeros(len(texts), bool)
+        return NumberCells(none, none, none, none, none, none, texts)
     plain = matches(texts, _PLAIN)
     maybe_point, maybe_comma = (matches(texts, _AMBIGUOUS % mark) for mark in (r"\.", ","))
     point, comma = (matches(texts, _FRACTION % (mark, mark)) for mark in (r"\.", ","))

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from etips.data.tables.arrow_columns import is_text
 from etips.data.tables.data_frames import require_distinct
-from etips.data.tables.number_cells import Decimal
+from etips.data.tables.number_cells import Decimal, matches
 from etips.data.tables.text_cells import Habits, TextCells, TextForm, read_text
 from etips.errors import DataError
 from etips.notes import note
@@ -26,10 +26,12 @@ class Settled:
     Args:
         table: The table.
         faults: What is wrong with a column of text, to be told if it must be numbers or dates.
+        plain: Columns of text in which nothing is a number or a date.
     """
 
     table: pa.Table
     faults: dict[str, DataError]
+    plain: frozenset[str] = frozenset()
 
 
 def name_columns(where: str, table: pa.Table) -> pa.Table:
@@ -83,10 +85,13 @@ def settle(
     known = Habits(decimal, habits.dates)
     forms: dict[str, TextForm] = {}
     faults: dict[str, DataError] = {}
+    plain: set[str] = set()
     for name, own in cells.items():
         forms[name], fault = read_text(where, name, own, known)
         if fault is not None:
             faults[name] = fault
+        elif forms[name].kind == "text":
+            plain.add(name)
         if forms[name].zeros:
             forms[name] = TextForm()  # a number all the same, if somebody wants one
     _remark(where, forms)
@@ -94,14 +99,21 @@ def settle(
         name: forms[name].apply_to(cells[name]) if name in cells else table.column(at)
         for at, name in enumerate(table.column_names)
     }
-    return Settled(_tidy(where, pa.table(columns)), faults)
+    clocks = {name for name in plain if _are_clocks(cells[name])}
+    return Settled(_tidy(where, pa.table(columns), clocks), faults, frozenset(plain - clocks))
 
 
-def _tidy(where: str, table: pa.Table) -> pa.Table:
-    """Times of day as such, empty rows at the end left out; dates without marks are told."""
+def _tidy(where: str, table: pa.Table, clocks: Collection[str]) -> pa.Table:
+    """Times of day as such, empty rows at the end left out; dates without marks are told.
+
+    Args:
+        where: The file.
+        table: The table.
+        clocks: Columns of text that are times of day.
+    """
     for at, field in enumerate(table.schema):
         column = table.column(at)
-        if is_text(field.type) and _all(column, _CLOCK):
+        if field.name in clocks:
             seconds = [_seconds(text) for text in column.to_pylist()]
             table = table.set_column(at, field.name, pa.array(seconds, pa.time32("s")))
         elif pa.types.is_integer(field.type) and _are_dates(column):
@@ -115,11 +127,10 @@ def _tidy(where: str, table: pa.Table) -> pa.Table:
     return table
 
 
-def _all(column: pa.ChunkedArray, pattern: str) -> bool:
-    return bool(
-        len(column) > column.null_count
-        and pc.all(pc.match_substring_regex(column, pattern)).as_py()
-    )
+def _are_clocks(cells: TextCells) -> bool:
+    """Whether all texts that are not empty are times of day, and there is one."""
+    clock = matches(cells.texts, _CLOCK)
+    return bool(clock.any() and (clock | cells.empty).all())
 
 
 def _seconds(text: str | None) -> int | None:

@@ -4,7 +4,7 @@ Errors of the readers quote the cell that they stumbled over. Here every one of 
 refusal that names the place and the rule and quotes nothing, nor carries the error that does.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
@@ -22,9 +22,6 @@ from etips.data.tables.spreadsheets import read_sheet
 from etips.data.tables.text_cells import Habits, TextCells, TextForm, read_text
 from etips.errors import DataError, Faults, SettingError
 
-TableLike = str | Path | ArrowStream
-"""What `read_table` takes: a path, or a data frame of any library that speaks Arrow."""
-
 
 @dataclass(frozen=True)
 class Source:
@@ -37,6 +34,7 @@ class Source:
         parts: Given column names, the table in parts small enough to hold beside the result.
         faults: What is wrong with a column of text, if it must be numbers or dates.
         habits: What the user said of how numbers and dates are written.
+        plain: Columns of text that are known to hold neither numbers nor dates.
     """
 
     name: str
@@ -45,6 +43,7 @@ class Source:
     parts: Callable[[Sequence[str]], Iterator[pa.Table]]
     faults: Mapping[str, DataError] = field(default_factory=dict)
     habits: Habits = field(default_factory=Habits)
+    plain: Collection[str] = ()
 
     def form(self, name: str) -> tuple[TextForm, DataError | None]:
         """How to read a column of text as numbers or dates, and why it is neither.
@@ -53,7 +52,8 @@ class Source:
         of a CSV or a workbook that can be read as one of them have been; a frame's are left as
         they are, since text that looks like a number may be an identifier.
         """
-        if name in self.faults or not is_text(self.columns[name]):
+        known = name in self.faults or name in self.plain
+        if known or not is_text(self.columns[name]):
             return TextForm(), self.faults.get(name)
         try:
             cells = TextCells.of(whole_column(self, name))
@@ -87,6 +87,11 @@ class Source:
         return replace(self, columns={**self.columns, **types}, parts=parts)
 
 
+TableLike = str | Path | ArrowStream | Source
+"""What `read_table` takes: a path, a data frame of any library that speaks Arrow, or a table that
+was opened before."""
+
+
 def _applied(part: pa.Table, forms: Mapping[str, TextForm]) -> pa.Table:
     for at, name in enumerate(part.column_names):
         if name in forms:
@@ -100,10 +105,13 @@ def open_source(
     """Open a table without reading more than it must.
 
     Args:
-        table: A path (`workbook.xlsx#sheet` names a sheet), or a frame.
+        table: A path (`workbook.xlsx#sheet` names a sheet), or a frame; one that was opened before
+            is as it is.
         decimal: "," or ".", where columns could be meant in two ways.
         dates: "dmy" or "mdy", what stands first in dates that could be meant in two ways.
     """
+    if isinstance(table, Source):
+        return table
     habits = _habits(decimal, dates)
     if not isinstance(table, str | Path):
         return _from_arrow("table", to_arrow(table), habits)
@@ -117,7 +125,7 @@ def open_source(
     read = read_sheet if file.content == "workbook" else read_delimited
     settled = read(file, habits)
     source = _from_arrow(file.path.name, settled.table, habits)
-    return replace(source, faults=settled.faults)
+    return replace(source, faults=settled.faults, plain=settled.plain)
 
 
 def whole_column(source: Source, name: str) -> pa.ChunkedArray:

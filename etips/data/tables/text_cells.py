@@ -3,10 +3,9 @@
 Only distinct texts are looked at. No message quotes one, well-known marks of a missing value apart.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal
 
 import numpy as np
@@ -27,8 +26,7 @@ from etips.data.tables.number_cells import (
 )
 from etips.errors import DataError, as_option
 
-_MARKER = f"^({'|'.join(re.escape(mark) for mark in MARKERS)})?$"
-_PYTHON_NULL = "^None$"  # none in small letters may be a dose of 0
+_PYTHON_NULL = "None"  # none in small letters may be a dose of 0
 FOOTER = "Is it a footer? Then delete it from the file."
 """How a remedy begins where only the last rows are at fault."""
 _FOOTER = 3  # rows at the end that may be one
@@ -117,12 +115,13 @@ class TextCells:
         texts = pc.utf8_trim_whitespace(encoded.dictionary)
         texts = pc.replace_substring(texts, "\u2212", "-")  # the minus sign of typesetters
         known = pc.drop_null(encoded.indices).to_numpy(zero_copy_only=False)
-        marker = matches(pc.utf8_lower(texts), _MARKER) | matches(texts, _PYTHON_NULL)
+        known_marks = pc.is_in(pc.utf8_lower(texts), value_set=_marks())
+        marker = pc.or_(known_marks, pc.equal(texts, _PYTHON_NULL))
         return cls(
             texts,
             encoded.indices,
             np.bincount(known, minlength=len(texts)),
-            marker,
+            marker.to_numpy(zero_copy_only=False),
         )
 
     @property
@@ -143,6 +142,11 @@ class TextCells:
         """Rows that have one of `these` texts."""
         here = pc.fill_null(as_mask(these).take(self.index), False)
         return np.flatnonzero(here.to_numpy(zero_copy_only=False))
+
+
+@cache
+def _marks() -> pa.Array:
+    return pa.array(["", *MARKERS], pa.string())
 
 
 def _nulls(texts: pa.Array) -> Bools:
@@ -182,8 +186,8 @@ def read_text(
         return judge.dates()
     if (filled & cells.dates.short_year).any() and (cells.dates.short_year | ~filled).all():
         return judge.refuse("has years of two digits", cells.dates.short_year, "Write all four.")
-    units = cells.numbers.unit
-    if units.sum() > _FEW and (units | ~filled).all():
+    many = len(cells.texts) > _FEW
+    if many and (units := cells.numbers.unit).sum() > _FEW and (units | ~filled).all():
         fix = "Write the number alone and the unit into the column's name."
         return judge.refuse("holds numbers with a unit", units, fix)
     return TextForm(), None

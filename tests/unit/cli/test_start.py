@@ -25,8 +25,7 @@ except SystemExit as left:
     code = left.code
 print(json.dumps({"code": code, "modules": sorted(sys.modules)}))
 """
-HEAVY = ("torch", "matplotlib", "ibis", "duckdb", "sklearn", "polars", "jinja2", "scipy")
-"""Not pandas: where it is installed, pyarrow imports it by itself to make a scalar."""
+HEAVY = ("torch", "matplotlib", "ibis", "duckdb", "sklearn", "polars", "jinja2", "scipy", "pandas")
 
 
 def call(*arguments):
@@ -89,6 +88,19 @@ def test_a_bad_table_to_recommend_for_is_refused_without_torch(bad, tmp_path):
     assert code == 2
     assert "stay" in said
     assert "torch" not in heavy
+
+
+@pytest.mark.parametrize("command", ["evaluate", "compare"])
+def test_a_bad_table_to_judge_a_run_on_is_refused_without_torch(command, bad, tmp_path):
+    learner = MostFrequent().fit(read_table(bad, **ROLES, drop=["lactate"]))
+    save_policy(learner.policy_, tmp_path / "run")
+    (tmp_path / "other.csv").write_text(bad.read_text().replace("stay,step", "bed,step"))
+    code, heavy, said = call(command, tmp_path / "run", tmp_path / "other.csv")
+    assert (code, heavy) == (2, {"pyarrow"})
+    assert "stay" in said
+    code, heavy, said = call(command, tmp_path / "none", bad)
+    assert (code, heavy) == (2, {"pyarrow"})
+    assert "none" in said
 
 
 @pytest.mark.parametrize("name", COMMANDS)
