@@ -10,19 +10,23 @@ import typer
 from etips.cli.console import JsonFlag, OverwriteFlag, SeedOption, progress_bar, refusals, show
 from etips.data import Trajectories
 from etips.errors import FileError, SettingError
-from etips.worlds.mimic3_tables import write_copies, write_simulated
+from etips.worlds.mimic3_tables import MIMIC3_SHAPE
+from etips.worlds.mimic4_tables import MIMIC4_SHAPE
+from etips.worlds.raw_tables import RawShape
 from etips.worlds.simulation import Simulation
 from etips.worlds.world_registry import WORLDS
 
-MIMIC3 = "mimic3"
-"""Not a world but what one is made of: raw tables, which become a log by `etips cohort`."""
+SHAPES = {"mimic3": MIMIC3_SHAPE, "mimic4": MIMIC4_SHAPE}
+"""Not worlds but what one is made of: raw tables, which become a log by `etips cohort`."""
+
+_SHAPES = " or ".join(SHAPES)
 
 _USUAL_TABLES = 200  # stays
 
 if TYPE_CHECKING:
     WorldName = str
 else:
-    WorldName = StrEnum("WorldName", {name: name for name in [*WORLDS, MIMIC3]})
+    WorldName = StrEnum("WorldName", {name: name for name in [*WORLDS, *SHAPES]})
     """Names on the command line."""
 
 
@@ -71,13 +75,14 @@ LoggingOption = Annotated[
 ]
 SourceOption = Annotated[
     Path | None,
-    typer.Option("--from", help="mimic3: copy these raw tables instead of simulating."),
+    typer.Option("--from", help=f"{_SHAPES}: copy these raw tables instead of simulating."),
 ]
 CopiesOption = Annotated[
-    int | None, typer.Option(min=1, help="mimic3, with --from: how many copies; default 1.")
+    int | None, typer.Option(min=1, help=f"{_SHAPES}, with --from: how many copies; default 1.")
 ]
 FormatOption = Annotated[
-    TableFormat | None, typer.Option("--format", help="mimic3: default csv.gz, of copies parquet.")
+    TableFormat | None,
+    typer.Option("--format", help=f"{_SHAPES}: default csv.gz, of copies parquet."),
 ]
 
 
@@ -99,14 +104,16 @@ def simulate(
         if out.exists() and not overwrite:
             raise FileError(str(out), "exists already", fix="Choose another, or --overwrite.")
         raw = RawTables(source, copies, table_format)
-        if world == MIMIC3:
+        if world in SHAPES:
             if lag is not None:
                 raise SettingError("--lag", f"applies to {_with_lags()} only")
-            _write_raw_tables(out, stays, seed, raw, overwrite=overwrite)
-            show(f"raw tables of the MIMIC-III shape in {out}", _files(out), as_json=as_json)
+            shape = SHAPES[world]
+            _write_raw_tables(shape, out, stays, seed, raw, overwrite=overwrite)
+            title = f"raw tables of the {shape.layout.label} shape in {out}"
+            show(title, _files(out), as_json=as_json)
             return
         if raw != RawTables(None, None, None):
-            raise SettingError("--from, --copies, --format", "apply to mimic3 only")
+            raise SettingError("--from, --copies, --format", f"apply to {_SHAPES} only")
         wanted = Simulation(
             stays or WORLDS[world].usual_stays,
             seed=seed,
@@ -118,8 +125,9 @@ def simulate(
 
 
 _SENTENCES = {world.name: world.sentence for world in WORLDS.values()} | {
-    MIMIC3: "raw tables of the MIMIC-III shape for `etips cohort`, or re-numbered, time-shifted "
-    "copies of such tables, for tests of scale"
+    name: f"raw tables of the {shape.layout.label} shape for `etips cohort`, or re-numbered copies "
+    "of such tables, for tests of scale"
+    for name, shape in SHAPES.items()
 }
 _EACH = "; ".join(f"{name}: {sentence}" for name, sentence in _SENTENCES.items())
 simulate.__doc__ = f"{simulate.__doc__}\n\n{_EACH}."
@@ -135,7 +143,7 @@ def _write_log(out: Path, world: str, wanted: Simulation, *, overwrite: bool) ->
 
 
 def _write_raw_tables(
-    out: Path, stays: int | None, seed: int, raw: RawTables, *, overwrite: bool
+    shape: RawShape, out: Path, stays: int | None, seed: int, raw: RawTables, *, overwrite: bool
 ) -> None:
     if raw.source is None and raw.copies is not None:
         raise SettingError("--copies", "needs --from", fix="Give the folder to copy.")
@@ -143,7 +151,7 @@ def _write_raw_tables(
         raise SettingError("--stays", "cannot be used with --from")
     with progress_bar() as progress:
         if raw.source is None:
-            write_simulated(
+            shape.write_simulated(
                 out,
                 n_stays=stays or _USUAL_TABLES,
                 seed=seed,
@@ -152,7 +160,7 @@ def _write_raw_tables(
                 progress=progress,
             )
         else:
-            write_copies(
+            shape.write_copies(
                 out,
                 source=raw.source,
                 copies=raw.copies or 1,
@@ -163,7 +171,11 @@ def _write_raw_tables(
 
 
 def _files(folder: Path) -> list[dict[str, object]]:
-    return [{"file": path.name, "bytes": path.stat().st_size} for path in sorted(folder.iterdir())]
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return [
+        {"file": path.relative_to(folder).as_posix(), "bytes": path.stat().st_size}
+        for path in files
+    ]
 
 
 def _lag(world: str, lag: int | None) -> int:

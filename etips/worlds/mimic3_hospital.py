@@ -5,7 +5,7 @@ builder has to survive (outliers, repeats, gaps, mixed units, missing stay ids, 
 erroneous rows). Nothing in it comes from a patient.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import numpy as np
@@ -17,9 +17,8 @@ from etips.cohorts.mimic3 import concepts
 from etips.cohorts.mimic3.switches import CLEAN
 from etips.cohorts.mimic3.tables import readable
 from etips.worlds.mimic3_charts import chartevents, labevents
-from etips.worlds.mimic3_stays import DAY, HOUR, Hospital, simulate_stays
+from etips.worlds.mimic3_stays import BLOCK_STAYS, DAY, HOUR, Hospital, simulate_stays
 
-BLOCK_STAYS: Final = 500
 # Drug, GSN code, route: on the scripts' list, off it, and a false friend of name matching.
 _PRESCRIPTIONS: Final = (
     ("Ciprofloxacin", "009509", "PO"), ("Vancomycin", "043952", "IV"),
@@ -72,6 +71,13 @@ def _with_units(rng: np.random.Generator, table: str, frame: pl.DataFrame) -> pl
         return frame
     items = concepts.select(CLEAN.reading)
     features = items.labs if table == "labevents" else items.vitals | items.chart_labs
+    return state_units(rng, frame, features)
+
+
+def state_units(
+    rng: np.random.Generator, frame: pl.DataFrame, features: Mapping[int, str]
+) -> pl.DataFrame:
+    """Give the rows of items the unit that their feature is expected in, and some rows none."""
     units = {item: next(iter(EXPECTED.get(name, ())), None) for item, name in features.items()}
     units[POUND_WEIGHT_ITEM] = "lbs"
     unit = pl.col("itemid").replace_strict(units, default=None, return_dtype=pl.String)

@@ -11,6 +11,8 @@ Ints = NDArray[np.int64]
 
 HOUR: Final = 3600
 DAY: Final = 24 * HOUR
+BLOCK_STAYS: Final = 500
+"""Stays that are simulated at a time."""
 _EPOCH_2100: Final = 4_102_444_800
 
 

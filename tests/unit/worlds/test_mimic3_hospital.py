@@ -5,7 +5,8 @@ import pytest
 
 from etips.cohorts.mimic3.switches import CLEAN
 from etips.cohorts.mimic3.tables import readable
-from etips.worlds.mimic3_hospital import BLOCK_STAYS, simulate_table
+from etips.worlds.mimic3_hospital import simulate_table
+from etips.worlds.mimic3_stays import BLOCK_STAYS
 
 
 def table(name, block=0, seed=4):

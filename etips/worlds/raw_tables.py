@@ -1,0 +1,184 @@
+"""Raw tables of a database's shape: simulated ones for tests anywhere, and copies of a source."""
+
+import gzip
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import ibis  # type: ignore[import-untyped, unused-ignore]
+import polars as pl
+import pyarrow.parquet as pq
+
+from etips.cohorts.engines.duckdb_source import DuckDBSource
+from etips.cohorts.engines.layouts import Layout, Layouts
+from etips.cohorts.engines.raw_source import RawSource
+from etips.errors import FileError, SettingError
+from etips.files.writing import folder_made_whole, write_file
+from etips.progress import Progress, no_progress
+from etips.worlds.mimic3_stays import BLOCK_STAYS
+
+
+class SimulateTable(Protocol):
+    """One block of one table of a simulated hospital."""
+
+    def __call__(self, table: str, *, seed: int, block: int, n_stays: int) -> pl.DataFrame:
+        """Every table of a block describes the same stays."""
+
+
+@dataclass(frozen=True)
+class RawShape:
+    """How the tables of a database are simulated, copied and written.
+
+    Args:
+        layout: Of the database.
+        files: Place of each table below the folder, without its ending.
+        id_steps: By how much a copy moves each column of ids.
+        days_between_copies: By how much it moves times.
+        simulate: What makes a block.
+        open_tables: Check a source and give its tables.
+    """
+
+    layout: Layout
+    files: Mapping[str, str]
+    id_steps: Mapping[str, int]
+    days_between_copies: int
+    simulate: SimulateTable
+    open_tables: Callable[[RawSource], Mapping[str, ibis.Table]]
+
+    def write_simulated(
+        self,
+        folder: Path,
+        *,
+        n_stays: int,
+        seed: int = 0,
+        parquet: bool = False,
+        overwrite: bool = False,
+        progress: Progress = no_progress,
+    ) -> None:
+        """Write simulated raw tables.
+
+        Args:
+            folder: Must not exist yet; its parent must.
+            n_stays: ICU stays in all.
+            seed: The same seed gives the same tables.
+            parquet: Parquet files; gzipped CSV otherwise.
+            overwrite: Replace a folder that holds such tables and nothing else.
+            progress: Told which table is being written, and which share is behind.
+        """
+        if n_stays < 1:
+            raise SettingError("n_stays", "must be at least 1")
+        sizes = [min(BLOCK_STAYS, n_stays - at) for at in range(0, n_stays, BLOCK_STAYS)]
+
+        def blocks(table: str) -> Iterator[pl.DataFrame]:
+            for number, size in enumerate(sizes if self._has_ids(table) else sizes[:1]):
+                yield self.simulate(table, seed=seed, block=number, n_stays=size)
+
+        self._require_place(folder, overwrite=overwrite)
+        self._write(folder, list(self.files), blocks, parquet=parquet, progress=progress)
+
+    def write_copies(
+        self,
+        folder: Path,
+        *,
+        source: Path,
+        copies: int,
+        parquet: bool = True,
+        overwrite: bool = False,
+        progress: Progress = no_progress,
+    ) -> None:
+        """Write K copies of a source with their own numbers and, where times move, later times.
+
+        The source is read once, a batch of rows at a time, so memory does not grow with its size.
+
+        Args:
+            folder: Must not exist yet; its parent must.
+            source: Folder with raw tables, or a DuckDB file.
+            copies: How many; 1 gives the source itself, reduced to the columns the cohort reads.
+            parquet: Parquet files; gzipped CSV otherwise.
+            overwrite: Replace a folder that holds such tables and nothing else.
+            progress: Told which table is being written, and which share is behind.
+        """
+        if copies < 1:
+            raise SettingError("copies", "must be at least 1")
+        self._require_place(folder, overwrite=overwrite)
+        opened = DuckDBSource(source, Layouts((self.layout,)))
+        try:
+            tables = self.open_tables(opened)
+
+            def blocks(table: str) -> Iterator[pl.DataFrame]:
+                for rows in opened.batches(tables[table]):
+                    for number in range(copies if self._has_ids(table) else 1):
+                        yield self._shifted(rows, number)
+
+            there = [table for table in self.files if table in tables]
+            self._write(folder, there, blocks, parquet=parquet, progress=progress)
+        finally:
+            opened.close()
+
+    def _has_ids(self, table: str) -> bool:
+        """Whether a table is about people; a list of items is written once."""
+        return any(name in self.id_steps for name in self.layout.tables[table])
+
+    def _shifted(self, rows: pl.DataFrame, number: int) -> pl.DataFrame:
+        """Copy `number`: ids moved by millions, times by whole days (dates stay at midnight)."""
+        steps = self.id_steps.items()
+        ids = [pl.col(name) + number * step for name, step in steps if name in rows.columns]
+        times = [name for name, kind in rows.schema.items() if isinstance(kind, pl.Datetime)]
+        later = pl.duration(days=number * self.days_between_copies)
+        return rows.with_columns(*ids, pl.col(times) + later)
+
+    def _write(
+        self,
+        folder: Path,
+        tables: list[str],
+        blocks: Callable[[str], Iterator[pl.DataFrame]],
+        *,
+        parquet: bool,
+        progress: Progress,
+    ) -> None:
+        with folder_made_whole(folder) as temporary:
+            for number, table in enumerate(tables):
+                progress(f"writing {table}", number / len(tables))
+                write = _parquet_writer(blocks(table)) if parquet else _csv_writer(blocks(table))
+                ending = "parquet" if parquet else "csv.gz"
+                place = temporary / f"{self.files[table]}.{ending}"
+                place.parent.mkdir(mode=0o700, exist_ok=True)
+                write_file(place, write)
+
+    def _require_place(self, folder: Path, *, overwrite: bool) -> None:
+        """Refuse to replace anything but raw tables that an earlier run wrote."""
+        if not folder.parent.is_dir():
+            raise FileError(str(folder.parent), "must be an existing folder")
+        if not folder.is_symlink() and not folder.exists():
+            return
+        if not overwrite:
+            raise FileError(str(folder), "exists already", fix="Choose another place or overwrite.")
+        ours = {f"{name}.{end}" for name in self.files.values() for end in ("parquet", "csv.gz")}
+        ours |= {str(Path(name).parent) for name in self.files.values()}
+        known = folder.is_dir() and not folder.is_symlink()
+        if not known or {str(p.relative_to(folder)) for p in folder.rglob("*")} - ours:
+            raise FileError(str(folder), "holds more than raw tables, so it stays")
+
+
+def _parquet_writer(frames: Iterator[pl.DataFrame]) -> Callable[[BinaryIO], None]:
+    def write(file: BinaryIO) -> None:
+        first = next(frames).to_arrow()
+        with pq.ParquetWriter(file, first.schema, compression="zstd") as writer:
+            writer.write_table(first)
+            for frame in frames:
+                writer.write_table(frame.to_arrow())
+
+    return write
+
+
+def _csv_writer(frames: Iterator[pl.DataFrame]) -> Callable[[BinaryIO], None]:
+    def write(file: BinaryIO) -> None:
+        with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=1, mtime=0) as packed:
+            for number, frame in enumerate(frames):
+                text = frame.write_csv(
+                    include_header=number == 0, datetime_format="%Y-%m-%d %H:%M:%S"
+                )
+                packed.write(text.encode())
+
+    return write
