@@ -22,7 +22,7 @@ from etips.studies.fit_records import fit_from_json
 from etips.studies.fold_policies import join_folds, load_followed, mix_folds
 from etips.studies.folds import Dealing
 from etips.studies.measures import mean_of, measure_policy
-from etips.studies.outcome_fits import PREDICTED, PROPENSITIES
+from etips.studies.outcome_fits import BALANCE, PREDICTED, PROPENSITIES
 from etips.studies.plan import EVALUATION, task_name
 from etips.studies.stay_outcomes import stay_outcomes
 from etips.studies.study_data import StudyData, load_array, open_log
@@ -119,6 +119,8 @@ def gather(
     held = [dealing.part(whole, fold).held for fold in range(experiment.folds)]
     data = whole.subset(held[0]) if apart else whole
     log, notes = _log(experiment, data, tasks / EVALUATION)
+    if BALANCE in (fitted := findings.get(EVALUATION, {})):
+        notes[BALANCE] = str(fitted[BALANCE])
     folds = [np.ones(data.n_decisions, bool)] * experiment.folds
     if not apart:
         folds = [mask[data.decisions().stay] for mask in held]

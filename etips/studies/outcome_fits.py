@@ -32,6 +32,9 @@ from etips.tasks.task import Json, Work
 PREDICTED, PROPENSITIES = "predicted.npy", "propensities.npy"
 """Arrays that the task leaves: predicted losses, and propensities where they are not known."""
 
+BALANCE = "balance"
+"""What it finds, where it fits propensities: whether they were balanced, in words."""
+
 
 @dataclass(frozen=True)
 class EvaluationTask(Work):
@@ -78,7 +81,8 @@ class EvaluationTask(Work):
         return cls(data, dealing, **values)
 
     def run(self, folder: Path, sharing: Sharing | None = None) -> Json:
-        """Do it; arrays are left, and nothing else is found."""
+        """Do it; arrays are left, and what balancing did to propensities is found."""
+        found: dict[str, object] = {}
         log = open_log(self.data, folder.parent)
         learner = make_learner(EVALUATOR, self.settings, device=self.device)
         assert isinstance(learner, DirectMethod)
@@ -102,10 +106,12 @@ class EvaluationTask(Work):
                     calibrate=training.calibrate,
                 )
                 likely = drive(networks, checkpoints=run, sharing=sharing)
-                save_array(folder / PROPENSITIES, _balanced(prepared, likely, training))
+                table, balance = _balanced(prepared, likely, training)
+                save_array(folder / PROPENSITIES, table)
+                found[BALANCE] = balance
             save_array(folder / PREDICTED, predicted)
             run.clear()
-        return {}
+        return found
 
     def _prepare(self, stays: Trajectories, training: Training) -> Prepared:
         """Stays cut into folds: of their own outside the test part, else those of the study."""
@@ -125,13 +131,17 @@ class EvaluationTask(Work):
         )
 
 
-def _balanced(prepared: Prepared, fitted: FittedPropensity, training: Training) -> Floats:
-    """Propensities out of fold, balanced where that helps held-out stays, shape (n, K)."""
+def _balanced(
+    prepared: Prepared, fitted: FittedPropensity, training: Training
+) -> tuple[Floats, str]:
+    """Propensities out of fold, balanced where that helps held-out stays, (n, K); and in words."""
     table = np.asarray(np.exp(fitted.log_probabilities))
     if not training.balance:
-        return table
+        return table, "not balanced, as was asked"
     rebalanced = rebalance_table(prepared.data, table, prepared.folds.fold)
-    return table if rebalanced is None else rebalanced.propensities
+    if rebalanced is None:
+        return table, "left as fitted: nothing to balance them by"
+    return rebalanced.propensities, rebalanced.sentence
 
 
 def _predict(networks: Bundle, prepared: Prepared, asked: Trajectories) -> Floats:

@@ -12,6 +12,7 @@ from etips.results.summaries import summarize_data
 from etips.results.translation_path import summarize_path
 from etips.studies.findings import Findings
 from etips.studies.measures import mean_of, over_folds, show_groups
+from etips.studies.outcome_fits import BALANCE
 from etips.studies.published import TABLE1, TABLE1_ABOUT, TABLE2
 from etips.studies.stay_outcomes import show_stay
 from etips.worlds.digits import labelled_rows, labelled_zeros
@@ -201,8 +202,8 @@ def _note2(findings: Findings) -> str:
     text = (
         f"Mean ± standard deviation over {folds} folds, each stay held out once. "
         f"{_mean_loss(findings)}The verdict is of all folds taken "
-        f"together. Propensities {findings.notes['propensities']}, raised to at least "
-        f"{findings.notes['clip']}.{_other_names(findings)}"
+        f"together. Propensities {findings.notes['propensities']}{_balance(findings)}, raised to "
+        f"at least {findings.notes['clip']}.{_other_names(findings)}"
     )
     if _looked_throughout(findings):
         text += (
@@ -218,6 +219,11 @@ def _note2(findings: Findings) -> str:
         f"{text} True risk of the clinicians {clinicians:.4f}, best possible {best:.4f}; "
         "drawn: if actions were drawn from a policy's probabilities."
     )
+
+
+def _balance(findings: Findings) -> str:
+    """Whether fitted propensities were balanced; nothing where none were fitted."""
+    return f" ({findings.notes[BALANCE]})" if BALANCE in findings.notes else ""
 
 
 def _mean_loss(findings: Findings) -> str:

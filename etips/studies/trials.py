@@ -34,7 +34,9 @@ class TrialRecord:
     """What held-out stays say of one trial.
 
     Args:
-        risk: Of the policy that the learner kept; None without any weight.
+        risk: Of what the learner keeps; None without any weight. Where it chose from candidates,
+            each fold is judged by the one that the other folds choose: the risk of the kept one is
+            the luckiest's, and the more a trial tries, the luckier.
         std_error: Of the risk.
         sound: Whether its weights pass the guard of the default selection.
         log_loss: Of the propensities that the weights rest on; None where those are known.
@@ -42,6 +44,8 @@ class TrialRecord:
         effective_size: Effective number of decisions.
         translation: Of the candidate that was kept, if it has one.
         action: Of a constant policy.
+        naive: Risk of the candidate that was kept, not corrected for having been chosen; None where
+            nothing was chosen from.
     """
 
     risk: float | None
@@ -52,6 +56,7 @@ class TrialRecord:
     effective_size: float | None = None
     translation: float | None = None
     action: int | None = None
+    naive: float | None = None
 
     def to_json(self) -> dict[str, object]:
         """As an object that JSON can hold."""
@@ -129,7 +134,8 @@ def score_trial(recipe: Recipe, learner: Learner, data: Trajectories) -> TrialRe
     """What held-out stays say of a learner fitted to `data`.
 
     A learner that compares candidates has them judged already, each by networks
-    that did not learn from the stays in question; so has one that looks ahead to the end of the
+    that did not learn from the stays in question, and knows what its choosing comes to on stays
+    that the choice did not look at; so has one that looks ahead to the end of the
     stay, whose risk is the outcome of a stay. Of any other, every fold is put to the networks
     that did not learn from it. An imitation has the same weights whatever it learned; its risk is
     the log-loss itself.
@@ -172,14 +178,18 @@ def _out_of_fold(policy: FittedPolicy, data: Trajectories, seed: int) -> tuple[D
 
 def _record(candidate: Candidate, log_loss: float | None) -> TrialRecord:
     """The candidate in numbers; one without any weight has none."""
-    finite = bool(np.isfinite(candidate.risk) and np.isfinite(candidate.std_error))
+    risk, error = candidate.risk, candidate.std_error
+    if candidate.corrected is not None and candidate.corrected_error is not None:
+        risk, error = candidate.corrected, candidate.corrected_error
+    finite = bool(np.isfinite(risk) and np.isfinite(error))
     return TrialRecord(
-        risk=candidate.risk if finite else None,
-        std_error=candidate.std_error if finite else None,
+        risk=risk if finite else None,
+        std_error=error if finite else None,
         sound=candidate.sound and finite,
         log_loss=log_loss,
         matching_factor=candidate.matching_factor,
         effective_size=candidate.effective_size,
         translation=None if np.isnan(candidate.translation) else candidate.translation,
         action=candidate.action,
+        naive=None if candidate.corrected is None else candidate.risk,
     )

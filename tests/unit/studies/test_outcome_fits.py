@@ -1,10 +1,12 @@
 """What the policies of a study are evaluated with: networks never asked what they learned from."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from etips.studies.folds import Dealing
-from etips.studies.outcome_fits import PREDICTED, PROPENSITIES, EvaluationTask
+from etips.studies.outcome_fits import BALANCE, PREDICTED, PROPENSITIES, EvaluationTask
 from etips.studies.study_data import DataTask, SimulatedData, load_array, open_log
 from etips.tasks.task import Task, do
 
@@ -24,7 +26,8 @@ def test_a_task_survives_its_way_to_a_worker():
 
 def test_folds_get_propensities_and_losses_of_all_decisions(tmp_path):
     data = SimulatedData("clinic", 60, 0)
-    assert evaluation(data, "table2").run(tmp_path / "evaluation") == {}
+    found = evaluation(data, "table2").run(tmp_path / "evaluation")
+    assert str(found[BALANCE]).startswith(("balanced: imbalance", "left as fitted"))
     log = open_log(data, tmp_path)
     propensities = load_array(tmp_path / "evaluation" / PROPENSITIES)
     predicted = load_array(tmp_path / "evaluation" / PREDICTED)
@@ -37,6 +40,12 @@ def test_a_test_part_gets_losses_from_all_outside_it_and_keeps_its_known_propens
     policy = {"tolerance": 0.6, "hidden": 4}
     data = SimulatedData("digits-zeros", 60, 0, policy=policy)
     do(Task("data", DataTask(data)), tmp_path / "data")
-    evaluation(data, "table1").run(tmp_path / "evaluation")
+    assert evaluation(data, "table1").run(tmp_path / "evaluation") == {}
     assert load_array(tmp_path / "evaluation" / PREDICTED).shape == (6, 3)
     assert not (tmp_path / "evaluation" / PROPENSITIES).exists()
+
+
+def test_propensities_that_nobody_wants_balanced_are_said_to_be_as_fitted(tmp_path):
+    work = evaluation(SimulatedData("clinic", 60, 0), "table2")
+    plain = replace(work, settings={**SETTINGS, "balance": False})
+    assert plain.run(tmp_path / "evaluation") == {BALANCE: "not balanced, as was asked"}

@@ -46,3 +46,11 @@ def test_what_each_fold_learned_from_is_averaged_over_folds():
     assert table.rows[0] == ("etips", "0.7500", "0.900")
     assert table.rows[1] == ("random", "0.7500", "-")
     assert table.note.startswith("A fold may learn from about 30 stays and is judged on about 30.")
+
+
+def test_table_two_says_whether_its_propensities_were_balanced():
+    made = findings()
+    assert "balanced" not in table2(made).note
+    balanced = {**made.notes, "balance": "balanced: imbalance 0.1 before, 0.01 after"}
+    note = table2(replace(made, notes=balanced)).note
+    assert "Propensities known (balanced: imbalance 0.1 before, 0.01 after), raised to at" in note

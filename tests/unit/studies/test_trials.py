@@ -21,17 +21,20 @@ def log():
     return CLINIC.log(60, seed=0)
 
 
-def test_a_learner_with_candidates_is_judged_by_the_one_it_kept(log):
+@pytest.mark.parametrize("corrected", [None, 0.2])
+def test_a_learner_with_candidates_is_judged_by_what_its_choosing_comes_to(log, corrected):
     recipe = Recipe("etips", {**QUICK, "translations": [0.3, 0.7]})
     learner = recipe.make(device="cpu").fit(log)
     *others, last = (replace(candidate, chosen=False) for candidate in learner.path_)
-    learner.path_ = (*others, replace(last, chosen=True, risk=0.123))
-    found = score_trial(recipe, learner, log)
-    assert (found.risk, found.std_error, found.sound) == (
-        0.123,
-        last.std_error,
-        last.sound,
+    error = None if corrected is None else 0.05
+    own = replace(
+        last, chosen=True, risk=0.123, std_error=0.01, corrected=corrected, corrected_error=error
     )
+    learner.path_ = (*others, own)
+    found = score_trial(recipe, learner, log)
+    risks = (0.123, 0.01, None) if corrected is None else (0.2, 0.05, 0.123)
+    assert (found.risk, found.std_error, found.naive) == risks
+    assert found.sound == own.sound
     assert found.log_loss == learner.quality_.log_loss
     json.dumps(found.to_json(), allow_nan=False)
 
