@@ -9,6 +9,8 @@ import numpy as np
 from etips.checks.column_facts import ColumnFacts, look_at
 from etips.checks.feature_summary import feature_names, summarize_features
 from etips.checks.guessing import Guesses, guess_columns
+from etips.checks.outcome_columns import is_coded, is_earlier
+from etips.checks.role_words import ACTION, LOSS, SURE, likeness
 from etips.checks.table_check import ActionCount, Contrast, TableCheck
 from etips.checks.trial_reading import Trial, try_reading
 from etips.data.history_rows import visible_rows
@@ -17,7 +19,7 @@ from etips.data.tables.columns import TableColumns
 from etips.data.tables.sources import TableLike, open_source
 from etips.data.trajectories import Trajectories
 from etips.disclosure import hide_together, rounds_to_few, shown_apart, shown_count, shown_parts
-from etips.errors import DataError, SettingError
+from etips.errors import DataError, SettingError, as_option
 from etips.evaluation.detectable import detectable_differences
 from etips.notes import collecting_notes
 
@@ -40,6 +42,7 @@ def check(table: TableLike, **columns: Any) -> TableCheck:  # noqa: ANN401  # as
     return check_table(table, TableColumns(**listed))  # type: ignore[arg-type]  # it looks itself
 
 
+_NEEDS_ACTION = "loss: needs action."
 _LISTS = ("static", "categorical", "features", "drop", "actions")
 
 
@@ -51,7 +54,9 @@ def check_table(table: TableLike, said: TableColumns) -> TableCheck:
         said: What was.
     """
     with collecting_notes() as opening:
-        source = open_source(table, decimal=said.decimal, dates=said.dates)
+        source = open_source(
+            table, decimal=said.decimal, dates=said.dates, limits=said.limits, na=said.na or ()
+        )
     if source.n_rows == 0:
         raise DataError(source.name, "must have at least one row")
     facts = look_at(source)
@@ -69,7 +74,7 @@ def _describe(
 ) -> TableCheck:
     columns = guessed.columns
     recipe = None if trial.stays is None else trial.stays.schema.recipe
-    asking = [line for line in trial.notes if "?" in line]
+    asking = [*guessed.questions, *(line for line in trial.notes if "?" in line)]
     stay = next((own for own in facts if own.name == columns.stay), None)
     return TableCheck(
         name=name,
@@ -79,22 +84,38 @@ def _describe(
         guesses=guessed.guesses,
         suspects=guessed.suspects,
         features=summarize_features(facts, columns, None if recipe is None else recipe.kinds),
-        faults=(*_unnamed(columns), *trial.faults),
+        faults=_all_faults(facts, columns, trial.faults),
         questions=tuple(asking),
         remarks=tuple(line for line in trial.notes if line not in asking),
         n_stays=shown_count(facts[0].n_rows if stay is None else stay.n_distinct),
     )
 
 
-def _unnamed(columns: TableColumns) -> list[str]:
-    """What a log needs and neither words nor guesses have named."""
-    missing = []
+def _all_faults(
+    facts: Sequence[ColumnFacts], columns: TableColumns, told: Sequence[str]
+) -> tuple[str, ...]:
+    """What a log needs and neither words nor guesses have named, then what reading refused."""
+    missing, faults = [], list(told)
     if columns.action is None and columns.dose is None:
-        missing.append("action: must name a column; no name looks like a treatment. Use --action.")
+        single = [own.name for own in facts if own.n_distinct == 1 and _is_treatment(own.name)]
+        rule = "must name a column; no name looks like a treatment"
+        if single:
+            rule = f"column {single[0]} holds one value only, so nothing compares"
+        missing.append(f"action: {rule}. Use --action, or --dose for amounts.")
+        faults = [line for line in faults if line != _NEEDS_ACTION]
     if columns.loss is None and columns.reward is None:
-        rule = "no name of a column with several values looks like an outcome"
-        missing.append(f"loss: must name a column; {rule}. Use --loss.")
-    return missing
+        rule = "must name a column; none with several values is named like an outcome"
+        fix = "Use --loss (with --bad 1,2 where codes or words are the harm), or --reward."
+        coded = [own.name for own in facts if is_coded(own) and likeness(own.name, LOSS) >= SURE]
+        if coded:
+            rule = f"column {coded[0]} is named like an outcome but holds codes"
+            fix = f"Name it and those that are the harm: --loss {as_option(coded[0])} --bad 1,2."
+        missing.append(f"loss: {rule}. {fix}")
+    return (*missing, *faults)
+
+
+def _is_treatment(name: str) -> bool:
+    return likeness(name, ACTION) >= SURE and not is_earlier(name)
 
 
 def _count(made: TableCheck, stays: Trajectories) -> TableCheck:

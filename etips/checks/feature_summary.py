@@ -105,6 +105,8 @@ def _summary(own: ColumnFacts, read: ColumnKind | None, static: bool, code: bool
 
 def _percent(own: ColumnFacts) -> int | None:
     known = own.n_rows - own.n_missing
+    if not own.n_missing:
+        return 0
     if are_few(own.n_missing) or are_few(known):
         return None
     return round(100 * own.n_missing / max(own.n_rows, 1))

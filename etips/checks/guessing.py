@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 
 from etips.checks import role_words
 from etips.checks.column_facts import ColumnFacts
-from etips.checks.role_words import PREFIXES, SURE, likeness, names_identifier, parts_of
+from etips.checks.outcome_columns import ask, is_coded, is_earlier, says_harm, wordy
+from etips.checks.role_words import (
+    ID_PARTS,
+    PREFIXES,
+    SURE,
+    likeness,
+    names_identifier,
+    parts_of,
+)
 from etips.checks.structure import Structure
 from etips.checks.suspicion import Suspect, find_suspects
 from etips.data.tables.columns import TableColumns
@@ -46,11 +54,13 @@ class Guesses:
         columns: What was said, and guesses where nothing was.
         guesses: Those.
         suspects: Columns that a policy had better not see, worst first.
+        questions: What somebody who knows the data should answer.
     """
 
     columns: TableColumns
     guesses: tuple[Guess, ...] = ()
     suspects: tuple[Suspect, ...] = ()
+    questions: tuple[str, ...] = ()
 
 
 def guess_columns(source: Source, facts: Sequence[ColumnFacts], said: TableColumns) -> Guesses:
@@ -117,7 +127,7 @@ class _Guesser:
         """The finest identifier; without one every row is a patient of its own."""
         if self.columns.stay is not None:
             return
-        ids = [own for own in self.free if own.names_things and own.n_distinct > 2]
+        ids = [own for own in self.free if own.names_things and _tells_apart(own)]
         stays = [own for own in ids if names_identifier(own.name, role_words.STAY)]
         finest = max((own.n_distinct for own in stays), default=0)
         best = _best((own for own in stays if own.n_distinct == finest), role_words.STAY)
@@ -200,26 +210,37 @@ class _Guesser:
         """A loss or a reward by its name, or the last column if it holds 0 and 1."""
         if self.columns.loss is not None or self.columns.reward is not None:
             return
-        able = [own for own in self.free if _is_outcome(own)]
-        loss = _best(able, role_words.LOSS, least=SURE)
+        free = [own for own in self.free if not is_earlier(own.name)]
+        worded = [own for own in free if says_harm(own)]
+        able = [own for own in free if _is_outcome(own)]
+        loss = _best([*able, *worded], role_words.LOSS, least=SURE)
         reward = _best(able, role_words.REWARD, least=SURE)
         likely = 0.0 if loss is None else likeness(loss.name, role_words.LOSS)
+        last, unclear = self.facts[-1], _best(wordy(free), role_words.LOSS, least=SURE)
         if reward is not None and likeness(reward.name, role_words.REWARD) > likely:
             self.take("reward", reward.name, "is named like a benefit")
         elif loss is not None:
-            what = "0 or 1" if loss.zero_one else "a number"
-            self.take("loss", loss.name, f"is named like an outcome, {what}")
-        elif self.facts[-1] in able and self.facts[-1].zero_one:
-            self.take("loss", self.facts[-1].name, "is the last column and holds 0 and 1")
+            self.take("loss", loss.name, f"is named like an outcome, {_holding(loss)}")
+        elif worded:
+            self.take("loss", worded[0].name, "its words say who came to harm")
+        elif last in able and last.zero_one:
+            self.take("loss", last.name, "is the last column and holds 0 and 1")
+        elif unclear is not None:
+            reason = "is named like an outcome; its words do not say which is the harm: see bad"
+            self.take("loss", unclear.name, reason)
 
     def guess_action(self) -> None:
         """Treatments by their names: one column, several of a kind, or amounts."""
         if self.columns.action is not None or self.columns.dose is not None:
             return
-        able = [own for own in self.free if _is_action(own)]
+        able = [own for own in self.free if _is_action(own) and not is_earlier(own.name)]
         best = _best(able, role_words.ACTION, least=SURE)
         if best is not None:
-            self.take("action", best.name, f"is named like a treatment, {_values(best)}")
+            boxes = _checkboxes(best, able)
+            if boxes:
+                self.take("action", boxes, "are named like treatments that can be ticked together")
+            else:
+                self.take("action", best.name, f"is named like a treatment, {_values(best)}")
             return
         amounts = [own for own in self.free if _is_amount(own)]
         doses = [own for own in amounts if likeness(own.name, role_words.DOSE) >= SURE]
@@ -235,6 +256,11 @@ class _Guesser:
         coded = [own for own in able if likeness(own.name, role_words.DOSE) >= SURE]
         if len(coded) == 1:
             self.take("action", coded[0].name, f"is named like a dose, {_values(coded[0])}")
+            return
+        begun = [own for own in able if likeness(own.name, role_words.ACTION) >= 1]
+        if len(begun) == 1:
+            reason = f"its name begins like that of a treatment, {_values(begun[0])}"
+            self.take("action", begun[0].name, reason)
 
     def guess_static(self) -> None:
         """Columns that never change within a stay."""
@@ -262,10 +288,12 @@ class _Guesser:
                 self.columns = replace(columns, static=fixed or None)
                 self.guesses = [_less(own, fixed) for own in self.guesses]
             if len(unsafe) > len(rest) and rest:
-                self.take("features", tuple(rest), "all but what may be known only later")
+                self.take("features", tuple(rest), "all but identifiers and what comes later")
             else:
                 self.take("drop", tuple(unsafe), "identifiers, or known only later")
-        return Guesses(self.columns, tuple(self.guesses), suspects)
+        fields = {own.field for own in self.guesses}
+        asked = ask(self.facts, self.columns, guessed=fields, one_row=not self.repeats)
+        return Guesses(self.columns, tuple(self.guesses), suspects, asked)
 
 
 def part_columns(columns: TableColumns) -> list[str]:
@@ -291,6 +319,20 @@ def _best(
     return max(scored, key=lambda pair: pair[0], default=(0.0, None))[1]
 
 
+def _tells_apart(own: ColumnFacts) -> bool:
+    """Whether a column may tell stays apart: of a single patient only one that is called an id."""
+    joined = "".join(parts_of(own.name))
+    called = bool(ID_PARTS & set(parts_of(own.name))) or joined.endswith("id")
+    return own.n_distinct > 2 or (called and own.n_rows > own.n_distinct)
+
+
+def _checkboxes(best: ColumnFacts, able: Sequence[ColumnFacts]) -> tuple[str, ...]:
+    """Columns `drug___1`, `drug___2` of one question with several answers, as REDCap writes."""
+    stem, mark, _ = best.name.partition("___")
+    names = tuple(own.name for own in able if mark and own.name.startswith(stem + mark))
+    return names if 1 < len(names) <= MOST_COMBINED else ()
+
+
 def _ends_like_id(own: ColumnFacts) -> bool:
     many = own.n_distinct > FEWEST_IDS and own.n_distinct * ROWS_PER_ID >= own.n_rows
     return many and "".join(parts_of(own.name)).endswith("id")
@@ -309,8 +351,14 @@ def _is_flag(own: ColumnFacts) -> bool:
     return own.zero_one and not own.n_missing
 
 
+def _holding(own: ColumnFacts) -> str:
+    if own.shape == "text":
+        return "its words say who came to harm"
+    return "0 or 1" if own.zero_one else "a number"
+
+
 def _is_outcome(own: ColumnFacts) -> bool:
-    return own.shape in ("number", "yes_no") and own.n_distinct > 1
+    return own.shape in ("number", "yes_no") and own.n_distinct > 1 and not is_coded(own)
 
 
 def _is_action(own: ColumnFacts) -> bool:

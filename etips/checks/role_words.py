@@ -26,13 +26,14 @@ PATIENT = (
     *("patient_id", "subject_id", "person_id", "patientid", "subjectid", "pat_id", "mrn", "pid"),
     *("patient", "subject", "person", "participant", "usubjid", "subjid", "ptid", "patno"),
     *("patientennr", "patienten_id", "ipp", "nip", "paciente", "paziente", "id_paciente"),
-    *("id_paziente", "uniquepid", "unique_id", "id"),
+    *("id_paziente", "uniquepid", "unique_id", "pat", "record_id", "record", "id"),
 )
 STEP = (
     *("step", "charttime", "chart_time", "time", "timestamp", "datetime", "date_time", "hour"),
     *("hours", "day", "days", "visit", "visitnum", "bloc", "block", "window", "epoch"),
     *("interval", "offset", "observationoffset", "minute", "minutes", "week", "month", "period"),
     *("t", "seq", "sequence", "order", "obs_time", "measured_at", "date", "cycle", "round"),
+    *("measurement_datetime", "observation_datetime", "recorded_at", "observed_at"),
     *("zeit", "zeitpunkt", "stunde", "tag", "datum", "schritt", "heure", "jour", "temps", "etape"),
     *("hora", "dia", "tiempo", "paso", "fecha", "ora", "giorno", "tempo", "passo", "data_ora"),
     *("tijd", "uur", "dag", "tid", "timme"),
@@ -40,7 +41,7 @@ STEP = (
 ACTION = (
     *("action", "treatment", "treat", "trt", "arm", "therapy", "intervention", "drug"),
     *("medication", "regimen", "exposure", "allocation", "randomised", "randomized", "assigned"),
-    *("trtp", "trta", "armcd", "actarm", "tx", "rx", "med", "antibiotic", "a"),
+    *("trtp", "trta", "armcd", "actarm", "tx", "rx", "med", "antibiotic", "a", "treated"),
     *("behandlung", "therapie", "medikament", "arzneimittel", "massnahme", "traitement", "bras"),
     *("medicament", "tratamiento", "brazo", "farmaco", "trattamento", "braccio", "terapia"),
     *("tratamento", "behandeling", "behandling"),
@@ -48,7 +49,10 @@ ACTION = (
 DOSE = (
     *("dose", "dosis", "dosage", "dosi", "posologie", "amount", "fluid", "fluids"),
     *("iv_fluid", "vaso", "vasopressor", "vasopressors", "norepinephrine", "noradrenaline"),
-    *("insulin", "heparin", "input_4hourly", "max_dose_vaso", "infusion"),
+    *("insulin", "heparin", "input_4hourly", "max_dose_vaso", "infusion", "noradrenalin"),
+    *("norepinefrin", "noradrenalina", "norepinefrina", "steroid", "steroids", "hydrocortisone"),
+    *("hydrocortison", "dexamethasone", "aspirin", "statin", "antibiotika", "antibiotikum"),
+    *("insuline", "insulina", "heparine", "eparina", "vasopresor", "vasopresseur"),
 )
 LOSS = (
     *("loss", "died", "death", "dead", "mortality", "deceased", "hospital_expire_flag"),
@@ -57,7 +61,9 @@ LOSS = (
     *("readmitted", "readmit", "adverse", "event", "outcome", "y", "exitus", "sofa_change"),
     *("verstorben", "tod", "gestorben", "tot", "deces", "decede", "mort", "muerte", "muerto"),
     *("fallecido", "fallecimiento", "decesso", "deceduto", "morto", "morte", "obito"),
-    *("overleden", "avliden", "ergebnis", "resultado", "esito", "issue"),
+    *("overleden", "avliden", "ergebnis", "resultado", "esito", "issue", "mortality_flag"),
+    *("vital_status", "vitalstatus", "survival_status", "hospitaldischargestatus"),
+    *("discharge_status", "discharge_disposition", "deterioration", "deteriorated", "mort28"),
 )
 REWARD = (
     *("reward", "survived", "survival", "alive", "survivor", "recovered", "recovery", "cured"),
@@ -74,12 +80,33 @@ LATER = (
     *("discharge", "dischtime", "disch", "deathtime", "dod", "deathdate", "death_date", "los"),
     *("length_of_stay", "followup", "follow_up", "outtime", "discharged", "days_to_death"),
     *("survival_time", "survival_days", "date_of_death", "entlassung", "sortie", "alta"),
+    *("end_datetime", "end_date", "end_time", "enddate", "endtime", "visit_end"),
 )
 """What is only known once a stay is over."""
+LATER_WITHIN = ("discharge", "followup", "deathtime", "deathdate")
+"""The same, wherever it stands in a name written in one: `unitdischargeoffset`."""
+EARLIER = frozenset(
+    {
+        *("prior", "previous", "history", "hx", "baseline", "family", "allergy", "abuse", "naive"),
+        *("before", "past", "chronic", "pre", "premedication", "preadmission", "vorbestehend"),
+    }
+)
+"""Parts of names of what was there before the treatment."""
+FORM_STATUS = re.compile(r"_complete$|^redcap_")
+"""Columns in which REDCap keeps its own books."""
+PERSONAL = (
+    *("patient_name", "first_name", "last_name", "firstname", "lastname", "surname", "phone"),
+    *("telephone", "mobile", "email", "e_mail", "address", "street", "ssn", "insurance_number"),
+    *("vorname", "nachname", "patientenname", "adresse", "strasse", "telefon", "prenom"),
+    *("nom_patient", "apellido", "cognome", "name"),
+)
+"""What names a person."""
 ROW_NUMBER = ("index", "row", "rownum", "row_id", "rowid", "unnamed", "unnamed_0", "x1", "nr")
 CODE = (
     *("code", "num", "type", "class", "ward", "site", "center", "centre", "hospital", "unit"),
     *("country", "region", "clinic", "provider", "category", "cat", "race", "ethnicity"),
+    *("concept", "concept_id", "hospnum", "hospid", "hospitalid", "centreid", "centerid", "siteid"),
+    *("wardid", "icd", "icd9", "icd10", "drg", "zip", "zipcode", "postcode", "plz", "postal"),
 )
 """Of numbers that stand for names."""
 
@@ -89,9 +116,12 @@ SHORTEST_END = 4  # letters of a word that a longer name may begin or end with
 PREFIXES = ("rx", "trt")
 WHOLE_ONLY = {
     *("t", "a", "y", "tot", "fall", "loss", "failure", "event", "cost", "response", "success"),
-    *("issue", "adverse", "order", "period", "round", "benefit", "x1", "nr", "rate"),
+    *("issue", "adverse", "order", "period", "round", "benefit", "x1", "nr", "rate", "name"),
+    *("pat", "record"),
 }
 """Words that are part of too many other names: weight loss, heart failure."""
+CODE_END = re.compile(r"(code|cd|id|num|nr|no|zip|plz|postcode|icd\d*)$")
+"""How the name of a number ends that counts nothing."""
 ID_PARTS = frozenset(("id", "ids", "no", "nr", "num", "nummer", "number", "numero", "key"))
 SURE = 2.0
 """Likeness from which a word is the name, or a part of its own."""

@@ -61,9 +61,13 @@ def _alone(own: ColumnFacts) -> Suspect | None:
     outcome = max(likeness(own.name, role_words.LOSS), likeness(own.name, role_words.REWARD))
     if outcome > 0 and own.shape != "other" and not _is_common(own.name):
         return Suspect(own.name, "is named like an outcome, known only later", later=True)
-    if likeness(own.name, role_words.LATER) >= SURE:
+    if is_later(own.name):
         return Suspect(own.name, "is named like something known only later", later=True)
     known = own.n_rows - own.n_missing
+    if role_words.FORM_STATUS.search(own.name.lower()):
+        return Suspect(own.name, "is kept by REDCap itself")
+    if likeness(own.name, role_words.PERSONAL) >= SURE and own.n_distinct > FEW_WORDS:
+        return Suspect(own.name, "is named like something that tells who a person is")
     if own.shape == "text" and own.n_distinct > max(FEW_WORDS, 0.5 * known):
         return Suspect(own.name, "is an identifier or free text: hardly a value occurs twice")
     if own.shape == "text" and own.n_distinct > MOST_LEVELS:
@@ -73,13 +77,27 @@ def _alone(own: ColumnFacts) -> Suspect | None:
     named = any(names_identifier(own.name, w) for w in (role_words.PATIENT, role_words.STAY))
     if own.names_things and own.unique and own.n_rows > FEW_VALUES and (numbered or named):
         return Suspect(own.name, "is an identifier: no value occurs twice")
-    if own.names_things and own.n_distinct > FEW_VALUES and named:
+    if own.names_things and (own.n_distinct > FEW_VALUES or own.n_distinct == 1) and named:
         return Suspect(own.name, "is named like an identifier")
     code = likeness(own.name, role_words.CODE) >= 1 and own.shape == "number"
+    if code and own.whole and own.n_distinct > MOST_LEVELS and _ends_like_code(own.name):
+        reason = f"holds codes of more than {MOST_LEVELS} levels (--categorical keeps them)"
+        return Suspect(own.name, reason)
     if code and own.whole and not own.zero_one and own.n_distinct > 2:
         reason = "holds numbers, but is named like codes: --categorical if it is"
         return Suspect(own.name, reason, leave_out=False)
     return None
+
+
+def is_later(name: str) -> bool:
+    """Whether a column is named like something known only once a stay is over."""
+    joined = "".join(role_words.parts_of(name))
+    within = any(word in joined for word in role_words.LATER_WITHIN)
+    return within or likeness(name, role_words.LATER) >= SURE
+
+
+def _ends_like_code(name: str) -> bool:
+    return role_words.CODE_END.search("".join(role_words.parts_of(name))) is not None
 
 
 def _is_common(name: str) -> bool:

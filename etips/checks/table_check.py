@@ -141,8 +141,8 @@ def require_free(path: Path, *, overwrite: bool) -> None:
 
 def print_check(found: TableCheck, console: Console) -> None:
     """Print what was found, what needs an eye first."""
-    rows = _count(found.n_rows)
-    console.print(Text(f"{found.name}: {rows} rows, {found.n_columns:,} columns", style="bold"))
+    rows = _counted(found.n_rows, "rows")
+    console.print(Text(f"{found.name}: {rows}, {found.n_columns:,} columns", style="bold"))
     if found.faults:
         _heading(console, f"Faults ({len(found.faults)})", "bold red")
         _bullets(console, found.faults)
@@ -225,7 +225,8 @@ def _print_suspects(console: Console, found: TableCheck) -> None:
     table = _plain_table()
     for (reason, unsafe), names in by_reason.items():
         told = "left out" if unsafe and left_out else "kept"
-        table.add_row(Text(" -"), Text(f"{_listed(names, _SHOWN_SUSPECTS)}: {reason} ({told})"))
+        said = reason if len(names) == 1 else _plural(reason)
+        table.add_row(Text(" -"), Text(f"{_listed(names, _SHOWN_SUSPECTS)}: {said} ({told})"))
     console.print(table)
 
 
@@ -249,13 +250,13 @@ def _origin(guess: Guess | None) -> Text:
 
 def _print_counts(console: Console, found: TableCheck) -> None:
     _heading(console, "Counts")
-    words = [f"{_count(found.n_stays)} stays"]
+    words = [_counted(found.n_stays, "stays")]
     if found.columns.group is not None:
-        words.append(f"{_count(found.n_people)} patients")
+        words.append(_counted(found.n_people, "patients"))
     if found.actions:
-        words.append(f"{_count(found.n_decisions)} decisions")
+        words.append(_counted(found.n_decisions, "decisions"))
         if found.lag:
-            words.append(f"{_count(found.lost_to_lag)} more lost to lag {found.lag}")
+            words.append(_counted(found.lost_to_lag, f"more lost to lag {found.lag}"))
     if found.mean_loss is not None:
         words.append(f"mean loss {found.mean_loss:.4g}")
     console.print(Padding(Text(", ".join(words)), (0, 0, 0, 2)))
@@ -319,6 +320,18 @@ def _print_contrasts(console: Console, found: TableCheck) -> None:
 def _listed(names: Sequence[str], most: int) -> str:
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
+def _plural(reason: str) -> str:
+    """What is said of one column, of several."""
+    verb, _, rest = reason.partition(" ")
+    verbs = {"is": "are", "holds": "hold", "stands": "stand", "has": "have"}
+    return f"{verbs.get(verb, verb)} {rest}"
+
+
+def _counted(count: int | None, what: str) -> str:
+    """How many there are, or that this would tell of few people."""
+    return f"{count:,} {what}" if count is not None else f"{what} (number not shown)"
 
 
 def _count(count: int | None) -> str:

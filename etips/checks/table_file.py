@@ -15,6 +15,7 @@ _WORDS: Mapping[str, str] = {
     "bins": "classes of each dose",
     "loss": "what came of it; lower is better",
     "reward": "what came of it; more is better",
+    "bad": "values of the loss that are the harm; others are not",
     "static": "what does not change within a stay",
     "propensity": "the known probability of the treatment",
     "group": "the patient",
@@ -31,6 +32,8 @@ _WORDS: Mapping[str, str] = {
     "actions": "what the treatments are called",
     "decimal": "what stands before a fraction",
     "dates": "what stands first in a date: dmy or mdy",
+    "limits": "value: <5 is read as 5 and 85+ as 85",
+    "na": "cells that mean missing",
     "lag": "1: a decision sees earlier steps only; 0: its own",
 }
 

@@ -43,6 +43,7 @@ OPTIONS: Mapping[str, _Option] = {
     "bins": _Option("Classes of each dose, none among them; 5 if left out."),
     "loss": _Option("Column: loss of the logged action; lower is better."),
     "reward": _Option("Column: the same where more is better."),
+    "bad": _Option("Values of --loss, by comma, that are the harm: 1 there, 0 elsewhere."),
     "static": _Option("Columns, by comma: static features."),
     "propensity": _Option("Column: known propensity."),
     "group": _Option("Column: the patient.", ("--group", "--cluster")),
@@ -66,6 +67,8 @@ OPTIONS: Mapping[str, _Option] = {
     "dates": _Option(
         "dmy or mdy: what stands first in dates, where they could be meant either way."
     ),
+    "limits": _Option("value: read <5 as 5 and 85+ as 85; refuse (default)."),
+    "na": _Option("Cells, by comma, that mean missing, such as 999 or 'not done'."),
 }
 """By field of `TableColumns`."""
 

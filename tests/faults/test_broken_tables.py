@@ -81,17 +81,25 @@ TEXTS = {
         text(rows(map=at(5, "65 mmHg", plain))),
         [r"mixes numbers and text \(numbers with a unit\); 1 of 40 rows fail, first at row 5"],
     ),
-    "units in all cells": (
-        text(rows(map=lambda i, row: f"{60 + i} mmHg")),
-        [r"column map: holds numbers with a unit; 40 of 40 rows fail", "unit into the"],
+    "different units": (
+        text(rows(map=lambda i, row: f"{60 + i} {'mmHg' if i % 2 else 'kPa'}")),
+        [r"column map: holds numbers with different units; 40 of 40 rows fail", "unit into the"],
     ),
-    "thousands by comma": (
-        text(rows(map=lambda i, row: f"{i + 1},234.5"), quote=("map",)),
-        [r"column map: has separators of thousands; 40 of 40 rows", r"Write 1234\.5"],
+    "thousands beside fractions": (
+        text(rows(map=at(4, "1,234", lambda i, row: f"{i}.5")), quote=("map",)),
+        [r"column map: has separators of thousands .* fractions; 1 of 40 rows", r"Write 1234\.5"],
     ),
-    "thousands by point beside decimal commas": (
-        text(rows(map=lambda i, row: f"{i + 1}.234", k=lambda i, row: i + 0.5), **SEMI),
-        [r"column map: has separators of thousands; 40 of 40"],
+    "thousands of two kinds": (
+        text(rows(map=lambda i, row: f"{i + 1}.234,5" if i else "1,234.5"), quote=("map",)),
+        [r"column map: mixes decimal points and decimal commas; 39 of 40"],
+    ),
+    "a limit of detection": (
+        text(rows(map=at(4, "<60", plain))),
+        [r"column map: mixes numbers and text \(limits such as < or >\)", r"--limits value"],
+    ),
+    "harm that nobody named": (
+        text(rows(harm=lambda i, row: "ABC"[i % 3])),
+        [r"column harm: holds words of which it is not clear which are the harm", r"--bad WORD"],
     ),
     "fractions or thousands, nothing tells": (
         text(rows(map=lambda i, row: f"{i + 1},234"), delimiter=";"),

@@ -284,6 +284,9 @@ def _tell_codes(column: LabelledColumn) -> None:
         return
     shown = ", ".join(column.labels[:8]) + (", ..." if len(column.labels) > 8 else "")
     hint = f" {AMOUNT}" if len(column.labels) > MOST_FRACTIONS else ""
+    if len(column.labels) == 1:
+        note(f"{column.where}: the code {shown} is the only action")
+        return
     note(
         f"{column.where}: the codes {shown} are labels of {len(column.labels)} actions, not a "
         f"range of numbers (--n-actions makes them one).{hint}"

@@ -1,5 +1,7 @@
 """Whether a loss looks like a benefit, or a reward like a harm: by its name, or by who has it."""
 
+import re
+
 import numpy as np
 
 from etips.data.intake.leaks import words_of
@@ -36,8 +38,31 @@ _MORE_IS_WORSE = {
 }
 _MORE_IS_BETTER = {"gcs", "glasgow", "barthel", "karnofsky", "albumin", "spo", "pao"}
 
+_CODED = re.compile(r"(code|status|type|class|cd|dispo\w*|destin\w*)$", re.IGNORECASE)
+_MOST_CODES = 12
+_MOST_LOOKED_AT = 1000  # losses that tell amounts from codes
 _CLEAR = 4.0  # standard errors of a correlation that is not by chance
 _AT_LEAST = 0.1  # a correlation that means something
+
+
+def ask_codes(data: Trajectories, *, column: str) -> None:
+    """Ask by a note whether the numbers of a loss are codes, some of which are the harm.
+
+    Args:
+        data: The log, losses as they stand in the table.
+        column: Of the loss.
+    """
+    known = data.logged_loss[~np.isnan(data.logged_loss)]
+    few = np.unique(known[:_MOST_LOOKED_AT]).size <= _MOST_CODES  # cheap, of amounts
+    values = np.unique(known) if few else known[:0]
+    if not 2 <= values.size <= _MOST_CODES or (values != np.round(values)).any():
+        return
+    if values.tolist() == [0, 1] or (values.size > 2 and not _CODED.search(column)):
+        return
+    note(
+        f"{column} holds {values.size} different whole numbers: are they codes? Then name those "
+        "that are the harm, which count 1 and the others 0: --bad 1,2"
+    )
 
 
 def ask_direction(data: Trajectories, *, column: str, reward: bool) -> None:

@@ -155,7 +155,10 @@ def _losses(table: SortedTable, asked: Request, action: Ints) -> tuple[Floats, O
     usual = asked.like is not None and asked.loss == asked.like.roles.loss
     reward = asked.reward is not None or (usual and known is not None and known.kind == "reward")
     place, column = table.place("loss"), table.column_cells(table.layout.roles.loss)
-    values, outcome = read_outcome(place, column, reward=reward, known=known)
+    same = asked.like is not None and asked.columns["loss"] == asked.like.roles.loss
+    kind = "reward" if reward else "loss"
+    before = known if same and known is not None and known.kind == kind else None
+    values, outcome = read_outcome(place, column, reward=reward, bad=asked.bad, known=before)
     loss = table.in_order(values)
     odd = np.isinf(loss) | (table.is_nan("loss") & (action != NO_ACTION))
     fix = "Leave the cell empty where the loss of an action is not known."

@@ -3,7 +3,7 @@
 import numpy as np
 
 from etips.data.decisions import NO_ACTION
-from etips.data.intake.benefit import ask_direction
+from etips.data.intake.benefit import ask_codes, ask_direction
 from etips.data.intake.leaks import note_leaks
 from etips.data.intake.missing_codes import ask_missing_codes
 from etips.data.missing_loss import count_missing_losses
@@ -30,6 +30,9 @@ def remark_on_log(data: Trajectories, *, column: str | None, reward: bool) -> No
     ask_missing_codes(data)
     if column is not None:
         ask_direction(data, column=column, reward=reward)
+        recipe = data.schema.recipe
+        if not reward and recipe is not None and not recipe.outcome.words:
+            ask_codes(data, column=column)
     note_leaks(data)
 
 

@@ -1,28 +1,31 @@
-"""The outcome as a loss: a reward turned round, plain words (yes, no, dead, alive) read."""
+"""The outcome as a loss: a reward turned round, plain words read, codes of harm picked out."""
+
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from etips.data.decisions import Floats
+from etips.data.decisions import Floats, Ints
+from etips.data.intake.outcome_words import is_missing_mark, read_words, says_yes_no
 from etips.data.intake.recipe import Outcome
-from etips.data.intake.treatment_cells import label_column
+from etips.data.intake.remarks import shown
+from etips.data.intake.treatment_cells import LabelledColumn, label_column
 from etips.data.tables.arrow_columns import is_categorical, is_text, numbers
-from etips.errors import DataError
+from etips.disclosure import LEAST_PEOPLE
+from etips.errors import DataError, SettingError
+from etips.notes import note
 
-YES = {"yes", "y", "true", "t", "1", "ja", "oui", "si", "sí", "sim"}
-NO = {"no", "n", "false", "f", "0", "nein", "non", "não"}
-BAD = {
-    *("dead", "died", "death", "deceased", "expired", "fatal", "failure", "failed", "worse"),
-    *("worsened", "deteriorated", "relapse", "relapsed"),
-}
-GOOD = {
-    *("alive", "living", "survived", "survivor", "recovered", "recovery", "cured", "success"),
-    *("improved", "better", "well", "remission", "discharged", "home"),
-}
+_MOST_LABELS = 200  # of an outcome whose harms are named
+_MOST_SHOWN = 8
 
 
 def read_outcome(
-    where: str, column: pa.ChunkedArray, *, reward: bool, known: Outcome | None = None
+    where: str,
+    column: pa.ChunkedArray,
+    *,
+    reward: bool = False,
+    bad: Sequence[str] = (),
+    known: Outcome | None = None,
 ) -> tuple[Floats, Outcome]:
     """The loss of each row, NaN where it is missing, and how it came about.
 
@@ -32,49 +35,136 @@ def read_outcome(
         where: The place, for refusals.
         column: As the table has it.
         reward: Whether more of it is better.
+        bad: The values that are the harm: they count 1, all others 0.
         known: How the outcome of the log was read that a policy was fitted on.
     """
-    values, words = _numbers(where, column, reward=reward)
+    if bad:
+        return _of_codes(where, column, bad)
+    values, told = _numbers(where, column, reward=reward, known=known)
     if not reward:
-        return values, Outcome(words=words)
-    told = values[~np.isnan(values)]
-    share = bool(((told >= 0) & (told <= 1)).all())
-    outcome = Outcome("reward", "one_minus" if share else "minus", words)
+        return values, told
+    known_values = values[~np.isnan(values)]
+    share = bool(((known_values >= 0) & (known_values <= 1)).all())
+    outcome = Outcome("reward", "one_minus" if share else "minus", told.words, told.others)
     if known is not None and known.kind == "reward":
         outcome = known
     return (1.0 - values if outcome.rule == "one_minus" else -values), outcome
 
 
+def _of_codes(where: str, column: pa.ChunkedArray, bad: Sequence[str]) -> tuple[Floats, Outcome]:
+    """1 where the column holds one of `bad`, 0 where another value."""
+    labels = label_column(where, where, column)
+    if len(labels.labels) > _MOST_LABELS:
+        rule = f"must hold at most {_MOST_LABELS} different values where some are named as harm"
+        raise DataError(where, rule, fix="Leave --bad (bad=) out: numbers are a loss as they are.")
+    harms = set()
+    for wanted in bad:
+        own = [label for label in labels.labels if _same(label, wanted)]
+        if not own:
+            fix = "Spell it as the table does."
+            raise SettingError(f"bad {wanted}", f"is no value of {where}", fix=fix)
+        harms |= set(own)
+    values = {label: float(label in harms) for label in labels.labels}
+    marks = [label for label in labels.labels if is_missing_mark(label) and label not in harms]
+    values = {label: own for label, own in values.items() if label not in marks}
+    _tell(where, labels, values, marks)
+    return _applied(labels, values), _outcome(values)
+
+
 def _numbers(
-    where: str, column: pa.ChunkedArray, *, reward: bool
-) -> tuple[Floats, tuple[str, ...]]:
-    """An outcome as numbers, and the words read as 1; those not plain are refused."""
+    where: str, column: pa.ChunkedArray, *, reward: bool, known: Outcome | None
+) -> tuple[Floats, Outcome]:
+    """An outcome as numbers, and the words read as 1 and 0; those not plain are refused."""
     kind = column.type.value_type if is_categorical(column.type) else column.type
+    words = known is not None and bool(known.others or is_text(kind)) and bool(known.words)
+    if not is_text(kind) and not words:
+        return numbers(where, column), Outcome()
+    labels = label_column(where, where, column)
+    if known is not None and words:
+        found = _as_before(where, labels, known)
+        if found is not None:
+            return found, Outcome(words=known.words, others=known.others)
     if not is_text(kind):
-        return numbers(where, column), ()
-    words = label_column(where, where, column)
-    one, zero = (GOOD, BAD) if reward else (BAD, GOOD)
-    found = [_value(word.casefold(), one, zero) for word in words.labels]
-    kinds = {own for own, _ in found}
-    if None in kinds or len(kinds) != 1:
-        if any(_is_number(word) for word in words.labels):
+        return numbers(where, column), Outcome()
+    marks = [label for label in labels.labels if is_missing_mark(label)]
+    values = read_words([own for own in labels.labels if own not in marks], reward=reward)
+    if values is None:
+        if any(_as_number(word) is not None for word in labels.labels):
             numbers(where, column)  # tells which rows are text
-        rule = "must be a number, or words as plain as yes and no, dead and alive"
-        raise DataError(where, rule, fix="Turn it into 1 and 0.")
-    ones = tuple(word for word, (_, value) in zip(words.labels, found, strict=True) if value == 1)
-    return np.array([*(value for _, value in found), np.nan])[words.code], ones
+        raise DataError(
+            where,
+            "holds words of which it is not clear which are the harm",
+            fix='Name those that are: --bad WORD,WORD (bad=["WORD", "WORD"]).',
+        )
+    if not says_yes_no(values) or marks:
+        _tell(where, labels, {w: 1 - v if reward else v for w, v in values.items()}, marks)
+    return _applied(labels, values), _outcome(values)
 
 
-def _is_number(word: str) -> bool:
+def _as_before(where: str, labels: LabelledColumn, known: Outcome) -> Floats | None:
+    """By the words and codes of the log that a policy was fitted on; None if it has none of them.
+
+    A value that the log did not have is not known.
+    """
+    values: dict[str, float] = {}
+    for label in labels.labels:
+        for own, value in ((known.words, 1.0), (known.others, 0.0)):
+            if any(_same(label, word) for word in own):
+                values[label] = value
+    if not values or not known.others:
+        return None
+    new = [own not in values and not is_missing_mark(own) for own in labels.labels]
+    count = int(np.array([*new, False])[labels.code].sum())
+    if count:
+        note(f"{where}: {shown(count)} rows hold a value not seen before: their loss is not known")
+    return _applied(labels, values)
+
+
+def _applied(labels: LabelledColumn, values: Mapping[str, float]) -> Floats:
+    by_code = [values.get(label, np.nan) for label in labels.labels]
+    loss: Floats = np.array([*by_code, np.nan])[labels.code]
+    return loss
+
+
+def _outcome(values: Mapping[str, float]) -> Outcome:
+    ones, zeros = (tuple(w for w, value in values.items() if value == own) for own in (1.0, 0.0))
+    return Outcome(words=ones, others=zeros)
+
+
+def _tell(
+    where: str, labels: LabelledColumn, loss: Mapping[str, float], marks: Sequence[str]
+) -> None:
+    """Say what counts as harm; a value that few rows have is not shown."""
+    counts = np.bincount(labels.code[labels.code >= 0], minlength=len(labels.labels))
+    harm, good = (
+        _listed([w for w, own in loss.items() if own == value], labels.labels, counts)
+        for value in (1.0, 0.0)
+    )
+    column = where.partition(", column ")[2] or where
+    missing = ", ".join(f'"{mark}"' for mark in marks)
+    unknown = f", not known where it is {missing}" if marks else ""
+    note(f"the loss is 1 where {column} is {harm}, and 0 where it is {good}{unknown}")
+
+
+def _listed(words: Sequence[str], labels: tuple[str, ...], counts: Ints) -> str:
+    common = [word for word in words if counts[labels.index(word)] >= LEAST_PEOPLE]
+    told = [f'"{word}"' if _as_number(word) is None else word for word in common[:_MOST_SHOWN]]
+    rest = len(words) - len(told)
+    if rest:
+        told.append("a value that is not shown")
+    return " or ".join(told) if told else "nothing"
+
+
+def _same(label: str, wanted: str) -> bool:
+    if label == wanted or label.casefold() == wanted.strip().casefold():
+        return True
+    number = _as_number(wanted)
+    return number is not None and number == _as_number(label)
+
+
+def _as_number(word: str) -> float | None:
     try:
-        return bool(np.isfinite(float(word)))
+        value = float(word)
     except ValueError:
-        return False
-
-
-def _value(word: str, one: set[str], zero: set[str]) -> tuple[str | None, float]:
-    """Of which pair of words it is one, and what it counts."""
-    for kind, ones, zeros in (("answer", YES, NO), ("fate", one, zero)):
-        if word in ones | zeros:
-            return kind, float(word in ones)
-    return None, float("nan")
+        return None
+    return value if np.isfinite(value) else None

@@ -72,12 +72,14 @@ class Outcome:
     Args:
         kind: Whether the column holds a loss or a reward.
         rule: How a loss is made of it: as it is, minus it, or one minus it.
-        words: Those that were read as 1, where the column holds words.
+        words: What was read as 1, where the column holds words or codes.
+        others: What was read as 0 there.
     """
 
     kind: Literal["loss", "reward"] = "loss"
     rule: Literal["as_it_is", "minus", "one_minus"] = "as_it_is"
     words: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ _ADMITTED = re.compile(
 _FEW_LEVELS = 10  # under this, words that occur once each may still be categories
 _LIKE_AN_ID = re.compile(
     r"(^|[_\W])(id|mrn|hospnum|pid|uuid|guid|key|index|unnamed.*|row_?(no|num|number|id)?)$"
-    r"|^$|[a-z]ID$|(patient|subject|case|record|hosp\w*)_?(no|num|number|id|name)$",
+    r"|^$|[a-z]ID$|(patient|subject|case|record|hosp\w*)_?(no|num|number|id|name)$"
+    r"|_(code|cd|nr|concept_?id)$|^(zip|zipcode|postcode|plz|icd\w*|(site|cent(re|er)|ward)_?id)$",
     re.IGNORECASE,
 )
 
@@ -94,6 +95,8 @@ def _of_text(source: Source, name: str, asked: Request, still: bool) -> ColumnKi
     form, fault = source.form(name)
     if fault is not None:
         raise fault
+    if form.unit:
+        note(f"column {name}: numbers in {form.unit}, which was left out")
     if form.kind != "text":
         return ColumnKind() if form.kind == "number" else _of_times(source, name, asked, still)
     look = look_at(source, name)
@@ -206,10 +209,16 @@ def _tell_identifiers(source: Source, asked: Request, kinds: Mapping[str, Column
     if not named:
         return
     units = source.n_rows if asked.stay is None else _n_distinct(source, asked.stay)
-    alike = [name for name in named if _n_distinct(source, name) >= 0.9 * units]
+    values = {name: _n_distinct(source, name) for name in named}
+    alike = [name for name in named if values[name] >= 0.9 * units]
     if alike:
         ids = as_option(*alike)
         note(f"{_columns(alike)} used as a feature but may be an identifier; --drop {ids} omits it")
+    codes = [name for name in named if name not in alike and values[name] > MOST_LEVELS]
+    if codes:
+        which, names = _columns(codes), as_option(*codes)
+        what = f"read as numbers but called like a code of more than {MOST_LEVELS} values"
+        note(f"{which} {what}: does its size mean anything? --drop {names} omits it")
 
 
 def _n_distinct(source: Source, name: str) -> int:

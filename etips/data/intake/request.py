@@ -15,7 +15,7 @@ ROLES = ("stay", "step", "loss", "propensity", "group", "eligible", "negative_co
 """Roles that one column plays, the outcome among them; the action may have several."""
 
 _FIXED = ("static", "features", "drop", "every", "combine", "lag", "n_actions", "actions")
-_LISTS = ("action", "dose", "static", "categorical", "features", "drop", "actions")
+_LISTS = ("action", "bad", "dose", "static", "categorical", "features", "drop", "actions", "na")
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Request:
             a log.
         loss: Column of its loss; left out, it is not known yet, and `with_loss` computes it.
         reward: Column of its reward, instead of a loss.
+        bad: Values of the column of the loss that are the harm (codes, words): they count 1, all
+            others 0.
         dose: One or two columns of doses, instead of an action.
         bins: Classes of each dose.
         static: Columns that do not change within a stay.
@@ -54,6 +56,8 @@ class Request:
         actions: Names of the actions.
         decimal: "," or ".": what stands before a fraction, where a file could be meant either way.
         dates: "dmy" or "mdy": what stands first in dates that could be meant either way.
+        limits: "value" to read cells such as <5 and 85+ as their number; refused if left out.
+        na: Cells that mean "missing", beside the empty ones and the well-known marks.
         like: Read the table as this schema wants it (that of the data a policy was fitted on): the
             same columns, levels and roles. Further columns are left alone.
     """
@@ -63,6 +67,7 @@ class Request:
     action: tuple[str, ...] = ()
     loss: str | None = None
     reward: str | None = None
+    bad: tuple[str, ...] = ()
     dose: tuple[str, ...] = ()
     bins: int = 5
     static: tuple[str, ...] = ()
@@ -82,6 +87,8 @@ class Request:
     actions: tuple[str, ...] = ()
     decimal: str | None = None
     dates: str | None = None
+    limits: str | None = None
+    na: tuple[str, ...] = ()
     like: Schema | None = None
 
     @classmethod
@@ -89,6 +96,7 @@ class Request:
         """From the arguments of `read_table`: one name or several become a tuple."""
         given |= {name: str(own) for name, own in given.items() if _numbers_column(name, own)}
         given |= {name: as_names(given[name]) for name in _LISTS if name in given}
+        given |= {name: tuple(map(str, given[name])) for name in ("bad", "na") if name in given}
         made = cls(**(given | {"combine": dict(given.get("combine") or {})}))
         made.check()
         return made
@@ -111,7 +119,14 @@ class Request:
         with faults.noting():
             if self.dose:
                 require_doses(self.dose, self.bins)
-        for wrong, name, rule, fix in (
+        for wrong, name, rule, fix in self._rules():
+            if wrong:
+                faults.note(SettingError(name, rule, fix=fix))
+        faults.raise_any()
+
+    def _rules(self) -> tuple[tuple[object, str, str, str], ...]:
+        """What must not be, and of it the argument, the rule and the remedy."""
+        return (
             (self.missing not in ("refuse", "carry"), "missing", 'must be "refuse" or "carry"', ""),
             (self.lag not in (None, 0, 1), "lag", "must be 0 or 1", ""),
             (
@@ -140,15 +155,18 @@ class Request:
             ),
             (self.loss and self.reward, "loss, reward", "name one of them", ""),
             (
+                self.bad and self.loss is None and (self.like is None or self.reward is not None),
+                "bad",
+                "goes with loss",
+                "It says which values of that column are the harm: --loss COLUMN --bad 1,2.",
+            ),
+            (
                 self.like is not None and any(self._is_given(name) for name in _FIXED),
                 "like",
                 f"fixes {', '.join(_FIXED)}",
                 "Leave them out.",
             ),
-        ):
-            if wrong:
-                faults.note(SettingError(name, rule, fix=fix))
-        faults.raise_any()
+        )
 
     def _is_given(self, name: str) -> bool:
         return getattr(self, name) not in (None, (), {})

@@ -44,6 +44,7 @@ class TableColumns:
         bins: No column: classes a dose, none among them.
         loss: Loss of the logged action.
         reward: The same where more is better.
+        bad: No column: values of the loss that are the harm; they count 1, others 0.
         static: Static features.
         propensity: Known propensity.
         group: The patient.
@@ -61,6 +62,8 @@ class TableColumns:
         lag: No column: 1, a decision sees earlier steps only; 0, its own.
         decimal: No column: "," or ".", where numbers could be meant either way.
         dates: No column: "dmy" or "mdy", where dates could be meant either way.
+        limits: No column: "value" reads <5 as 5 and 85+ as 85; "refuse" is the default.
+        na: No column: cells that mean "missing".
     """
 
     stay: str | None = None
@@ -70,6 +73,7 @@ class TableColumns:
     bins: int | None = None
     loss: str | None = None
     reward: str | None = None
+    bad: tuple[str, ...] | None = None
     static: tuple[str, ...] | None = None
     propensity: str | None = None
     group: str | None = None
@@ -87,6 +91,8 @@ class TableColumns:
     lag: int | None = None
     decimal: str | None = None
     dates: str | None = None
+    limits: str | None = None
+    na: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for name, value in self.given.items():
@@ -144,6 +150,8 @@ class TableColumns:
         """What was said here, and where nothing was, what `below` says."""
         given = self.given
         instead = {own: None for own, other in _ALTERNATIVES.items() if other in given}
+        if "loss" in given or "reward" in given:
+            instead["bad"] = None  # values of another column
         return replace(below, **{**instead, **given})  # type: ignore[arg-type]
 
 
@@ -228,7 +236,7 @@ def _read_folder(data: Path, columns: TableColumns, lag: int | None) -> Trajecto
 
 def _taken_over(columns: TableColumns, earlier: Sequence[TableColumns]) -> TableColumns:
     """What a schema does not know: what becomes of missing losses, how files are written."""
-    for name in ("decimal", "dates"):
+    for name in ("decimal", "dates", "limits", "na"):
         habits = {getattr(own, name) for own in earlier}
         if getattr(columns, name) is None and len(habits) == 1:
             columns = replace(columns, **{name: habits.pop()})

@@ -51,6 +51,8 @@ class DateCells:
         day_first: Of `year_last`, those that only a day at the front makes a date.
         month_first: Of `year_last`, those that only a month at the front makes a date.
         dotted: Of `year_last`, those with dots between, which put the day first everywhere.
+        timed: Those with a time of day.
+        zoned: Of those, the ones that say how far they are from UTC.
     """
 
     year_first: Bools
@@ -60,6 +62,8 @@ class DateCells:
     day_first: Bools
     month_first: Bools
     dotted: Bools
+    timed: Bools
+    zoned: Bools
 
     @property
     def date(self) -> Bools:
@@ -83,6 +87,8 @@ def sort_dates(texts: pa.Array) -> DateCells:
         year_last & (one > 12),
         year_last & (two > 12),
         year_last & mark.to_numpy(zero_copy_only=False),
+        matches(texts, r"\d[T :]\s*\d{1,2}:\d{2}"),
+        matches(texts, r":\d{2}(?:[.,]\d+)?\s*(?:Z|[+-]\d{2}(?::?\d{2})?)$"),
     )
 
 

@@ -58,7 +58,8 @@ def read_delimited(file: TableFile, habits: Habits) -> Settled:
     table = name_columns(where, table)
     by_comma = reading.dialect.delimiter == "," and len(reading.dialect.header) > 1
     if habits.decimal == "." or (by_comma and habits.decimal is None):
-        return settle(where, table, habits, seen=(), usual=".")
+        points = any(types.is_floating(kind) for kind in table.schema.types)
+        return settle(where, table, habits, seen={"."} if points else (), usual=".")
     table, seen = reading.check_fractions(table, raw)
     return settle(where, table, habits, seen=seen, usual=None)
 

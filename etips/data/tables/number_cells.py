@@ -17,7 +17,13 @@ from etips.data.decisions import Bools, Floats
 
 Decimal = Literal[".", ","]
 
-MARKERS = ("-", "--", "---", ".", "..", "?", "n/a", "na", "n.a.", "nil", "missing", "#n/a")
+MARKERS = (
+    *("-", "--", "---", ".", "..", "...", "?", "*", "n/a", "na", "n.a.", "n.a", "nil", "missing"),
+    *("unknown", "unk", "unkn", "not known", "not available", "not recorded", "not measured"),
+    *("not done", "not applicable", "nd", "n.d.", "no data", "undefined", "unbekannt", "k.a."),
+    *("keine angabe", "inconnu", "desconocido", "sconosciuto", "desconhecido", "onbekend"),
+    *("#n/a", "#value!", "#div/0!", "#ref!", "#name?", "#num!", "#null!"),
+)
 """Cells, in small letters, that mean "missing" in a column of numbers or dates."""
 
 _SIGN = r"\d|(?i:nan|inf)"  # of every number, and looked for in no time
@@ -31,7 +37,7 @@ _LIMIT = rf"^([<>≤≥~]=?\s*{_NUMBER}|{_NUMBER}\s*[+<>])"
 _UNIT = (
     rf"^{_NUMBER}\s*(?i:%|‰|°c?|mg|g|kg|ug|µg|mcg|ng|ml|dl|l|cl|mm|cm|m|mmol|mol|umol|µmol|meq|iu|ie"
     r"|u|mu|mmhg|kpa|cmh2o|bpm|/min|h|hr|hrs|hours?|min|mins|minutes?|s|sec|d|days?|y|yrs?|years?"
-    r"|kcal|w|hz|f|c)\.?(/[a-z0-9µ/.]+)?$"
+    r"|kcal|w|hz|f|c)\.?(/[a-zA-Z0-9µ/.]+)?$"
 )
 
 

@@ -37,6 +37,7 @@ def read_table(
     action: str | Sequence[str] | None = None,
     loss: str | None = None,
     reward: str | None = None,
+    bad: str | int | Sequence[str | int] = (),
     dose: str | Sequence[str] = (),
     bins: int = 5,
     static: Sequence[str] = (),
@@ -56,6 +57,8 @@ def read_table(
     actions: Sequence[str] = (),
     decimal: str | None = None,
     dates: str | None = None,
+    limits: str | None = None,
+    na: str | int | Sequence[str | int] = (),
     like: Schema | None = None,
 ) -> Trajectories:
     """Read a long table, a row a step in any order; every column without a part is sequential.
@@ -69,7 +72,8 @@ def read_table(
     """
     given = {name: value for name, value in locals().items() if name != "table"}
     asked = Request.of(**given)
-    return _read(open_source(table, decimal=decimal, dates=dates), asked)
+    own = open_source(table, decimal=decimal, dates=dates, limits=limits, na=asked.na)
+    return _read(own, asked)
 
 
 def _read(source: Source, asked: Request) -> Trajectories:

@@ -1,7 +1,7 @@
 """Columns of a table that came as text: names put in order, numbers and dates read, faults kept."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -9,11 +9,13 @@ import pyarrow.compute as pc
 
 from etips.data.tables.arrow_columns import is_text
 from etips.data.tables.data_frames import require_distinct
+from etips.data.tables.missing_marks import without_marks
 from etips.data.tables.number_cells import Decimal, matches
 from etips.data.tables.text_cells import Habits, TextCells, TextForm, read_text
 from etips.errors import DataError
 from etips.notes import note
 
+_NAMES = "Give every column a name in the first line; of two lines of names keep one."
 _SHOWN = 3  # columns named in a remark
 _CLOCK = r"^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
 _FIRST_DAY, _LAST_DAY = 19_000_101, 21_001_231  # of whole numbers that may be dates
@@ -27,11 +29,13 @@ class Settled:
         table: The table.
         faults: What is wrong with a column of text, to be told if it must be numbers or dates.
         plain: Columns of text in which nothing is a number or a date.
+        habits: How its numbers and dates are written, as far as all of it tells.
     """
 
     table: pa.Table
     faults: dict[str, DataError]
     plain: frozenset[str] = frozenset()
+    habits: Habits = field(default_factory=Habits)
 
 
 def name_columns(where: str, table: pa.Table) -> pa.Table:
@@ -49,10 +53,14 @@ def name_columns(where: str, table: pa.Table) -> pa.Table:
             unnamed.append(position + 1)
     if unnamed:
         shown = ", ".join(str(number) for number in unnamed[:5])
-        fix = "Give every column a name in the first line."
-        raise DataError(where, f"column {shown} has no name", fix=fix)
-    if len(kept) < len(names):
-        note(f"{where}: {len(names) - len(kept)} columns without a name were left out")
+        rest = f" and {len(unnamed) - 5} more" if len(unnamed) > 5 else ""
+        one = len(unnamed) == 1
+        rule = f"column {shown} has no name" if one else f"columns {shown}{rest} have no name"
+        raise DataError(where, rule, fix=_NAMES)
+    left = len(names) - len(kept)
+    if left:
+        said = "1 column without a name was" if left == 1 else f"{left} columns without a name were"
+        note(f"{where}: {said} left out")
     require_distinct(where, [names[position] for position in kept])
     return table.select(kept).rename_columns([names[position] for position in kept])
 
@@ -76,13 +84,13 @@ def settle(
         seen: Marks of fractions that columns of numbers have for sure.
         usual: Mark of a fraction in such files, where nothing is seen.
     """
+    table = without_marks(table, habits.na)
     cells = {
         name: TextCells.of(table.column(name))
         for name, kind in zip(table.column_names, table.schema.types, strict=True)
         if is_text(kind)
     }
-    decimal = habits.decimal or _mark(cells.values(), seen, usual)
-    known = Habits(decimal, habits.dates)
+    known = replace(habits, decimal=habits.decimal or _mark(cells.values(), seen), usual=usual)
     forms: dict[str, TextForm] = {}
     faults: dict[str, DataError] = {}
     plain: set[str] = set()
@@ -92,7 +100,7 @@ def settle(
             faults[name] = fault
         elif forms[name].kind == "text":
             plain.add(name)
-        if forms[name].zeros:
+        if forms[name].zeros or forms[name].unit:
             forms[name] = TextForm()  # a number all the same, if somebody wants one
     _remark(where, forms)
     columns = {
@@ -100,7 +108,8 @@ def settle(
         for at, name in enumerate(table.column_names)
     }
     clocks = {name for name in plain if _are_clocks(cells[name])}
-    return Settled(_tidy(where, pa.table(columns), clocks), faults, frozenset(plain - clocks))
+    tidy = _tidy(where, pa.table(columns), clocks)
+    return Settled(tidy, faults, frozenset(plain - clocks), known)
 
 
 def _tidy(where: str, table: pa.Table, clocks: Collection[str]) -> pa.Table:
@@ -111,13 +120,13 @@ def _tidy(where: str, table: pa.Table, clocks: Collection[str]) -> pa.Table:
         table: The table.
         clocks: Columns of text that are times of day.
     """
-    for at, field in enumerate(table.schema):
+    for at, own in enumerate(table.schema):
         column = table.column(at)
-        if field.name in clocks:
+        if own.name in clocks:
             seconds = [_seconds(text) for text in column.to_pylist()]
-            table = table.set_column(at, field.name, pa.array(seconds, pa.time32("s")))
-        elif pa.types.is_integer(field.type) and _are_dates(column):
-            place = f"{where}: column {field.name}"
+            table = table.set_column(at, own.name, pa.array(seconds, pa.time32("s")))
+        elif pa.types.is_integer(own.type) and _are_dates(column):
+            place = f"{where}: column {own.name}"
             note(f"{place} looks like dates; they are read if written 2024-12-31")
     if all(column.null_count for column in table.columns):
         last = max((_last(column) for column in table.columns), default=-1)
@@ -160,37 +169,42 @@ def _last(column: pa.ChunkedArray) -> int:
     return int(there[-1]) if there.size else -1
 
 
-def _mark(
-    columns: Iterable[TextCells], seen: Collection[Decimal], usual: Decimal | None
-) -> Decimal | None:
+def _mark(columns: Iterable[TextCells], seen: Collection[Decimal]) -> Decimal | None:
     """The mark of fractions that all columns agree on."""
     marks: set[Decimal] = set(seen)
     for own in columns:
         if (own.number | own.marker).all():
             marks |= {"."} if own.numbers.point.any() else set()
             marks |= {","} if own.numbers.comma.any() else set()
-    if not marks:
-        return usual
     return marks.pop() if len(marks) == 1 else None
 
 
 def _remark(where: str, forms: dict[str, TextForm]) -> None:
     """Say how cells were read that could be meant otherwise."""
     commas = [name for name, form in forms.items() if form.kind == "number" and form.decimal == ","]
-    commas = [name for name in commas if not forms[name].whole]
+    commas = [name for name in commas if not (forms[name].whole or forms[name].grouped)]
     if commas:
         note(f"{where}: decimal commas in {_columns(commas)}")
     for order, words in (("dmy", "day, month, year"), ("mdy", "month, day, year")):
         dates = [
-            name for name, form in forms.items() if form.kind == "date" and form.order == order
+            name
+            for name, form in forms.items()
+            if form.kind == "date" and form.year_last and form.order == order
         ]
         if dates:
             note(f"{where}: dates of {_columns(dates)} were read as {words}")
+    grouped = [name for name, form in forms.items() if form.grouped]
+    if grouped:
+        note(f"{where}: separators of thousands in {_columns(grouped)}")
+    limits = [name for name, form in forms.items() if form.limits]
+    if limits:
+        note(f"{where}: limits such as < or > in {_columns(limits)} were read as their number")
     marked = [name for name, form in forms.items() if form.missing]
     if marked:
         marks = sorted({mark for name in marked for mark in forms[name].missing})
         shown = ", ".join(f'"{mark}"' for mark in marks)
-        note(f"{where}: {shown} was read as missing in {_columns(marked)}")
+        verb = "was" if len(marks) == 1 else "were"
+        note(f"{where}: {shown} {verb} read as missing in {_columns(marked)}")
 
 
 def _columns(names: list[str]) -> str:

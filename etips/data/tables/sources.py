@@ -17,10 +17,14 @@ from etips.data.tables.data_frames import ArrowStream, require_distinct, to_arro
 from etips.data.tables.date_cells import DATE_ORDERS
 from etips.data.tables.delimited import read_delimited
 from etips.data.tables.file_kinds import find_file
+from etips.data.tables.missing_marks import without_marks
 from etips.data.tables.number_cells import Decimal
 from etips.data.tables.spreadsheets import read_sheet
 from etips.data.tables.text_cells import Habits, TextCells, TextForm, read_text
 from etips.errors import DataError, Faults, SettingError
+
+Parts = Callable[[Sequence[str]], Iterator[pa.Table]]
+"""Given column names, a table in parts."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Source:
     name: str
     columns: dict[str, pa.DataType]
     n_rows: int
-    parts: Callable[[Sequence[str]], Iterator[pa.Table]]
+    parts: Parts
     faults: Mapping[str, DataError] = field(default_factory=dict)
     habits: Habits = field(default_factory=Habits)
     plain: Collection[str] = ()
@@ -100,7 +104,12 @@ def _applied(part: pa.Table, forms: Mapping[str, TextForm]) -> pa.Table:
 
 
 def open_source(
-    table: TableLike, *, decimal: str | None = None, dates: str | None = None
+    table: TableLike,
+    *,
+    decimal: str | None = None,
+    dates: str | None = None,
+    limits: str | None = None,
+    na: Sequence[str] = (),
 ) -> Source:
     """Open a table without reading more than it must.
 
@@ -109,23 +118,38 @@ def open_source(
             is as it is.
         decimal: "," or ".", where columns could be meant in two ways.
         dates: "dmy" or "mdy", what stands first in dates that could be meant in two ways.
+        limits: "value": cells such as <5 and 85+ are read as their number; refused otherwise.
+        na: Cells that mean "missing".
     """
     if isinstance(table, Source):
         return table
-    habits = _habits(decimal, dates)
+    habits = _habits(decimal, dates, limits, na)
     if not isinstance(table, str | Path):
-        return _from_arrow("table", to_arrow(table), habits)
+        return _from_arrow("table", without_marks(to_arrow(table), habits.na), habits)
     file = find_file(table)
     if file.content == "parquet":
         opened = open_parquet(file)
         columns = _distinct(file.path.name, opened.schema)
-        return Source(file.path.name, columns, opened.n_rows, opened.parts, {}, habits)
+        parts = _unmarked(opened.parts, habits.na)
+        return Source(file.path.name, columns, opened.n_rows, parts, {}, habits)
     if file.content == "arrow":
-        return _from_arrow(file.path.name, read_arrow(file), habits)
+        return _from_arrow(file.path.name, without_marks(read_arrow(file), habits.na), habits)
     read = read_sheet if file.content == "workbook" else read_delimited
     settled = read(file, habits)
-    source = _from_arrow(file.path.name, settled.table, habits)
+    source = _from_arrow(file.path.name, settled.table, settled.habits)
     return replace(source, faults=settled.faults, plain=settled.plain)
+
+
+def _unmarked(parts: Parts, na: Sequence[str]) -> Parts:
+    """The same parts, empty where they hold a mark of a missing value."""
+    if not na:
+        return parts
+
+    def emptied(wanted: Sequence[str]) -> Iterator[pa.Table]:
+        for part in parts(wanted):
+            yield without_marks(part, na)
+
+    return emptied
 
 
 def whole_column(source: Source, name: str) -> pa.ChunkedArray:
@@ -133,12 +157,16 @@ def whole_column(source: Source, name: str) -> pa.ChunkedArray:
     return pa.concat_tables(list(source.parts([name]))).column(name)
 
 
-def _habits(decimal: str | None, dates: str | None) -> Habits:
+def _habits(
+    decimal: str | None, dates: str | None, limits: str | None, na: Sequence[str]
+) -> Habits:
     if decimal not in (None, ",", "."):
         raise SettingError("decimal", 'must be "," or "."')
     if dates is not None and dates not in DATE_ORDERS:
         raise SettingError("dates", 'must be "dmy" or "mdy"')
-    return Habits(cast(Decimal | None, decimal), dates)
+    if limits not in (None, "refuse", "value"):
+        raise SettingError("limits", 'must be "refuse" or "value"')
+    return Habits(cast(Decimal | None, decimal), dates, limits == "value", tuple(na))
 
 
 def _from_arrow(name: str, table: pa.Table, habits: Habits) -> Source:

@@ -8,8 +8,8 @@ from typing import Literal, get_args
 from etips.data.decisions import MissingLoss
 from etips.errors import SettingError
 
-Shape = Literal["text", "list", "text or list", "whole", "pairs"]
-"""A text; a list of texts; either; a whole number; a text by column."""
+Shape = Literal["text", "list", "text or list", "labels", "whole", "pairs"]
+"""A text; a list of texts; either; values of cells; a whole number; a text by column."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ class FieldKind:
             if not isinstance(value, Mapping) or not _all_texts([*value, *value.values()]):
                 raise SettingError(name, "must be a table of columns, each with a text")
             return dict(value)
+        if self.shape == "labels":
+            return _labels(name, value)
         if self.shape == "text":
             if self.words and value not in self.words:
                 told = " or ".join(f'"{word}"' for word in self.words)
@@ -91,6 +93,15 @@ class FieldKind:
         return value
 
 
+def _labels(name: str, value: object) -> tuple[str, ...]:
+    """Values of cells: texts or numbers, one or several."""
+    one = isinstance(value, str | int | float)
+    many = [value] if one or not isinstance(value, Sequence) else list(value)
+    if not all(isinstance(own, str | int | float) for own in many):
+        raise SettingError(name, "must be a list of values, texts or numbers")
+    return tuple(str(own) for own in many)
+
+
 def _whole(text: str) -> object:
     try:
         return int(text)
@@ -112,6 +123,7 @@ KINDS: Mapping[str, FieldKind] = {
     "bins": FieldKind("whole", names_columns=False, least=2),
     "loss": _COLUMN,
     "reward": _COLUMN,
+    "bad": FieldKind("labels", names_columns=False),
     "static": _COLUMNS,
     "propensity": _COLUMN,
     "group": _COLUMN,
@@ -129,5 +141,7 @@ KINDS: Mapping[str, FieldKind] = {
     "lag": FieldKind("whole", names_columns=False, most=1),
     "decimal": FieldKind("text", names_columns=False, words=(",", ".")),
     "dates": FieldKind("text", names_columns=False, words=("dmy", "mdy")),
+    "limits": FieldKind("text", names_columns=False, words=("refuse", "value")),
+    "na": FieldKind("labels", names_columns=False),
 }
 """By field of `TableColumns`."""

@@ -93,7 +93,8 @@ def lay_out(source: Source, asked: Request, faults: Faults | None = None) -> Lay
     else:
         sequence = _wanted(source, asked.like, asked.like.sequence)
         static = _wanted(source, asked.like, asked.like.static)
-    _note_roles(source, named, told)
+    numeric = _measured(asked, named)
+    _note_roles(source, numeric, told)
     parts = Counter([*named.values(), *others, *static, *sequence])
     for name in [name for name, times in parts.items() if times > 1]:
         told.note(SettingError(f"column {name}", "must play one part only"))
@@ -111,8 +112,19 @@ def lay_out(source: Source, asked: Request, faults: Faults | None = None) -> Lay
         kinds=kinds,
         treatment=asked.treatment,
         timed=_timed(source, kinds),
-        spelt=_spelt(source, named, kinds),
+        spelt=_spelt(source, numeric, kinds),
     )
+
+
+def _measured(asked: Request, named: Mapping[str, str]) -> dict[str, str]:
+    """Columns of roles and of doses, less an outcome whose values are names, not numbers."""
+    labelled: set[str | None] = set()
+    if asked.bad:
+        labelled = {asked.columns["loss"]}
+    elif asked.like is not None and asked.like.recipe and asked.like.recipe.outcome.others:
+        labelled = {asked.like.roles.loss}
+    amounts = {f"dose {at}": name for at, name in enumerate(asked.dose)}
+    return {r: name for r, name in {**named, **amounts}.items() if name not in labelled}
 
 
 def _timed(source: Source, kinds: Mapping[str, ColumnKind]) -> tuple[str, ...]:
@@ -127,7 +139,9 @@ def _note_roles(source: Source, named: Mapping[str, str], faults: Faults) -> Non
     A stay may be any text, but the line below a table (Total) is none.
     """
     for role, column in named.items():
-        if role in _OF_NUMBERS and is_text(source.columns[column]) and role != "eligible":
+        if column not in source.columns:
+            continue
+        if _is_numeric(role) and is_text(source.columns[column]) and role != "eligible":
             fault = source.form(column)[1]
             if fault is not None:
                 faults.note(fault.without_options())
@@ -135,6 +149,10 @@ def _note_roles(source: Source, named: Mapping[str, str], faults: Faults) -> Non
             fault = source.form(column)[1]
             if fault is not None and fault.fix.startswith(FOOTER):
                 faults.note(fault.without_options())
+
+
+def _is_numeric(role: str) -> bool:
+    return role in _OF_NUMBERS or role.startswith("dose ")
 
 
 def _spelt(
@@ -145,7 +163,8 @@ def _spelt(
     roles = [
         column
         for role, column in named.items()
-        if role in _OF_NUMBERS
+        if _is_numeric(role)
+        and column in source.columns
         and is_text(source.columns[column])
         and source.form(column)[0].kind != "text"
     ]

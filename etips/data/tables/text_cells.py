@@ -4,7 +4,7 @@ Only distinct texts are looked at. No message quotes one, well-known marks of a 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Literal
 
@@ -24,6 +24,17 @@ from etips.data.tables.number_cells import (
     sort_numbers,
     to_numbers,
 )
+from etips.data.tables.number_marks import (
+    are_grouped,
+    beside_whole,
+    clear_thousands,
+    common_unit,
+    units_differ,
+    without_limits,
+    without_thousands,
+    without_unit,
+    wrongly_grouped,
+)
 from etips.errors import DataError, as_option
 
 _PYTHON_NULL = "None"  # none in small letters may be a dose of 0
@@ -31,7 +42,6 @@ FOOTER = "Is it a footer? Then delete it from the file."
 """How a remedy begins where only the last rows are at fault."""
 _FOOTER = 3  # rows at the end that may be one
 _MIXED = "mixes numbers and text"
-_FEW = 12  # numbers with a unit that may still be the levels of a category
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,10 @@ class TextForm:
         missing: Marks of a missing value that occur.
         whole: Whether all numbers are whole, none of more than 18 digits.
         zeros: Whether some begin with zeros or are codes, as identifiers do and are.
+        unit: What stands behind every number.
+        limits: Whether cells such as <5 are read as their number.
+        grouped: Whether there are separators of thousands.
+        year_last: Whether some dates have the year at their end.
     """
 
     kind: Literal["text", "number", "date"] = "text"
@@ -53,6 +67,10 @@ class TextForm:
     missing: tuple[str, ...] = ()
     whole: bool = False
     zeros: bool = False
+    unit: str = ""
+    limits: bool = False
+    grouped: bool = False
+    year_last: bool = False
 
     @property
     def type(self) -> pa.DataType:
@@ -67,7 +85,7 @@ class TextForm:
 
     def apply_to(self, cells: "TextCells") -> pa.ChunkedArray:
         """The same of texts that are sorted; plain text is trimmed."""
-        texts = cells.without(cells.marker)
+        texts = self._bare(cells.without(cells.marker))
         if self.kind == "text":
             values = cells.without(cells.empty)
         elif self.kind == "date":
@@ -78,6 +96,14 @@ class TextForm:
         else:
             values = as_values(to_numbers(texts, self.decimal), self.type, _nulls(texts))
         return pa.chunked_array([values.take(cells.index)], values.type)
+
+    def _bare(self, texts: pa.Array) -> pa.Array:
+        """Numbers without what is written around them."""
+        if self.limits:
+            texts = without_limits(texts)
+        if self.unit:
+            texts = without_unit(texts, self.unit)
+        return without_thousands(texts, self.decimal) if self.grouped else texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,10 +187,16 @@ class Habits:
     Args:
         decimal: Mark of a fraction, None if nobody knows.
         dates: What stands first in a date, None if nobody said.
+        limits: Whether cells such as <5 and 85+ are read as their number.
+        na: Cells that mean "missing", as somebody said.
+        usual: Mark of a fraction in such files, where nothing is seen; it tells no thousands.
     """
 
     decimal: Decimal | None = None
     dates: DateOrder | None = None
+    limits: bool = False
+    na: tuple[str, ...] = ()
+    usual: Decimal | None = None
 
 
 def read_text(
@@ -180,17 +212,40 @@ def read_text(
     """
     judge = _Judge(f"{where}, column {name}", name, cells, habits)
     filled = ~cells.marker
+    unit, bare = _bare_numbers(cells, habits)
+    if bare is not cells:
+        form, fault = _Judge(judge.place, name, bare, habits).numbers()
+        return replace(form, unit=unit, limits=habits.limits), fault
     if (filled & cells.number).any():
         return judge.numbers()
     if cells.dates.date.any():
         return judge.dates()
     if (filled & cells.dates.short_year).any() and (cells.dates.short_year | ~filled).all():
         return judge.refuse("has years of two digits", cells.dates.short_year, "Write all four.")
-    many = len(cells.texts) > _FEW
-    if many and (units := cells.numbers.unit).sum() > _FEW and (units | ~filled).all():
+    units = cells.numbers.unit
+    if units.sum() > 1 and (units | ~filled).all() and units_differ(cells.texts, units):
         fix = "Write the number alone and the unit into the column's name."
-        return judge.refuse("holds numbers with a unit", units, fix)
+        return judge.refuse("holds numbers with different units", units, fix)
     return TextForm(), None
+
+
+def _bare_numbers(cells: "TextCells", habits: Habits) -> tuple[str, "TextCells"]:
+    """The unit of a column of numbers, and its texts without it and without limits, if asked for.
+
+    The texts themselves where nothing is to be taken off, or what is left would be no numbers.
+    """
+    bare, unit, filled = cells, "", ~cells.marker
+    if habits.limits and cells.numbers.limit.any():
+        bare = replace(bare, texts=without_limits(bare.texts))
+    if not (bare.number & filled).any():  # otherwise not every number has one
+        units = bare.numbers.unit
+        if units.any() and (units | ~filled).all():
+            unit = common_unit(bare.texts, units) or ""
+            if unit:
+                bare = replace(bare, texts=without_unit(bare.texts, unit))
+    if bare is cells or not (bare.numbers.number | ~filled).all():
+        return "", cells
+    return unit, bare
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,38 +276,53 @@ class _Judge:
         cells, own = self.cells, self.cells.numbers
         other = ~cells.number & ~cells.marker
         if other.any():
-            kinds = [(own.limit, "limits such as < or >"), (own.unit, "numbers with a unit")]
-            kinds += [(cells.dates.date, "dates"), (cells.dates.short_year, "dates")]
-            told = list(dict.fromkeys(word for mask, word in kinds if (mask & other).any()))
-            rule = _MIXED + (f" ({', '.join(told)})" if told else "")
-            return self.refuse(rule, other, "Write numbers only.")
-        point, comma = bool(own.point.any()), bool(own.comma.any())
-        if point and comma:
+            return self._mixed(other)
+        point = own.point | clear_thousands(own.texts, ".")
+        comma = own.comma | clear_thousands(own.texts, ",")
+        if point.any() and comma.any():
             rule = "mixes decimal points and decimal commas"
-            return self.refuse(rule, own.comma, "Write one of them.")
-        decimal: Decimal | None = "." if point else "," if comma else self._doubtful()
-        grouped = own.thousands.copy()
-        if decimal is not None:
-            grouped |= own.maybe_comma if decimal == "." else own.maybe_point
-        if grouped.any():
-            rule = "has separators of thousands"
-            return self.refuse(rule, grouped, "Write 1234.5, not 1,234.5 or 1.234,5.")
+            return self.refuse(rule, comma, "Write one of them.")
+        decimal: Decimal | None = "." if point.any() else "," if comma.any() else self._doubtful()
         if decimal is None:
             rule = "may hold fractions or thousands (1,234)"
             fix = 'Say --decimal , or --decimal . (decimal="," or decimal=".").'
             return self.refuse(rule, own.maybe_comma | own.maybe_point, fix, options=False)
+        grouped = are_grouped(own, decimal)
+        wrong = wrongly_grouped(own, decimal)
+        if wrong.any():
+            rule = "has separators of thousands that do not fit its fractions"
+            return self.refuse(rule, wrong, "Write 1234.5, not 1,234.5 or 1.234,5.")
         digits = matches(cells.texts, r"^[+-]?\d{1,18}$") | cells.marker
         zeros = bool(digits.all() and matches(cells.texts, r"^[+-]?0\d").any())
         coded = matches(cells.texts, r"^\d+[eE]\d+$") | cells.marker
         zeros |= bool(coded.all() or matches(cells.texts, r"^\d{19,}$").any())
-        return TextForm("number", decimal, "dmy", self._markers(), bool(digits.all()), zeros), None
+        form = TextForm("number", decimal, missing=self._markers(), whole=bool(digits.all()))
+        return replace(form, zeros=zeros, grouped=bool(grouped.any())), None
+
+    def _mixed(self, other: Bools) -> tuple[TextForm, DataError]:
+        """Numbers among which `other` texts stand."""
+        cells, own = self.cells, self.cells.numbers
+        kinds = [(own.limit, "limits such as < or >"), (own.unit, "numbers with a unit")]
+        kinds += [(cells.dates.date, "dates"), (cells.dates.short_year, "dates")]
+        told = list(dict.fromkeys(word for mask, word in kinds if (mask & other).any()))
+        rule = _MIXED + (f" ({', '.join(told)})" if told else "")
+        fix = 'Write numbers only, or name the texts that mean missing: --na TEXT (na=["TEXT"]).'
+        if (own.limit | ~other).all():
+            fix = 'Write numbers only, or --limits value (limits="value") reads <5 as 5, 85+ as 85.'
+        return self.refuse(rule, other, fix)
 
     def _doubtful(self) -> Decimal | None:
         """The mark of a fraction where the column's own cells do not tell."""
-        own = self.cells.numbers
-        if self.habits.decimal is not None:
-            return self.habits.decimal
-        return None if (own.maybe_comma | own.maybe_point).any() else "."
+        own, known = self.cells.numbers, self.habits.decimal
+        doubtful = own.maybe_comma | own.maybe_point
+        if known is not None:
+            return known
+        if not doubtful.any():
+            return self.habits.usual or "."
+        if beside_whole(own, ~self.cells.marker):
+            return "." if own.maybe_comma.any() else ","
+        plain_point = self.habits.usual == "." and not own.maybe_comma.any()
+        return "." if plain_point else None
 
     def dates(self) -> tuple[TextForm, DataError | None]:
         cells, own = self.cells, self.cells.dates
@@ -273,7 +343,12 @@ class _Judge:
             fix = 'Say --dates dmy or --dates mdy (dates="dmy" or dates="mdy").'
             rule = "may be day/month or month/day"
             return self.refuse(rule, doubtful, fix, options=False)
+        mixed = own.zoned & own.date
+        if mixed.any() and (own.timed & ~own.zoned & ~cells.marker).any():
+            fix = "Write all with the zone (2024-12-31T23:59Z, +01:00), or none."
+            return self.refuse("mixes times with and without a time zone", mixed, fix)
         form = TextForm("date", order=order or "dmy", missing=self._markers())
+        form = replace(form, year_last=bool(own.year_last.any()))
         wrong = to_dates(cells.without(cells.marker), form.order)[1]
         if wrong.any():
             return self.refuse("must be dates that exist", wrong, "Mend or empty them.")

@@ -129,7 +129,7 @@ def test_a_log_that_cannot_be_read_is_still_described():
 
 
 def test_a_slip_among_numbers_is_a_fault_and_no_free_text():
-    slip = [f"{n}.5" for n in range(239)] + ["not done"]
+    slip = [f"{n}.5" for n in range(239)] + ["by hand"]
     made = check(log(lactate=slip))
     assert [own for own in made.suspects if own.column == "lactate"] == []
     assert len(made.faults) == 1

@@ -16,7 +16,8 @@ EVERY = {
     "--group": "patient", "--eligible": "may", "--negative-control": "before",
     "--missing-loss": "weight", "--categorical": "ward", "--features": "R*", "--drop": "note",
     "--missing": "refuse", "--every": "4h", "--combine": "urine=sum,map=mean", "--n-actions": "3",
-    "--actions": "no,yes", "--lag": "0", "--decimal": ",", "--dates": "dmy",
+    "--actions": "no,yes", "--lag": "0", "--decimal": ",", "--dates": "dmy", "--bad": "1,2",
+    "--limits": "value", "--na": "999,not done",
 }  # fmt: skip
 
 
@@ -48,6 +49,7 @@ def test_there_is_an_option_for_every_field(command):
     assert set(columns.given) == set(names)
     assert columns.combine == {"urine": "sum", "map": "mean"}
     assert (columns.action, columns.bins, columns.lag) == (("a", "b"), 4, 0)
+    assert (columns.bad, columns.na) == (("1", "2"), ("999", "not done"))
 
 
 def test_options_go_over_the_file(command, tmp_path):

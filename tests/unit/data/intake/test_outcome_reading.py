@@ -6,12 +6,13 @@ import pytest
 
 from etips.data.intake.outcome_reading import read_outcome
 from etips.data.intake.recipe import Outcome
-from etips.errors import DataError
+from etips.errors import DataError, SettingError
+from etips.notes import collecting_notes
 
 
-def read(values, *, reward=False, known=None):
+def read(values, *, reward=False, bad=(), known=None):
     column = pa.chunked_array([values])
-    loss, outcome = read_outcome("t, column y", column, reward=reward, known=known)
+    loss, outcome = read_outcome("t, column y", column, reward=reward, bad=bad, known=known)
     return loss.tolist(), outcome
 
 
@@ -47,9 +48,9 @@ def test_plain_words_are_read(words, loss):
 
 
 def test_as_a_reward_the_good_word_counts_one():
-    told = Outcome("reward", "one_minus", ("alive",))
+    told = Outcome("reward", "one_minus", ("alive",), ("dead",))
     assert read(["alive", "dead"], reward=True) == ([0.0, 1.0], told)
-    assert read(["alive", "dead"])[1] == Outcome("loss", "as_it_is", ("dead",))
+    assert read(["alive", "dead"])[1] == Outcome("loss", "as_it_is", ("dead",), ("alive",))
 
 
 def test_a_missing_word_is_a_missing_loss():
@@ -57,9 +58,44 @@ def test_a_missing_word_is_a_missing_loss():
 
 
 @pytest.mark.parametrize("words", [["good", "so so"], ["yes", "dead"], ["dead", "alive", "lost"]])
-def test_words_that_are_not_plain_are_refused_with_the_remedy(words):
-    with pytest.raises(DataError, match=r"^t, column y: must be a number, or words .* 1 and 0\.$"):
+def test_words_that_are_not_plain_are_refused_with_the_option(words):
+    rule = r"^t, column y: holds words of which it is not clear which are the harm\. .* --bad WORD"
+    with pytest.raises(DataError, match=rule):
         read(words)
+
+
+def test_codes_that_are_the_harm_are_named():
+    loss, outcome = read([1, 2, 3, 4, None, 1], bad=("1", "2.0"))
+    assert loss[:4] == [1, 1, 0, 0]
+    assert np.isnan(loss[4])
+    assert outcome == Outcome("loss", "as_it_is", ("1", "2"), ("3", "4"))
+    assert read(["dead", "lost", "n/a"], bad=("Dead",))[0][:2] == [1, 0]
+    assert np.isnan(read(["dead", "lost", "n/a"], bad=("Dead",))[0][2])
+
+
+def test_a_harm_that_does_not_occur_is_refused():
+    with pytest.raises(SettingError, match=r"^bad 5: is no value of t, column y\. Spell it"):
+        read([1, 2], bad=("1", "5"))
+
+
+def test_another_table_is_read_by_the_same_codes_and_what_is_new_is_not_known():
+    known = read([1, 2, 3], bad=("1",))[1]
+    with collecting_notes() as notes:
+        loss, _ = read([3, 1, 9], known=known)
+    assert loss[:2] == [0, 1]
+    assert np.isnan(loss[2])
+    assert notes == [
+        "t, column y: under 11 rows hold a value not seen before: their loss is not known"
+    ]
+    words = read(["A", "B"], bad=("B",))[1]
+    assert read(["b", "a"], known=words)[0] == [1, 0]
+    assert read([0, 1], known=read(["dead", "alive"])[1])[0] == [0, 1]  # written otherwise now
+
+
+def test_what_counts_as_harm_is_told_without_rare_values():
+    with collecting_notes() as notes:
+        read([*[1] * 20, *[2] * 20, 3], bad=("1", "3"))
+    assert notes == ["the loss is 1 where y is 1 or a value that is not shown, and 0 where it is 2"]
 
 
 def test_numbers_with_a_word_among_them_are_refused_by_row():

@@ -59,6 +59,10 @@ def test_packed_text_is_unpacked(tmp_path):
         ("a,b\n7.350,1.234\n", {"a": [7.35], "b": [1.234]}),
         ("a;b\n01.02.2024;x\n", {"a": [datetime(2024, 2, 1)], "b": ["x"]}),
         ("a;b\n;1\nNA;2\n", {"a": [None, None], "b": [1, 2]}),
+        ("a;b\n1.234;36,6\n5.678;37,1\n", {"a": [1234, 5678], "b": [36.6, 37.1]}),
+        ('a,b\n"1,234",36.6\n"5,678",37.1\n', {"a": [1234, 5678], "b": [36.6, 37.1]}),
+        ("a;b\n1.234,5;1\n", {"a": [1234.5], "b": [1]}),
+        ("a,b\n5 mg,1\n7 mg,2\n", {"a": ["5 mg", "7 mg"], "b": [1, 2]}),  # may be a treatment
     ],
 )  # fmt: skip
 def test_habits_of_programs_and_people_are_known(tmp_path, text, wanted):
@@ -69,9 +73,8 @@ def test_habits_of_programs_and_people_are_known(tmp_path, text, wanted):
     ("text", "rule"),
     [
         ("a;b\n1.234;x\n5.678;y\n", "may hold fractions or thousands"),
-        ("a;b\n1.234;36,6\n5.678;37,1\n", "has separators of thousands"),
-        ('a,b\n"1,234",36.6\n"5,678",37.1\n', "has separators of thousands"),
-        ("a;b\n1.234,5;1\n", "has separators of thousands"),
+        ('a,b\n"1,234",x\n"5,678",y\n', "may hold fractions or thousands"),
+        ("a;b\n1.234;36,6\n5,5;37,1\n", "has separators of thousands"),
         ("a;b\n01/02/2024;1\n", "may be day/month or month/day"),
         ("a;b\n<0,1;1\n2,5;1\n", r"mixes numbers and text"),
     ],

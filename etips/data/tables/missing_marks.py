@@ -1,0 +1,47 @@
+"""Cells that somebody said mean "missing": texts in any column, numbers in columns of numbers."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from etips.data.tables.arrow_columns import is_categorical, is_text, spell_out
+
+
+def without_marks(table: pa.Table, marks: Sequence[str]) -> pa.Table:
+    """The same with empty cells in place of those marks.
+
+    Args:
+        table: The table, or a part of it.
+        marks: Texts, spelt in small or capital letters and with blanks around them or not; those
+            that are numbers are taken out of columns of numbers too.
+    """
+    if not marks:
+        return table
+    words = pa.array(sorted({mark.strip().casefold() for mark in marks}), pa.string())
+    numbers = pa.array(sorted({own for mark in marks if (own := _number(mark)) is not None}))
+    for at, field in enumerate(table.schema):
+        column = table.column(at)
+        coded = is_categorical(field.type) and is_text(field.type.value_type)
+        if coded:
+            column = pc.cast(spell_out(column), pa.string())
+        if is_text(column.type):
+            plain = pc.utf8_lower(pc.utf8_trim_whitespace(pc.cast(column, pa.string())))
+            there = pc.is_in(plain, words)
+        elif len(numbers) and (types.is_integer(field.type) or types.is_floating(field.type)):
+            there = pc.is_in(pc.cast(column, pa.float64(), safe=False), numbers)
+        else:
+            continue
+        if pc.any(there).as_py():
+            left = pc.if_else(there, pa.scalar(None, column.type), column)
+            left = pc.dictionary_encode(left) if coded else left
+            table = table.set_column(at, field.name, left)
+    return table
+
+
+def _number(mark: str) -> float | None:
+    try:
+        return float(mark)
+    except ValueError:
+        return None
