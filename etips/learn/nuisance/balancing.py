@@ -12,7 +12,7 @@ from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
 from etips.evaluation.inference.checks import code_clusters
-from etips.evaluation.prognosis import Prognosis, cross_fit_plain
+from etips.evaluation.prognosis import Prognosis, cross_fit, cross_fit_plain
 from etips.evaluation.reweighting.rebalance import (
     LEAST_CLUSTERS,
     Correction,
@@ -122,7 +122,8 @@ def logged_propensity(
     if isinstance(model, BalancedPropensity):
         model, balance = model.model, True
     table = _table(prepared, fitted, model)
-    rebalanced = rebalance_table(data, table, prepared.folds.fold) if balance else None
+    fold = prepared.folds.fold
+    rebalanced = rebalance_table(data, table, fold, brief=True) if balance else None
     if rebalanced is not None:
         table = rebalanced.propensities
     logged = table[np.arange(data.n_decisions), data.logged_action]
@@ -136,7 +137,7 @@ def _table(prepared: Prepared, fitted: FittedPropensity, model: PropensityModel 
 
 
 def rebalance_table(
-    data: Trajectories, table: Floats, fold: Ints | None = None
+    data: Trajectories, table: Floats, fold: Ints | None = None, *, brief: bool = False
 ) -> Rebalanced | None:
     """Correct cross-fitted propensities of stays where that improves their balance, held out.
 
@@ -146,21 +147,26 @@ def rebalance_table(
         data: Logged stays.
         table: Propensities from models that had not seen the stay, shape (n_decisions, n_actions).
         fold: Of each stay, as the models were fitted; others are dealt if left out.
+        brief: Fit the correction as closely as learning needs it, not as an evaluation does.
     """
-    decided = _decided(data)
+    decided = _decided(data, brief=brief)
     if decided is None:
         return None
     by_decision = None if fold is None or not fold.any() else fold[data.decisions().stay]
-    return rebalance(table, decided, data.cluster, fold=by_decision, effort=BRIEF)
+    effort = BRIEF if brief else None
+    return rebalance(table, decided, data.cluster, fold=by_decision, effort=effort)
 
 
-def _decided(data: Trajectories) -> Decided | None:
+def _decided(data: Trajectories, *, brief: bool = False) -> Decided | None:
     """The decisions, with all that was visible and the prognosis from that; None of too few."""
     if np.unique(data.cluster).size < LEAST_CLUSTERS:
         return None
-    rows, loss = visible_rows(data), data.logged_loss
+    rows, loss, action = visible_rows(data), data.logged_loss, data.logged_action
     clusters = code_clusters(data.cluster, n=data.n_decisions)
-    return Decided(data.logged_action, loss, rows, cross_fit_plain(rows, loss, clusters))
+    if brief:
+        return Decided(action, loss, rows, cross_fit_plain(rows, loss, clusters))
+    expected = cross_fit(rows, loss, clusters, action, data.n_actions)
+    return Decided(action, loss, rows, expected.plain)
 
 
 def _fit(model: PropensityModel, data: Trajectories) -> tuple[PropensityModel, Floats]:
