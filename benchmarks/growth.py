@@ -2,7 +2,7 @@
 
     python -m benchmarks.growth                                   # 1,000 to 30,000 on this machine
     python -m benchmarks.growth --stays 1000 10000 100000 300000 --device cuda
-    python -m benchmarks.growth --host-memory                     # features stream from the host
+    python -m benchmarks.growth --features host --device cuda     # they stream from the host
 
 Every fit and every evaluation is a process of its own, with the defaults. Where pyarrow is
 installed they are the commands on Parquet tables; elsewhere (torch, numpy and safetensors are
@@ -58,7 +58,8 @@ def work(what: str, options: argparse.Namespace, place: Path) -> None:
         from etips.learn.fitting.stages import Training
         from etips.learn.learners.etips import EtIPS
 
-        EtIPS(training=Training(device=options.device)).fit(data).save(place / "policy")
+        training = Training(device=options.device, features=options.features)
+        EtIPS(training=training).fit(data).save(place / "policy", overwrite=True)
     else:
         from etips.learn.fitting.stages import Training
         from etips.policies.policy_files import load_policy
@@ -78,6 +79,7 @@ def measure(what: str, n: int, options: argparse.Namespace, place: Path) -> list
     if options.memory:
         own = [sys.executable, "-m", "benchmarks.growth", "--one", what, "--place", str(place)]
         own += ["--stays", str(n), "--world", options.world, "--device", options.device]
+        own += ["--features", options.features]
     else:
         own = [sys.executable, "-m", "etips", what]
         run, table = place / f"run-{n}", place / f"{what}-{n}.parquet"
@@ -87,9 +89,10 @@ def measure(what: str, n: int, options: argparse.Namespace, place: Path) -> list
             write_table(make(options.world, n, seed=int(what == "evaluate")), table)
         own += [str(table), "--out", str(run)] if what == "fit" else [str(run), str(table)]
         own += [*_COLUMNS, "--lag", "0", "--device", options.device] if what == "fit" else []
+        own += ["--set", f"features={options.features}"] if what == "fit" else []
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as errors:
         began = time.perf_counter()
-        process = subprocess.Popen(own, stdout=said, stderr=errors, env=environment(options))
+        process = subprocess.Popen(own, stdout=said, stderr=errors)
         _, status, used = os.wait4(process.pid, 0)
         wall = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -104,14 +107,6 @@ def measure(what: str, n: int, options: argparse.Namespace, place: Path) -> list
     return [wall, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, math.nan]
 
 
-def environment(options: argparse.Namespace) -> dict[str, str]:
-    """Of the processes."""
-    own = dict(os.environ)
-    if options.host_memory:
-        own["ETIPS_FEATURES"] = "host"
-    return own
-
-
 def main() -> None:
     """Everything."""
     parser = argparse.ArgumentParser(
@@ -122,7 +117,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--what", nargs="+", choices=("fit", "evaluate"), default=[])
     parser.add_argument("--memory", action="store_true", help="through Python, without tables")
-    parser.add_argument("--host-memory", action="store_true", help="features stay in the host's")
+    parser.add_argument("--features", default="auto", help="of a fit: auto, device or host")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--place", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -80,7 +80,7 @@ def forward(
         keep_inputs: Dropout mask of the features, already scaled, shape (T * B, n_features).
         keep_state: The same of the states where a decision is asked, shape (n, hidden).
     """
-    inputs = steps.inputs(batch.rows)
+    inputs = steps.inputs(batch.rows) if batch.features is None else batch.features
     if keep_inputs is not None:
         inputs = inputs * keep_inputs.view_as(inputs)
     static = steps.static[batch.stay]

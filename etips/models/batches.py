@@ -10,9 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from etips.data.coded import Coded
+from etips.data.coded import Coded, Features
 from etips.data.decisions import NO_ACTION, Ints
 from etips.data.trajectories import Trajectories
+from etips.models.feeding import Place, stay_on_host
 
 _SORT_TOGETHER = 16  # batches whose stays are sorted by length before they are cut
 
@@ -29,6 +30,8 @@ class Batch:
         owner: Stay of each slot, shape (n,).
         real: Whether a decision is asked at the slot, shape (n,); None if at every one. Where none
             is, `seen` is a row that answers another decision, so that looking it up does no harm.
+        features: What the networks read at the rows, where that was handed over, shape
+            (T, B, n_features); looked up if None.
     """
 
     rows: Tensor
@@ -37,11 +40,16 @@ class Batch:
     seen: Tensor
     owner: Tensor
     real: Tensor | None = None
+    features: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class StepTensors:
-    """What a network reads, on its device: `plain` features, or a coded sequence's two parts."""
+    """What a network reads: `plain` features, or a coded sequence's two parts.
+
+    All of it is on the network's device, but for features that do not fit there: `on_host` tells
+    that these, and earlier actions, are in the host's memory; see `etips.models.feeding`.
+    """
 
     offsets: Ints
     answers: NDArray[np.bool_]
@@ -52,6 +60,7 @@ class StepTensors:
     unit: float
     previous: Tensor | None
     n_actions: int
+    on_host: bool = False
 
     @property
     def n_stays(self) -> int:
@@ -92,6 +101,16 @@ class StepTensors:
 
     def inputs(self, rows: Tensor) -> Tensor:
         """What the networks read at these rows, shape (*rows.shape, n_features)."""
+        return self.gather(rows.cpu()).to(self.device) if self.on_host else self.gather(rows)
+
+    def padded_features(self, stays: Ints, n_steps: int) -> Tensor:
+        """The same at the rows of a padded batch of these stays, where the features are."""
+        step = np.arange(n_steps)[:, None]
+        rows = self.offsets[stays] + np.minimum(step, self.reach[stays] - 1)
+        return self.gather(torch.from_numpy(rows))
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """Features at rows that are where the features are, shape (*rows.shape, n_features)."""
         if self.plain is not None:
             features = self.plain[rows]
         else:
@@ -169,7 +188,11 @@ class StepTensors:
 
 
 def step_tensors(
-    data: Trajectories, *, earlier_actions: bool, device: torch.device | str = "cpu"
+    data: Trajectories,
+    *,
+    earlier_actions: bool,
+    device: torch.device | str = "cpu",
+    features: Place = "auto",
 ) -> StepTensors:
     """Put scaled data on a device.
 
@@ -177,16 +200,20 @@ def step_tensors(
         data: Scaled stays.
         earlier_actions: Also read the newest action logged before each decision.
         device: Where to.
+        features: Whether features stay in the host's memory; if they do not fit, unless told.
     """
+    device = torch.device(device)
     sequence, answers = data.sequence, np.zeros(data.n_steps, bool)
+    on_host = stay_on_host(_n_bytes(sequence), device, features)
+    place = torch.device("cpu") if on_host else device
     answers[data.seen_rows] = True
     plain = table = code = None
     unit = 1.0
     if isinstance(sequence, Coded):
-        table, code = as_tensor(sequence.table, device), as_tensor(sequence.code, device)
+        table, code = as_tensor(sequence.table, place), as_tensor(sequence.code, place)
         unit = sequence.unit
     else:
-        plain = as_tensor(sequence, device)
+        plain = as_tensor(sequence, place)
     return StepTensors(
         offsets=data.offsets,
         answers=answers,
@@ -195,9 +222,16 @@ def step_tensors(
         table=table,
         code=code,
         unit=unit,
-        previous=as_tensor(_newest_action(data), device) if earlier_actions else None,
+        previous=as_tensor(_newest_action(data), place) if earlier_actions else None,
         n_actions=data.n_actions,
+        on_host=on_host,
     )
+
+
+def _n_bytes(sequence: Features) -> int:
+    if isinstance(sequence, Coded):
+        return int(sequence.table.nbytes + sequence.code.nbytes)
+    return int(sequence.nbytes)
 
 
 def as_tensor(values: NDArray[np.generic], device: torch.device | str = "cpu") -> Tensor:

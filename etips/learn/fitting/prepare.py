@@ -15,6 +15,7 @@ from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError, require
 from etips.models.batches import StepTensors, as_tensor, step_tensors
+from etips.models.feeding import Place
 
 HELD_OUT_ALONE = 10
 """Without cross-fitting one stay in this many is held out for early stopping."""
@@ -92,6 +93,7 @@ def prepare(
     seed: int,
     device: torch.device,
     earlier_actions: bool = False,
+    features: Place = "auto",
 ) -> Prepared:
     """Scale the stays, put them on a device and deal them into folds.
 
@@ -101,17 +103,20 @@ def prepare(
         seed: Of the folds.
         device: Where to train.
         earlier_actions: Let the networks read the newest earlier action.
+        features: Whether features stay in the host's memory; if they do not fit, unless told.
     """
     if data.n_decisions == 0:
         raise DataError("data", "must hold at least one decision")
     size = np.abs(data.logged_loss)
     require("loss", f"must be within +-{LARGEST_LOSS:g}", size <= LARGEST_LOSS, fix="Rescale it.")
     scaler = Scaler(log=data.schema.logarithms).fit(data)
-    seen = data.seen_rows
+    seen, scaled = data.seen_rows, scaler.transform(data)
     return Prepared(
         data=data,
         scaler=scaler,
-        steps=step_tensors(scaler.transform(data), earlier_actions=earlier_actions, device=device),
+        steps=step_tensors(
+            scaled, earlier_actions=earlier_actions, device=device, features=features
+        ),
         folds=_deal(data, n_folds, seed, device),
         seen=seen,
         action=_by_row(data.logged_action, seen, data.n_steps, device),

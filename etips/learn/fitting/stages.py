@@ -1,10 +1,12 @@
 """How the networks of a learner are trained: folds, device, and settings of each stage."""
 
 from dataclasses import dataclass, replace
+from typing import get_args
 
 from etips.errors import SettingError, require_whole
 from etips.learn.training.settings import Settings
 from etips.models.encoders.gru import GRU
+from etips.models.feeding import Place
 
 PROPENSITY = Settings(epochs=25, patience=5, dropout=0.1)
 OUTCOME = Settings(epochs=20, learning_rate=1e-3, patience=4, dropout=0.1)
@@ -30,6 +32,8 @@ class Training:
             for must hold the actions taken so far.
         calibrate: Shrink propensities to plain frequencies as far as that fits better out of fold.
         balance: Correct fitted propensities of logged actions where that improves balance held out.
+        features: Where features are while networks learn: "auto" keeps them in the host's memory
+            where they would take more than half of the GPU's, "host" always, "device" never.
     """
 
     n_folds: int = 5
@@ -40,6 +44,7 @@ class Training:
     earlier_actions: bool = False
     calibrate: bool = True
     balance: bool = True
+    features: Place = "auto"
 
     def check(self) -> None:
         """Refuse what no network could be trained with."""
@@ -47,6 +52,8 @@ class Training:
         for name in ("earlier_actions", "calibrate", "balance"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingError(name, "must be true or false")
+        if self.features not in get_args(Place):
+            raise SettingError("features", f"must be {' or '.join(get_args(Place))}")
         for name in STAGES:
             if not isinstance(getattr(self, name), Settings):
                 raise SettingError(name, "must be Settings(...)")

@@ -179,6 +179,7 @@ def _prepare(data: Trajectories, training: Training, seed: int) -> Prepared:
         seed=seed,
         device=choose_device(training.device),
         earlier_actions=training.earlier_actions,
+        features=training.features,
     )
 
 

@@ -19,6 +19,7 @@ from etips.learn.training.state import Moving
 from etips.learn.training.teams import Team, learning, teams_of, units_of, width_of
 from etips.models.answers import forward
 from etips.models.batches import Batch, StepTensors
+from etips.models.feeding import Feed
 from etips.models.network import Network
 
 _LOG = logging.getLogger(__name__)
@@ -133,9 +134,14 @@ def _captured(task: Task, moving: Moving) -> Learn:
     count = torch.zeros((), dtype=torch.long, device=steps.device)
     grain = -(-int(steps.reach.max()) // MOST_SHAPES)
     held: list[Schedule] = []
+    longest = (MOST_SHAPES * grain, size, steps.n_features)
+    feed = Feed(longest, steps.device) if steps.on_host else None
 
     def work(n_steps: int) -> None:
-        learn_batch(task, moving, steps.padded_batch(stays, count, n_steps), held[0])
+        batch = steps.padded_batch(stays, count, n_steps)
+        if feed is not None:
+            batch = replace(batch, features=feed.features(n_steps))
+        learn_batch(task, moving, batch, held[0])
 
     replay = Replay(work, moving.tensors())
 
@@ -147,7 +153,10 @@ def _captured(task: Task, moving: Moving) -> Learn:
         filled = np.append(part, np.full(size - len(part), part[0]))
         stays.copy_(torch.from_numpy(filled).pin_memory(), non_blocking=True)
         count.fill_(len(part))
-        replay(-(-int(steps.reach[part].max()) // grain) * grain)
+        n_steps = -(-int(steps.reach[part].max()) // grain) * grain
+        if feed is not None:
+            feed.load(steps.padded_features(filled, n_steps))
+        replay(n_steps)
 
     return learn
 

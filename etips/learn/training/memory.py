@@ -12,6 +12,7 @@ from etips.learn.training.settings import Settings
 from etips.machine import free_memory
 from etips.models.answers import batch_size_on
 from etips.models.batches import StepTensors
+from etips.models.feeding import free_on_gpu
 from etips.models.network import Network
 
 SHARE = 0.7
@@ -66,9 +67,7 @@ def room(device: torch.device, *, sharers: int = 1) -> float:
 def free(device: torch.device) -> int:
     """Bytes on the device that this process may still take."""
     if device.type == "cuda":
-        unused, _ = torch.cuda.mem_get_info(device)
-        cached = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return int(unused + cached)
+        return free_on_gpu(device)
     left = free_memory()
     return _half_of_all() if left is None else left
 
