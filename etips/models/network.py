@@ -117,6 +117,8 @@ class _Pick(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
         (rows,) = ctx.saved_tensors
-        spread = grad.new_zeros(ctx.shape).flatten(0, 2)
+        spread = grad.new_empty(ctx.shape).flatten(0, 2)
+        if rows.numel() < len(spread):
+            spread.zero_()
         spread.index_copy_(0, rows.flatten(), grad.flatten(0, 1))
         return spread.view(ctx.shape), None

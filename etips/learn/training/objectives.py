@@ -7,8 +7,9 @@ number and not a NaN. Shapes: J networks, n decisions, K actions.
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -138,7 +139,8 @@ def doubly_robust(
     log_policy = logits.log_softmax(dim=-1)
     chosen = _gather(log_policy, action)
     residual = loss - expected.gather(1, action[:, None]).squeeze(1)
-    return (log_policy.exp() * expected).sum(-1) + _ratio(chosen - log_propensity) * residual
+    policy = logits.softmax(dim=-1)  # not an exponential: see `_Divergence`
+    return (policy * expected).sum(-1) + _ratio(chosen - log_propensity) * residual
 
 
 def bernoulli(outputs: Tensor, action: Tensor, loss: Tensor) -> Tensor:
@@ -167,8 +169,29 @@ def kl_divergence(logits: Tensor, log_propensities: Tensor) -> Tensor:
         logits: Shape (J, n, K).
         log_propensities: Of every action, shape (n, K).
     """
-    log_policy = logits.log_softmax(dim=-1)
-    return (log_policy.exp() * (log_policy - log_propensities)).sum(-1)
+    divergence: Tensor = _Divergence.apply(logits, log_propensities)  # type: ignore[no-untyped-call]
+    return divergence
+
+
+class _Divergence(torch.autograd.Function):
+    """With its gradient written out, and probabilities that are not exponentials of logarithms.
+
+    Actions that are forbidden have logarithms so low that a CPU takes ten times as long to find
+    that their exponential is zero.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, log_propensities: Tensor) -> Tensor:  # noqa: ANN401
+        policy = logits.softmax(-1)
+        apart = logits.log_softmax(-1).sub_(log_propensities)
+        divergence = (policy * apart).sum(-1)
+        ctx.save_for_backward(policy, apart, divergence)
+        return divergence
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
+        policy, apart, divergence = ctx.saved_tensors
+        return (apart - divergence[..., None]).mul_(policy).mul_(grad[..., None]), None
 
 
 def _ratio(log_ratio: Tensor) -> Tensor:

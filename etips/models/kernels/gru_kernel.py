@@ -7,7 +7,7 @@ from torch import Tensor
 
 from etips.models.kernels import recurrent as shared
 from etips.models.kernels.fused import fused_gru_backward, fused_gru_forward
-from etips.models.kernels.recurrent import Block, add_product, inputs_at
+from etips.models.kernels.recurrent import Block, add_product, inputs_each
 
 
 def gru(inputs: Tensor, weight: Tensor, recurrent: Tensor, bias: Tensor, new: Tensor) -> Tensor:
@@ -54,17 +54,20 @@ def _forward(inputs: Tensor, parameters: tuple[Tensor, ...], kept: tuple[Tensor,
     size = new.shape[2]
     weight_two, weight_new = _split(weight, 2 * size)
     recurrent_two, recurrent_new = _split(recurrent, 2 * size)
+    bias_two, bias_new = bias[..., : 2 * size], bias[..., 2 * size :]
+    resets, updates = (part.unbind() for part in kept[0].chunk(2, dim=3))
     before: Tensor | None = None
-    for step, (two, candidate, part, state) in enumerate(zip(*kept, strict=True)):
-        now = inputs_at(inputs, step, len(weight))
-        torch.baddbmm(bias[..., : 2 * size], now, weight_two, out=two)
-        torch.baddbmm(bias[..., 2 * size :], now, weight_new, out=candidate)
+    for now, reset, update, two, candidate, part, state in zip(
+        inputs_each(inputs, len(weight)), resets, updates, *kept, strict=True
+    ):
+        torch.baddbmm(bias_two, now, weight_two, out=two)
+        torch.baddbmm(bias_new, now, weight_new, out=candidate)
         if before is None:  # the state before the first step is zero
             part.copy_(new.expand_as(part))
         else:
             two.baddbmm_(before, recurrent_two)
             torch.baddbmm(new, before, recurrent_new, out=part)
-        reset, update = two.sigmoid_().chunk(2, dim=2)
+        two.sigmoid_()
         shared.tanh_(candidate.addcmul_(reset, part))
         if before is None:
             torch.addcmul(candidate, candidate, update, value=-1, out=state)
@@ -77,31 +80,34 @@ def _backward(block: Block) -> None:
     """Add a block's gradients of weight, recurrent, bias and new."""
     gates, candidates, parts, states = block.kept
     _, d_recurrent, _, d_new = block.totals
-    grad, back = block.grad, block.recurrent.transpose(1, 2)
+    grads, back = block.grad.unbind(), block.recurrent.transpose(1, 2)
     n_steps, *shape, size = states.shape
     d_gates = states.new_empty(*shape, 3 * size)
-    d_reset, d_update, d_candidate = d_gates.chunk(3, dim=2)
+    d_two, (d_reset, d_update, d_candidate) = d_gates[..., : 2 * size], d_gates.chunk(3, dim=2)
     slope, spare = torch.empty_like(gates[0]), torch.empty_like(states[0])
-    d_state = grad[n_steps - 1]
+    resets, updates = (part.unbind() for part in gates.chunk(2, dim=3))
+    befores, turned = states.unbind(), states.transpose(2, 3).unbind()
+    d_state = grads[n_steps - 1]
+    kept = list(zip(gates, resets, updates, candidates, parts, strict=True))
     for step in range(n_steps - 1, -1, -1):
-        two, candidate = gates[step], candidates[step]
-        carried = d_state * two[..., size:]
+        two, reset, update, candidate, part = kept[step]
+        carried = d_state * update
         if step:
-            torch.sub(states[step - 1], candidate, out=spare)
+            torch.sub(befores[step - 1], candidate, out=spare)
         else:
             torch.neg(candidate, out=spare)
         torch.mul(spare, d_state, out=d_update)
         shared.tanh_backward(
             torch.sub(d_state, carried, out=spare), candidate, grad_input=d_candidate
         )
-        torch.mul(d_candidate, parts[step], out=d_reset)
-        d_gates[..., : 2 * size].mul_(torch.addcmul(two, two, two, value=-1, out=slope))
+        torch.mul(d_candidate, part, out=d_reset)
+        d_two.mul_(torch.addcmul(two, two, two, value=-1, out=slope))
         block.add_step(step, d_gates)
-        d_candidate.mul_(two[..., :size])  # now the gradient of its recurrent part
+        d_candidate.mul_(reset)  # now the gradient of its recurrent part
         d_new.add_(d_candidate.sum(1, dtype=d_new.dtype))
         if step:
-            add_product(d_recurrent, states[step - 1].transpose(1, 2), d_gates)
-            d_state = carried.baddbmm_(d_gates, back).add_(grad[step - 1])
+            add_product(d_recurrent, turned[step - 1], d_gates)
+            d_state = carried.baddbmm_(d_gates, back).add_(grads[step - 1])
 
 
 class _FusedGru(torch.autograd.Function):

@@ -30,7 +30,8 @@ class Block(NamedTuple):
         recurrent: From state to the gates.
         kept: What the forward pass kept, the states last; each of shape (T, J, B, width).
         totals: Where gradients are added up: of weight, recurrent, bias, and of what else there is.
-        d_inputs: The same of the inputs; None if nobody asked.
+        d_inputs: Where the gradient of the inputs goes: added up where all networks share them;
+            None if nobody asked.
     """
 
     grad: Tensor
@@ -49,11 +50,11 @@ class Block(NamedTuple):
         d_bias.add_(d_gates.sum(1, dtype=d_bias.dtype))
         if self.d_inputs is None:
             return
-        each = torch.bmm(d_gates, self.weight.transpose(1, 2))
+        back = self.weight.transpose(1, 2)
         if self.d_inputs.dim() == 3:
-            self.d_inputs[step].add_(each.sum(0))
+            self.d_inputs[step].add_(torch.bmm(d_gates, back).sum(0))
         else:
-            self.d_inputs[:, step].add_(each)
+            torch.bmm(d_gates, back, out=self.d_inputs[:, step])
 
 
 def apply(form: type[torch.autograd.Function], *arguments: Tensor) -> Tensor:
@@ -84,7 +85,9 @@ def go_back(
     """
     inputs, weight, recurrent, *kept = ctx.saved_tensors
     totals = [sums(weight, shape) for shape in (weight.shape, recurrent.shape, *shapes)]
-    d_inputs = torch.zeros_like(inputs) if ctx.needs_input_grad[0] else None
+    d_inputs = None
+    if ctx.needs_input_grad[0]:
+        d_inputs = torch.zeros_like(inputs) if inputs.dim() == 3 else torch.empty_like(inputs)
     for these in blocks(kept[-1]):
         backward(
             Block(
@@ -123,6 +126,12 @@ def inputs_of(inputs: Tensor, these: slice) -> Tensor:
 def inputs_at(inputs: Tensor, step: int, n_networks: int) -> Tensor:
     """Inputs of one step, shape (J, B, d); shared inputs are not copied."""
     return inputs[step].expand(n_networks, -1, -1) if inputs.dim() == 3 else inputs[:, step]
+
+
+def inputs_each(inputs: Tensor, n_networks: int) -> tuple[Tensor, ...]:
+    """Inputs of every step; see `inputs_at`."""
+    every = inputs.expand(n_networks, -1, -1, -1) if inputs.dim() == 3 else inputs
+    return every.unbind(1)
 
 
 def tanh_(values: Tensor) -> Tensor:
