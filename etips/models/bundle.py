@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Self
 
 import torch
@@ -18,10 +19,12 @@ class Bundle:
     Args:
         network: The shape.
         parameters: By name.
+        epochs: How many each has learned for; empty where nobody counted.
     """
 
     network: Network
     parameters: Parameters
+    epochs: tuple[int, ...] = ()
 
     @classmethod
     def start(cls, network: Network, seeds: Sequence[int], *, bias: Tensor | None = None) -> Self:
@@ -42,7 +45,8 @@ class Bundle:
         """Some of the networks, in the order given; one may be taken more than once."""
         index = torch.as_tensor(members, dtype=torch.long, device=self.device)
         chosen = {name: value.detach()[index].clone() for name, value in self.parameters.items()}
-        return replace(self, parameters=chosen)
+        epochs = tuple(self.epochs[number] for number in index.tolist()) if self.epochs else ()
+        return replace(self, parameters=chosen, epochs=epochs)
 
     def to(
         self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
@@ -76,4 +80,6 @@ class Bundle:
             name: torch.cat([bundle.parameters[name].detach() for bundle in bundles])
             for name in first.parameters
         }
-        return cls(first.network, joined)
+        counted = all(bundle.epochs for bundle in bundles)
+        epochs = tuple(chain(*(bundle.epochs for bundle in bundles))) if counted else ()
+        return cls(first.network, joined, epochs)

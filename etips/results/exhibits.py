@@ -243,6 +243,8 @@ class PathCandidate:
         corrected: Of the chosen one: risk of what choosing comes to, on patients it did not look
             at; the risk above is after selection. None where it is not known.
         corrected_error: Standard error of that.
+        epochs: Most that one of its networks learned for, until it got no better on held-out stays
+            or the leader was out of reach; None where nothing was trained, or nobody counted.
     """
 
     translation: float | None
@@ -257,6 +259,7 @@ class PathCandidate:
     clinicians: bool = False
     corrected: float | None = None
     corrected_error: float | None = None
+    epochs: int | None = None
 
     @property
     def called(self) -> str:

@@ -32,6 +32,7 @@ def summarize_path(path: Sequence[Candidate]) -> tuple[PathCandidate, ...]:
             clinicians=candidate.clinicians,
             corrected=candidate.corrected,
             corrected_error=candidate.corrected_error,
+            epochs=candidate.epochs,
         )
         for candidate in path
     )
@@ -65,6 +66,7 @@ def restore_path(path: Sequence[PathCandidate]) -> tuple[Candidate, ...]:
             clinicians=shown.clinicians,
             corrected=shown.corrected,
             corrected_error=shown.corrected_error,
+            epochs=shown.epochs,
         )
         for shown in path
     )

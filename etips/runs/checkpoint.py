@@ -29,9 +29,10 @@ from etips.files.writing import write_file
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle
 
-_FORMAT, _VERSION = "etips/checkpoint", 1
+_FORMAT, _VERSION = "etips/checkpoint", 2
 _GROUPS = ("parameters", "first", "second", "best")
-_SINGLES = ("best_risk", "waited", "tally")
+_SINGLES = ("best_risk", "waited", "tally", "members", "epochs")
+_RACING = ("parameters/", "first/", "second/", "tally", "members")  # of the networks in the race
 _COUNTERS = ("epoch", "batch", "step")
 _HEADER_LIMIT = 64 * 2**20  # names and shapes; more than this is an attack
 _BLOCK = 2**20
@@ -67,7 +68,7 @@ def save_state(path: Path, state: State, mark: Mark) -> None:
 def save_networks(path: Path, bundle: Bundle, mark: Mark) -> None:
     """Write the networks of a finished stage, replacing where it stood."""
     tensors = {f"best/{name}": value for name, value in bundle.parameters.items()}
-    _write(path, tensors, mark, {"kind": "networks"})
+    _write(path, tensors, mark, {"kind": "networks", "epochs": list(bundle.epochs)})
 
 
 def load_checkpoint(path: Path, start: Bundle, mark: Mark) -> State | Bundle:
@@ -95,8 +96,9 @@ def load_checkpoint(path: Path, start: Bundle, mark: Mark) -> State | Bundle:
         tensors = load_tensors(raw)
         if document["kind"] == "networks":
             wanted = {name: value for name, value in wanted.items() if name.startswith("best/")}
-            return Bundle(start.network, _group(_like(tensors, wanted), "best"))
-        return _state(_like(tensors, wanted), document)
+            parameters = _group(_like(tensors, wanted), "best")
+            return Bundle(start.network, parameters, _epochs(document, start.n_members))
+        return _state(_like(tensors, _in_race(wanted, tensors["members"])), document)
     except (SafetensorError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise DamagedError(str(path), "does not hold the networks of this run") from error
 
@@ -218,11 +220,34 @@ def _like(tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[s
     return {name: torch.empty_like(value).copy_(tensors[name]) for name, value in wanted.items()}
 
 
+def _in_race(wanted: Mapping[str, Tensor], members: Tensor) -> dict[str, Tensor]:
+    """What a state must hold once only these networks are in the race, in shapes and kinds."""
+    n_networks = len(wanted["members"])
+    ascending = bool((members.diff() > 0).all()) if members.dim() == 1 else False
+    if not ascending or not ((members >= 0) & (members < n_networks)).all():
+        raise ValueError("members must be ascending numbers of networks")
+    return {
+        name: value[: len(members)] if name.startswith(_RACING) else value
+        for name, value in wanted.items()
+    }
+
+
+def _epochs(document: Mapping[str, object], n_networks: int) -> tuple[int, ...]:
+    """How long each network of a finished stage has learned."""
+    epochs = document["epochs"]
+    if not isinstance(epochs, list) or len(epochs) not in (0, n_networks):
+        raise ValueError("epochs must be one a network")
+    if not all(type(value) is int and value >= 0 for value in epochs):
+        raise ValueError("epochs must be whole and not negative")
+    return tuple(epochs)
+
+
 def _state(tensors: Mapping[str, Tensor], document: Mapping[str, object]) -> State:
     counters = {name: document[name] for name in _COUNTERS}
     if not all(type(value) is int and value >= 0 for value in counters.values()):
         raise ValueError("counters must be whole and not negative")
-    if not (tensors["best_risk"] > -math.inf).all() or not (tensors["waited"] >= 0).all():
+    counts = torch.cat([tensors["waited"], tensors["epochs"]])
+    if not (tensors["best_risk"] > -math.inf).all() or not (counts >= 0).all():
         raise ValueError("risks and counts must be in range")
     parameters, first, second, best = (_group(tensors, group) for group in _GROUPS)
     epoch, batch, step = (cast(int, value) for value in counters.values())
@@ -234,6 +259,8 @@ def _state(tensors: Mapping[str, Tensor], document: Mapping[str, object]) -> Sta
         best_risk=tensors["best_risk"],
         waited=tensors["waited"],
         tally=tensors["tally"],
+        members=tensors["members"],
+        epochs=tensors["epochs"],
         epoch=epoch,
         batch=batch,
         step=step,

@@ -51,7 +51,7 @@ def path_from_json(path: Iterable[Mapping[str, object]]) -> tuple[Candidate, ...
 def _candidate(entry: Mapping[str, object]) -> Candidate:
     numbers = {name: finite(entry.get(name)) for name in _NUMBERS}
     told = {name: math.nan if number is None else number for name, number in numbers.items()}
-    action = entry.get("action")
+    action, epochs = entry.get("action"), entry.get("epochs")
     return Candidate(
         translation=told["translation"],
         action=action if isinstance(action, int) else None,
@@ -64,4 +64,5 @@ def _candidate(entry: Mapping[str, object]) -> Candidate:
         clinicians=entry.get("clinicians") is True,
         corrected=finite(entry.get("corrected")),
         corrected_error=finite(entry.get("corrected_error")),
+        epochs=epochs if isinstance(epochs, int) else None,
     )

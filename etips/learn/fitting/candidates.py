@@ -34,6 +34,8 @@ class Candidate:
             that did not look at it. The risk above is after selection, so the luckiest's. None of
             others, and where there are no folds.
         corrected_error: Standard error of that.
+        epochs: Most that one of its networks learned for, until it got no better on held-out stays
+            or the leader was out of reach; None where nothing was trained, or nobody counted.
     """
 
     translation: float
@@ -47,6 +49,7 @@ class Candidate:
     clinicians: bool = False
     corrected: float | None = None
     corrected_error: float | None = None
+    epochs: int | None = None
 
     @property
     def sound(self) -> bool:
@@ -112,7 +115,9 @@ def estimate_candidate(
 
 def _measured(candidate: Candidate, totals: Totals, place: int) -> Candidate:
     if not totals.weight[:, place].any():
-        return replace(blank(candidate.translation, candidate.action), acts=candidate.acts)
+        return replace(
+            blank(candidate.translation, candidate.action, candidate.acts), epochs=candidate.epochs
+        )
     evidence = totals.evidence(place)
     return replace(
         candidate,

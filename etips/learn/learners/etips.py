@@ -20,10 +20,12 @@ from etips.learn.learners.foundation import Foundation, check_kl
 from etips.learn.learners.judging import chosen_policy, judge_all, settle
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.learners.policy_objective import Logged, policy_objective
+from etips.learn.learners.racing import race_between
 from etips.learn.learners.selection import Selection
 from etips.learn.nuisance.outcome import is_share
 from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
 from etips.learn.training.objectives import Weighted, translated_ips
+from etips.learn.training.race import Race
 from etips.models.bundle import Bundle
 
 _LOG = logging.getLogger(__name__)
@@ -89,12 +91,14 @@ class EtIPS(NetworkLearner):
             clip=self.clip,
             models="networks" if self.init == "random" else None,
         )
+        settings = base.settings(self.training.with_seed(self.seed + 1).policy)
         bundle = yield TrainingRequest(  # lines 3 to 6, all at once
             base.prepared,
             self._start(base),
-            self._objective(base),
+            self._objective(base, self.translations),
             stage="policy",
-            settings=base.settings(self.training.with_seed(self.seed + 1).policy),
+            settings=settings,
+            race=self._race(base, settings.epochs),
         )
         judged = judge_all(base, bundle, self.translations)
         path = settle(base, judged, self.selection)  # line 7
@@ -137,9 +141,25 @@ class EtIPS(NetworkLearner):
         seeds = list(seeds_from(self.seed, PURPOSE, n_folds)) * n_sets
         return Bundle.start(base.start.bundle.network, seeds)
 
-    def _objective(self, base: Foundation) -> Weighted:
+    def _race(self, base: Foundation, epochs: int) -> Race | None:
+        """Between translations; the paper trains all of them, and a random start takes its time."""
+        if self.selection == "paper" or self.init == "random":
+            return None
+
+        def some(sets: Sequence[int]) -> list[float]:
+            return [self.translations[number] for number in sets]
+
+        return race_between(
+            len(self.translations),
+            base.prepared.folds.n_networks,
+            epochs,
+            lambda networks, sets: judge_all(base, networks, some(sets), constants=False),
+            lambda sets: self._objective(base, some(sets)),
+        )
+
+    def _objective(self, base: Foundation, translations: Sequence[float]) -> Weighted:
         n_folds = base.prepared.folds.n_networks
-        shift = torch.tensor(np.repeat(np.asarray(self.translations, np.float32), n_folds))
+        shift = torch.tensor(np.repeat(np.asarray(translations, np.float32), n_folds))
         shift = shift.to(base.prepared.steps.device)[:, None]
 
         def risk(logits: Tensor, logged: Logged, _: Tensor, these: slice) -> Tensor:

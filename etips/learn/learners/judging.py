@@ -47,7 +47,12 @@ def judge_all(
     said = None if expected is None else expected[np.arange(len(logged)), logged]
     weighing = Weighing(base.chance, data.logged_loss, data.cluster, said)
     chosen, predicted = _of_rules(base, bundle, expected)
-    candidates = [blank(value, None, acts) for acts in FORMS for value in translations]
+    n_folds = base.prepared.folds.n_networks
+    rules = [
+        replace(blank(value, None), epochs=_epochs(bundle, place * n_folds, n_folds))
+        for place, value in enumerate(translations)
+    ]
+    candidates = [replace(own, acts=acts) for acts in FORMS for own in rules]
     abstains: list[Bools] = [np.asarray(~base.allowed.any(axis=1))] * len(candidates)
     for action in np.flatnonzero(base.allowed.any(axis=0) & constants):
         candidates.append(blank(math.nan, int(action), "likeliest"))
@@ -117,6 +122,11 @@ def _of_rules(
         return answers, [None] * len(answers)
     half = len(answers) // 2
     return answers[:half], list(answers[half:])
+
+
+def _epochs(bundle: Bundle, first: int, count: int) -> int | None:
+    """Most epochs that one of the networks of a set learned for."""
+    return max(bundle.epochs[first : first + count]) if bundle.epochs else None
 
 
 def _predicted(

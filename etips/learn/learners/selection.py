@@ -47,17 +47,13 @@ def choose(judged: Judged, selection: Selection) -> int:
     if selection == "paper":
         trained = [i for i, c in enumerate(candidates) if c.is_rule and c.acts == "draws"]
         return min(trained, key=lambda i: candidates[i].risk)
-    clinicians = next(i for i, c in enumerate(candidates) if c.clinicians)
-    gaps = {
-        i: judged.totals.evidence(i).minus(judged.totals.evidence(clinicians))
-        for i, c in enumerate(candidates)
-        if c.sound and not c.clinicians
-    }
+    clinicians = place_of_clinicians(judged)
+    gaps = gaps_to_clinicians(judged)
     reach = luckiest([gap.influence for gap in gaps.values()])
-    better = {_origin(candidates[i]) for i, gap in gaps.items() if _highest(gap, reach) < 0}
+    better = {_origin(candidates[i]) for i, gap in gaps.items() if highest(gap, reach) < 0}
     best = min(
         (i for i in gaps if _origin(candidates[i]) in better),
-        key=lambda i: (round(_highest(gaps[i], CAUTION), _DIGITS), candidates[i].is_rule),
+        key=lambda i: (round(highest(gaps[i], CAUTION), _DIGITS), candidates[i].is_rule),
         default=clinicians,
     )
     forms = {
@@ -66,7 +62,7 @@ def choose(judged: Judged, selection: Selection) -> int:
     if not candidates[best].is_rule or len(forms) < 2:
         return best
     gap = judged.totals.evidence(forms["draws"]).minus(judged.totals.evidence(forms["likeliest"]))
-    return forms["draws" if _highest(gap, DRAWING) < 0 else "likeliest"]
+    return forms["draws" if highest(gap, DRAWING) < 0 else "likeliest"]
 
 
 def risk_of_choosing(
@@ -91,12 +87,27 @@ def risk_of_choosing(
     return evidence.value, evidence.std_error
 
 
+def place_of_clinicians(judged: Judged) -> int:
+    """Where the clinicians stand among the candidates."""
+    return next(i for i, c in enumerate(judged.candidates) if c.clinicians)
+
+
+def gaps_to_clinicians(judged: Judged) -> dict[int, Evidence]:
+    """Risk less that of the clinicians, paired by patient, of every candidate fit to choose by."""
+    usual = judged.totals.evidence(place_of_clinicians(judged))
+    return {
+        i: judged.totals.evidence(i).minus(usual)
+        for i, c in enumerate(judged.candidates)
+        if c.sound and not c.clinicians
+    }
+
+
 def _origin(candidate: Candidate) -> tuple[int | None, str]:
     """What a candidate comes from: an action, or networks, whatever form they take."""
     return candidate.action, f"{candidate.translation}"  # NaN differs from itself
 
 
-def _highest(gap: Evidence, reach: float) -> float:
+def highest(gap: Evidence, reach: float) -> float:
     """How much worse than the clinicians one may be, at most; infinite where nothing is known."""
     highest = gap.value + reach * gap.std_error
     return highest if np.isfinite(highest) else np.inf

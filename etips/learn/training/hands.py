@@ -76,7 +76,7 @@ def at_work(task: Task, state: State, validation: Validation) -> Iterator[Hands]
         yield _Alone(task, state, validation)
         return
     parts = epoch_parts(task, state.epoch)
-    running = state.waited < task.settings.patience
+    running = state.running(task.settings.patience)
     n_teams = len(team_steps(task, state.moving, running))
     n_steps = n_teams * len(parts) * (task.settings.epochs - state.epoch)
     size = n_workers(n_teams) if n_steps > FEW else 1

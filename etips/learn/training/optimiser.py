@@ -53,7 +53,7 @@ def epoch_schedule(
         state: Where the run stands.
         settings: How to train.
         n_batches: Steps of the epoch.
-        learning_rates: One a network, shape (J,); that of the settings if left out.
+        learning_rates: One a network in the race, shape (m,); that of the settings if left out.
         weight_decays: The same.
     """
     like = next(iter(state.parameters.values()))
@@ -61,7 +61,7 @@ def epoch_schedule(
     share = np.minimum(step / max(settings.epochs * n_batches, 1), 1.0)
     highest = settings.learning_rate if learning_rates is None else learning_rates
     decay = settings.weight_decay if weight_decays is None else weight_decays
-    running = (state.waited < settings.patience) * highest
+    running = state.running(settings.patience) * highest
     cosine = torch.from_numpy(0.5 * (1 + np.cos(np.pi * share)))[:, None].to(like.device)
     made = (
         1 - BETA_1 ** (step + 1.0),

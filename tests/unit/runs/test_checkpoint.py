@@ -71,6 +71,39 @@ def test_a_state_comes_back_as_it_was_kept(state, start, path):
     assert (found.epoch, found.batch, found.step) == (2, 5, 25)
 
 
+def test_a_state_in_the_midst_of_a_race_comes_back_as_it_was_kept(state, start, path):
+    state.drop(torch.tensor([False, True]))
+    state.epochs[:] = torch.tensor([1, 2])
+    save_state(path, state, MARK)
+    found = load_checkpoint(path, start, MARK)
+    assert found.members.tolist() == [1]
+    assert found.epochs.tolist() == [1, 2]
+    assert len(found.tally) == len(found.first["head.bias"]) == 1
+    assert len(found.best["head.bias"]) == len(found.waited) == 2
+    assert all(same(found.parameters[name], v) for name, v in state.parameters.items())
+
+
+@pytest.mark.parametrize("members", [[1, 0], [0, 0], [0, 2], [-1, 0], [[0, 1]], [0]])
+def test_members_that_cannot_be_are_damage(state, start, path, members):
+    state.members = torch.tensor(members)  # of [0] the other tensors are too many
+    save_state(path, state, MARK)
+    with pytest.raises(DamagedError):
+        load_checkpoint(path, start, MARK)
+
+
+@pytest.mark.parametrize("epochs", [(), (3, 7)])
+def test_how_long_networks_learned_comes_back(start, path, epochs):
+    save_networks(path, replace(start, epochs=epochs), MARK)
+    assert load_checkpoint(path, start, MARK).epochs == epochs
+
+
+@pytest.mark.parametrize("epochs", [(3,), (3, -1), (3, 0.5)])
+def test_epochs_that_cannot_be_are_damage(start, path, epochs):
+    save_networks(path, replace(start, epochs=epochs), MARK)
+    with pytest.raises(DamagedError):
+        load_checkpoint(path, start, MARK)
+
+
 def test_networks_come_back_as_they_were_kept(start, path):
     save_networks(path, start, MARK)
     found = load_checkpoint(path, start, MARK)
@@ -254,11 +287,11 @@ def test_f7_a_header_that_makes_no_sense_is_refused(start, path, about):
         load_checkpoint(path, start, MARK)
 
 
-@pytest.mark.parametrize("about", [{"format": "etips/policy"}, {"version": 2}])
+@pytest.mark.parametrize("about", [{"format": "etips/policy"}, {"version": 1}])
 def test_f7_another_format_or_version_is_refused(start, path, about):
     """F7: and not taken for damage."""
     checkpoint._write(path, {}, MARK, about)
-    with pytest.raises(FileError, match=r"must be etips/checkpoint, version 1\.$") as found:
+    with pytest.raises(FileError, match=r"must be etips/checkpoint, version 2\.$") as found:
         load_checkpoint(path, start, MARK)
     assert not isinstance(found.value, DamagedError)
 

@@ -43,3 +43,13 @@ def test_a_policy_that_imitates_the_clinicians_says_why(found):
     path.append(path[2] | {"translation": None, "chosen": True, "clinicians": True})
     words = " ".join(section_of(Page(render(made)), "path").text.split())
     assert "Kept: as the clinicians . No candidate did better" in words
+
+
+def test_the_numbers_say_for_how_long_each_was_trained(found):
+    made = json.loads(json.dumps(found))
+    for number, candidate in enumerate(made["exhibits"]["paths"]["p"]):
+        candidate["epochs"] = 11 + number
+    section = section_of(Page(render(made)), "path")
+    assert "Epochs trained" in section.text
+    told = {cell.text.strip() for cell in section.all("td")}
+    assert {"11", "12", "13"} <= told
