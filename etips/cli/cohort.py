@@ -22,9 +22,21 @@ from etips.files.artifacts import require_place
 _PROFILES = tuple(dict.fromkeys(name for data in DATABASES.values() for name in data.profiles))
 _EACH = "; ".join(f"{data.label}: {', '.join(data.profiles)}" for data in DATABASES.values())
 
+_DEFINITIONS = tuple(
+    dict.fromkeys(name for data in DATABASES.values() for name in data.definitions)
+)
+_OTHERS = "; ".join(
+    f"{data.label}: {', '.join(data.definitions)}"
+    for data in DATABASES.values()
+    if data.definitions
+)
+
 if TYPE_CHECKING:
     ProfileName = str
+    Definition = StrEnum
 else:
+    Definition = StrEnum("Definition", {name: name for name in _DEFINITIONS})
+    """Names on the command line, likewise."""
     ProfileName = StrEnum("ProfileName", {name: name for name in _PROFILES})
     """Names on the command line; which of them a database has is checked when it is known."""
 
@@ -57,6 +69,10 @@ def cohort(
     step: Annotated[
         StepLength, typer.Option(help="Length of a step; shorter ones exclude their right edge.")
     ] = StepLength.FOUR,
+    onset: Annotated[
+        Definition | None,
+        typer.Option(help=f"Sepsis-3 as others define it ({_OTHERS}); the paper's if left out."),
+    ] = None,
     engine: Annotated[Engine, typer.Option(help="What runs the queries.")] = Engine.DUCKDB,
     memory: Annotated[str, typer.Option(help="Memory the query engine may use.")] = "2GB",
     overwrite: OverwriteFlag = False,
@@ -74,7 +90,8 @@ def cohort(
             progress_bar() as progress,
             resumable_source(source, out=out, engine=engine, memory_limit=memory) as opened,
         ):
-            extraction = extract(opened, profile, steps_of_hours(step.hours))
+            changes = steps_of_hours(step.hours) | ({"onset": onset.value} if onset else {})
+            extraction = extract(opened, profile, changes)
             built = build_cohort(extraction, progress=progress)
             progress("writing", 0.95)
             save_trajectories(

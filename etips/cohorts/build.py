@@ -104,7 +104,8 @@ def find_candidates(
     adults = people.filter(is_adult())
     extraction.keep(adults.filter(pl.col("stay").is_in(treated.implode()))["stay"].to_list())
     samples = pl.concat([samples, extraction.cultures().filter(known)])
-    onsets = infection.find_onsets(given, samples, rules)
+    own = extraction.own_definition()
+    onsets = own.onsets if own else infection.find_onsets(given, samples, rules)
     candidates = adults.join(onsets, on="stay").sort("stay")
     sampled = samples["stay"].unique()
     stages = [
@@ -116,6 +117,9 @@ def find_candidates(
         Stage("with an onset (any age)", onsets.height),
         Stage("adult with an onset", candidates.height),
     ]
+    if own:
+        candidates = candidates.filter(pl.col("stay").is_in(sorted(own.septic)))
+        stages.append(Stage("adult with Sepsis-3 as defined", candidates.height))
     for n in range(1, len(stages) + 1):
         require_stays(stages[:n])
     extraction.require_rows("samples")

@@ -58,6 +58,7 @@ class Database:
         profiles: Names of the profiles, the one to take if none is asked for first.
         extract: Open a source under a profile, some of its settings changed (`Profile.changed`).
         published: What the cohort from it should come to, if anybody has published that.
+        definitions: Names of Sepsis-3 definitions that `onset` may be besides the rules' own.
     """
 
     name: str
@@ -67,3 +68,4 @@ class Database:
     profiles: tuple[str, ...]
     extract: Callable[[RawSource, str, Mapping[str, object]], Extraction]
     published: Published | None = None
+    definitions: tuple[str, ...] = ()

@@ -71,12 +71,17 @@ def extract(
         source: From `open_source`.
         profile: Its name; the database's own choice if left out.
         changes: Single settings in place of the profile's; for the length of a step,
-            `steps_of_hours`.
+            `steps_of_hours`; for Sepsis-3 as others define it, `onset`.
     """
     database = recognise(source)
     chosen = profile or database.profiles[0]
     if chosen not in database.profiles:
         raise SettingError("profile", f"must be one of {', '.join(database.profiles)}")
+    definition = changes.get("onset")
+    if definition is not None and definition not in database.definitions:
+        own = [data.label for data in DATABASES.values() if definition in data.definitions]
+        fix = f"It is one for {' or '.join(own)}." if own else "Leave it out."
+        raise SettingError("onset", f"{definition} is no definition for {database.label}", fix=fix)
     return database.extract(source, chosen, changes)
 
 

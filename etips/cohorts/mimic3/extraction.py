@@ -14,7 +14,7 @@ from etips.cohorts.mimic.bedside import read_block
 from etips.cohorts.mimic3 import concepts, extract
 from etips.cohorts.mimic3.switches import PAPER, Reading
 from etips.cohorts.mimic3.tables import LAYOUT, open_tables
-from etips.cohorts.sepsis3.events import Events, ItemUnits
+from etips.cohorts.sepsis3.events import Events, ItemUnits, OwnDefinition
 from etips.cohorts.sepsis3.rules import Rules
 
 _INPUTS: Final = {"inputevents_mv": "infusions_mv", "inputevents_cv": "infusions_cv"}
@@ -73,6 +73,10 @@ class Mimic3Extraction:
     def cultures(self) -> pl.DataFrame:
         """Cultures charted with a stay."""
         return extract.read_cultures(self.kept, self._items, self._reading)
+
+    def own_definition(self) -> OwnDefinition | None:
+        """None: there is no other definition of this database here."""
+        return None
 
     def events(self, first: int, last: int) -> Events:
         """Events of the kept stays first..last."""

@@ -4,7 +4,7 @@ from typing import Final
 
 from etips.cohorts.database import Database
 from etips.cohorts.mimic4.extraction import Mimic4Extraction
-from etips.cohorts.mimic4.switches import PROFILES
+from etips.cohorts.mimic4.switches import PROFILES, Onset
 from etips.cohorts.mimic4.tables import LAYOUT, is_mimic4
 
 MIMIC4: Final = Database(
@@ -16,4 +16,5 @@ MIMIC4: Final = Database(
     extract=lambda source, profile, changes: Mimic4Extraction(
         source, PROFILES[profile].changed(**changes)
     ),
+    definitions=(Onset.MIMIC_CODE,),
 )

@@ -228,7 +228,7 @@ def _infusions(
     litres = (~drug & (_plain(rows.amountuom) == "l")).fill_null(False)
     rate, unit = rows.rate, rows.rateuom
     if reading.milligram_rates:
-        rate, unit = _in_micrograms(rows)
+        rate, unit = in_micrograms(rows)
     return rows.filter(kept).select(
         "statusdescription",
         stay=rows.stay_id,
@@ -243,7 +243,7 @@ def _infusions(
     )
 
 
-def _in_micrograms(rows: ibis.Table) -> tuple[ir.Value, ir.Value]:
+def in_micrograms(rows: ibis.Table) -> tuple[ir.Value, ir.Value]:
     """Rate and unit, milligrams as micrograms.
 
     With a weight of 1 kg the rate was meant in micrograms and its unit is a slip.

@@ -11,10 +11,11 @@ from etips.cohorts.engines.raw_source import RawSource
 from etips.cohorts.engines.store import Store
 from etips.cohorts.mimic import infusions, measurements, unit_audit
 from etips.cohorts.mimic.bedside import read_block
-from etips.cohorts.mimic4 import concepts, extract
-from etips.cohorts.mimic4.switches import CLEAN, Reading
+from etips.cohorts.mimic4 import concepts, extract, hourly_rows, suspicion
+from etips.cohorts.mimic4.mimic_code import own_definition
+from etips.cohorts.mimic4.switches import CLEAN, Onset, Reading
 from etips.cohorts.mimic4.tables import LAYOUT, open_tables
-from etips.cohorts.sepsis3.events import Events, ItemUnits
+from etips.cohorts.sepsis3.events import Events, ItemUnits, OwnDefinition
 from etips.cohorts.sepsis3.rules import AntibioticOrder, Rules
 from etips.errors import SettingError
 
@@ -39,12 +40,16 @@ class Mimic4Extraction:
             rule = "must be date for MIMIC-IV, where no prescription names a stay"
             raise SettingError("antibiotic_order", rule)
         self.profile = profile.name
+        self._by_mimic_code = profile.reading.onset == Onset.MIMIC_CODE
+        if self._by_mimic_code:  # which says itself whose SOFA is high enough
+            profile = profile.changed(least_sofa=0)
         self.rules: Rules = profile.rules
         self.settings = profile.settings()
         self._source, self._reading = source, profile.reading
         self._items = concepts.select(profile.reading)
         self._tables: extract.Tables = {}
         self._n_samples = 0
+        self._orders = pl.DataFrame()
 
     @property
     def kept(self) -> Store:
@@ -62,6 +67,9 @@ class Mimic4Extraction:
 
     def antibiotics(self) -> pl.DataFrame:
         """Antibiotics that were prescribed."""
+        if self._by_mimic_code:
+            self._orders = suspicion.read_orders(self._source, self._tables)
+            return self._orders.select("admission", "stay", "t").with_row_index("entry")
         return extract.read_antibiotics(self._source, self._tables, self._items, self._reading)
 
     def samples(self) -> pl.DataFrame:
@@ -73,10 +81,20 @@ class Mimic4Extraction:
     def keep(self, stays: list[int]) -> None:
         """Store the rows of these stays, and the cultures of all."""
         extract.store_large(self._source, self._tables, self._items, self._reading, stays)
+        if self._by_mimic_code:
+            hourly_rows.store_hourly(self._source, self._tables, stays)
 
     def cultures(self) -> pl.DataFrame:
         """Cultures charted with a stay."""
         return extract.read_cultures(self.kept, self._items, self._reading)
+
+    def own_definition(self) -> OwnDefinition | None:
+        """Onsets and Sepsis-3 by the concepts of mimic-code, if they are asked for."""
+        if not self._by_mimic_code:
+            return None
+        specimens = suspicion.read_specimens(self._source, self._tables)
+        found = suspicion.suspected(self._orders, specimens)
+        return own_definition(found, self.kept, self.rules.stays_per_block)
 
     def events(self, first: int, last: int) -> Events:
         """Events of the kept stays first..last."""

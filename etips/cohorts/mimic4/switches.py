@@ -4,11 +4,19 @@ The rules: docs/cohort/mimic4.md; numbers are those of the oddities in docs/coho
 """
 
 from dataclasses import dataclass, fields, replace
+from enum import StrEnum
 from typing import Final
 
 from etips.cohorts.database import Profile
 from etips.cohorts.sepsis3 import rules
 from etips.cohorts.sepsis3.rules import AntibioticOrder
+
+
+class Onset(StrEnum):
+    """Who says when an infection is suspected and who has Sepsis-3."""
+
+    RULES = "rules"
+    MIMIC_CODE = "mimic-code"  # the concepts that other papers on MIMIC-IV use
 
 
 @dataclass(frozen=True)
@@ -22,6 +30,7 @@ class Reading:
     Attributes:
         laboratory_by_subject: A result without an admission belongs to the stays of its patient;
             off, it belongs to none. On in both profiles.
+        onset: The rules of the cohort in both profiles.
     """
 
     antibiotics_by_name: bool = False  # 9
@@ -33,6 +42,7 @@ class Reading:
     arterial_gases_only: bool = False
     milligram_rates: bool = False
     laboratory_by_subject: bool = True
+    onset: Onset = Onset.RULES
 
     @property
     def reads_procedures(self) -> bool:
@@ -47,5 +57,5 @@ _PAPER_RULES: Final = replace(
     rules.PAPER, antibiotic_order=AntibioticOrder.DATE, strongest_device=True
 )
 PAPER: Final = Profile("paper", _PAPER_RULES, Reading())
-CLEAN: Final = Profile("clean", rules.CLEAN, replace(Reading(), **_ALL_ON))
+CLEAN: Final = Profile("clean", rules.CLEAN, replace(Reading(), **_ALL_ON))  # type: ignore[arg-type]
 PROFILES: Final = {profile.name: profile for profile in (CLEAN, PAPER)}

@@ -1,6 +1,7 @@
 """Which tables and columns of MIMIC-IV the cohort needs (docs/cohort/mimic4.md)."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 import ibis  # type: ignore[import-untyped, unused-ignore]
@@ -8,7 +9,7 @@ import ibis  # type: ignore[import-untyped, unused-ignore]
 from etips.cohorts.engines.checked_tables import open_checked
 from etips.cohorts.engines.layouts import CODE, INT, NUMBER, TEXT, TIME, Layout, TypedTables
 from etips.cohorts.engines.raw_source import RawSource
-from etips.cohorts.mimic4.switches import CLEAN, Reading
+from etips.cohorts.mimic4.switches import CLEAN, Onset, Reading
 from etips.errors import DataError
 
 FOLDER_OF: Final = {
@@ -56,6 +57,13 @@ _OPTIONAL: Final[TypedTables] = {
     "outputevents": {"valueuom": TEXT},
     "d_items": {"itemid": INT, "label": TEXT, "linksto": TEXT},
 }
+# What the definition of mimic-code looks at besides.
+_MIMIC_CODE: Final[TypedTables] = {
+    "labevents": {"specimen_id": INT, "value": TEXT},
+    "microbiologyevents": {"micro_specimen_id": INT},
+    "prescriptions": {"subject_id": INT, "route": TEXT, "drug_type": TEXT},
+    "inputevents": {"patientweight": NUMBER},
+}
 _PROCEDURES: Final = {"stay_id": INT, "starttime": TIME, "endtime": TIME, "itemid": INT}
 
 
@@ -68,6 +76,9 @@ def needed(reading: Reading) -> dict[str, dict[str, str]]:
         tables["prescriptions"] |= {"route": TEXT, "drug_type": TEXT}
     if reading.milligram_rates:
         tables["inputevents"]["patientweight"] = NUMBER
+    if reading.onset == Onset.MIMIC_CODE:
+        for name, columns in _MIMIC_CODE.items():
+            tables[name] |= columns
     if reading.reads_procedures:
         tables["procedureevents"] = dict(_PROCEDURES)
     return tables
@@ -103,7 +114,7 @@ def _refuse_mimic_iii(where: str, there: Mapping[str, frozenset[str]]) -> None:
 _OWN_TABLES: Final = ("inputevents", "procedureevents")
 LAYOUT: Final = Layout(
     label="MIMIC-IV",
-    tables=readable(CLEAN.reading),
+    tables=readable(replace(CLEAN.reading, onset=Onset.MIMIC_CODE)),
     folders=("", "hosp", "icu", "core"),
     schemas=("mimiciv_hosp", "mimiciv_icu"),
 )

@@ -75,6 +75,19 @@ class ItemUnits:
     unexpected: dict[str, int]
 
 
+@dataclass(frozen=True, repr=False)
+class OwnDefinition:
+    """Who has Sepsis-3, and since when, as users of a database define it.
+
+    Attributes:
+        onsets: stay, onset of suspected infection.
+        septic: Stays of them with Sepsis-3.
+    """
+
+    onsets: pl.DataFrame
+    septic: frozenset[int]
+
+
 class Extraction(Protocol):
     """A database opened under one profile."""
 
@@ -126,6 +139,12 @@ class Extraction(Protocol):
 
     def cultures(self) -> pl.DataFrame:
         """Cultures charted with a stay: stay, t."""
+
+    def own_definition(self) -> OwnDefinition | None:
+        """Onsets and Sepsis-3 by another definition than the rules', if the settings ask for one.
+
+        Asked for once the rows are kept.
+        """
 
     def events(self, first: int, last: int) -> Events:
         """Events of the kept stays first..last."""

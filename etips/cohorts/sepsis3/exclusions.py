@@ -12,7 +12,6 @@ from etips.cohorts.sepsis3.variables import DELAY
 Rule = Callable[[pl.DataFrame, Rules], pl.Series]
 """Rows and settings to the stays that a rule drops."""
 
-MIN_SOFA: Final = 2
 _FULL_RECORD: Final = 20  # rows of four hours; fewer means the record ended early
 _DIED_IN_COLLECTION: Final = (pl.col("died_within_48h_of_out_time") == 1) & (pl.col(DELAY) < 24)
 
@@ -70,9 +69,9 @@ def death_in_collection(rows: pl.DataFrame, rules: Rules) -> pl.Series:
     return _stays_with(rows, first & _DIED_IN_COLLECTION)
 
 
-def mild(rows: pl.DataFrame, rules: Rules) -> pl.Series:  # noqa: ARG001
+def mild(rows: pl.DataFrame, rules: Rules) -> pl.Series:
     """15.6: SOFA never reaches 2."""
-    return _stays_with(rows, pl.col("SOFA").max().over("icustayid") < MIN_SOFA)
+    return _stays_with(rows, pl.col("SOFA").max().over("icustayid") < rules.least_sofa)
 
 
 RULES: Final[dict[str, Rule]] = {

@@ -59,6 +59,7 @@ class Rules:
     potassium_hold_hours: int = 144  # 21
     rate_hold_hours: int = 0  # 25: of a vasopressor's rate that was charted without an end
     potency: Potency = field(default_factory=Potency)
+    least_sofa: int = 2  # section 15.6; 0 where another definition has judged who has Sepsis-3
 
     drop_deaths_in_collection: bool = False  # 1
     no_scattered_deletion: bool = False  # 1, section 15.5: rows the scripts lose by a slip

@@ -40,6 +40,13 @@ def test_a_source_with_tables_of_two_databases_is_refused(tmp_path):
         recognise(mixed)
 
 
+def test_a_definition_of_another_database_is_refused_by_its_name(source):
+    with pytest.raises(SettingError, match=r"onset: mimic-code is no .* It is one for MIMIC-IV"):
+        extract(source, "paper", {"onset": "mimic-code"})
+    with pytest.raises(SettingError, match=r"Leave it out\.$"):
+        extract(source, "paper", {"onset": "guess"})
+
+
 def test_a_second_database_is_a_line_of_the_list(source, monkeypatch):
     other = replace(
         MIMIC3,

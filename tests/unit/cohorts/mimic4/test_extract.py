@@ -1,34 +1,17 @@
 """What is read from the raw tables of MIMIC-IV."""
 
-import contextlib
 from datetime import UTC, datetime
 
 import pytest
+from raw_tables4 import ADMISSION, ICU, PATIENT, STAY, T, prescription, source
 
-from etips.cohorts.databases import open_source
 from etips.cohorts.mimic.bedside import read_block
 from etips.cohorts.mimic.infusions import fluids, vasopressors
 from etips.cohorts.mimic.measurements import measurements
 from etips.cohorts.mimic4 import concepts, extract
 from etips.cohorts.mimic4.switches import CLEAN, PAPER
-from etips.cohorts.mimic4.tables import FOLDER_OF, open_tables, readable
+from etips.cohorts.mimic4.tables import open_tables
 from etips.cohorts.sepsis3.vasopressors import running_doses
-
-STAY, PATIENT, ADMISSION, T = 30_000_001, 10_000_001, 20_000_001, "2150-01-02 00:00:00"
-COLUMNS = readable(CLEAN.reading)
-ICU = {"subject_id": PATIENT, "hadm_id": ADMISSION, "stay_id": STAY,
-       "intime": "2150-01-01 00:00:00", "outtime": "2150-01-05 00:00:00"}  # fmt: skip
-
-
-def source(folder, **rows):
-    """Tables with only the given rows, as PhysioNet lays them out; a missing cell is empty."""
-    for name, columns in COLUMNS.items():
-        place = folder / FOLDER_OF[name]
-        place.mkdir(exist_ok=True)
-        lines = [[row.get(column, "") for column in columns] for row in rows.get(name, ())]
-        text = "\n".join(",".join(map(str, line)) for line in [columns, *lines])
-        (place / f"{name}.csv").write_text(text + "\n")
-    return contextlib.closing(open_source(folder))
 
 
 def events(folder, read, profile=CLEAN, **rows):
@@ -193,12 +176,6 @@ def test_litres_are_millilitres(tmp_path):
     boluses, running = events(tmp_path, read, inputevents=rows)
     assert sorted(boluses["volume"]) == [500, 1000]
     assert running.height == 0
-
-
-def prescription(drug="Drug", gsn="", start=T, **changed):
-    row = {"hadm_id": ADMISSION, "pharmacy_id": 1, "starttime": start, "drug": drug, "gsn": gsn,
-           "route": "IV", "drug_type": "MAIN"}  # fmt: skip
-    return {**row, **changed}
 
 
 def antibiotics(folder, profile, *rows):

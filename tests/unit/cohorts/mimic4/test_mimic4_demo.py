@@ -4,16 +4,23 @@ Nothing of the demo is in the repository: these tests skip where it is not at ha
 holds the stays with an even id; docs/cohort/mimic4.md says what can be compared.
 """
 
+import contextlib
+
 import numpy as np
 import polars as pl
 import pytest
 from cohort_building import built
 
-from etips.cohorts.databases import compare
+from etips.cohorts.databases import compare, open_source
 from etips.cohorts.dataset.agreement import Evidence, Outcome
 from etips.cohorts.mimic4.extraction import Mimic4Extraction
-from etips.cohorts.mimic4.switches import PAPER
+from etips.cohorts.mimic4.hourly_rows import read_hourly
+from etips.cohorts.mimic4.hourly_sofa import PARTS, hourly_sofa
+from etips.cohorts.mimic4.switches import CLEAN, PAPER, Onset
+from etips.cohorts.mimic4.ventilation_episodes import invasive_ventilation
+from etips.cohorts.sepsis3.rules import Potency
 from etips.cohorts.sepsis3.variables import DELAY
+from etips.cohorts.sepsis3.vasopressors import running_doses
 
 PORT = "ai-clinician-port-labfix"
 # Our column and the port's: every cell must be the same to the six digits that it writes.
@@ -108,3 +115,96 @@ def test_the_figures_of_the_demo(demo4, profile):
     outcomes = {check.quantity: check.outcome for check in compare(Evidence.of(cohort))}
     assert outcomes["features"] is outcomes["actions"] is Outcome.PASS
     assert set(outcomes.values()) <= {Outcome.PASS, Outcome.NOT_PUBLISHED}
+
+
+@pytest.fixture(scope="module")
+def by_mimic_code(demo4):
+    """The extraction by the definition of mimic-code, its rows kept, and what it defines."""
+    profile = CLEAN.changed(onset=Onset.MIMIC_CODE, potency=POTENCY)
+    with contextlib.closing(open_source(demo4)) as source:
+        extraction = Mimic4Extraction(source, profile)
+        extraction.begin()
+        extraction.antibiotics()
+        extraction.keep(extraction.stays()["stay"].to_list())
+        yield extraction
+
+
+# Factors of mimic-code: norepinephrine equivalents of phenylephrine, and of vasopressin per U/min.
+POTENCY = Potency(phenylephrine=0.1, vasopressin_per_unit_per_minute=2.5)
+
+
+def seconds(name):
+    return pl.col(name).str.to_datetime("%Y-%m-%d %H:%M:%S").dt.epoch("s")
+
+
+def even(frame):
+    return frame.filter(pl.col("stay") % 2 == 0)
+
+
+def test_suspected_infection_and_sepsis_by_mimic_code_are_those_of_mimic_code(
+    by_mimic_code, reference4
+):
+    own = by_mimic_code.own_definition()
+    assert (own.onsets.height, len(own.septic)) == (82, 62)
+    orders = read(reference4, "mimic-code/suspicion_of_infection")
+    told = orders.filter(pl.col("suspected_infection") == 1)["stay_id"].unique().sort()
+    assert even(own.onsets)["stay"].equals(told, check_names=False)
+    sepsis = read(reference4, "mimic-code/sepsis3")
+    sepsis = sepsis.select(stay="stay_id", onset=seconds("suspected_infection_time")).sort("stay")
+    septic = own.onsets.filter(pl.col("stay").is_in(sorted(own.septic)))
+    assert even(septic).equals(sepsis)
+
+
+def test_every_hour_of_sofa_and_every_ventilation_is_that_of_mimic_code(by_mimic_code, reference4):
+    frames = read_hourly(by_mimic_code.kept, 0, 10**9)
+    theirs = read(reference4, "mimic-code/sofa_hourly").rename({"stay_id": "stay"})
+    theirs = theirs.with_columns(end=seconds("endtime")).sort("stay", "hr")
+    mine = even(hourly_sofa(frames)).sort("stay", "hr")
+    assert mine.select("stay", "hr", "end").equals(theirs.select("stay", "hr", "end"))
+    for part in PARTS:
+        assert mine[part].equals(theirs[f"{part}_24hours"], check_names=False), part
+    told = read(reference4, "mimic-code/ventilation")
+    told = told.filter(pl.col("ventilation_status") == "InvasiveVent")
+    told = told.select(stay="stay_id", start=seconds("starttime"), end=seconds("endtime"))
+    episodes = even(invasive_ventilation(frames["hourly_chart"]))
+    assert episodes.equals(told.sort("stay", "start"))
+
+
+def test_norepinephrine_equivalents_are_those_of_mimic_code(by_mimic_code, reference4):
+    """But for our three decimals for each drug, where it has four for their sum.
+
+    Where two bags of one drug run at once it has an interval for each; the higher rate counts.
+    """
+    doses = running_doses(by_mimic_code.events(0, 10**9).vasopressors, by_mimic_code.rules)
+    told = read(reference4, "mimic-code/norepinephrine_equivalent_dose")
+    told = told.group_by(stay="stay_id", opens=seconds("starttime"), closes=seconds("endtime")).agg(
+        theirs=pl.col("norepinephrine_equivalent_dose").max()
+    )
+    pairs = told.join(doses, on="stay").filter(
+        (pl.col("start") <= pl.col("opens")) & (pl.col("closes") <= pl.col("end"))
+    )
+    by_drug = pairs.group_by("stay", "opens", "closes", "drug").agg(pl.col("dose").max())
+    found = by_drug.group_by("stay", "opens", "closes").agg(pl.col("dose").sum(), n=pl.len())
+    both = told.join(found, on=["stay", "opens", "closes"], how="left")
+    assert both["dose"].null_count() == 0
+    error = (both["dose"] - both["theirs"]).abs()
+    assert (error <= 0.0005 * both["n"] + 0.0001).all()
+
+
+def test_urine_of_four_hours_is_that_of_mimic_code(by_mimic_code, reference4):
+    urine = by_mimic_code.events(0, 10**9).urine
+    begins = by_mimic_code.stays().select("stay", "icu_in")
+    step = (pl.col("t") - pl.col("icu_in")) // (4 * 3600)
+    found = urine.join(begins, on="stay").group_by("stay", step=step).agg(pl.col("volume").sum())
+    told = read(reference4, "mimic-code/urine_output_4h").rename({"stay_id": "stay"})
+    both = told.join(found, on=["stay", "step"], how="left")
+    np.testing.assert_allclose(numbers(both["volume"]), numbers(both["urine_ml"]), atol=1e-6)
+    assert even(found).height == told.height
+
+
+def test_a_cohort_by_the_definition_of_mimic_code(demo4):
+    cohort = built(demo4, CLEAN.changed(onset=Onset.MIMIC_CODE), reading=Mimic4Extraction)
+    stages = {stage.name: stage.n_stays for stage in cohort.funnel.stages}
+    assert stages["with an onset (any age)"] == 82
+    assert stages["adult with Sepsis-3 as defined"] == 62
+    assert 50 < stages["with data in the pass 2 window"] <= 62

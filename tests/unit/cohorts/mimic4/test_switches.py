@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 
-from etips.cohorts.mimic4.switches import CLEAN, PAPER, PROFILES, SWITCHES, Reading
+from etips.cohorts.mimic4.switches import CLEAN, PAPER, PROFILES, SWITCHES, Onset, Reading
 from etips.cohorts.sepsis3.rules import AntibioticOrder
 
 
@@ -11,7 +11,8 @@ def test_clean_is_the_first_and_corrects_everything():
     assert all(getattr(CLEAN.reading, name) for name in SWITCHES)
     on = {name for name in SWITCHES if getattr(PAPER.reading, name)}
     assert on == {"laboratory_by_subject"}
-    assert {f.name for f in fields(Reading)} == set(SWITCHES)
+    assert {f.name for f in fields(Reading)} == {*SWITCHES, "onset"}
+    assert CLEAN.reading.onset is PAPER.reading.onset is Onset.RULES
 
 
 def test_antibiotics_go_by_date_in_both():

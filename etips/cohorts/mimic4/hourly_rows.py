@@ -1,0 +1,126 @@
+"""Raw rows that the hourly SOFA of mimic-code is made of, kept beside those of the cohort."""
+
+from typing import Final
+
+import ibis  # type: ignore[import-untyped, unused-ignore]
+import polars as pl
+
+from etips.cohorts.engines.raw_rows import in_seconds
+from etips.cohorts.engines.raw_source import RawSource
+from etips.cohorts.engines.store import Store
+from etips.cohorts.mimic.specimens import is_arterial
+from etips.cohorts.mimic4.concepts import GAS_SPECIMEN_ITEM
+from etips.cohorts.mimic4.extract import Tables, in_micrograms
+
+HEART_RATE, FIO2, DEVICE, MODE, HAMILTON_MODE = 220045, 223835, 226732, 223849, 229314
+EYE, VERBAL, MOTOR = 220739, 223900, 223901
+MEAN_PRESSURES: Final = (220052, 220181, 225312)
+FLOWS: Final = (223834, 227582, 227287)
+_CHARTED: Final = (
+    HEART_RATE, FIO2, DEVICE, MODE, HAMILTON_MODE, EYE, VERBAL, MOTOR, *MEAN_PRESSURES, *FLOWS,
+)  # fmt: skip
+OXYGEN_PRESSURE, GAS_FIO2, BILIRUBIN, CREATININE, PLATELETS = 50821, 50816, 50885, 50912, 51265
+_MEASURED: Final = (OXYGEN_PRESSURE, GAS_FIO2, BILIRUBIN, CREATININE, PLATELETS)
+EPINEPHRINE, NOREPINEPHRINE, DOPAMINE, DOBUTAMINE = 221289, 221906, 221662, 221653
+_GIVEN: Final = (EPINEPHRINE, NOREPINEPHRINE, DOPAMINE, DOBUTAMINE)
+IRRIGANT: Final = 227488
+_PASSED: Final = (
+    226559, 226560, 226561, 226584, 226563, 226564, 226565, 226567, 226557, 226558, IRRIGANT,
+    227489,
+)  # fmt: skip
+# A score counts from two days before the onset, which lies up to three days before the stay.
+_DAYS_BEFORE, _DAYS_AFTER = 7, 3
+NAMES: Final = ("hourly_chart", "hourly_labs", "hourly_given", "hourly_urine")
+
+
+def store_hourly(source: RawSource, tables: Tables, stays: list[int]) -> None:
+    """Keep the rows of some stays.
+
+    Args:
+        source: Where the queries run.
+        tables: The raw tables.
+        stays: Which stays.
+    """
+    wanted = ibis.memtable(pl.DataFrame({"stay_id": pl.Series(stays, dtype=pl.Int64)}))
+    for name, query in zip(NAMES, (_chart, _labs, _given, _urine), strict=True):
+        source.store(query(tables, wanted), name, by="stay")
+
+
+def read_hourly(kept: Store, first: int, last: int) -> dict[str, pl.DataFrame]:
+    """The kept rows of the stays first..last, times in seconds, by name."""
+    return {
+        name: in_seconds(kept.rows(name, between=("stay", first, last))).unique() for name in NAMES
+    }
+
+
+def _near(tables: Tables, stays: ibis.Table) -> ibis.Table:
+    """Stays with their patient, their admission, and the time around them that is looked at."""
+    icu = tables["icustays"]
+    return icu.filter(icu.stay_id.isin(stays.stay_id)).select(
+        "subject_id", stay=icu.stay_id, own=icu.hadm_id,
+        opens=icu.intime - ibis.interval(days=_DAYS_BEFORE),
+        closes=icu.outtime + ibis.interval(days=_DAYS_AFTER),
+    )  # fmt: skip
+
+
+def _chart(tables: Tables, stays: ibis.Table) -> ibis.Table:
+    """Charted rows of a stay, and inspired oxygen of the patient's other stays near it."""
+    rows, icu = tables["chartevents"], tables["icustays"]
+    told = rows.value.notnull() | rows.valuenum.notnull()
+    known = rows.filter(rows.itemid.isin(_CHARTED) & told & rows.charttime.notnull())
+    pairs = icu.select("subject_id", "stay_id").join(_near(tables, stays), "subject_id")
+    joined = known.join(pairs.drop("subject_id"), "stay_id")
+    near = (joined.itemid == FIO2) & joined.charttime.between(joined.opens, joined.closes)
+    kept = joined.filter((joined.stay_id == joined.stay) | near)
+    return kept.select(
+        "stay",
+        itemid=kept.itemid.cast("int32"),
+        t=kept.charttime,
+        number=kept.valuenum,
+        text=kept.value.strip().lower(),
+    )
+
+
+def _labs(tables: Tables, stays: ibis.Table) -> ibis.Table:
+    """Results of the patient near a stay, and whether they name its admission."""
+    labs = tables["labevents"]
+    tells = labs.itemid == GAS_SPECIMEN_ITEM
+    counts = tells | (labs.itemid.isin(_MEASURED) & labs.valuenum.notnull())
+    known = labs.filter(counts & labs.charttime.notnull())
+    joined = known.join(_near(tables, stays), "subject_id")
+    within = joined.filter(joined.charttime.between(joined.opens, joined.closes))
+    arterial = (within.itemid == GAS_SPECIMEN_ITEM) & is_arterial(within.value).fill_null(False)
+    return within.select(
+        "stay",
+        itemid=within.itemid.cast("int32"),
+        t=within.charttime,
+        number=within.valuenum,
+        specimen=within.specimen_id,
+        arterial=arterial,
+        own=(within.hadm_id == within.own).fill_null(False),
+    )
+
+
+def _given(tables: Tables, stays: ibis.Table) -> ibis.Table:
+    rows = tables["inputevents"]
+    kept = rows.itemid.isin(_GIVEN) & rows.stay_id.isin(stays.stay_id) & rows.rate.notnull()
+    rate, _ = in_micrograms(rows)
+    return rows.filter(kept & rows.starttime.notnull() & rows.endtime.notnull()).select(
+        stay=rows.stay_id,
+        itemid=rows.itemid.cast("int32"),
+        start=rows.starttime,
+        end=rows.endtime,
+        rate=rate,
+    )
+
+
+def _urine(tables: Tables, stays: ibis.Table) -> ibis.Table:
+    """Urine by time; what was put in to rinse is taken off."""
+    rows = tables["outputevents"]
+    kept = rows.itemid.isin(_PASSED) & rows.stay_id.isin(stays.stay_id)
+    known = rows.filter(kept & rows.value.notnull() & rows.charttime.notnull())
+    into = (known.itemid == IRRIGANT) & (known.value > 0)
+    signed = known.mutate(volume=into.ifelse(-known.value, known.value))
+    return signed.group_by(stay=signed.stay_id, t=signed.charttime).aggregate(
+        volume=signed.volume.sum()
+    )

@@ -1,0 +1,30 @@
+"""Raw tables of MIMIC-IV with only a few rows, for the tests beside."""
+
+import contextlib
+from dataclasses import replace
+
+from etips.cohorts.databases import open_source
+from etips.cohorts.mimic4.switches import CLEAN, Onset
+from etips.cohorts.mimic4.tables import FOLDER_OF, readable
+
+STAY, PATIENT, ADMISSION, T = 30_000_001, 10_000_001, 20_000_001, "2150-01-02 00:00:00"
+COLUMNS = readable(replace(CLEAN.reading, onset=Onset.MIMIC_CODE))
+ICU = {"subject_id": PATIENT, "hadm_id": ADMISSION, "stay_id": STAY,
+       "intime": "2150-01-01 00:00:00", "outtime": "2150-01-05 00:00:00"}  # fmt: skip
+
+
+def source(folder, **rows):
+    """Tables with only the given rows, as PhysioNet lays them out; a missing cell is empty."""
+    for name, columns in COLUMNS.items():
+        place = folder / FOLDER_OF[name]
+        place.mkdir(exist_ok=True)
+        lines = [[row.get(column, "") for column in columns] for row in rows.get(name, ())]
+        text = "\n".join(",".join(map(str, line)) for line in [columns, *lines])
+        (place / f"{name}.csv").write_text(text + "\n")
+    return contextlib.closing(open_source(folder))
+
+
+def prescription(drug="Drug", gsn="", start=T, **changed):
+    row = {"hadm_id": ADMISSION, "pharmacy_id": 1, "starttime": start, "drug": drug, "gsn": gsn,
+           "route": "IV", "drug_type": "MAIN"}  # fmt: skip
+    return {**row, **changed}
