@@ -116,7 +116,7 @@ class Faults:
 
     def note(self, error: EtipsError) -> None:
         """Take a refusal up; one that is there already is not taken twice."""
-        for fault in error.faults if isinstance(error, SeveralFaultsError) else (error,):
+        for fault in faults_of(error):
             if str(fault) not in {str(other) for other in self.noted}:
                 self.noted.append(fault)
 
@@ -136,6 +136,28 @@ class Faults:
             raise self.noted[0]
         if self.noted:
             raise SeveralFaultsError(self.noted) from None
+
+
+def faults_of(error: EtipsError) -> tuple[EtipsError, ...]:
+    """The refusals that one refusal holds: several, or itself."""
+    return error.faults if isinstance(error, SeveralFaultsError) else (error,)
+
+
+def refuse_file(where: str, faults: Sequence[EtipsError]) -> FileError:
+    """A refusal of a file for all settings in it that are wrong.
+
+    Args:
+        where: The file.
+        faults: What is wrong, one at least.
+    """
+    told = [
+        (f"{own.name} {own.rule}", own.fix) if isinstance(own, SettingError) else (str(own), "")
+        for own in faults
+    ]
+    if len(told) == 1:
+        return FileError(where, told[0][0], fix=told[0][1])
+    lines = [f"({at}) {rule}. {fix}".strip().rstrip(".") for at, (rule, fix) in enumerate(told, 1)]
+    return FileError(where, f"has {len(told)} faults: {'; '.join(lines)}")
 
 
 def _column(fault: EtipsError) -> str | None:

@@ -13,7 +13,7 @@ from etips.cli.arrow_start import start_arrow
 from etips.cli.console import refusals
 from etips.data.tables.columns import TABLE_FILE, TableColumns, read_columns
 from etips.data.tables.table_fields import KINDS, FieldKind
-from etips.errors import SettingError
+from etips.errors import Faults, SettingError, SeveralFaultsError, faults_of
 
 DataArgument = Annotated[
     Path, typer.Argument(help="A table (CSV, Parquet, ...), or a Trajectories folder.")
@@ -117,9 +117,14 @@ def said_of_table(table: Path | None, given: Mapping[str, str | int | None]) -> 
     """
     try:
         columns = TableColumns.from_texts(given)
-    except SettingError as error:
-        option = f"--{error.name.replace('_', '-')}"
-        raise SettingError(option, error.rule.replace('"', ""), fix=error.fix) from error
+    except (SettingError, SeveralFaultsError) as error:
+        faults = Faults()
+        for own in faults_of(error):
+            assert isinstance(own, SettingError)
+            option = f"--{own.name.replace('_', '-')}"
+            faults.note(SettingError(option, own.rule.replace('"', ""), fix=own.fix))
+        faults.raise_any()
+        raise
     return columns if table is None else columns.over(read_columns(table))
 
 

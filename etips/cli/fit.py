@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 
 from etips.cli.columns import DataArgument, takes_columns
@@ -18,7 +19,8 @@ from etips.data.tables.columns import (
     read_data,
     require_log,
 )
-from etips.errors import SettingError
+from etips.data.trajectories import Trajectories
+from etips.errors import DataError, SettingError
 from etips.progress import duration
 from etips.runs.device import Device
 from etips.runs.file_names import CONFIG
@@ -74,6 +76,7 @@ def fit(
         with progress_bar() as progress:
             progress("reading", 0.0)
             stays = read_data(data, columns)
+            require_choice(data.name, stays)
             tell_notes()  # before the long part
             progress("getting ready", 0.0)
             from etips.cli.fitting import Told, fit_run  # noqa: PLC0415  # with torch
@@ -99,6 +102,13 @@ def require_share(hold_out: float | None) -> None:
     """Refuse a share of stays that keeps none apart or all."""
     if hold_out is not None and not 0 < hold_out < 1:
         raise SettingError("--hold-out", "must be a share between 0 and 1")
+
+
+def require_choice(where: str, stays: Trajectories) -> None:
+    """Refuse a log in which every decision took the same action: there is nothing to learn."""
+    if np.unique(stays.logged_action).size < 2:
+        fix = "Name the column of the treatment (--action), or write what was given instead of it."
+        raise DataError(where, "must hold at least two actions to learn from", fix=fix)
 
 
 def _print(title: str, fitted: "Fitted") -> None:

@@ -116,7 +116,8 @@ def make_log(
     else:
         prepared = _prepare(data, models)
         fitted_now = _propensities(prepared, models)
-        table, source = np.exp(fitted_now.log_probabilities), _by(fitted_now.bundle)
+        won = _rivals(data, models).sentence
+        table, source = np.exp(fitted_now.log_probabilities), _by(fitted_now.bundle, won)
     predicted, by = _predicted(data, models, prepared)
     by_design = known is not None or data.propensity is not None
     log = Log.of(data, propensities=table, predicted=predicted, floor=models.clip, known=by_design)
@@ -179,9 +180,16 @@ def _with_policy(name: str) -> str:
     return f"fitted with the policy {name}, on its training stays"
 
 
-def _by(model: object) -> str:
-    """Where cross-fitted figures come from; networks are what everybody expects."""
-    return CROSS_FITTED if isinstance(model, Bundle) else f"{CROSS_FITTED}, by boosted trees"
+def _by(model: object, won: str) -> str:
+    """Where cross-fitted figures come from; networks are what everybody expects where alone.
+
+    Args:
+        model: Fitted.
+        won: That others were tried, if they were.
+    """
+    if isinstance(model, Bundle):
+        return f"{CROSS_FITTED}, by networks{won}" if won else CROSS_FITTED
+    return f"{CROSS_FITTED}, by boosted trees{won}"
 
 
 def _rivals(data: Trajectories, models: Models) -> Rivals:
@@ -204,8 +212,9 @@ def _predicted(
         return None, "none"
     training = models.training.with_seed(models.seed)
     prepared = prepared or _prepare(data, models)
-    outcome = drive(_rivals(data, models).outcome(prepared, training))
-    return outcome.expected, _by(outcome.bundle)
+    rivals = _rivals(data, models)
+    outcome = drive(rivals.outcome(prepared, training))
+    return outcome.expected, _by(outcome.bundle, rivals.sentence)
 
 
 def _prepare(data: Trajectories, models: Models) -> Prepared:

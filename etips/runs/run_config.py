@@ -1,7 +1,7 @@
 """All that `etips fit` was told, kept with the run and read back."""
 
 import platform
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from etips.data.tables.columns import TableColumns
-from etips.errors import FileError, SettingError
+from etips.errors import Faults, SettingError, refuse_file
 from etips.files.toml import read_toml
 from etips.files.toml_writer import format_toml
 from etips.learn.learners.recipes import Recipe
@@ -56,13 +56,19 @@ def read_config(path: Path) -> RunConfig:
     """
     document = read_toml(path)
     document.pop("versions", None)
-    try:
-        columns = TableColumns.from_document(document.pop("data", {}))
-        device = _device(document.pop("device", Device.AUTO.value))
-        hold_out = share_held_out(document.pop("hold_out", None))
-        return RunConfig(Recipe.from_document(document), columns, device, hold_out)
-    except SettingError as error:
-        raise FileError(str(path), f"{error.name} {error.rule}", fix=error.fix) from error
+    data, device = document.pop("data", {}), document.pop("device", Device.AUTO.value)
+    share, faults, made = document.pop("hold_out", None), Faults(), RunConfig(Recipe())
+    with faults.noting():
+        made = replace(made, columns=TableColumns.from_document(data))
+    with faults.noting():
+        made = replace(made, device=_device(device))
+    with faults.noting():
+        made = replace(made, hold_out=share_held_out(share))
+    with faults.noting():
+        made = replace(made, recipe=Recipe.from_document(document))
+    if faults.noted:
+        raise refuse_file(str(path), faults.noted)
+    return made
 
 
 def share_held_out(share: object) -> float | None:

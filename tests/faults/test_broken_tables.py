@@ -97,6 +97,10 @@ TEXTS = {
         text(rows(map=at(4, "<60", plain))),
         [r"column map: mixes numbers and text \(limits such as < or >\)", r"--limits value"],
     ),
+    "one action only": (
+        text(rows(dose=lambda i, row: "A")),
+        [r"must hold at least two actions to learn from", r"--action"],
+    ),
     "harm that nobody named": (
         text(rows(harm=lambda i, row: "ABC"[i % 3])),
         [r"column harm: holds words of which it is not clear which are the harm", r"--bad WORD"],

@@ -16,6 +16,8 @@ from etips.errors import (
     ResourceError,
     SettingError,
     as_option,
+    faults_of,
+    refuse_file,
     require,
     require_number,
     require_whole,
@@ -173,3 +175,21 @@ def test_a_remedy_is_typed_so_that_a_shell_and_a_list_leave_the_name_whole():
     typed = as_option("Remark, free", "hr")
     assert shlex.split(f"--drop {typed}")[1] == '"Remark, free",hr'
     assert KINDS["drop"].parse("drop", shlex.split(typed)[0]) == ["Remark, free", "hr"]
+
+
+def test_a_file_is_refused_for_all_that_is_wrong_in_it():
+    slips = [SettingError("lag", "must be 0 or 1"), SettingError("x", "is no key", fix="See y.")]
+    assert str(refuse_file("a.toml", slips[1:])) == "a.toml: x is no key. See y."
+    told = "a.toml: has 2 faults: (1) lag must be 0 or 1; (2) x is no key. See y."
+    assert str(refuse_file("a.toml", slips)) == told
+
+
+def test_a_refusal_holds_itself_or_several():
+    faults = Faults()
+    slips = [SettingError("lag", "must be 0 or 1"), SettingError("x", "is no key")]
+    assert faults_of(slips[0]) == (slips[0],)
+    for slip in slips:
+        faults.note(slip)
+    with pytest.raises(EtipsError) as caught:
+        faults.raise_any()
+    assert faults_of(caught.value) == tuple(slips)

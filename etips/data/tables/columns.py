@@ -6,6 +6,7 @@ config.toml and a table.toml are three spellings of the same.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Self, cast
 
@@ -17,7 +18,15 @@ from etips.data.tables.table_fields import KINDS
 from etips.data.trajectories import Trajectories
 from etips.data.trajectory_reader import load_trajectories
 from etips.data.trajectory_writer import MANIFEST
-from etips.errors import FileError, SettingError
+from etips.errors import (
+    EtipsError,
+    Faults,
+    FileError,
+    SettingError,
+    SeveralFaultsError,
+    faults_of,
+    refuse_file,
+)
 from etips.files.toml import read_toml
 
 TABLE_FILE = "table.toml"
@@ -95,8 +104,11 @@ class TableColumns:
     na: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        faults = Faults()
         for name, value in self.given.items():
-            object.__setattr__(self, name, KINDS[name].admit(name, value))
+            with faults.noting():
+                object.__setattr__(self, name, KINDS[name].admit(name, value))
+        faults.raise_any()
 
     @classmethod
     def from_texts(cls, given: Mapping[str, str | int | None]) -> Self:
@@ -113,15 +125,20 @@ class TableColumns:
         if not isinstance(document, Mapping):
             raise SettingError("data", "must be a table")
         given = {name: value for name, value in document.items() if name != _FINGERPRINT}
-        known = [own.name for own in fields(cls)]
-        for name in given:
-            if name not in known:
-                fix = f"The keys are {', '.join(known)}."
-                raise SettingError(f"data.{name}", "is not a key", fix=fix)
+        known, faults, made = [own.name for own in fields(cls)], Faults(), cls()
+        unknown = [name for name in given if name not in known]
+        for name in unknown:
+            meant = get_close_matches(name, known, n=1)
+            fix = f"Do you mean {meant[0]}?" if meant else f"The keys are {', '.join(known)}."
+            faults.note(SettingError(f"data.{name}", "is not a key", fix=fix))
         try:
-            return cls(**given)
-        except SettingError as error:
-            raise SettingError(f"data.{error.name}", error.rule, fix=error.fix) from error
+            made = cls(**{name: value for name, value in given.items() if name not in unknown})
+        except EtipsError as error:
+            for own in faults_of(error):
+                assert isinstance(own, SettingError)
+                faults.note(SettingError(f"data.{own.name}", own.rule, fix=own.fix))
+        faults.raise_any()
+        return made
 
     @property
     def given(self) -> dict[str, object]:
@@ -165,8 +182,8 @@ def read_columns(path: Path, *, of_run: bool = False) -> TableColumns:
     document = read_toml(path)
     try:
         return TableColumns.from_document(document.get("data", {} if of_run else document))
-    except SettingError as error:
-        raise FileError(str(path), f"{error.name} {error.rule}", fix=error.fix) from error
+    except (SettingError, SeveralFaultsError) as error:
+        raise refuse_file(str(path), faults_of(error)) from error
 
 
 def read_data(

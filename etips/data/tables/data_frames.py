@@ -1,5 +1,6 @@
 """Frames of pandas, polars and whatever else speaks Arrow, as Arrow tables."""
 
+import json
 from collections import Counter
 from typing import Any, Protocol, runtime_checkable
 
@@ -9,6 +10,10 @@ from etips.errors import DataError, Faults
 
 UNREADABLE = (pa.ArrowException, OSError, EOFError, OverflowError, TypeError, ValueError)
 """What readers raise over input; their words quote it and are never passed on."""
+
+
+INDEX = b"etips.index"
+"""Where a table of Arrow keeps the names of a frame's index."""
 
 
 @runtime_checkable
@@ -54,7 +59,14 @@ def _pandas_to_arrow(frame: Any) -> pa.Table:  # noqa: ANN401  # a foreign objec
                 place = f"table, column {name}"
                 raise DataError(place, "must be of one type", fix=fix) from None
     faults.raise_any()
-    return pa.table(arrays)
+    index = [str(name) for name in getattr(frame.index, "names", ()) if name is not None]
+    kept = json.dumps([name for name in index if name not in names])
+    return pa.table(arrays).replace_schema_metadata({INDEX: kept})
+
+
+def index_names(schema: pa.Schema) -> tuple[str, ...]:
+    """Names of the index of the pandas frame that a table was made of; it is no column."""
+    return tuple(json.loads((schema.metadata or {}).get(INDEX, b"[]")))
 
 
 def require_distinct(where: str, names: list[str]) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from etips.data.tables.arrow_columns import is_text
 from etips.data.tables.columnar import open_parquet, read_arrow
-from etips.data.tables.data_frames import ArrowStream, require_distinct, to_arrow
+from etips.data.tables.data_frames import ArrowStream, index_names, require_distinct, to_arrow
 from etips.data.tables.date_cells import DATE_ORDERS
 from etips.data.tables.delimited import read_delimited
 from etips.data.tables.file_kinds import find_file
@@ -22,6 +22,7 @@ from etips.data.tables.number_cells import Decimal
 from etips.data.tables.spreadsheets import read_sheet
 from etips.data.tables.text_cells import Habits, TextCells, TextForm, read_text
 from etips.errors import DataError, Faults, SettingError
+from etips.notes import note
 
 Parts = Callable[[Sequence[str]], Iterator[pa.Table]]
 """Given column names, a table in parts."""
@@ -39,6 +40,7 @@ class Source:
         faults: What is wrong with a column of text, if it must be numbers or dates.
         habits: What the user said of how numbers and dates are written.
         plain: Columns of text that are known to hold neither numbers nor dates.
+        index: Names of the index of a pandas frame, which is no column.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Source:
     faults: Mapping[str, DataError] = field(default_factory=dict)
     habits: Habits = field(default_factory=Habits)
     plain: Collection[str] = ()
+    index: tuple[str, ...] = ()
 
     def form(self, name: str) -> tuple[TextForm, DataError | None]:
         """How to read a column of text as numbers or dates, and why it is neither.
@@ -125,7 +128,11 @@ def open_source(
         return table
     habits = _habits(decimal, dates, limits, na)
     if not isinstance(table, str | Path):
-        return _from_arrow("table", without_marks(to_arrow(table), habits.na), habits)
+        source = _from_arrow("table", without_marks(to_arrow(table), habits.na), habits)
+        if source.index:
+            named = ", ".join(source.index)
+            note(f"the index of the frame ({named}) is not read; frame.reset_index() makes columns")
+        return source
     file = find_file(table)
     if file.content == "parquet":
         opened = open_parquet(file)
@@ -175,7 +182,8 @@ def _from_arrow(name: str, table: pa.Table, habits: Habits) -> Source:
     def parts(wanted: Sequence[str]) -> Iterator[pa.Table]:
         return iter([table.select(list(wanted))])
 
-    return Source(name, columns, table.num_rows, parts, {}, habits)
+    index = index_names(table.schema)
+    return Source(name, columns, table.num_rows, parts, {}, habits, index=index)
 
 
 def _distinct(name: str, schema: pa.Schema) -> dict[str, pa.DataType]:

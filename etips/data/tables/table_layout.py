@@ -233,6 +233,8 @@ def require_columns(source: Source, names: Sequence[str], *, fix: str = "") -> N
         if name not in source.columns:
             place = f"{source.name}, column {name}"
             remedy = _alike(source, name) or fix
+            if name in source.index:
+                remedy = "It is the index of the frame: pass frame.reset_index()."
             faults.note(DataError(place, "is missing from the table", fix=remedy))
     faults.raise_any()
 

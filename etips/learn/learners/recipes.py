@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Self
 
-from etips.errors import SettingError
+from etips.errors import Faults, SettingError
 from etips.files.toml import parse_toml
 from etips.learn.fitting.stages import ENCODER, STAGES, Training
 from etips.learn.learners.catalogue import Method, require_method
@@ -75,15 +75,21 @@ class Recipe:
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> Self:
         """A recipe from a document's `method`, `seed` and `settings`; other keys are refused."""
+        faults = Faults()
         for key in document:
             if key not in ("method", "seed", "settings"):
-                raise SettingError(key, "is not a key of a recipe")
+                faults.note(SettingError(key, "is not a key of a recipe"))
         method, settings = document.get("method", "etips"), document.get("settings", {})
         if not isinstance(method, str):
-            raise SettingError("method", "must be a text")
+            faults.note(SettingError("method", "must be a text"))
         if not isinstance(settings, Mapping):
-            raise SettingError("settings", "must be a table")
-        return cls(method, flatten_tables(settings), document.get("seed", 0))  # type: ignore[arg-type]
+            faults.note(SettingError("settings", "must be a table"))
+        made = cls()
+        if isinstance(method, str) and isinstance(settings, Mapping):
+            with faults.noting():
+                made = cls(method, flatten_tables(settings), document.get("seed", 0))  # type: ignore[arg-type]
+        faults.raise_any()
+        return made
 
 
 def make_learner(
@@ -112,12 +118,15 @@ def make_learner(
 def check_settings(method: str, settings: Mapping[str, object]) -> None:
     """Refuse a method or a key that is not there, and a value of the wrong kind."""
     require_method(method)
+    faults = Faults()
     for key, value in settings.items():
-        kind = kind_of(method, key)
-        if not kind.admits(value):
-            raise SettingError(key, f"must be {kind.words}")
-        if kind.choices and value not in kind.choices:
-            raise SettingError(key, f"must be {' or '.join(kind.choices)}")
+        with faults.noting():
+            kind = kind_of(method, key)
+            if not kind.admits(value):
+                raise SettingError(key, f"must be {kind.words}")
+            if kind.choices and value not in kind.choices:
+                raise SettingError(key, f"must be {' or '.join(kind.choices)}")
+    faults.raise_any()
 
 
 def kind_of(method: str, key: str) -> SettingKind:

@@ -26,6 +26,7 @@ from etips.models.encoders.encoder import Encoder
 from etips.models.encoders.last_step import LastStep
 from etips.models.encoders.registry import AnyEncoder, as_encoder
 from etips.models.forest import Forest
+from etips.notes import note
 
 ModelKind = Literal["auto", "networks", "trees"]
 """What fits propensities and losses: the better of both on held-out stays, or the one named."""
@@ -65,6 +66,12 @@ class Rivals:
     trees: bool = False
     seed: int = 0
     brief: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """Whether something had to win, for the page."""
+        both = self.trees and self.networks
+        return ", the better on held-out stays" if both else ""
 
     @classmethod
     def of(
@@ -198,10 +205,6 @@ def _squared_error(outcome: FittedOutcome, data: Trajectories) -> float:
 
 def _tell(what: str, best: object, risks: list[float]) -> None:
     trees, networks = risks
-    _LOG.info(
-        "%s by %s: held-out risk of trees %.5f, of networks %.5f",
-        what,
-        name_of(best),
-        trees,
-        networks,
+    note(
+        f"{what} by {name_of(best)}: held-out risk of trees {trees:.5f}, of networks {networks:.5f}"
     )

@@ -10,6 +10,7 @@ from etips.results.results import Results
 from etips.results.study_result import Chart, Series
 
 MOST_BARS = 30
+_ROUNDING = 1e-6  # of shares that are the same
 THIN = 0.05  # of the decisions at which clinicians take the action one time in a hundred or more
 
 
@@ -25,6 +26,7 @@ def _make(results: Results) -> dict[str, object] | None:
         "actions": actions,
         "figures": [_bars(actions)] if grid is None else _dose_maps(actions, grid),
         "headline": exhibits.headline,
+        "draws": _draws(actions),
     }
 
 
@@ -37,7 +39,7 @@ SECTION = Section(
 
 
 def _dose_maps(actions: Actions, grid: DoseGrid) -> list[Figure]:
-    logged, advised = actions.logged_share, actions.recommended_share
+    logged, advised = actions.logged_share, actions.policy_share
     gap = [None if a is None or b is None else b - a for a, b in zip(logged, advised, strict=True)]
     thin = _thin(actions)
     of_logged, of_advised = (
@@ -49,6 +51,12 @@ def _dose_maps(actions: Actions, grid: DoseGrid) -> list[Figure]:
         ("Policy, % of decisions", dose_map(advised, grid, of_advised, thin=thin)),
         ("Difference, percentage points", difference),
     ]
+
+
+def _draws(actions: Actions) -> bool:
+    """Whether the policy takes other actions than its first choice as well."""
+    pairs = zip(actions.policy_share, actions.recommended_share, strict=True)
+    return any(a is not None and b is not None and abs(a - b) > _ROUNDING for a, b in pairs)
 
 
 def _classes(actions: Actions) -> list[tuple[str, list[tuple[int, str]]]]:
@@ -69,7 +77,7 @@ def _thin(actions: Actions) -> list[bool]:
 def _bars(actions: Actions) -> Figure:
     size = [
         max(a or 0.0, b or 0.0)
-        for a, b in zip(actions.logged_share, actions.recommended_share, strict=True)
+        for a, b in zip(actions.logged_share, actions.policy_share, strict=True)
     ]
     order = sorted(sorted(range(len(size)), key=lambda i: -size[i])[:MOST_BARS])
     names = tuple(clean(actions.names[place], 40) for place in order)
@@ -79,7 +87,7 @@ def _bars(actions: Actions) -> Figure:
         Series(label, x=names, y=tuple(shares[place] for place in order))
         for label, shares in (
             ("clinicians", actions.logged_share),
-            ("policy", actions.recommended_share),
+            ("policy", actions.policy_share),
         )
     )
     chart = Chart("", "bars", "Actions", None, "action", "share of decisions", series)

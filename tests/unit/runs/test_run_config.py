@@ -47,3 +47,20 @@ def test_a_slip_is_refused_by_its_place(text, rule, tmp_path):
     (tmp_path / "config.toml").write_text(text)
     with pytest.raises(FileError, match=rf"config\.toml: {rule}"):
         read_config(tmp_path / "config.toml")
+
+
+def test_all_slips_of_a_file_are_told_at_once(tmp_path):
+    slips = ['device = "tpu"', "hold_out = 2", "[settings]", 'epochs = "x"', "hiden = 3"]
+    text = "\n".join([*slips, "[data]", "lag = 2", 'stayy = "s"'])
+    (tmp_path / "config.toml").write_text(text)
+    with pytest.raises(FileError, match=r"config\.toml: has 6 faults: \(1\)") as caught:
+        read_config(tmp_path / "config.toml")
+    for words in (
+        "data.stayy is not a key. Do you mean stay?",
+        "data.lag must be 0 or 1",
+        "device must be auto, cpu, cuda",
+        "hold_out must be a share",
+        "epochs must be a whole number",
+        "hiden",
+    ):
+        assert words in str(caught.value), words

@@ -79,7 +79,7 @@ def test_one_column_is_a_text_in_a_file():
 def test_a_file_of_columns_is_refused_by_its_place(tmp_path):
     (tmp_path / "table.toml").write_text("[data]\nstays = 'x'")
     with pytest.raises(
-        FileError, match=r"table\.toml: data\.stays is not a key\. The keys are stay"
+        FileError, match=r"table\.toml: data\.stays is not a key\. Do you mean stay\?"
     ):
         read_columns(tmp_path / "table.toml")
 

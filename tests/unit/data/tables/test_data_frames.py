@@ -5,8 +5,10 @@ import re
 import pandas as pd
 import pytest
 
-from etips.data.tables.data_frames import require_distinct, to_arrow
+from etips.data.tables.data_frames import index_names, require_distinct, to_arrow
+from etips.data.tables.reading import read_table
 from etips.errors import DataError
+from etips.notes import collecting_notes
 
 
 def test_all_columns_of_mixed_types_are_told_at_once():
@@ -20,6 +22,19 @@ def test_all_columns_of_mixed_types_are_told_at_once():
 def test_an_index_is_no_column():
     frame = pd.DataFrame({"a": [1, 2]}, index=["p", "q"])
     assert to_arrow(frame).column_names == ["a"]
+
+
+def test_a_column_that_stands_in_the_index_is_told():
+    frame = pd.DataFrame({"stay": [1, 2], "a": [0, 1], "y": [0, 1], "x": [3, 4]}).set_index("stay")
+    assert index_names(to_arrow(frame).schema) == ("stay",)
+    remedy = r"column stay: is missing .* It is the index of the frame: pass frame\.reset_index\(\)"
+    with pytest.raises(DataError, match=remedy):
+        read_table(frame, stay="stay", action="a", loss="y")
+    with collecting_notes() as notes:
+        read_table(frame, action="a", loss="y")
+    assert notes[0] == (
+        "the index of the frame (stay) is not read; frame.reset_index() makes columns"
+    )
 
 
 def test_names_that_repeat_are_named():

@@ -26,3 +26,16 @@ def test_dose_classes_are_told_with_their_range_and_the_colours_have_a_legend():
     assert "A recommended class means: a dose within its range." in text
     assert "hardly ever given to such patients" in text
     assert "Class of vasopressor" not in text  # nobody knows
+
+
+def test_of_a_policy_that_draws_the_bars_show_what_it_takes():
+    made = json.loads(json.dumps(document()))
+    actions = made["exhibits"]["actions"]
+    n = len(actions["names"])
+    actions["recommended_share"] = actions["policy_share"] = [1.0, *[0.0] * (n - 1)]
+    section = " ".join(section_of(Page(render(made)), "actions").text.split())
+    assert "draws among actions" not in section
+    actions["policy_share"] = [1 / n] * n
+    drawn = " ".join(section_of(Page(render(made)), "actions").text.split())
+    assert "The policy draws among actions: shown is how often it would take each" in drawn
+    assert "Policy takes it" in drawn
