@@ -4,6 +4,9 @@ import contextlib
 
 import pytest
 
+from etips.cohorts.build import build_cohort
+from etips.cohorts.databases import extract, open_source
+from etips.cohorts.dataset.conversion import to_trajectories
 from etips.cohorts.engines.duckdb_source import DuckDBSource
 from etips.cohorts.engines.layouts import Layouts
 from etips.cohorts.mimic4.switches import CLEAN, PAPER
@@ -27,3 +30,16 @@ def test_copies_keep_their_times_since_ages_are_counted_in_years(tmp_path):
         stays = source.fetch(open_tables(source, CLEAN.reading)["icustays"])
     assert stays["intime"].n_unique() == 5
     assert stays["stay_id"].n_unique() == 10
+
+
+@pytest.mark.parametrize("profile", ["clean", "paper"])
+def test_a_cohort_comes_of_it_in_both_profiles(tmp_path, profile):
+    MIMIC4_SHAPE.write_simulated(tmp_path / "raw", n_stays=40, seed=2, parquet=True)
+    with contextlib.closing(open_source(tmp_path / "raw")) as source:
+        cohort = build_cohort(extract(source, profile))
+    assert cohort.settings["database"] == "mimic4"
+    stays = to_trajectories(cohort)
+    assert stays.n_stays > 11
+    assert stays.n_decisions > 100
+    assert len(stays.schema.dosed_features) == 2
+    assert min(cohort.vasopressor.counts) > 0
