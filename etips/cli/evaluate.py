@@ -111,6 +111,9 @@ def _print(results: Results, *, as_json: bool) -> None:
         say(f"{ONE_DECISION}.")
     if results.data.loss is not None:
         say(results.data.loss)
+    if results.shift is not None:
+        for sentence in results.shift.sentences[:-2]:
+            say(sentence)
     if results.data.missing_loss is not None:
         say(results.data.missing_loss.sentence)
     for method in results.methods:

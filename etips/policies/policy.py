@@ -22,6 +22,7 @@ from etips.models.forest import Forest
 from etips.models.masking import forbid
 from etips.policies.asking import Asked, arrays_of
 from etips.policies.deployed import Acts, Deployed, draw_from, take_likeliest
+from etips.policies.origin import Origin
 from etips.policies.seen_stays import SeenStays, make_salt
 from etips.policies.uniform import draw_actions
 
@@ -65,6 +66,7 @@ class FittedPolicy:
         acts: Whether it takes its likeliest action or draws from its probabilities. What imitates
             the clinicians, or has no preference, always draws.
         seen: Hashes of the stays and patients it learned from; None where that is not known.
+        origin: How often actions were taken there, and what came of it; None likewise.
     """
 
     kind: Kind
@@ -79,6 +81,7 @@ class FittedPolicy:
     seed: int = 0
     acts: Acts = "likeliest"
     seen: SeenStays | None = None
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         if self.kind in ("imitation", "uniform"):
@@ -158,7 +161,7 @@ class FittedPolicy:
             value.tobytes() for part in members for _, value in sorted(arrays_of(part).items())
         ]
         salt = make_salt(stays, self.kind.encode(), f"{self.constant}".encode(), *weights)
-        return replace(self, seen=SeenStays.of(stays, salt=salt))
+        return replace(self, seen=SeenStays.of(stays, salt=salt), origin=Origin.of(stays))
 
     def _answer_alike(self, n: int) -> Answer:
         """The same answer for everybody: one action, or all alike."""

@@ -30,6 +30,7 @@ from etips.models.forest import Forest
 from etips.models.network import Network
 from etips.policies.asking import arrays_of
 from etips.policies.deployed import Acts
+from etips.policies.origin import Origin
 from etips.policies.policy import FittedPolicy, Kind
 from etips.policies.policy_manifest import MANIFEST as MANIFEST
 from etips.policies.seen_stays import SeenStays
@@ -68,6 +69,7 @@ def save_policy(policy: FittedPolicy, folder: str | Path, *, overwrite: bool = F
         "acts": policy.acts,
         "shapes": {part: _shape(own) for part, own in members.items()},
         "seen": None if policy.seen is None else policy.seen.to_json(),
+        "origin": None if policy.origin is None else policy.origin.to_json(),
     }
     files = {_WEIGHTS: save_tensors(tensors)}
     if policy.seen is not None:
@@ -90,11 +92,18 @@ def load_policy(folder: str | Path, *, encoder: AnyEncoder | None = None) -> Fit
     try:
         tensors = load_tensors((folder / _WEIGHTS).read_bytes())
         policy = _rebuild(document, tensors, encoder)
-        return replace(policy, seen=_seen(document, folder / _SEEN))
+        return replace(policy, seen=_seen(document, folder / _SEEN), origin=_origin(document))
     except EtipsError:
         raise
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise FileError(str(folder), "does not hold what its manifest says") from error
+
+
+def _origin(document: Mapping[str, object]) -> Origin | None:
+    """What is known of the log it learned from; policies of before know nothing."""
+    told = document.get("origin")
+    n_actions = Schema.from_json(document["schema"]).n_actions
+    return None if told is None else Origin.from_json(told, n_actions)
 
 
 def _rebuild(

@@ -24,6 +24,7 @@ from etips.report.sections import (
     estimator_comparison,
     missing_losses,
     policy_table,
+    population_shift,
     propensity_overlap,
     recommended_actions,
     reproducibility,
@@ -37,6 +38,7 @@ from etips.results.study_result import StudyResult
 
 SECTIONS = (
     policy_table.SECTION,
+    population_shift.SECTION,
     study_folds.SECTION,
     whole_stay_risk.SECTION,
     estimator_comparison.SECTION,

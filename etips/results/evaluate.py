@@ -32,6 +32,7 @@ from etips.results.followed_policies import (
 from etips.results.further_checks import FurtherChecks
 from etips.results.named_policies import GivenPolicies, name_policies
 from etips.results.results import MethodResult, Results
+from etips.results.shift import find_shift
 from etips.results.strength_measures import measure_features
 from etips.results.summaries import summarize_data, summarize_method
 from etips.results.translation_path import path_of
@@ -97,7 +98,7 @@ def evaluate(
     shown = _exhibits(made, headline=next(iter(named)), paths=_paths(named, paths))
     exhibits = shown(data, made.log, deployed, settings=record, cohort=cohort)
     about, seconds = summarize_data(data, cohort), time.perf_counter() - started
-    bare = Results(about, methods, seconds, exhibits)
+    bare = Results(about, methods, seconds, exhibits, find_shift(named, data, made.log))
     return further.add(bare, made.log, deployed, interval=interval)
 
 

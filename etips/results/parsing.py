@@ -13,7 +13,14 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from etips.errors import FileError
-from etips.results import comparison_result, exhibits, results, study_result, whole_stay_result
+from etips.results import (
+    comparison_result,
+    exhibits,
+    results,
+    shift_result,
+    study_result,
+    whole_stay_result,
+)
 from etips.results.comparison_result import Comparison
 from etips.results.results import Results
 from etips.results.study_result import StudyResult
@@ -22,7 +29,14 @@ LARGEST = 1e300  # of a number; JSON's whole numbers have no end
 _LIMIT = 64 * 2**20  # bytes; aggregates of any study stay far below
 _FIELDS = frozenset(
     field.name
-    for module in (comparison_result, exhibits, results, study_result, whole_stay_result)
+    for module in (
+        comparison_result,
+        exhibits,
+        results,
+        shift_result,
+        study_result,
+        whole_stay_result,
+    )
     for kind in vars(module).values()
     if isinstance(kind, type) and is_dataclass(kind)
     for field in fields(kind)

@@ -23,6 +23,7 @@ from etips.results.method_result import MethodResult as MethodResult
 from etips.results.method_result import SensitivityResult as SensitivityResult
 from etips.results.plain_text import describe
 from etips.results.serialization import STRICT, to_json
+from etips.results.shift_result import ShiftResult as ShiftResult
 
 _FILE, _NOTEBOOK = "etips.report.report_file", "etips.report.notebook"
 """How results look is decided above them, and asked for by name where somebody wants to look."""
@@ -40,6 +41,7 @@ class Results:
         methods: The policies, in the order given.
         seconds: How long it took.
         exhibits: What a report shows beyond the estimates.
+        shift: How the data differ from those of another source that a policy was learned on.
     """
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
@@ -48,6 +50,7 @@ class Results:
     methods: tuple[MethodResult, ...]
     seconds: float
     exhibits: Exhibits | None = None
+    shift: ShiftResult | None = None
 
     @property
     def headline(self) -> MethodResult | None:
