@@ -21,6 +21,7 @@ from etips.data.tables.columns import (
 )
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
+from etips.learn.nuisance.tree_process import start as start_trees
 from etips.progress import duration
 from etips.runs.device import Device
 from etips.runs.file_names import CONFIG
@@ -79,6 +80,7 @@ def fit(
             require_choice(data.name, stays)
             tell_notes()  # before the long part
             progress("getting ready", 0.0)
+            start_trees(stays)
             from etips.cli.fitting import Told, fit_run  # noqa: PLC0415  # with torch
 
             read_as = as_read(columns, stays)

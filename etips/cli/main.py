@@ -42,7 +42,7 @@ COMMANDS: Mapping[str, Entry] = {
     ),
     "validate": Entry(
         "cohort",
-        "Compare a cohort with the paper's figures: target, what is accepted, found, pass or fail.",
+        "Compare a cohort with published figures: target, what is accepted, found, pass or fail.",
     ),
     "simulate": Entry(
         "simulate",

@@ -1,8 +1,8 @@
 """Gradient-boosted trees, grown by scikit-learn and kept as arrays of ours.
 
-scikit-learn is imported when trees are grown, and nowhere else: a policy that holds trees needs
-NumPy alone. It grows trees about three times as fast as `evaluation.boosted_trees`, at the same
-held-out error. One thread grows them, so that sums do not depend on how many there are.
+scikit-learn is imported when trees are grown (`tree_grower`), and nowhere else: a policy that holds
+trees needs NumPy alone. It grows trees about three times as fast as `evaluation.boosted_trees`, at
+the same held-out error. One thread grows them, so that sums do not depend on how many there are.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,14 @@ from etips.data.decisions import Bools, Floats, Ints
 from etips.data.history_rows import last_step
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require_number, require_seed, require_whole
+from etips.learn.nuisance.tree_grower import Kind, Orders, Rounds, grow
 from etips.models.forest import EVERY, LEAVES, Tree, plant
 
 MOST_TREES = 1200
 """Trees of a member, at most: with many actions a round grows one for each."""
+
+CLASSES: Kind = "HistGradientBoostingClassifier"
+AMOUNTS: Kind = "HistGradientBoostingRegressor"
 
 _HELD = 8  # one row in so many stops the trees of a model that is fitted by itself
 
@@ -89,15 +93,21 @@ class BoostedTrees:
             learns: Whom to learn from, shape (n,).
             stops: Who says when to stop, shape (n,).
         """
-        known = np.unique(action[learns])
-        if known.size < 2 or not rows.shape[1]:
-            return Grown((), ())
-        stops = stops & np.isin(action, known)
-        rounds = min(self.rounds, max(MOST_TREES // known.size, 20))
-        model = self._fit("HistGradientBoostingClassifier", rounds, rows, action, learns, stops)
-        places = known[1:] if known.size == 2 else known  # of two classes one output tells
-        trees = [tree for one in _rounds(model) for tree in one]
-        return Grown([_tree(nodes) for nodes in trees], [*places] * (len(trees) // len(places)))
+        orders = self.order_classes(rows, action, learns[None], stops[None])
+        return read_classes(grow(orders, 0), action, learns)
+
+    def order_classes(self, rows: Floats, action: Ints, learns: Bools, stops: Bools) -> Orders:
+        """What `grow_classes` grows, of J members: `learns` and `stops` have shape (J, n)."""
+        rounds = []
+        told = np.zeros_like(stops)
+        for member, own in enumerate(learns):
+            known = np.unique(action[own])
+            grows = known.size > 1 and rows.shape[1]
+            most = min(self.rounds, max(MOST_TREES // max(known.size, 1), 20))
+            rounds.append(most if grows else 0)
+            told[member] = stops[member] & np.isin(action, known)
+        target = np.broadcast_to(action, learns.shape)
+        return Orders(CLASSES, self._settings(), rounds, rows, target, learns, told)
 
     def grow_amounts(
         self,
@@ -121,19 +131,24 @@ class BoostedTrees:
             learns: Whom to learn from, shape (n,).
             stops: Who says when to stop, shape (n,).
         """
-        if not learns.any() or not rows.shape[1]:
-            return Grown((), ())
-        beside = np.concatenate([rows, np.eye(n_actions)[action]], axis=1)
-        model = self._fit(
-            "HistGradientBoostingRegressor", self.rounds, beside, target, learns, stops
+        orders = self.order_amounts(
+            rows, action, n_actions, target[None], learns[None], stops[None]
         )
-        trees, output = [], []
-        for nodes in (tree for one in _rounds(model) for tree in one):
-            asks = ~nodes["is_leaf"].astype(bool) & (nodes["feature_idx"] >= rows.shape[1])
-            for place in range(n_actions) if asks.any() else (EVERY,):
-                trees.append(_tree(nodes, taken=(rows.shape[1], place)))
-                output.append(place)
-        return Grown(trees, output, float(np.ravel(model._baseline_prediction)[0]))
+        return read_amounts(grow(orders, 0), rows.shape[1], n_actions)
+
+    def order_amounts(
+        self,
+        rows: Floats,
+        action: Ints,
+        n_actions: int,
+        target: Floats,
+        learns: Bools,
+        stops: Bools,
+    ) -> Orders:
+        """What `grow_amounts` grows, of J members: the last three have shape (J, n)."""
+        beside = np.concatenate([rows, np.eye(n_actions)[action]], axis=1)
+        rounds = [self.rounds if own.any() and rows.shape[1] else 0 for own in learns]
+        return Orders(AMOUNTS, self._settings(), rounds, beside, target, learns, stops)
 
     def fit(self, data: Trajectories) -> Self:
         """Fit to the logged actions of stays."""
@@ -154,39 +169,36 @@ class BoostedTrees:
         likely = np.exp(outputs - outputs.max(axis=1, keepdims=True))
         return np.asarray(likely / likely.sum(axis=1, keepdims=True))
 
-    def _fit(
-        self,
-        kind: str,
-        rounds: int,
-        rows: Floats,
-        target: Floats | Ints,
-        learns: Bools,
-        stops: Bools,
-    ) -> Any:  # noqa: ANN401  # scikit-learn's
-        import sklearn.ensemble  # noqa: PLC0415  # a second that only those pay who grow trees
-        from threadpoolctl import threadpool_limits  # noqa: PLC0415
-
-        early = bool(stops.any())
-        model = getattr(sklearn.ensemble, kind)(
-            max_iter=rounds,
-            learning_rate=self.learning_rate,
-            max_leaf_nodes=LEAVES,
-            min_samples_leaf=self.least_rows,
-            l2_regularization=self.ridge,
-            early_stopping=early,
-            n_iter_no_change=self.patience,
-            random_state=self.seed,
-        )
-        held = {"X_val": rows[stops], "y_val": target[stops]} if early else {}
-        with threadpool_limits(limits=1, user_api="openmp"):
-            return model.fit(rows[learns], target[learns], **held)
+    def _settings(self) -> dict[str, float]:
+        """As scikit-learn calls them."""
+        return {
+            "learning_rate": self.learning_rate,
+            "max_leaf_nodes": LEAVES,
+            "min_samples_leaf": self.least_rows,
+            "l2_regularization": self.ridge,
+            "n_iter_no_change": self.patience,
+            "random_state": self.seed,
+        }
 
 
-def _rounds(model: Any) -> Sequence[Sequence[Any]]:  # noqa: ANN401  # scikit-learn's
-    """Nodes of the trees of every round up to the one that held-out rows liked best."""
-    scores = np.asarray(model.validation_score_)
-    best = int(scores.argmax()) if scores.size else model.n_iter_
-    return [[tree.nodes for tree in one] for one in model._predictors[:best]]
+def read_classes(grown: Rounds, action: Ints, learns: Bools) -> Grown:
+    """Trees of `grow_classes` from what a member grew that learned from some (n,)."""
+    known = np.unique(action[learns])
+    places = known[1:] if known.size == 2 else known  # of two classes one output tells
+    trees = grown.trees
+    n_rounds = len(trees) // max(len(places), 1)
+    return Grown([_tree(nodes) for nodes in trees], [*places] * n_rounds)
+
+
+def read_amounts(grown: Rounds, n_columns: int, n_actions: int) -> Grown:
+    """Trees of `grow_amounts` from what a member grew on rows of so many columns."""
+    trees, output = [], []
+    for nodes in grown.trees:
+        asks = ~nodes["is_leaf"].astype(bool) & (nodes["feature_idx"] >= n_columns)
+        for place in range(n_actions) if asks.any() else (EVERY,):
+            trees.append(_tree(nodes, taken=(n_columns, place)))
+            output.append(place)
+    return Grown(trees, output, grown.base)
 
 
 def _tree(nodes: Any, taken: tuple[int, int] | None = None) -> Tree:  # noqa: ANN401

@@ -20,7 +20,7 @@ from etips.learn.fitting.stages import ENCODER, PROPENSITY, Training
 from etips.learn.nuisance.boosting import BoostedTrees, can_grow_trees
 from etips.learn.nuisance.outcome import FittedOutcome, fit_outcome
 from etips.learn.nuisance.propensity import FittedPropensity, fit_propensity
-from etips.learn.nuisance.tree_models import fit_tree_outcome, fit_tree_propensity
+from etips.learn.nuisance.tree_models import begin_tree_outcome, begin_tree_propensity
 from etips.learn.training.settings import Settings
 from etips.models.encoders.encoder import Encoder
 from etips.models.encoders.last_step import LastStep
@@ -151,9 +151,10 @@ class Rivals:
     def propensity(self, prepared: Prepared, training: Training) -> Requests[FittedPropensity]:
         """Propensities of the better log-loss on stays not learned from."""
         found: list[FittedPropensity] = []
-        if self.trees:
+        grown = None
+        if self.trees:  # they grow while networks are trained, where there is a process for them
             trees = replace(QUICK, seed=self.seed)
-            found.append(fit_tree_propensity(prepared, trees, calibrate=training.calibrate))
+            grown = begin_tree_propensity(prepared, trees, calibrate=training.calibrate)
         if self.networks:
             settings = self.shorten(training.propensity, prepared.data.n_stays)
             settings = self.suit(settings, prepared.data.n_stays)
@@ -162,6 +163,8 @@ class Rivals:
                 prepared, self.encoder, settings, seed=self.seed, calibrate=calibrate
             )
             found.append(networks)
+        if grown is not None:
+            found.insert(0, grown())
         best = min(found, key=lambda own: own.quality.log_loss)
         if len(found) > 1:
             _tell("propensities", best.bundle, [own.quality.log_loss for own in found])
@@ -178,14 +181,17 @@ class Rivals:
             additive: Networks alone, without interaction; see `fit_outcome`.
         """
         found: list[FittedOutcome] = []
+        grown = None
         if self.trees and not additive:
-            found.append(fit_tree_outcome(prepared, replace(QUICK, seed=self.seed)))
+            grown = begin_tree_outcome(prepared, replace(QUICK, seed=self.seed))
         if self.networks or additive:
             settings = self.suit(training.outcome, prepared.data.n_stays)
             networks = yield from fit_outcome(
                 prepared, self.encoder, settings, seed=self.seed, additive=additive
             )
             found.append(networks)
+        if grown is not None:
+            found.insert(0, grown())
         errors = [_squared_error(own, prepared.data) for own in found]
         best = found[int(np.argmin(errors))]
         if len(found) > 1:

@@ -1,7 +1,6 @@
 """Propensities and predicted losses by boosted trees, cross-fitted in the folds of the networks."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -9,17 +8,25 @@ import torch
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.history_rows import last_step
 from etips.learn.fitting.prepare import Prepared
-from etips.learn.nuisance.boosting import BoostedTrees, Grown
+from etips.learn.nuisance.boosting import BoostedTrees, Grown, read_amounts, read_classes
 from etips.learn.nuisance.outcome import FittedOutcome, Losses, is_share, plain_outputs, spread
 from etips.learn.nuisance.propensity import Actions, FittedPropensity, measure
 from etips.learn.nuisance.shrinkage import Target, fit_shares, learned_counts, log_frequencies
+from etips.learn.nuisance.tree_process import begin
 from etips.models.forest import Forest, plant
 
 
 def fit_tree_propensity(
     prepared: Prepared, settings: BoostedTrees, *, calibrate: bool = True
 ) -> FittedPropensity:
-    """Fit the clinicians' policy by trees, one member a fold.
+    """Fit the clinicians' policy by trees, one member a fold; see `begin_tree_propensity`."""
+    return begin_tree_propensity(prepared, settings, calibrate=calibrate)()
+
+
+def begin_tree_propensity(
+    prepared: Prepared, settings: BoostedTrees, *, calibrate: bool = True
+) -> Callable[[], FittedPropensity]:
+    """Begin to fit the clinicians' policy by trees, one member a fold; call what is returned.
 
     As with networks each member learns from the other folds, stops by a part of the next one, and
     what it learned beyond plain frequencies is shrunk as far as that fits better out of fold.
@@ -34,20 +41,31 @@ def fit_tree_propensity(
     logged = torch.from_numpy(action.copy())
     counts = torch.from_numpy(learned_counts(prepared))
     start = log_frequencies(logged, data.n_actions, counts).numpy()
-    forest = _grow(
-        prepared,
-        start,
-        lambda learns, stops, _: settings.grow_classes(rows, action, learns, stops),
-    )
-    target = Actions(logged, log_frequencies(logged, data.n_actions))
-    alone, together, outputs, share = _shrink(prepared, forest, rows, target, fit=calibrate)
-    log_probabilities = torch.from_numpy(outputs).log_softmax(-1).numpy()
-    quality = measure(np.exp(log_probabilities), action)
-    return FittedPropensity(alone, together, share, log_probabilities, quality)
+    learns, stops = _members(prepared)
+    orders = settings.order_classes(rows, action, learns, stops)
+    grown = begin(orders, torch.get_num_threads())
+
+    def finish() -> FittedPropensity:
+        each = zip(grown(), learns, strict=True)
+        forest = _plant(start, [read_classes(own, action, known) for own, known in each])
+        target = Actions(logged, log_frequencies(logged, data.n_actions))
+        alone, together, outputs, share = _shrink(prepared, forest, rows, target, fit=calibrate)
+        log_probabilities = torch.from_numpy(outputs).log_softmax(-1).numpy()
+        quality = measure(np.exp(log_probabilities), action)
+        return FittedPropensity(alone, together, share, log_probabilities, quality)
+
+    return finish
 
 
 def fit_tree_outcome(prepared: Prepared, settings: BoostedTrees) -> FittedOutcome:
-    """Fit trees that predict the loss of every action, one member a fold, by squared error.
+    """Fit trees that predict the loss of every action; see `begin_tree_outcome`."""
+    return begin_tree_outcome(prepared, settings)()
+
+
+def begin_tree_outcome(prepared: Prepared, settings: BoostedTrees) -> Callable[[], FittedOutcome]:
+    """Begin to fit trees that predict the loss of every action; call what is returned.
+
+    One member a fold, by squared error.
 
     They learn what the mean loss of each action leaves, from what is visible and the action.
 
@@ -61,29 +79,33 @@ def fit_tree_outcome(prepared: Prepared, settings: BoostedTrees) -> FittedOutcom
     losses = (data.logged_loss - centre) / unit
     start = plain_outputs(prepared, centre, unit, learned_counts(prepared), share=False).numpy()
 
-    def grow(learns: Bools, stops: Bools, member: int) -> Grown:
-        rest = losses - start[member, action]
-        return settings.grow_amounts(rows, action, data.n_actions, rest, learns, stops)
+    learns, stops = _members(prepared)
+    rest = losses - start[:, action]
+    orders = settings.order_amounts(rows, action, data.n_actions, rest, learns, stops)
+    grown = begin(orders, torch.get_num_threads())
 
-    forest = _grow(prepared, start, grow)
-    target = Losses(prepared, centre, unit, share=False)
-    _, together, outputs, _ = _shrink(prepared, forest, rows, target)
-    expected = centre + unit * outputs
-    if is_share(data):
-        expected = np.clip(expected, 0.0, 1.0)
-    return FittedOutcome(together.scale(unit, centre), expected)
+    def finish() -> FittedOutcome:
+        width = rows.shape[1]
+        forest = _plant(start, [read_amounts(own, width, data.n_actions) for own in grown()])
+        target = Losses(prepared, centre, unit, share=False)
+        _, together, outputs, _ = _shrink(prepared, forest, rows, target)
+        expected = centre + unit * outputs
+        if is_share(data):
+            expected = np.clip(expected, 0.0, 1.0)
+        return FittedOutcome(together.scale(unit, centre), expected)
+
+    return finish
 
 
-def _grow(prepared: Prepared, base: Floats, grow: Callable[[Bools, Bools, int], Grown]) -> Forest:
-    """A member a fold, grown from whom it learns from and whom it stops by.
-
-    Members grow side by side, each on one thread: the same whatever the number of threads.
-    """
+def _members(prepared: Prepared) -> tuple[Bools, Bools]:
+    """Decisions that each member learns from, and those that it stops by, shape (J, n)."""
     stay = prepared.data.decisions().stay
     learns = prepared.folds.weight.cpu().numpy().astype(bool)[:, stay]
-    stops = prepared.folds.held_out.cpu().numpy().astype(bool)[:, stay]
-    with ThreadPoolExecutor(max(torch.get_num_threads(), 1)) as pool:
-        each = list(pool.map(grow, learns, stops, range(len(learns))))
+    return learns, prepared.folds.held_out.cpu().numpy().astype(bool)[:, stay]
+
+
+def _plant(base: Floats, each: Sequence[Grown]) -> Forest:
+    """A forest of what each member grew."""
     based = base + np.array([[own.base] for own in each])
     member = [place for place, own in enumerate(each) for _ in own.trees]
     trees = [tree for own in each for tree in own.trees]

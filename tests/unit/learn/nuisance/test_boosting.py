@@ -57,7 +57,9 @@ def test_losses_of_every_action_are_those_of_rows_that_took_it():
     grown = settings.grow_amounts(ROWS, action, 3, target, learns, ~learns)
     forest = plant(grown.trees, [0] * len(grown.trees), grown.output, np.full((1, 3), grown.base))
     beside = np.hstack([ROWS, np.eye(3)[action]])
-    model = settings._fit("HistGradientBoostingRegressor", 40, beside, target, learns, ~learns)
+    model = HistGradientBoostingRegressor(
+        **settings._settings(), max_iter=40, early_stopping=False
+    ).fit(beside, target)
     for asked in range(3):
         theirs = model.predict(np.hstack([ROWS, np.eye(3)[np.full(len(ROWS), asked)]]))
         np.testing.assert_allclose(forest.outputs(ROWS)[0, :, asked], theirs, rtol=0, atol=1e-12)
