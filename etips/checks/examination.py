@@ -9,7 +9,7 @@ import numpy as np
 from etips.checks.column_facts import ColumnFacts, look_at
 from etips.checks.feature_summary import feature_names, summarize_features
 from etips.checks.guessing import Guesses, guess_columns
-from etips.checks.outcome_columns import is_coded, is_earlier
+from etips.checks.outcome_columns import is_coded, is_earlier, stacked
 from etips.checks.role_words import ACTION, LOSS, SURE, likeness
 from etips.checks.table_check import ActionCount, Contrast, TableCheck
 from etips.checks.trial_reading import Trial, try_reading
@@ -97,6 +97,7 @@ def _all_faults(
     """What a log needs and neither words nor guesses have named, then what reading refused."""
     missing, faults = [], list(told)
     if columns.action is None and columns.dose is None:
+        missing += stacked(facts)
         single = [own.name for own in facts if own.n_distinct == 1 and _is_treatment(own.name)]
         rule = "must name a column; no name looks like a treatment"
         if single:

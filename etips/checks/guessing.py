@@ -3,6 +3,7 @@
 A guess is told with its reason. `read_table` and the commands never use one by themselves.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,7 @@ from etips.data.tables.sources import Source
 
 MOST_ACTIONS = 40  # of a column that is taken for one of actions
 MOST_COMBINED = 3  # columns whose combination is taken for an action
+MOST_BOXES = 8  # the same of columns that say yes or no each
 STEP_HOURS = (1, 2, 4, 6, 8, 12, 24)  # lengths of a step that are proposed
 FIRST_COLUMNS = 2  # among which an identifier without a known name is looked for
 FEWEST_IDS = 10  # values of such a column
@@ -157,7 +159,7 @@ class _Guesser:
         """What orders the rows of a stay: by its name, or since it never repeats within one."""
         if self.columns.step is not None or self.structure is None or not self.repeats:
             return
-        ordered = [own for own in self.free if own.shape in ("number", "time")]
+        ordered = [own for own in self.free if own.shape in ("number", "time") or _is_visit(own)]
         named = [own for own in ordered if likeness(own.name, role_words.STEP) >= SURE]
         unique = {own.name for own in named if self.structure.is_unique(own.name)}
         best = _best((own for own in named if own.name in unique), role_words.STEP)
@@ -236,7 +238,7 @@ class _Guesser:
         able = [own for own in self.free if _is_action(own) and not is_earlier(own.name)]
         best = _best(able, role_words.ACTION, least=SURE)
         if best is not None:
-            boxes = _checkboxes(best, able)
+            boxes = _boxes(best, able)
             if boxes:
                 self.take("action", boxes, "are named like treatments that can be ticked together")
             else:
@@ -326,11 +328,24 @@ def _tells_apart(own: ColumnFacts) -> bool:
     return own.n_distinct > 2 or (called and own.n_rows > own.n_distinct)
 
 
-def _checkboxes(best: ColumnFacts, able: Sequence[ColumnFacts]) -> tuple[str, ...]:
-    """Columns `drug___1`, `drug___2` of one question with several answers, as REDCap writes."""
-    stem, mark, _ = best.name.partition("___")
-    names = tuple(own.name for own in able if mark and own.name.startswith(stem + mark))
-    return names if 1 < len(names) <= MOST_COMBINED else ()
+def _boxes(best: ColumnFacts, able: Sequence[ColumnFacts]) -> tuple[str, ...]:
+    """Columns `drug_a`, `drug_b` of 0 and 1, a box to tick each; `drug___1` as REDCap writes."""
+    mark = "___" if "___" in best.name else "_"
+    stem, there, _ = best.name.rpartition(mark)
+    if not there or not best.zero_one or likeness(stem, role_words.ACTION) < SURE:
+        return ()
+    names = [own.name for own in able if own.zero_one and own.name.rpartition(mark)[0] == stem]
+    return tuple(names) if 1 < len(names) <= MOST_BOXES else ()
+
+
+def _is_visit(own: ColumnFacts) -> bool:
+    """Whether a column holds one word with numbers: V1, V2."""
+    words = {re.sub(r"\d+", "", level).casefold() for level in own.levels}
+    return own.shape == "text" and len(words) == 1 and all(map(_has_digit, own.levels))
+
+
+def _has_digit(text: str) -> bool:
+    return any(letter.isdigit() for letter in text)
 
 
 def _ends_like_id(own: ColumnFacts) -> bool:
@@ -362,7 +377,7 @@ def _is_outcome(own: ColumnFacts) -> bool:
 
 
 def _is_action(own: ColumnFacts) -> bool:
-    named = own.shape in ("text", "yes_no") or own.whole
+    named = own.shape in ("text", "yes_no", "mixed") or own.whole  # mixed: none, 5 and 10
     return named and 2 <= own.n_distinct <= MOST_ACTIONS
 
 

@@ -17,6 +17,11 @@ _EITHER_WAY = {
     *("esito", "issue", "endpoint", "status"),
 }
 """Names that do not say whether 1 is good or bad."""
+_VARIABLE = {
+    *("variable", "item", "itemid", "item_name", "label", "parameter", "param", "paramcd"),
+    *("test", "test_name", "measurement", "analyte", "observation", "merkmal", "name"),
+}
+_VALUE = {"value", "valuenum", "val", "result", "aval", "value_as_number", "wert", "valeur"}
 _CODED = re.compile(r"(code|conceptid|status|cd|type|class|disposition|destination)$")
 _MOST_CODES = 12
 _NUMBERED = re.compile(r"^(.*?\D)(\d{1,3})$")
@@ -70,6 +75,19 @@ def is_coded(own: ColumnFacts) -> bool:
     few = own.shape == "number" and own.whole and not own.zero_one
     named = _CODED.search("".join(parts_of(own.name))) is not None
     return few and own.n_distinct <= _MOST_CODES and named
+
+
+def stacked(facts: Sequence[ColumnFacts]) -> list[str]:
+    """Whether a table has a row a measurement: the name in one column, the value in another."""
+    what = [own for own in facts if own.name.lower() in _VARIABLE and own.shape == "text"]
+    value = [own for own in facts if own.name.lower() in _VALUE]
+    if not what or not value:
+        return []
+    name, number = what[0].name, value[0].name
+    return [
+        f"table: has a row a measurement ({name}, {number}). Give each a column of its own: "
+        f"frame.pivot_table(index=[...], columns={name!r}, values={number!r}).reset_index()"
+    ]
 
 
 def _direction(loss: ColumnFacts) -> list[str]:

@@ -8,15 +8,8 @@ import re
 import unicodedata
 
 STAY = (
-    *(
-        "icustay_id",
-        "patientunitstayid",
-        "stay_id",
-        "hadm_id",
-        "encounter_id",
-        "admission_id",
-        "visit_occurrence_id",
-    ),
+    *("icustay_id", "patientunitstayid", "stay_id", "hadm_id", "encounter_id", "admission_id"),
+    *("visit_occurrence_id",),
     *("episode_id", "case_id", "stay", "icustay", "hadm", "encounter", "admission", "episode"),
     *("trajectory", "hospitalization", "hospitalisation", "csn", "case"),
     *("aufenthalt", "fall", "fallnr", "fallnummer", "fall_id", "sejour", "estancia", "episodio"),
@@ -42,7 +35,8 @@ ACTION = (
     *("action", "treatment", "treat", "trt", "arm", "therapy", "intervention", "drug"),
     *("medication", "regimen", "exposure", "allocation", "randomised", "randomized", "assigned"),
     *("trtp", "trta", "armcd", "actarm", "tx", "rx", "med", "antibiotic", "a", "treated"),
-    *("behandlung", "therapie", "medikament", "arzneimittel", "massnahme", "traitement", "bras"),
+    *("gabe", "verabreicht", "given", "received", "behandlung", "therapie", "medikament"),
+    *("arzneimittel", "massnahme", "traitement", "bras"),
     *("medicament", "tratamiento", "brazo", "farmaco", "trattamento", "braccio", "terapia"),
     *("tratamento", "behandeling", "behandling"),
 )
@@ -67,7 +61,8 @@ LOSS = (
 )
 REWARD = (
     *("reward", "survived", "survival", "alive", "survivor", "recovered", "recovery", "cured"),
-    *("success", "response", "responder", "remission", "improved", "benefit", "utility"),
+    *("ventilator_free_days", "free_days", "vfd", "vfd28", "qol", "success", "response"),
+    *("responder", "remission", "improved", "benefit", "utility"),
     *("ueberlebt", "uberlebt", "lebend", "survie", "vivant", "supervivencia", "vivo", "gueri"),
     *("sopravvissuto", "sopravvivenza", "sobrevivencia", "overleefd"),
 )
@@ -106,6 +101,7 @@ CODE = (
     *("code", "num", "type", "class", "ward", "site", "center", "centre", "hospital", "unit"),
     *("country", "region", "clinic", "provider", "category", "cat", "race", "ethnicity"),
     *("concept", "concept_id", "hospnum", "hospid", "hospitalid", "centreid", "centerid", "siteid"),
+    *("sex", "gender", "geschlecht", "sexe", "sexo", "sesso", "marital", "religion"),
     *("wardid", "icd", "icd9", "icd10", "drg", "zip", "zipcode", "postcode", "plz", "postal"),
 )
 """Of numbers that stand for names."""

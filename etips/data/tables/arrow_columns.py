@@ -136,8 +136,9 @@ def _to_int64(where: str, column: pa.ChunkedArray) -> Ints:
 
 def moments(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
     """Step labels, which must order: numbers or times; null and text are refused."""
+    column = _numbered(spell_out(column)) if is_text(_plain_type(column.type)) else column
     kind = column.type
-    fix = "Steps are numbers or times."
+    fix = "Steps are numbers or times, or one word with a number (V1, V2)."
     if is_text(kind) or is_categorical(kind) or not (is_number(kind) or types.is_temporal(kind)):
         raise DataError(
             where, "must order in time", rows=range(len(column)), total=len(column), fix=fix
@@ -156,6 +157,23 @@ def moments(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
     return values.astype(np.int64) if whole else values
 
 
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if is_categorical(kind) else kind
+
+
+def _numbered(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The numbers of `V1`, `V2`, if all texts are one word and a number; else as it is."""
+    try:
+        text = pc.utf8_trim_whitespace(pc.cast(column, pa.string()))
+    except pa.ArrowException:
+        return column
+    fields = pc.extract_regex(text, r"^(?P<word>\D+?)\s*[-_ ]?(?P<number>\d{1,9})(?P<end>\D*)$")
+    around = [pc.utf8_lower(pc.struct_field(fields, part)) for part in ("word", "end")]
+    if fields.null_count or any(pc.count_distinct(part).as_py() != 1 for part in around):
+        return column
+    return pc.cast(pc.struct_field(fields, "number"), pa.int64())
+
+
 def times(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
     """Dates and times in microseconds, NaT where it is null."""
     try:
@@ -163,7 +181,8 @@ def times(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
         stamps = pc.cast(column, options=wanted)
     except pa.ArrowException:
         rule = "must be a date, with or without a time of day"
-        raise DataError(where, rule) from None
+        fix = "Write the date too: 2024-12-31 23:59."
+        raise DataError(where, rule, fix=fix) from None
     found: NDArray[Any] = stamps.to_numpy().astype("datetime64[us]")
     return found
 

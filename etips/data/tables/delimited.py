@@ -18,7 +18,7 @@ from etips.data.tables.data_frames import UNREADABLE
 from etips.data.tables.dialect import Dialect, recognise, require_windows_1252
 from etips.data.tables.file_kinds import TableFile
 from etips.data.tables.number_cells import Decimal
-from etips.data.tables.settling import Settled, name_columns, settle
+from etips.data.tables.settling import Settled, name_columns, one_line, settle
 from etips.data.tables.text_cells import Habits, TextCells
 from etips.errors import DataError, EtipsError, FileError
 from etips.notes import note
@@ -207,7 +207,7 @@ class _Reading:
         Returns the table, columns that are not clear as text, and the marks that are.
         """
         names = [field.name for field in table.schema if types.is_floating(field.type)]
-        origin = {name.strip(): name for name in raw}
+        origin = {one_line(name): name for name in raw}
         seen: set[Decimal] = set()
         columns = dict(zip(table.column_names, table.columns, strict=True))
         for start in range(0, len(names), _TOGETHER):

@@ -53,7 +53,7 @@ def recognise(where: str, sample: bytes, *, whole: bool) -> Dialect:
         lines.pop()  # most likely cut
     skip, told = _opening(lines)
     rows = "".join(lines[skip:])
-    header_line = next((line for line in lines[skip:] if line.strip()), "")
+    header_line = _header_line(lines[skip:])
     if not header_line.strip("\ufeff\r\n "):
         raise FileError(where, "holds no header", fix="The first line must name the columns.")
     delimiter = told or _delimiter(where, rows, header_line)
@@ -62,6 +62,17 @@ def recognise(where: str, sample: bytes, *, whole: bool) -> Dialect:
     _require_names(where, header)
     named = tuple(name for at, name in enumerate(header) if _are_codes(records[1:], at))
     return Dialect(encoding, delimiter, skip, tuple(header), named)
+
+
+def _header_line(lines: list[str]) -> str:
+    """The first line that is not empty, with those below it that a quote holds together."""
+    kept: list[str] = []
+    for line in lines:
+        if kept or line.strip():
+            kept.append(line)
+            if "".join(kept).count('"') % 2 == 0:
+                break
+    return "".join(kept) if "".join(kept).count('"') % 2 == 0 else "".join(kept[:1])
 
 
 def _require_names(where: str, header: list[str]) -> None:

@@ -36,7 +36,8 @@ _NUMBER = r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?"
 _LIMIT = rf"^([<>≤≥~]=?\s*{_NUMBER}|{_NUMBER}\s*[+<>])"
 _UNIT = (
     rf"^{_NUMBER}\s*(?i:%|‰|°c?|mg|g|kg|ug|µg|mcg|ng|ml|dl|l|cl|mm|cm|m|mmol|mol|umol|µmol|meq|iu|ie"
-    r"|u|mu|mmhg|kpa|cmh2o|bpm|/min|h|hr|hrs|hours?|min|mins|minutes?|s|sec|d|days?|y|yrs?|years?"
+    r"|u|mu|mmhg|kpa|cmh2o|bpm|/min|h|hr|hrs|hours?|min|mins|minutes?|s|sec|d|days?|wks?|weeks?"
+    r"|mos?|months?|y|yrs?|years?|jahre?|monate?|tage?|wochen?|stunden?|ans?|mois|jours?|anni|mesi"
     r"|kcal|w|hz|f|c)\.?(/[a-zA-Z0-9µ/.]+)?$"
 )
 

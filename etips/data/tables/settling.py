@@ -38,12 +38,17 @@ class Settled:
     habits: Habits = field(default_factory=Habits)
 
 
+def one_line(name: str) -> str:
+    """A name as it is called: without blanks around it, and in one line."""
+    return " ".join(name.split()) if any(sign in name for sign in "\r\n\t") else name.strip()
+
+
 def name_columns(where: str, table: pa.Table) -> pa.Table:
     """Trim names, leave out columns without name or content, refuse what cannot be told apart.
 
     A first column without a name that counts the rows is the index that pandas and R write.
     """
-    names = [name.strip() for name in table.column_names]
+    names = [one_line(name) for name in table.column_names]
     kept, unnamed = [], []
     for position, name in enumerate(names):
         column = table.column(position)

@@ -42,6 +42,8 @@ FOOTER = "Is it a footer? Then delete it from the file."
 """How a remedy begins where only the last rows are at fault."""
 _FOOTER = 3  # rows at the end that may be one
 _MIXED = "mixes numbers and text"
+_PAIR = r"^\d+(\.\d+)?\s*/\s*\d+(\.\d+)?$"  # 120/80
+_FEW = 12  # different pairs that may still be the levels of a category
 
 
 @dataclass(frozen=True)
@@ -222,6 +224,10 @@ def read_text(
         return judge.dates()
     if (filled & cells.dates.short_year).any() and (cells.dates.short_year | ~filled).all():
         return judge.refuse("has years of two digits", cells.dates.short_year, "Write all four.")
+    pairs = matches(cells.texts, _PAIR)
+    if pairs.sum() > _FEW and (pairs | ~filled).all():
+        fix = "Write each into a column of its own."
+        return judge.refuse("holds two numbers in a cell", pairs, fix)
     units = cells.numbers.unit
     if units.sum() > 1 and (units | ~filled).all() and units_differ(cells.texts, units):
         fix = "Write the number alone and the unit into the column's name."

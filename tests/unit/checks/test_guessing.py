@@ -191,3 +191,75 @@ def test_times_that_repeat_are_put_into_steps():
     assert (made.columns.step, made.columns.every) == ("charttime", "2h")  # five hours, three rows
     assert guess(table, every="6h").columns.every == "6h"
     assert guess(long()).columns.every is None
+
+
+def test_an_omop_like_log():
+    log = long()
+    made = guess(
+        {
+            "person_id": log["subject_id"],
+            "visit_occurrence_id": log["stay_id"],
+            "measurement_datetime": log["charttime"],
+            "value_as_number": log["heart_rate"],
+            "drug_concept_id": RNG.choice([0, 1321341], len(log["died"])),
+            "visit_end_datetime": log["charttime"],
+            "discharge_status": np.where(log["died"], "Expired", "Home"),
+        }
+    )
+    assert made.columns == TableColumns(
+        stay="visit_occurrence_id",
+        step="measurement_datetime",
+        action=("drug_concept_id",),
+        loss="discharge_status",
+        group="person_id",
+        drop=("visit_end_datetime",),
+    )
+
+
+def test_a_log_of_one_patient():
+    made = guess(
+        {
+            "person_id": [77] * 6,
+            "visit_occurrence_id": [5] * 6,
+            "time": np.arange(6),
+            "map": RNG.normal(70, 9, 6),
+            "drug": ["a", "b"] * 3,
+            "died": [0, 1] * 3,
+        }
+    )
+    assert (made.columns.stay, made.columns.step) == ("visit_occurrence_id", "time")
+    assert made.columns.drop == ("person_id",)
+
+
+@pytest.mark.parametrize("names", [("drug___1", "drug___2"), ("drug_a", "drug_b", "drug_c")])
+def test_boxes_of_one_question_are_one_action(names):
+    boxes = {name: RNG.integers(0, 2, N) for name in names}
+    made = guess({"age": RNG.integers(20, 90, N), **boxes, "died": RNG.integers(0, 2, N)})
+    assert made.columns.action == names
+
+
+def test_what_was_taken_before_is_no_treatment():
+    made = guess(trial() | {"prior_medication": RNG.integers(0, 2, N)} | {"arm": ["x"] * N})
+    assert made.columns.action is None
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("status", ("Alive", "Died")), ("outcome", ("A", "B")), ("result", ("poor", "good"))],
+)
+def test_an_outcome_in_words_is_taken_by_its_words_or_its_name(name, words):
+    table = trial()
+    del table["survived"]
+    made = guess(table | {name: RNG.choice(words, N)})
+    assert (made.columns.loss, made.columns.reward) == (name, None)
+
+
+def test_visits_order_the_rows_of_a_patient():
+    visits = np.tile(["V1", "V2", "V3"], 20)
+    made = guess({"id": np.repeat(np.arange(20), 3), "visit": visits, "arm": ["a", "b"] * 30})
+    assert made.columns.step == "visit"
+
+
+def test_codes_of_many_levels_and_names_are_left_out():
+    table = {"HOSPNUM": np.arange(N) % 55, "surname": [f"S{i}" for i in range(N)], **trial()}
+    assert guess(table).columns.drop == ("HOSPNUM", "surname")

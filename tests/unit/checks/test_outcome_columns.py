@@ -3,7 +3,7 @@
 import pytest
 
 from etips.checks.column_facts import ColumnFacts
-from etips.checks.outcome_columns import ask, is_coded, is_earlier, says_harm, wordy
+from etips.checks.outcome_columns import ask, is_coded, is_earlier, says_harm, stacked, wordy
 from etips.data.tables.columns import TableColumns
 
 
@@ -72,3 +72,10 @@ def test_measurements_side_by_side_are_asked_about():
     assert asked[0].startswith("sofa_1 to sofa_4 look like one thing measured 4 times: were all")
     assert ask(facts, TableColumns(), guessed=[], one_row=False) == ()
     assert ask(facts[:2], TableColumns(), guessed=[], one_row=True) == ()
+
+
+def test_a_row_a_measurement_is_told_with_the_line_that_mends_it():
+    facts = [text("variable", "map", "hr"), number("value", 40)]
+    (told,) = stacked(facts)
+    assert "columns='variable', values='value'" in told
+    assert stacked([text("variable", "map"), number("age", 40)]) == []

@@ -90,6 +90,14 @@ def test_steps_are_numbers_or_times_and_no_text():
         moments("t", column(["1", "2"]))
 
 
+def test_steps_of_one_word_and_a_number_are_numbers():
+    assert moments("t", column(["V2", "v10", "V1"])).tolist() == [2, 10, 1]
+    assert moments("t", column(["Week 4", "week 12"])).tolist() == [4, 12]
+    for mixed in (["V1", "baseline"], ["V1", "W2"], ["V1", None]):
+        with pytest.raises(DataError, match=r"^t: must order in time"):
+            moments("t", column(mixed))
+
+
 def test_levels_are_sorted_or_those_known_and_missing_is_minus_one():
     levels, codes = levels_of("c", column(["b", None, "a"]), None)
     assert (levels, codes.tolist()) == (("a", "b"), [1, -1, 0])

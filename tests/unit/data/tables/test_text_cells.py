@@ -68,6 +68,8 @@ def test_a_column_is_read_as_what_it_is(texts, habits, wanted):
         (["<5", "7"], {}, "limits such as < or >", 1, '--limits value (limits="value")'),
         (["nothing", "7"], {}, "mixes numbers and text", 1, '--na TEXT (na=["TEXT"])'),
         (["5 mg", "5 g"], {}, "holds numbers with different units", 2, "unit into"),
+        (["3 months", "2 years"], {}, "holds numbers with different units", 2, "unit into"),
+        ([f"{n}/80" for n in range(90, 120)], {}, "holds two numbers in a cell", 30, "own"),
         (["40%", "0.4"], {}, "mixes numbers and text (numbers with a unit)", 1, "numbers only"),
         (["2024-01-01T08:00Z", "2024-01-01 09:00"], {}, "with and without a time zone", 1, "none"),
         (["1.234", "1,234"], {}, "may hold fractions or thousands", 2, "--decimal ,"),
