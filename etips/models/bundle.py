@@ -3,13 +3,25 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Self
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
 
 from etips.models.encoders.encoder import Parameters
 from etips.models.network import Network
+
+
+class Trained(NamedTuple):
+    """How the training of a network ended.
+
+    Args:
+        epochs: How many it learned for.
+        in_race: Whether it was in the race to the end; it is where there was none.
+    """
+
+    epochs: int
+    in_race: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,12 +31,12 @@ class Bundle:
     Args:
         network: The shape.
         parameters: By name.
-        epochs: How many each has learned for; empty where nobody counted.
+        trained: How the training of each ended; empty where nobody wrote it down.
     """
 
     network: Network
     parameters: Parameters
-    epochs: tuple[int, ...] = ()
+    trained: tuple[Trained, ...] = ()
 
     @classmethod
     def start(cls, network: Network, seeds: Sequence[int], *, bias: Tensor | None = None) -> Self:
@@ -45,8 +57,8 @@ class Bundle:
         """Some of the networks, in the order given; one may be taken more than once."""
         index = torch.as_tensor(members, dtype=torch.long, device=self.device)
         chosen = {name: value.detach()[index].clone() for name, value in self.parameters.items()}
-        epochs = tuple(self.epochs[number] for number in index.tolist()) if self.epochs else ()
-        return replace(self, parameters=chosen, epochs=epochs)
+        trained = tuple(self.trained[number] for number in index.tolist()) if self.trained else ()
+        return replace(self, parameters=chosen, trained=trained)
 
     def to(
         self, device: torch.device | str | None = None, dtype: torch.dtype | None = None
@@ -80,6 +92,6 @@ class Bundle:
             name: torch.cat([bundle.parameters[name].detach() for bundle in bundles])
             for name in first.parameters
         }
-        counted = all(bundle.epochs for bundle in bundles)
-        epochs = tuple(chain(*(bundle.epochs for bundle in bundles))) if counted else ()
-        return cls(first.network, joined, epochs)
+        known = all(bundle.trained for bundle in bundles)
+        trained = tuple(chain(*(bundle.trained for bundle in bundles))) if known else ()
+        return cls(first.network, joined, trained)

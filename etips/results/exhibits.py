@@ -243,8 +243,9 @@ class PathCandidate:
         corrected: Of the chosen one: risk of what choosing comes to, on patients it did not look
             at; the risk above is after selection. None where it is not known.
         corrected_error: Standard error of that.
-        epochs: Most that one of its networks learned for, until it got no better on held-out stays
-            or the leader was out of reach; None where nothing was trained, or nobody counted.
+        epochs: Most that one of its networks learned for; None where nothing was trained, or nobody
+            counted.
+        in_race: Whether it trained until it got no better; what dropped out is not chosen.
     """
 
     translation: float | None
@@ -260,6 +261,7 @@ class PathCandidate:
     corrected: float | None = None
     corrected_error: float | None = None
     epochs: int | None = None
+    in_race: bool = True
 
     @property
     def called(self) -> str:

@@ -33,6 +33,7 @@ def summarize_path(path: Sequence[Candidate]) -> tuple[PathCandidate, ...]:
             corrected=candidate.corrected,
             corrected_error=candidate.corrected_error,
             epochs=candidate.epochs,
+            in_race=candidate.in_race,
         )
         for candidate in path
     )
@@ -67,6 +68,7 @@ def restore_path(path: Sequence[PathCandidate]) -> tuple[Candidate, ...]:
             corrected=shown.corrected,
             corrected_error=shown.corrected_error,
             epochs=shown.epochs,
+            in_race=shown.in_race,
         )
         for shown in path
     )

@@ -27,7 +27,7 @@ from etips.files.artifacts import KEY_VARIABLE, seal
 from etips.files.json_documents import canonical
 from etips.files.writing import write_file
 from etips.learn.training.state import State
-from etips.models.bundle import Bundle
+from etips.models.bundle import Bundle, Trained
 
 _FORMAT, _VERSION = "etips/checkpoint", 2
 _GROUPS = ("parameters", "first", "second", "best")
@@ -68,7 +68,9 @@ def save_state(path: Path, state: State, mark: Mark) -> None:
 def save_networks(path: Path, bundle: Bundle, mark: Mark) -> None:
     """Write the networks of a finished stage, replacing where it stood."""
     tensors = {f"best/{name}": value for name, value in bundle.parameters.items()}
-    _write(path, tensors, mark, {"kind": "networks", "epochs": list(bundle.epochs)})
+    _write(
+        path, tensors, mark, {"kind": "networks", "trained": [list(own) for own in bundle.trained]}
+    )
 
 
 def load_checkpoint(path: Path, start: Bundle, mark: Mark) -> State | Bundle:
@@ -97,7 +99,7 @@ def load_checkpoint(path: Path, start: Bundle, mark: Mark) -> State | Bundle:
         if document["kind"] == "networks":
             wanted = {name: value for name, value in wanted.items() if name.startswith("best/")}
             parameters = _group(_like(tensors, wanted), "best")
-            return Bundle(start.network, parameters, _epochs(document, start.n_members))
+            return Bundle(start.network, parameters, _trained(document, start.n_members))
         return _state(_like(tensors, _in_race(wanted, tensors["members"])), document)
     except (SafetensorError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise DamagedError(str(path), "does not hold the networks of this run") from error
@@ -232,14 +234,16 @@ def _in_race(wanted: Mapping[str, Tensor], members: Tensor) -> dict[str, Tensor]
     }
 
 
-def _epochs(document: Mapping[str, object], n_networks: int) -> tuple[int, ...]:
-    """How long each network of a finished stage has learned."""
-    epochs = document["epochs"]
-    if not isinstance(epochs, list) or len(epochs) not in (0, n_networks):
-        raise ValueError("epochs must be one a network")
-    if not all(type(value) is int and value >= 0 for value in epochs):
-        raise ValueError("epochs must be whole and not negative")
-    return tuple(epochs)
+def _trained(document: Mapping[str, object], n_networks: int) -> tuple[Trained, ...]:
+    """How the training of each network of a finished stage ended."""
+    ends = document["trained"]
+    if not isinstance(ends, list) or len(ends) not in (0, n_networks):
+        raise ValueError("there must be one end a network")
+    trained = tuple(Trained(*own) for own in ends)
+    for own in trained:
+        if type(own.epochs) is not int or own.epochs < 0 or type(own.in_race) is not bool:
+            raise ValueError("epochs must be whole and not negative")
+    return trained
 
 
 def _state(tensors: Mapping[str, Tensor], document: Mapping[str, object]) -> State:

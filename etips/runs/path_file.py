@@ -65,4 +65,5 @@ def _candidate(entry: Mapping[str, object]) -> Candidate:
         corrected=finite(entry.get("corrected")),
         corrected_error=finite(entry.get("corrected_error")),
         epochs=epochs if isinstance(epochs, int) else None,
+        in_race=entry.get("in_race") is not False,
     )

@@ -34,8 +34,10 @@ class Candidate:
             that did not look at it. The risk above is after selection, so the luckiest's. None of
             others, and where there are no folds.
         corrected_error: Standard error of that.
-        epochs: Most that one of its networks learned for, until it got no better on held-out stays
-            or the leader was out of reach; None where nothing was trained, or nobody counted.
+        epochs: Most that one of its networks learned for; None where nothing was trained, or nobody
+            counted.
+        in_race: Whether it trained until it got no better on held-out stays. What dropped out of
+            the race before is judged as it stood then, and not chosen.
     """
 
     translation: float
@@ -50,12 +52,17 @@ class Candidate:
     corrected: float | None = None
     corrected_error: float | None = None
     epochs: int | None = None
+    in_race: bool = True
 
     @property
     def sound(self) -> bool:
         """Whether its risk can be believed enough to choose by."""
         low, high = FACTOR_RANGE
-        return low <= self.matching_factor <= high and self.effective_size >= LEAST_SIZE
+        return (
+            self.in_race
+            and low <= self.matching_factor <= high
+            and self.effective_size >= LEAST_SIZE
+        )
 
     @property
     def is_rule(self) -> bool:
@@ -115,9 +122,8 @@ def estimate_candidate(
 
 def _measured(candidate: Candidate, totals: Totals, place: int) -> Candidate:
     if not totals.weight[:, place].any():
-        return replace(
-            blank(candidate.translation, candidate.action, candidate.acts), epochs=candidate.epochs
-        )
+        own = blank(candidate.translation, candidate.action, candidate.acts)
+        return replace(own, epochs=candidate.epochs, in_race=candidate.in_race)
     evidence = totals.evidence(place)
     return replace(
         candidate,

@@ -26,6 +26,7 @@ from etips.learn.nuisance.outcome import is_share
 from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
 from etips.learn.training.objectives import Weighted, translated_ips
 from etips.learn.training.race import Race
+from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
 
 _LOG = logging.getLogger(__name__)
@@ -91,6 +92,15 @@ class EtIPS(NetworkLearner):
             clip=self.clip,
             models="networks" if self.init == "random" else None,
         )
+        return (yield from self.learn_policy(base))
+
+    def learn_policy(self, base: Foundation, *, racing: bool = True) -> Requests[Fit]:
+        """The policies of all translations and the one that is chosen.
+
+        Args:
+            base: What they stand on.
+            racing: Let translations drop out where they may; False trains all to the end.
+        """
         settings = base.settings(self.training.with_seed(self.seed + 1).policy)
         bundle = yield TrainingRequest(  # lines 3 to 6, all at once
             base.prepared,
@@ -98,7 +108,7 @@ class EtIPS(NetworkLearner):
             self._objective(base, self.translations),
             stage="policy",
             settings=settings,
-            race=self._race(base, settings.epochs),
+            race=self._race(base, settings) if racing else None,
         )
         judged = judge_all(base, bundle, self.translations)
         path = settle(base, judged, self.selection)  # line 7
@@ -141,7 +151,7 @@ class EtIPS(NetworkLearner):
         seeds = list(seeds_from(self.seed, PURPOSE, n_folds)) * n_sets
         return Bundle.start(base.start.bundle.network, seeds)
 
-    def _race(self, base: Foundation, epochs: int) -> Race | None:
+    def _race(self, base: Foundation, settings: Settings) -> Race | None:
         """Between translations; the paper trains all of them, and a random start takes its time."""
         if self.selection == "paper" or self.init == "random":
             return None
@@ -149,12 +159,15 @@ class EtIPS(NetworkLearner):
         def some(sets: Sequence[int]) -> list[float]:
             return [self.translations[number] for number in sets]
 
+        data = base.prepared.data
         return race_between(
-            len(self.translations),
+            self.translations,
             base.prepared.folds.n_networks,
-            epochs,
             lambda networks, sets: judge_all(base, networks, some(sets), constants=False),
             lambda sets: self._objective(base, some(sets)),
+            centre=float(data.logged_loss.mean()),
+            epochs=settings.epochs,
+            n_batches=-(-data.n_stays // settings.batch_size),
         )
 
     def _objective(self, base: Foundation, translations: Sequence[float]) -> Weighted:

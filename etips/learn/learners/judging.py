@@ -14,7 +14,7 @@ from etips.learn.fitting.crossfit import out_of_fold
 from etips.learn.fitting.risk_totals import Weighing
 from etips.learn.learners.foundation import Foundation
 from etips.learn.learners.selection import Selection, choose, risk_of_choosing
-from etips.models.bundle import Bundle
+from etips.models.bundle import Bundle, Trained
 from etips.models.masking import forbid
 from etips.policies.deployed import Acts
 from etips.policies.policy import FittedPolicy
@@ -49,7 +49,7 @@ def judge_all(
     chosen, predicted = _of_rules(base, bundle, expected)
     n_folds = base.prepared.folds.n_networks
     rules = [
-        replace(blank(value, None), epochs=_epochs(bundle, place * n_folds, n_folds))
+        _of_set(blank(value, None), bundle.trained[place * n_folds : (place + 1) * n_folds])
         for place, value in enumerate(translations)
     ]
     candidates = [replace(own, acts=acts) for acts in FORMS for own in rules]
@@ -124,9 +124,10 @@ def _of_rules(
     return answers[:half], list(answers[half:])
 
 
-def _epochs(bundle: Bundle, first: int, count: int) -> int | None:
-    """Most epochs that one of the networks of a set learned for."""
-    return max(bundle.epochs[first : first + count]) if bundle.epochs else None
+def _of_set(candidate: Candidate, trained: Sequence[Trained]) -> Candidate:
+    """A candidate with how the training of its networks ended, as far as that is known."""
+    epochs = max((own.epochs for own in trained), default=None)
+    return replace(candidate, epochs=epochs, in_race=all(own.in_race for own in trained))
 
 
 def _predicted(

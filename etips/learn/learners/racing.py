@@ -1,7 +1,7 @@
-"""Which translations train on: those whose held-out risk is within reach of the leader's.
+"""Which translations train on: those within reach of the leader that lie nearest to the mean loss.
 
 Translations are judged as they will be when one is chosen, by networks that did not learn from a
-stay, and what has fallen behind trains no further. See docs/method/learning.md, "Racing".
+stay, and what has dropped out trains no further. See docs/method/learning.md, "Racing".
 """
 
 from collections.abc import Callable, Sequence
@@ -12,65 +12,79 @@ from etips.learn.training.objectives import Objective
 from etips.learn.training.race import Race
 from etips.models.bundle import Bundle
 
-REACH = 1.0
+REACH = 1.5
 """Standard errors, of the difference by patient, that a translation may lie behind the leader."""
 
-HEATS = ((0.1, 3), (0.25, 9))
-"""When sets are judged, as a share of the epochs, and of how many sets one goes on, at most."""
+HEATS = ((0.05, 10, 3, 2), (0.15, 30, 9, 1))
+"""When translations are judged: after such a share of the epochs and so many learning steps at
+least. And how many may go on: of so many one, but never fewer than so many."""
 
 
 def race_between(
-    n_sets: int,
+    translations: Sequence[float],
     set_size: int,
-    epochs: int,
     judge: Callable[[Bundle, Sequence[int]], Judged],
     objective: Callable[[Sequence[int]], Objective],
+    *,
+    centre: float,
+    epochs: int,
+    n_batches: int,
 ) -> Race | None:
-    """The race between sets of networks; None where there is nothing to race for, or no time.
+    """The race between translations; None where there is nothing to race for, or no time.
 
     Args:
-        n_sets: How many sets there are.
+        translations: One a set of networks.
         set_size: Networks a set.
-        epochs: That are trained at most; there is no heat after the last.
-        judge: What held-out stays say of the networks of some sets, by both forms.
+        judge: What held-out stays say of the networks of some sets, in both forms.
         objective: What some sets minimise.
+        centre: The mean loss.
+        epochs: That are trained at most; there is no heat after the last.
+        n_batches: Of an epoch.
     """
-    heats = {max(round(share * epochs), 1): -(-n_sets // of) for share, of in HEATS}
-    heats = {epoch: most for epoch, most in heats.items() if epoch < epochs}
+    n_sets = len(translations)
+    heats = heat_epochs(n_sets, epochs, n_batches)
     if n_sets < 2 or not heats:
         return None
 
     def hold(networks: Bundle, sets: Sequence[int], epoch: int) -> list[int]:
-        if len(sets) < 2:
+        if len(sets) <= heats[epoch]:
             return list(sets)
-        ahead = within_reach(judge(networks, sets), len(sets), most=heats[epoch])
-        return [sets[place] for place in ahead]
+        near = within_reach(judge(networks, sets), len(sets))
+        nearest = sorted(near, key=lambda place: abs(translations[sets[place]] - centre))
+        return [sets[place] for place in sorted(nearest[: heats[epoch]])]
 
     return Race(set_size, tuple(sorted(heats)), hold, objective)
 
 
-def within_reach(judged: Judged, n_sets: int, *, most: int) -> list[int]:
-    """Places of the sets that go on, ascending.
+def heat_epochs(n_sets: int, epochs: int, n_batches: int) -> dict[int, int]:
+    """After how many epochs there are heats, and how many sets go on after each, at most."""
+    heats = {}
+    for share, steps, of, fewest in HEATS:
+        epoch = max(round(share * epochs), -(-steps // n_batches), 1)
+        if epoch < epochs:
+            heats[epoch] = max(-(-n_sets // of), fewest)
+    return heats
+
+
+def within_reach(judged: Judged, n_sets: int) -> list[int]:
+    """Places of the sets that are within reach of the leader, best first.
 
     A set stands by the better of its two forms: as in choosing, its risk less the clinicians' plus
     `CAUTION` standard errors. Whoever lies more than `REACH` standard errors behind the leader is
-    out, and so are all but the best `most`. Where no set is fit to choose by, all go on.
+    out, and so is who is not fit to choose by; where that is nobody, all are within reach.
 
     Args:
         judged: Sets in one form, then in the other, then others, the clinicians among them.
         n_sets: How many sets there are.
-        most: That may go on.
     """
     gaps = gaps_to_clinicians(judged)
+    rules = [place for place in gaps if place < 2 * n_sets]
     best: dict[int, int] = {}  # place of each set's better form
-    for place in sorted(
-        (p for p in gaps if p < 2 * n_sets), key=lambda p: highest(gaps[p], CAUTION)
-    ):
+    for place in sorted(rules, key=lambda own: highest(gaps[own], CAUTION)):
         best.setdefault(place % n_sets, place)
     if not best:
         return list(range(n_sets))
-    leader, *_ = best.values()
     evidence = judged.totals.evidence
-    behind = {own: evidence(place).minus(evidence(leader)) for own, place in best.items()}
-    near = [own for own, gap in behind.items() if not gap.value > REACH * gap.std_error]
-    return sorted(near[:most])
+    leader = evidence(next(iter(best.values())))
+    behind = {own: evidence(place).minus(leader) for own, place in best.items()}
+    return [own for own, gap in behind.items() if not gap.value > REACH * gap.std_error]

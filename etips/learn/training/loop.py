@@ -66,7 +66,7 @@ def train(
     rates = (learning_rates, weight_decays)
     training = _Training(task, state, rates, validation, race, keep, halt)
     training.run(report)
-    return Bundle(bundle.network, state.best, tuple(state.epochs.tolist())), state
+    return state.trained(bundle.network), state
 
 
 @dataclass(eq=False)

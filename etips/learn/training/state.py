@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from etips.models.bundle import Bundle
+from etips.models.bundle import Bundle, Trained
+from etips.models.network import Network
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +92,12 @@ class State:
     def running(self, patience: int) -> Tensor:
         """Whether each network in the race still learns, shape (m,)."""
         return self.waited[self.members] < patience
+
+    def trained(self, network: Network) -> Bundle:
+        """All networks at their best."""
+        stayed = set(self.members.tolist())
+        ends = [Trained(epochs, j in stayed) for j, epochs in enumerate(self.epochs.tolist())]
+        return Bundle(network, self.best, tuple(ends))
 
     def drop(self, kept: Tensor) -> None:
         """Leave networks out of the race: what is not needed of them any more is freed.

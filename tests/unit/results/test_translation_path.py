@@ -30,7 +30,7 @@ def test_a_policy_without_candidates_has_an_empty_path():
 
 def test_candidates_are_restored_from_what_results_show():
     path = (
-        Candidate(0.5, None, 0.4, 0.1, 1.0, 50.0, chosen=True, epochs=7),
+        Candidate(0.5, None, 0.4, 0.1, 1.0, 50.0, chosen=True, epochs=7, in_race=False),
         Candidate(math.nan, 2, math.inf, 0.1, 0.0, 0.0),
     )
     first, second = restore_path(summarize_path(path))

@@ -12,7 +12,7 @@ from safetensors.torch import save as save_tensors
 
 from etips.errors import FileError
 from etips.learn.training.state import State
-from etips.models.bundle import Bundle
+from etips.models.bundle import Bundle, Trained
 from etips.models.encoders.gru import GRU
 from etips.models.network import Network
 from etips.runs import checkpoint
@@ -91,15 +91,15 @@ def test_members_that_cannot_be_are_damage(state, start, path, members):
         load_checkpoint(path, start, MARK)
 
 
-@pytest.mark.parametrize("epochs", [(), (3, 7)])
-def test_how_long_networks_learned_comes_back(start, path, epochs):
-    save_networks(path, replace(start, epochs=epochs), MARK)
-    assert load_checkpoint(path, start, MARK).epochs == epochs
+@pytest.mark.parametrize("trained", [(), (Trained(3), Trained(7, in_race=False))])
+def test_how_the_training_of_networks_ended_comes_back(start, path, trained):
+    save_networks(path, replace(start, trained=trained), MARK)
+    assert load_checkpoint(path, start, MARK).trained == trained
 
 
-@pytest.mark.parametrize("epochs", [(3,), (3, -1), (3, 0.5)])
-def test_epochs_that_cannot_be_are_damage(start, path, epochs):
-    save_networks(path, replace(start, epochs=epochs), MARK)
+@pytest.mark.parametrize("trained", [[(3, True)], [(3, True), (-1, True)], [(3, True), (0.5, 1)]])
+def test_ends_that_cannot_be_are_damage(start, path, trained):
+    save_networks(path, replace(start, trained=trained), MARK)
     with pytest.raises(DamagedError):
         load_checkpoint(path, start, MARK)
 

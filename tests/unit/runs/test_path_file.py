@@ -8,7 +8,7 @@ from etips.errors import FileError
 from etips.learn.fitting.candidates import Candidate
 from etips.runs.path_file import path_from_json, path_to_json, read_path, write_path
 
-TRAINED = Candidate(0.3, None, 0.4, 0.01, 1.0, 90.0, chosen=True, epochs=5)
+TRAINED = Candidate(0.3, None, 0.4, 0.01, 1.0, 90.0, chosen=True, epochs=5, in_race=False)
 CONSTANT = Candidate(math.nan, 2, math.inf, math.inf, 0.0, 0.0)
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from training_runs import COHORT, N_STAYS, SETTINGS, etips_objective, network_of, tensors
 
-from etips.learn.training import learning_step, teams
+from etips.learn.training import crew, learning_step, teams
 from etips.learn.training.loop import train
 from etips.learn.training.race import Race
 from etips.learn.training.state import State
@@ -89,9 +89,10 @@ def test_those_left_behind_stay_as_they_were_and_the_others_become_what_they_wou
             wanted = whole.parameters[name] if number == 1 else kept[epoch][name]
             torch.testing.assert_close(value[own], wanted[own], atol=1e-9, rtol=1e-9)
     assert state.members.tolist() == [3, 4, 5]
-    assert raced.epochs[6:9] == (1, 1, 1)
-    assert raced.epochs[3:6] == whole.epochs[3:6]
-    assert max(raced.epochs[0:3]) == 3
+    assert raced.trained[6:9] == ((1, False),) * 3
+    assert raced.trained[3:6] == whole.trained[3:6]
+    assert max(raced.trained[0:3]) == (3, False)
+    assert all(own.in_race for own in whole.trained)
 
 
 def test_networks_left_behind_cost_nothing_more(monkeypatch):
@@ -143,7 +144,22 @@ def test_a_race_goes_on_where_it_stood(at_step, worth, monkeypatch):
         run(race(verdicts, dtype=dtype), dtype=dtype, state=state, keep=interrupt)
     resumed, _ = run(race(verdicts, dtype=dtype), dtype=dtype, state=state)
     assert digest(resumed) == digest(whole)
-    assert resumed.epochs == whole.epochs
+    assert resumed.trained == whole.trained
+
+
+@pytest.mark.parametrize("forked", [True, False], ids=["processes", "threads"])
+def test_a_race_comes_to_the_same_bytes_whoever_trains(forked, monkeypatch):
+    monkeypatch.setattr(teams, "WORTH", 0)
+    monkeypatch.setattr(crew, "_can_fork", lambda: forked)
+    before, found = torch.get_num_threads(), []
+    verdicts, dtype = {1: {0, 1, 3}, 2: {1}}, torch.float32
+    for n_cores in (1, 2):
+        torch.set_num_threads(n_cores)
+        monkeypatch.setattr(crew, "cores", lambda n_cores=n_cores: n_cores)
+        found.append(run(race(verdicts, dtype=dtype), dtype=dtype)[0])
+    torch.set_num_threads(before)
+    assert digest(found[0]) == digest(found[1])
+    assert found[0].trained == found[1].trained
 
 
 def test_a_race_that_everybody_goes_on_in_is_a_training_without_one():
@@ -166,7 +182,7 @@ def test_a_race_on_a_gpu_captures_its_steps_anew_and_comes_to_the_same():
     here, own = run(race(verdicts, dtype=dtype), dtype=dtype)
     there, state = run(race(verdicts, dtype=dtype), dtype=dtype, device="cuda")
     assert state.members.tolist() == own.members.tolist() == [3, 4, 5]
-    assert there.epochs == here.epochs
+    assert there.trained == here.trained
     for name, value in here.parameters.items():
         torch.testing.assert_close(there.parameters[name].cpu(), value, atol=2e-3, rtol=2e-3)
 
