@@ -217,7 +217,17 @@ def summary(built: Cohort) -> str:
         " unexpected unit; see audit.json\n"
         "missing before imputation, most: "
         + ", ".join(f"{name} {missing[name]:.0%}" for name in worst)
+        + _not_read(built)
     )
+
+
+def _not_read(built: Cohort) -> str:
+    """Rows of items that are known and not read, if there are any."""
+    rows = sum(item.n_rows for item in built.unread)
+    if not rows:
+        return ""
+    told = FEW if are_few(rows) else f"{rows:,}"
+    return f"\nknown and not read: {told} rows of {len(built.unread)} items; see audit.json"
 
 
 def _told(count: int, shown: int | None) -> object:

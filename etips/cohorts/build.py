@@ -80,6 +80,7 @@ def build_cohort(extraction: Extraction, *, progress: Progress = no_progress) ->
         kept=kept,
         patients=people.select("stay", "patient"),
         units=extraction.audit(),
+        unread=extraction.unread(),
         funnel=replace(
             cohort.funnel,
             stages=tuple(stages),
@@ -206,6 +207,7 @@ def _finish(scored: pl.DataFrame, training: frozenset[int], extraction: Extracti
         kept=pl.DataFrame(),
         patients=pl.DataFrame(),
         units=(),
+        unread=(),
         label=extraction.label,
         profile=extraction.profile,
         settings={"database": extraction.database, **extraction.settings},

@@ -109,6 +109,7 @@ def prescriptions(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
     start = stays.start[chosen] // HOUR * HOUR + rng.integers(-30, 72, chosen.size) * HOUR
     frame = pl.DataFrame(
         {
+            "subject_id": stays.subject[chosen],
             "hadm_id": stays.admission[chosen],
             "pharmacy_id": int(stays.stay[0]) * 10 + rng.permutation(chosen.size),
             "starttime": start,

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from etips.cohorts.mimic4 import concepts
-from etips.cohorts.mimic4.switches import CLEAN
+from etips.cohorts.mimic4.switches import CLEAN, WIDEST
 from etips.cohorts.mimic4.tables import readable
 from etips.worlds.mimic3_hospital import state_units
 from etips.worlds.mimic3_stays import BLOCK_STAYS, DAY, HOUR, Hospital, simulate_stays
@@ -39,7 +39,7 @@ def simulate_table(table: str, *, seed: int, block: int, n_stays: int) -> pl.Dat
         )
     )
     rng = np.random.default_rng([seed, block, list(_TABLES).index(table)])
-    types = readable(CLEAN.reading)[table]
+    types = readable(WIDEST)[table]
     frame = _with_units(rng, table, _TABLES[table](rng, stays))
     frame = frame.with_columns(
         pl.from_epoch(name, time_unit="s").cast(pl.Datetime("us"))
@@ -123,6 +123,7 @@ def _microbiology(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
         {
             "subject_id": stays.subject[chosen],
             "hadm_id": stays.admission[chosen],
+            "micro_specimen_id": int(stays.stay[0]) * 10 + np.arange(chosen.size),
             "charttime": t,
             "chartdate": t // DAY * DAY,
         }

@@ -11,7 +11,7 @@ import polars as pl
 from etips.cohorts.dataset.actions import DoseClasses
 from etips.cohorts.dataset.flow import draw_funnel
 from etips.cohorts.dataset.funnel import Funnel, missing_shares
-from etips.cohorts.sepsis3.events import ItemUnits
+from etips.cohorts.sepsis3.events import ItemUnits, Unread
 from etips.cohorts.sepsis3.variables import FINAL_CHARTED, LABS, VITALS, step_names
 
 
@@ -31,6 +31,7 @@ class Cohort:
         vasopressor: Classes of max_dose_vaso.
         funnel: What happened to the stays.
         units: What each item's rows say about their unit.
+        unread: Rows that were seen and not read.
         before_imputation: Rows of pass 1, untidied, and of pass 2, tidied, before imputation.
         kept: Stays kept by pass 1: icustayid, mortality_90d, max_sofa, max_sirs, onset.
         patients: stay and patient of the adult stays with an onset; not written to files.
@@ -47,6 +48,7 @@ class Cohort:
     vasopressor: DoseClasses
     funnel: Funnel
     units: tuple[ItemUnits, ...]
+    unread: tuple[Unread, ...]
     before_imputation: tuple[pl.DataFrame, pl.DataFrame]
     kept: pl.DataFrame
     patients: pl.DataFrame
@@ -86,6 +88,7 @@ class Cohort:
         first, second = self.before_imputation
         return {
             "units": [asdict(item) for item in self.units],
+            **({"not_read": [asdict(item) for item in self.unread]} if self.unread else {}),
             "missing_before_imputation": {
                 "pass 1": missing_shares(first, VITALS + LABS),
                 "pass 2": missing_shares(second, FINAL_CHARTED),

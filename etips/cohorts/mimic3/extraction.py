@@ -14,7 +14,7 @@ from etips.cohorts.mimic.bedside import read_block
 from etips.cohorts.mimic3 import concepts, extract
 from etips.cohorts.mimic3.switches import PAPER, Reading
 from etips.cohorts.mimic3.tables import LAYOUT, open_tables
-from etips.cohorts.sepsis3.events import Events, ItemUnits, OwnDefinition
+from etips.cohorts.sepsis3.events import Events, ItemUnits, OwnDefinition, Unread
 from etips.cohorts.sepsis3.rules import Rules
 
 _INPUTS: Final = {"inputevents_mv": "infusions_mv", "inputevents_cv": "infusions_cv"}
@@ -110,3 +110,7 @@ class Mimic3Extraction:
     def audit(self) -> tuple[ItemUnits, ...]:
         """What the kept rows say about their units."""
         return unit_audit.audit(self.kept, self._items, _INPUTS)
+
+    def unread(self) -> tuple[Unread, ...]:
+        """None: no item is known to be missing from the lists."""
+        return ()

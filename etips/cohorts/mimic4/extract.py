@@ -4,7 +4,7 @@ Filters and joins run where the data is; what comes back is reduced to the items
 No row has a number of its own, so that every order comes from values.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import ibis  # type: ignore[import-untyped, unused-ignore]
@@ -27,6 +27,7 @@ from etips.cohorts.mimic.items import (
 from etips.cohorts.mimic.specimens import is_arterial, specimen_told
 from etips.cohorts.mimic4 import concepts
 from etips.cohorts.mimic4.switches import Reading
+from etips.cohorts.sepsis3.events import DRUGS
 from etips.errors import DataError
 
 Tables = Mapping[str, ibis.Table]
@@ -95,8 +96,30 @@ def read_microbiology(source: RawSource, tables: Tables) -> pl.DataFrame:
     return in_seconds(source.fetch(query))
 
 
+def read_named(source: RawSource, tables: Tables, items: Items) -> dict[int, str]:
+    """Items of what was given that are named like a vasopressor and are not in the lists.
+
+    Looked up where the source has the dictionary of items.
+    """
+    if "d_items" not in tables:
+        return {}
+    rows = tables["d_items"]
+    named = rows.label.lower().re_search("|".join(DRUGS)) & (rows.linksto == "inputevents")
+    known = sorted({*items.infused, *concepts.OTHER_PRESSORS})
+    query = rows.filter(named & ~rows.itemid.isin(known)).select("itemid")
+    return dict.fromkeys(
+        source.fetch(query.distinct())["itemid"].sort().to_list(), "named like a vasopressor"
+    )
+
+
 def store_large(
-    source: RawSource, tables: Tables, items: Items, reading: Reading, stays: list[int]
+    source: RawSource,
+    tables: Tables,
+    items: Items,
+    reading: Reading,
+    stays: list[int],
+    *,
+    counted: Iterable[int] = (),
 ) -> None:
     """Keep the rows of candidate stays, reading each large table once.
 
@@ -106,12 +129,13 @@ def store_large(
         items: What to look for.
         reading: Which rows count.
         stays: Candidate stays; cultures are kept for all.
+        counted: Items of what was given whose rows are counted and not read.
     """
     candidates = ibis.memtable(pl.DataFrame({"stay_id": pl.Series(stays, dtype=pl.Int64)}))
     queries = {
         "chart": chart_query(tables, items, candidates),
         "labs": lab_query(tables, items, reading, candidates),
-        "infusions_mv": _infusions(tables, items, reading, candidates),
+        "infusions_mv": _infusions(tables, items, reading, candidates, counted),
         "urine": _urine(tables, items, candidates),
     }
     if reading.reads_procedures:
@@ -138,7 +162,7 @@ def chart_query(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.Ta
         t=rows.charttime,
         number=_number(rows, items),
         device=_device(rows, items).cast("float64"),
-        has_text=rows.value.notnull(),
+        has_text=(rows.value.strip() != "").fill_null(False),  # loaders differ in empty ones
         ventilated=_ventilated(rows),
         extubated=False,  # told by procedures
         unit=rows.valueuom,
@@ -164,7 +188,6 @@ def _number(rows: ibis.Table, items: Items) -> ir.Value:
 
 
 _TEXTS: Final = ("GCS_verbal", "Interface")
-# An empty text says nothing of the device.
 _DEVICES: Final = {text: code for text, code in DEVICE_TEXTS_CLEAN.items() if text}
 
 
@@ -219,10 +242,10 @@ def lab_query(tables: Tables, items: Items, reading: Reading, candidates: ibis.T
 
 
 def _infusions(
-    tables: Tables, items: Items, reading: Reading, candidates: ibis.Table
+    tables: Tables, items: Items, reading: Reading, candidates: ibis.Table, counted: Iterable[int]
 ) -> ibis.Table:
     rows = tables["inputevents"]
-    wanted = sorted({*items.infused, *concepts.OTHER_PRESSORS})
+    wanted = sorted({*items.infused, *concepts.OTHER_PRESSORS, *counted})
     kept = rows.itemid.isin(wanted) & rows.stay_id.isin(candidates.stay_id)
     drug = rows.itemid.isin(sorted({*items.vasopressors, *concepts.OTHER_PRESSORS}))
     litres = (~drug & (_plain(rows.amountuom) == "l")).fill_null(False)

@@ -13,11 +13,12 @@ from etips.cohorts.mimic import infusions, measurements, unit_audit
 from etips.cohorts.mimic.bedside import read_block
 from etips.cohorts.mimic4 import concepts, extract, hourly_rows, suspicion
 from etips.cohorts.mimic4.mimic_code import own_definition
-from etips.cohorts.mimic4.switches import CLEAN, Onset, Reading
+from etips.cohorts.mimic4.switches import CLEAN, WITHOUT_EFFECT, Onset, Reading
 from etips.cohorts.mimic4.tables import LAYOUT, open_tables
-from etips.cohorts.sepsis3.events import Events, ItemUnits, OwnDefinition
+from etips.cohorts.sepsis3.events import Events, ItemUnits, OwnDefinition, Unread
 from etips.cohorts.sepsis3.rules import AntibioticOrder, Rules
 from etips.errors import SettingError
+from etips.notes import note
 
 _KEPT_AS: Final = {"charted": "chart", "laboratory": "labs", "urine": "urine"}
 _INPUTS: Final = {"inputevents": "infusions_mv"}
@@ -44,12 +45,13 @@ class Mimic4Extraction:
         if self._by_mimic_code:  # which says itself whose SOFA is high enough
             profile = profile.changed(least_sofa=0)
         self.rules: Rules = profile.rules
-        self.settings = profile.settings()
+        self.settings = {**profile.settings(), "without_effect": list(WITHOUT_EFFECT)}
         self._source, self._reading = source, profile.reading
         self._items = concepts.select(profile.reading)
         self._tables: extract.Tables = {}
         self._n_samples = 0
         self._orders = pl.DataFrame()
+        self._named: dict[int, str] = {}
 
     @property
     def kept(self) -> Store:
@@ -60,6 +62,9 @@ class Mimic4Extraction:
         """Check the tables, and take up what an earlier process stored under the same settings."""
         self._source.begin(json.dumps(self.settings))
         self._tables = open_tables(self._source, self._reading)
+        self._named = extract.read_named(self._source, self._tables, self._items)
+        if self._named:
+            note(f"not read, though named like a vasopressor: items {sorted(self._named)}")
 
     def stays(self) -> pl.DataFrame:
         """Every ICU stay, once."""
@@ -80,7 +85,9 @@ class Mimic4Extraction:
 
     def keep(self, stays: list[int]) -> None:
         """Store the rows of these stays, and the cultures of all."""
-        extract.store_large(self._source, self._tables, self._items, self._reading, stays)
+        extract.store_large(
+            self._source, self._tables, self._items, self._reading, stays, counted=self._named
+        )
         if self._by_mimic_code:
             hourly_rows.store_hourly(self._source, self._tables, stays)
 
@@ -123,3 +130,17 @@ class Mimic4Extraction:
     def audit(self) -> tuple[ItemUnits, ...]:
         """What the kept rows say about their units."""
         return unit_audit.audit(self.kept, self._items, _INPUTS)
+
+    def unread(self) -> tuple[Unread, ...]:
+        """Second numbers of laboratory tests, and drugs that are no part of the dose."""
+        known = {
+            "labs": dict.fromkeys(concepts.SECOND_LAB_ITEMS, "second number of a laboratory test"),
+            "infusions_mv": concepts.OTHER_PRESSORS | self._named,
+            "chart": concepts.OTHER_CHARTED,
+        }
+        return tuple(
+            Unread(extract.TABLE_OF[name], item, items[item], n)
+            for name, items in known.items()
+            for item, n in self.kept.counts(name, "itemid").sort("itemid").iter_rows()
+            if item in items
+        )

@@ -77,7 +77,7 @@ def _chart(tables: Tables, stays: ibis.Table) -> ibis.Table:
         itemid=kept.itemid.cast("int32"),
         t=kept.charttime,
         number=kept.valuenum,
-        text=kept.value.strip().lower(),
+        text=kept.value.strip().lower().nullif(""),
     )
 
 

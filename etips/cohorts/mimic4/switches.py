@@ -52,10 +52,16 @@ class Reading:
 
 SWITCHES: Final = tuple(f.name for f in fields(Reading) if f.type is bool)
 _ALL_ON: dict[str, bool] = dict.fromkeys(SWITCHES, True)
+WITHOUT_EFFECT: Final = (
+    "drop_rewritten_fluids", "complete_fluid_items", "drop_charted_errors", "rate_hold_hours",
+)  # fmt: skip
+"""Settings of MIMIC-III that have nothing to correct here (oddities 6, 7, 29 and one of 25)."""
 # No prescription carries a stay, so that by date is the only order there is.
 _PAPER_RULES: Final = replace(
     rules.PAPER, antibiotic_order=AntibioticOrder.DATE, strongest_device=True
 )
 PAPER: Final = Profile("paper", _PAPER_RULES, Reading())
 CLEAN: Final = Profile("clean", rules.CLEAN, replace(Reading(), **_ALL_ON))  # type: ignore[arg-type]
+WIDEST: Final = replace(CLEAN.reading, onset=Onset.MIMIC_CODE)
+"""A reading that looks at every table and column that any other does."""
 PROFILES: Final = {profile.name: profile for profile in (CLEAN, PAPER)}

@@ -1,7 +1,6 @@
 """Which tables and columns of MIMIC-IV the cohort needs (docs/cohort/mimic4.md)."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 import ibis  # type: ignore[import-untyped, unused-ignore]
@@ -9,7 +8,7 @@ import ibis  # type: ignore[import-untyped, unused-ignore]
 from etips.cohorts.engines.checked_tables import open_checked
 from etips.cohorts.engines.layouts import CODE, INT, NUMBER, TEXT, TIME, Layout, TypedTables
 from etips.cohorts.engines.raw_source import RawSource
-from etips.cohorts.mimic4.switches import CLEAN, Onset, Reading
+from etips.cohorts.mimic4.switches import WIDEST, Onset, Reading
 from etips.errors import DataError
 
 FOLDER_OF: Final = {
@@ -114,7 +113,7 @@ def _refuse_mimic_iii(where: str, there: Mapping[str, frozenset[str]]) -> None:
 _OWN_TABLES: Final = ("inputevents", "procedureevents")
 LAYOUT: Final = Layout(
     label="MIMIC-IV",
-    tables=readable(replace(CLEAN.reading, onset=Onset.MIMIC_CODE)),
+    tables=readable(WIDEST),
     folders=("", "hosp", "icu", "core"),
     schemas=("mimiciv_hosp", "mimiciv_icu"),
 )

@@ -75,6 +75,23 @@ class ItemUnits:
     unexpected: dict[str, int]
 
 
+@dataclass(frozen=True)
+class Unread:
+    """Rows of an item that is known and not read, so that a user sees whether it matters.
+
+    Attributes:
+        table: Where the item is charted.
+        item: Its number.
+        what: What it is.
+        n_rows: Rows of it, of adult stays with an antibiotic.
+    """
+
+    table: str
+    item: int
+    what: str
+    n_rows: int
+
+
 @dataclass(frozen=True, repr=False)
 class OwnDefinition:
     """Who has Sepsis-3, and since when, as users of a database define it.
@@ -154,3 +171,6 @@ class Extraction(Protocol):
 
     def audit(self) -> tuple[ItemUnits, ...]:
         """What the kept rows say about their units."""
+
+    def unread(self) -> tuple[Unread, ...]:
+        """Rows that were seen and not read."""

@@ -7,6 +7,7 @@ import pytest
 from cohort_building import built
 
 from etips.worlds.mimic3_tables import write_simulated
+from etips.worlds.mimic4_tables import MIMIC4_SHAPE
 
 _SHARED = Path(__file__).resolve().parents[3] / "../shared/data"
 
@@ -52,6 +53,14 @@ def hospital(tmp_path_factory):
     """Raw tables of 60 simulated stays as CSV.gz."""
     folder = tmp_path_factory.mktemp("hospital") / "raw"
     write_simulated(folder, n_stays=60, seed=3)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def hospital4(tmp_path_factory):
+    """Raw tables of the MIMIC-IV shape, of 60 simulated stays, as CSV.gz."""
+    folder = tmp_path_factory.mktemp("hospital4") / "raw"
+    MIMIC4_SHAPE.write_simulated(folder, n_stays=60, seed=3)
     return folder
 
 

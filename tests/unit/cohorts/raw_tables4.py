@@ -1,14 +1,13 @@
 """Raw tables of MIMIC-IV with only a few rows, for the tests beside."""
 
 import contextlib
-from dataclasses import replace
 
 from etips.cohorts.databases import open_source
-from etips.cohorts.mimic4.switches import CLEAN, Onset
+from etips.cohorts.mimic4.switches import WIDEST
 from etips.cohorts.mimic4.tables import FOLDER_OF, readable
 
 STAY, PATIENT, ADMISSION, T = 30_000_001, 10_000_001, 20_000_001, "2150-01-02 00:00:00"
-COLUMNS = readable(replace(CLEAN.reading, onset=Onset.MIMIC_CODE))
+COLUMNS = readable(WIDEST)
 ICU = {"subject_id": PATIENT, "hadm_id": ADMISSION, "stay_id": STAY,
        "intime": "2150-01-01 00:00:00", "outtime": "2150-01-05 00:00:00"}  # fmt: skip
 

@@ -4,12 +4,12 @@ import polars as pl
 import pytest
 
 from etips.cohorts.mimic4 import concepts
-from etips.cohorts.mimic4.switches import CLEAN
+from etips.cohorts.mimic4.switches import CLEAN, WIDEST
 from etips.cohorts.mimic4.tables import readable
 from etips.worlds.mimic3_stays import BLOCK_STAYS
 from etips.worlds.mimic4_hospital import simulate_table
 
-TABLES = sorted(readable(CLEAN.reading))
+TABLES = sorted(readable(WIDEST))
 
 
 def table(name, block=0, seed=4, n_stays=30):
@@ -19,7 +19,7 @@ def table(name, block=0, seed=4, n_stays=30):
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_has_its_columns_and_is_the_same_for_the_same_seed(name):
     one = table(name)
-    assert one.columns == list(readable(CLEAN.reading)[name])
+    assert one.columns == list(readable(WIDEST)[name])
     assert one.equals(table(name))
     assert name == "d_items" or not one.equals(table(name, seed=5))
 

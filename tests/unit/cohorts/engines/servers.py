@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,16 +51,21 @@ def postgres_server(programs: Path) -> Iterator[str]:
 
 
 def load_postgres(
-    address: str, folder: Path, types: dict[str, dict[str, str]], schema: str
+    address: str,
+    folder: Path,
+    types: dict[str, dict[str, str]],
+    schema: str | Mapping[str, str],
 ) -> None:
-    """Copy the needed CSV tables of a folder into a schema."""
+    """Copy the needed CSV tables of a folder into a schema, or into one for each table."""
     import psycopg  # optional
 
+    schemas = dict.fromkeys(types, schema) if isinstance(schema, str) else schema
     with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {schema}")
+        for name in sorted(set(schemas.values())):
+            connection.execute(f"CREATE SCHEMA {name}")
         for name, file in find(folder, LAYOUTS).items():
             if name in types:
-                _load(connection, f"{schema}.{name}", file, types[name])
+                _load(connection, f"{schemas[name]}.{name}", file, types[name])
 
 
 def _load(connection: Any, table: str, file: TableFile, types: dict[str, str]) -> None:

@@ -16,6 +16,11 @@ from etips.cohorts.engines import server_source
 from etips.cohorts.engines.address import Engine
 from etips.cohorts.mimic3.switches import CLEAN
 from etips.cohorts.mimic3.tables import needed
+from etips.cohorts.mimic4 import tables as tables4
+from etips.cohorts.mimic4.extraction import Mimic4Extraction
+from etips.cohorts.mimic4.switches import CLEAN as CLEAN4
+from etips.cohorts.mimic4.switches import WIDEST, Onset
+from etips.cohorts.mimic4.tables import FOLDER_OF
 from etips.errors import DataError, EtipsError
 
 PROFILES = ["paper", "clean"]
@@ -77,6 +82,30 @@ def test_postgres_gives_the_identical_cohort_on_the_demo(postgres, demo, profile
     same(built(demo, profile), built(f"{postgres}&schema={schema}", profile))
 
 
+def in_postgres(address, folder, name):
+    """The folder's tables in two schemas, as mimic-code's build makes them; their address."""
+    schemas = {table: f"{name}_{place}" for table, place in FOLDER_OF.items()}
+    load_postgres(address, folder, tables4.readable(WIDEST), schemas)
+    return f"{address}&schema={name}_hosp,{name}_icu"
+
+
+OWN_DEFINITION = CLEAN4.changed(onset=Onset.MIMIC_CODE)
+READINGS4 = [("clean", {}), ("paper", {}), (OWN_DEFINITION, {"reading": Mimic4Extraction})]
+
+
+def test_postgres_gives_the_identical_cohort_of_mimic_iv_by_every_definition(postgres, hospital4):
+    address = in_postgres(postgres, hospital4, "simulated4")
+    for profile, options in READINGS4:
+        same(built(hospital4, profile, **options), built(address, profile, **options))
+
+
+@pytest.mark.slow
+def test_postgres_gives_the_identical_cohort_on_the_demo_of_mimic_iv(postgres, demo4):
+    address = in_postgres(postgres, demo4, "demo4")
+    for profile, options in READINGS4:
+        same(built(demo4, profile, **options), built(address, profile, **options))
+
+
 @pytest.fixture(scope="session")
 def spark():
     if importlib.util.find_spec("pyspark") is None:
@@ -103,6 +132,16 @@ def test_spark_gives_the_identical_cohort(spark, hospital, profile):
 @pytest.mark.filterwarnings("ignore")
 def test_spark_gives_the_identical_cohort_on_the_demo(spark, demo):
     same(built(demo), built(demo, engine=spark))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("place", ["hospital4", "demo4"])
+def test_spark_gives_the_identical_cohort_of_mimic_iv(spark, place, request):
+    folder = request.getfixturevalue(place)
+    for profile, options in READINGS4:
+        one, other = (built(folder, profile, engine=e, **options) for e in (Engine.DUCKDB, spark))
+        same(one, other)
 
 
 def test_a_result_fetched_in_pieces_is_the_same(simulated_in_postgres, paper_cohort, monkeypatch):

@@ -37,7 +37,7 @@ DEVICES = {
     "Aerosol-cool": 4, "Trach mask ": 5, "Tracheostomy tube": 5, "T-piece": 5, "High flow neb": 6,
     "Ultrasonic neb": 6, "Vapomist": 6, "Non-rebreather": 7, "Venti mask ": 9,
     "Medium conc mask ": 10, "Endotracheal tube": 1, "CPAP mask ": 1, "Bipap mask ": 1,
-    "Other": None, '""': None,
+    "Other": None,
 }  # fmt: skip
 
 
@@ -52,6 +52,12 @@ def test_devices_count_whatever_blanks_and_case(tmp_path):
     assert found["device"].to_list() == expected
     assert found["has_text"].all()
     assert found["number"].is_null().all()
+
+
+@pytest.mark.parametrize("text", ["", '""', '" "'])
+def test_an_empty_text_is_none_however_it_was_loaded(tmp_path, text):
+    rows = [charted(226732, text), charted(220045, text, 80)]
+    assert measured(tmp_path, chartevents=rows) == []
 
 
 def test_none_is_an_eye_score_where_it_is_charted_as_one_and_a_tube_cannot_be_answered_by(tmp_path):
