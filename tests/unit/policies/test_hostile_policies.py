@@ -1,0 +1,344 @@
+"""F6, F7: policies on disk that somebody changed: nothing in them is believed."""
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from small_worlds import manifest_of, reseal, small, ward
+
+from etips.errors import FileError, SettingError
+from etips.files.json_documents import canonical
+from etips.learn import DoublyRobust
+from etips.models.encoders.transformer import CausalTransformer
+from etips.policies.policy_files import load_policy
+
+DATA = ward()
+
+
+def refuse(folder, match="does not hold what its manifest says"):
+    started = time.perf_counter()
+    with pytest.raises((FileError, SettingError), match=match) as refusal:
+        load_policy(folder)
+    assert time.perf_counter() - started < 1
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        lambda hashes: hashes | {"names": hashes["names"][::-1].copy()},
+        lambda hashes: hashes | {"names": hashes["names"][1:]},
+        lambda hashes: hashes | {"names": hashes["names"].astype(np.float64)},
+        lambda hashes: hashes | {"more": hashes["names"]},
+        lambda hashes: {name: values[:0] for name, values in hashes.items()},
+        lambda hashes: {"names": hashes["names"]},
+        lambda hashes: b"",
+    ],
+)
+def test_f7_hashes_that_are_none_are_refused(folder, attack):
+    """F7."""
+    reseal(folder, weights=attack, file="seen.safetensors")
+    refuse(folder)
+
+
+def test_f7_a_transformer_of_endless_layers_is_refused_at_once(tmp_path):
+    """F7: its first layers fit, and no more than those the file holds are looked at."""
+    learner = DoublyRobust(**small(encoder=CausalTransformer(8, 2, 1), support=0.1)).fit(DATA)
+    learner.save(tmp_path / "policy")
+    reseal(tmp_path / "policy", put("shapes", "networks", "encoder", "n_layers", value=10**15))
+    refuse(tmp_path / "policy")
+
+
+def test_f6_every_byte_of_the_manifest_counts(folder):
+    """F6: a flip anywhere in the manifest, a sample of the weights; truncations of both."""
+    for path in sorted(folder.iterdir()):
+        whole = path.read_bytes()
+        for place in range(0, len(whole), max(len(whole) // 60, 1)):
+            for broken in (
+                whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :],
+                whole[:place],
+            ):
+                path.write_bytes(broken)
+                with pytest.raises(FileError, match=path.name):
+                    load_policy(folder)
+        path.write_bytes(whole)
+    load_policy(folder)
+
+
+def test_f6_files_that_are_missing_extra_or_links_are_refused(folder, tmp_path):
+    """F6: by name."""
+    (folder / "note.txt").write_text("hello")
+    refuse(folder, r"note\.txt: is not listed")
+    (folder / "note.txt").unlink()
+    weights = folder / "weights.safetensors"
+    weights.rename(tmp_path / "elsewhere")
+    refuse(folder, r"weights\.safetensors: is missing")
+    weights.symlink_to(tmp_path / "elsewhere")
+    refuse(folder, r"weights\.safetensors: must be a plain file")
+
+
+def test_f6_weights_of_another_policy_are_refused(folder, tmp_path):
+    """F6: swapped files."""
+    DoublyRobust(**small(seed=9)).fit(DATA).save(tmp_path / "other")
+    raw = (tmp_path / "other" / "weights.safetensors").read_bytes()
+    (folder / "weights.safetensors").write_bytes(raw)
+    refuse(folder, r"weights\.safetensors: was changed")
+
+
+def with_value(value, place=0):
+    def change(tensors):
+        name = sorted(tensors)[place]
+        changed = tensors[name].copy()
+        changed.flat[0] = value
+        return {**tensors, name: changed}
+
+    return change
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_f7_weights_that_are_no_numbers_are_refused(folder, value):
+    """F7: though every checksum fits."""
+    reseal(folder, weights=with_value(value))
+    refuse(folder)
+
+
+def huge_header(tensors):
+    return (2**40).to_bytes(8, "little") + b"{}"
+
+
+def long_header(tensors):
+    return (90 * 2**20).to_bytes(8, "little") + b'{"a"' + b" " * 100
+
+
+def overlapping(tensors):
+    entry = {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}
+    return framed({"propensity.head.bias": entry, "networks.head.bias": entry}, 16)
+
+
+def beyond_the_end(tensors):
+    return framed({"x": {"dtype": "F32", "shape": [400], "data_offsets": [0, 1600]}}, 16)
+
+
+def overflowing_shape(tensors):
+    entry = {"dtype": "F32", "shape": [2**62, 2**62], "data_offsets": [0, 16]}
+    return framed({"x": entry}, 16)
+
+
+def deep_header(tensors):
+    header = b"[" * 100_000
+    return len(header).to_bytes(8, "little") + header
+
+
+def framed(header, size):
+    raw = json.dumps(header).encode()
+    return len(raw).to_bytes(8, "little") + raw + b"\0" * size
+
+
+def empty_file(tensors):
+    return b""
+
+
+def one_missing(tensors):
+    return dict(list(tensors.items())[1:])
+
+
+def one_extra(tensors):
+    return {**tensors, "networks.extra": np.zeros(3, np.float32)}
+
+
+def other_precision(tensors):
+    return {name: value.astype(np.float64) for name, value in tensors.items()}
+
+
+def other_shape(tensors):
+    return {name: value[..., :-1].copy() for name, value in tensors.items()}
+
+
+def no_members(tensors):
+    return {name: value[:0].copy() for name, value in tensors.items()}
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        huge_header,
+        long_header,
+        overlapping,
+        beyond_the_end,
+        overflowing_shape,
+        deep_header,
+        empty_file,
+        one_missing,
+        one_extra,
+        other_precision,
+        other_shape,
+        no_members,
+    ],
+)
+def test_f7_hostile_weights_are_refused_at_once(folder, attack):
+    """F7."""
+    reseal(folder, weights=attack)
+    refuse(folder)
+
+
+def put(*path, value):
+    def change(document):
+        at = document
+        for name in path[:-1]:
+            at = at[name]
+        at[path[-1]] = value
+
+    return change
+
+
+HOSTILE = {
+    "another format": put("format", value="etips/other"),
+    "another version": put("version", value=1),
+    "no format": lambda d: d.pop("format"),
+    "a kind nobody knows": put("kind", value="magic"),
+    "a kind that is a list": put("kind", value=["softmax"]),
+    "a constant beside networks": put("constant", value=0),
+    "a constant kind without its action": put("kind", value="constant"),
+    "an imitation with networks": put("kind", value="imitation"),
+    "uniform with networks": put("kind", value="uniform"),
+    "an act nobody knows": put("acts", value="dances"),
+    "an act that is a list": put("acts", value=["draws"]),
+    "no act": lambda d: d.pop("acts"),
+    "hashes that are denied": put("seen", value=None),
+    "hashes of a word": put("seen", value="salt"),
+    "hashes without salt": lambda d: d["seen"].pop("salt"),
+    "a short salt": put("seen", "salt", value="00"),
+    "a salt that is none": put("seen", "salt", value="zz" * 16),
+    "a flag of a word": put("seen", "numbered", value="yes"),
+    "no scaler": put("scaler", value=None),
+    "a scaler that is a word": put("scaler", value="none"),
+    "a scaler of nothing": put("scaler", "mean", value={}),
+    "a scaler with a zero": lambda d: d["scaler"]["scale"].update(hr=0.0),
+    "a scaler for other features": lambda d: [d["scaler"][k].pop("hr") for k in ("mean", "scale")],
+    "seed negative": put("seed", value=-1),
+    "seed a word": put("seed", value="x"),
+    "seed too large": put("seed", value=2**32),
+    "temperature zero": put("temperature", value=0.0),
+    "temperature negative": put("temperature", value=-1.0),
+    "temperature a word": put("temperature", value="warm"),
+    "temperature true": put("temperature", value=True),
+    "temperature beyond float": put("temperature", value=10**400),
+    "support one": put("support", value=1.0),
+    "support negative": put("support", value=-0.1),
+    "support null": put("support", value=None),
+    "earlier actions a word": put("earlier_actions", value="false"),
+    "earlier actions true": put("earlier_actions", value=True),
+    "no shapes": lambda d: d.pop("shapes"),
+    "shapes a list": put("shapes", value=[]),
+    "shapes incomplete": lambda d: d["shapes"].pop("networks"),
+    "shapes with one more": put("shapes", "extra", value=None),
+    "no propensity": put("shapes", "propensity", value=None),
+    "no networks": put("shapes", "networks", value=None),
+    "a shape that is a word": put("shapes", "networks", value="gru"),
+    "an encoder nobody knows": put("shapes", "networks", "encoder", "name", value="os.system"),
+    "an encoder whose name is a list": put("shapes", "networks", "encoder", "name", value=[]),
+    "an encoder that is a word": put("shapes", "networks", "encoder", value="gru"),
+    "an encoder of another kind": put("shapes", "networks", "encoder", "name", value="lstm"),
+    "an encoder with one size more": put("shapes", "networks", "encoder", "more", value=1),
+    "an encoder with one size less": lambda d: d["shapes"]["networks"]["encoder"].pop("embed"),
+    "a transformer without end": put(
+        "shapes",
+        "networks",
+        "encoder",
+        value={"name": "transformer", "hidden": 2**40, "n_heads": 1, "n_layers": 10**12},
+    ),
+    "a module of somebody's": put("shapes", "networks", "encoder", value={"name": "module"}),
+    "an encoder that is a list": put("shapes", "networks", "encoder", value=[]),
+    "hidden too large": put("shapes", "networks", "encoder", "hidden", value=10**6),
+    "hidden endless": put("shapes", "networks", "encoder", "hidden", value=10**30),
+    "hidden zero": put("shapes", "networks", "encoder", "hidden", value=0),
+    "hidden negative": put("shapes", "networks", "encoder", "hidden", value=-6),
+    "hidden a half": put("shapes", "networks", "encoder", "hidden", value=6.5),
+    "hidden true": put("shapes", "networks", "encoder", "hidden", value=True),
+    "embed without weights": put("shapes", "networks", "encoder", "embed", value=5),
+    "embed endless": put("shapes", "networks", "encoder", "embed", value=10**30),
+    "embed negative": put("shapes", "networks", "encoder", "embed", value=-1),
+    "features too many": put("shapes", "networks", "n_features", value=10**9),
+    "static too many": put("shapes", "networks", "n_static", value=10**9),
+    "outputs too many": put("shapes", "networks", "n_outputs", value=10**9),
+    "members too many": put("shapes", "networks", "n_members", value=10**9),
+    "members none": put("shapes", "networks", "n_members", value=0),
+    "additive a word": put("shapes", "networks", "additive", value="no"),
+    "additive where it is not": put("shapes", "networks", "additive", value=True),
+    "more actions than outputs": put("schema", "n_actions", value=4),
+    "actions endless": put("schema", "n_actions", value=10**12),
+    "a feature more": lambda d: d["schema"]["sequence"].append("more"),
+    "a feature twice": lambda d: d["schema"]["sequence"].append("hr"),
+    "schema a list": put("schema", value=[]),
+    "files a list": put("files", value=[]),
+    "files with a path": put("files", "../../etc/passwd", value={"bytes": 1, "sha256": "0"}),
+    "an absolute path": put("files", "/etc/passwd", value={"bytes": 1, "sha256": "0"}),
+}
+
+
+@pytest.mark.parametrize("attack", HOSTILE)
+def test_f7_a_hostile_manifest_is_refused_at_once(folder, attack):
+    """F7: sealed as it should be, and still not believed."""
+    reseal(folder, HOSTILE[attack])
+    refuse(folder, r"\.$")
+
+
+def test_f7_a_manifest_that_lists_no_weights_is_refused(folder):
+    """F7: nothing to read is not nothing to check."""
+    for file in folder.glob("*.safetensors"):
+        file.unlink()
+    reseal(folder, put("files", value={}))
+    refuse(folder)
+
+
+def test_f7_deep_json_and_numbers_that_json_lacks_are_refused(folder):
+    """F7."""
+    path = folder / "policy.json"
+    whole = path.read_bytes()
+    path.write_bytes(b'{"a":' * 50_000 + b"1" + b"}" * 50_000)
+    refuse(folder, r"policy\.json")
+    path.write_bytes(whole.replace(b'"support": 0.1', b'"support": NaN'))
+    refuse(folder, r"policy\.json")
+    path.write_bytes(b"[1]")
+    refuse(folder, r"policy\.json")
+
+
+def test_f7_a_forged_size_costs_no_memory(folder):
+    """F7: under 200 MB beyond what torch itself needs, and in less than a second."""
+    reseal(folder, put("shapes", "networks", "encoder", "hidden", value=20_000))
+    script = f"""
+import resource, time
+from etips.policies.policy_files import load_policy
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+started = time.perf_counter()
+try:
+    load_policy({str(folder)!r})
+except OSError as refusal:
+    took = time.perf_counter() - started
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    print("refused", took < 1, grown < 200 * 1024)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["refused", "True", "True"]
+
+
+def test_a_key_makes_forgery_a_matter_of_knowing_it(learner, tmp_path, monkeypatch):
+    monkeypatch.setenv("ETIPS_SEAL_KEY", "ours")
+    learner.save(tmp_path / "policy")
+    assert load_policy(tmp_path / "policy").schema == DATA.schema
+    monkeypatch.setenv("ETIPS_SEAL_KEY", "theirs")
+    reseal(tmp_path / "policy", put("support", value=0.0))
+    monkeypatch.setenv("ETIPS_SEAL_KEY", "ours")
+    refuse(tmp_path / "policy", r"policy\.json: was changed")
+
+
+def test_an_honest_change_sealed_anew_still_loads(folder):
+    """Else the attacks above would prove nothing."""
+    reseal(folder, put("support", value=0.2), weights=lambda tensors: tensors)
+    assert load_policy(folder).support == 0.2
+    assert canonical(manifest_of(folder)) == (folder / "policy.json").read_bytes()
