@@ -82,3 +82,15 @@ def sample(k=80, per=3, seed=0):
     loss = (generator.random(k * per) < 0.3).astype(float)
     weight = generator.exponential(size=k * per)
     return loss, weight, cluster
+
+
+def tiny(**other):
+    """Four decisions of two stays."""
+    fields = {
+        "loss": [1.0, 0.0, 1.0, 0.0],
+        "action": [0, 0, 1, 0],
+        "propensity": [0.5, 0.25, 0.5, 0.1],
+        "cluster": [3, 3, 8, 8],
+        "n_actions": 2,
+    }
+    return Log(**(fields | other))

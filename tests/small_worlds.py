@@ -137,3 +137,16 @@ def reseal(folder, change=None, weights=None, file="weights.safetensors"):
     if change is not None:
         change(document)
     (folder / "policy.json").write_bytes(canonical(seal(document)))
+
+
+class Says:
+    """A propensity model with a fixed, perhaps foolish, answer."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def fit(self, data):
+        return self
+
+    def predict_proba(self, data):
+        return self.answer(data.n_decisions, data.n_actions)

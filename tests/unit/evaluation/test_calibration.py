@@ -2,23 +2,11 @@
 
 import numpy as np
 import pytest
-from evaluation_logs import make_log, softmax
+from evaluation_logs import make_log, softmax, tiny
 
 from etips.errors import DataError
 from etips.evaluation import Log, calibration, view
 from etips.evaluation.calibration import misplaced_weight
-
-
-def tiny(**other):
-    """Four decisions of two stays."""
-    fields = {
-        "loss": [1.0, 0.0, 1.0, 0.0],
-        "action": [0, 0, 1, 0],
-        "propensity": [0.5, 0.25, 0.5, 0.1],
-        "cluster": [3, 3, 8, 8],
-        "n_actions": 2,
-    }
-    return Log(**(fields | other))
 
 
 def test_right_propensities_are_calibrated_and_flattened_ones_are_not():

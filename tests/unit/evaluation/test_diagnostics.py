@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from evaluation_logs import make_log, softmax
+from evaluation_logs import make_log, softmax, tiny
 
 from etips.errors import DataError
 from etips.evaluation import (
@@ -12,21 +12,14 @@ from etips.evaluation import (
 )
 
 
-def tiny(**other):
+def seen(**other):
     """Four decisions of two stays; the policy always takes action 0."""
-    fields = {
-        "loss": [1.0, 0.0, 1.0, 0.0],
-        "action": [0, 0, 1, 0],
-        "propensity": [0.5, 0.25, 0.5, 0.1],
-        "cluster": [3, 3, 8, 8],
-        "n_actions": 2,
-    }
-    log = Log(**(fields | other))
+    log = tiny(**other)
     return log, view(log, np.tile([1.0, 0.0], (4, 1)))
 
 
 def test_diagnosis_by_hand():
-    found = diagnose(*tiny(propensity_floor=0.1))  # weights 2, 4, 0, 10
+    found = diagnose(*seen(propensity_floor=0.1))  # weights 2, 4, 0, 10
     assert found.matching_factor.risk == 4
     assert found.uniform_factor.risk == pytest.approx((1 + 2 + 1 + 5) / 4)
     assert (found.n_decisions, found.n_clusters, found.n_matched) == (4, 2, 3)
@@ -48,7 +41,7 @@ def test_diagnosis_by_hand():
 
 def test_overlap_of_all_actions_by_hand():
     table = np.array([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5], [0.005, 0.995]])
-    found = diagnose(*tiny(propensities=table, propensity=[0.5, 0.25, 0.5, 0.005]))
+    found = diagnose(*seen(propensities=table, propensity=[0.5, 0.25, 0.5, 0.005]))
     assert found.expected.share == pytest.approx(4 / (2 + 4 + 2 + 200))
     assert found.expected.clusters == pytest.approx(16 / (4 + 4 + 1 + 3 + 1 + 199))
     assert found.expected.std_error == pytest.approx(np.sqrt(1 + 3 + 1 + 199) / 4)
@@ -83,7 +76,7 @@ def test_propensities_raised_to_a_floor_are_not_doubted_for_it():
 
 def test_an_action_that_is_never_taken_has_no_expected_support():
     table = np.array([[0.5, 0.5], [0.25, 0.75], [0.0, 1.0], [0.1, 0.9]])
-    found = diagnose(*tiny(propensities=table, propensity=[0.5, 0.25, 1.0, 0.1]))
+    found = diagnose(*seen(propensities=table, propensity=[0.5, 0.25, 1.0, 0.1]))
     assert found.expected.share == found.expected.clusters == 0
     assert found.expected.mean == 0.75
     assert found.unsupported == 0.25
@@ -91,31 +84,31 @@ def test_an_action_that_is_never_taken_has_no_expected_support():
 
 def test_what_neither_clinicians_nor_policy_do_does_not_matter():
     table = np.array([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5], [1.0, 0.0]])
-    found = diagnose(*tiny(propensities=table, propensity=[0.5, 0.25, 0.5, 1.0]))
+    found = diagnose(*seen(propensities=table, propensity=[0.5, 0.25, 0.5, 1.0]))
     assert found.expected.share == pytest.approx(4 / (2 + 4 + 2 + 1))
     assert found.unsupported == 0
 
 
 def test_events_follow_the_rarer_outcome_and_are_none_for_a_constant_loss():
-    log, policy = tiny()
+    log, policy = seen()
     clusters = diagnose(log, policy).effective_clusters
-    rare, _ = tiny(loss=[1.0, 0.0, 0.0, 0.0])
+    rare, _ = seen(loss=[1.0, 0.0, 0.0, 0.0])
     variance, fourth = 3 / 16, (0.75**4 + 3 * 0.25**4) / 4
     expected = clusters * variance**2 / fourth
     assert diagnose(rare, policy).effective_events == pytest.approx(expected)
-    constant, _ = tiny(loss=[1.0, 1.0, 1.0, 1.0])
+    constant, _ = seen(loss=[1.0, 1.0, 1.0, 1.0])
     assert diagnose(constant, policy).effective_events == 0
 
 
 def test_a_policy_that_never_matches_is_diagnosed_without_a_warning():
-    log, _ = tiny(action=[1, 1, 1, 1])
+    log, _ = seen(action=[1, 1, 1, 1])
     found = diagnose(log, view(log, np.tile([1.0, 0.0], (4, 1))))
     assert found.effective_sample_size == found.heaviest_cluster == found.n_matched == 0
     assert found.largest_shares == (0, 0, 0, 0)
 
 
 def test_overlap_by_action_by_hand():
-    log, policy = tiny()
+    log, policy = seen()
     found = overlap_by_action(log, policy)
     assert found.n_logged.tolist() == [3, 1]
     assert found.logged_share.tolist() == [0.75, 0.25]
@@ -132,11 +125,11 @@ def test_overlap_of_25_actions_is_laid_out_by_fluid_and_vasopressor():
     assert grid.n_logged[2].tolist() == [(log.action == 5 * 2 + j).sum() for j in range(5)]
     assert grid.least_propensity.shape == (5, 5)
     with pytest.raises(DataError, match=r"^action: must have 5 x 5 levels for this grid\.$"):
-        overlap_by_action(*tiny()).grid()
+        overlap_by_action(*seen()).grid()
 
 
 def test_an_action_never_taken_has_no_least_propensity():
-    log, _ = tiny(action=[0, 0, 0, 0])
+    log, _ = seen(action=[0, 0, 0, 0])
     assert np.isnan(overlap_by_action(log, view(log, np.full((4, 2), 0.5))).least_propensity[1])
 
 

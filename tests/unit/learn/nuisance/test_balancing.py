@@ -8,7 +8,7 @@ import torch
 from confounded_worlds import confounded, snips_bias, stays_of
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
-from small_worlds import CLINIC, small, training, ward
+from small_worlds import CLINIC, Says, small, training, ward
 
 from etips.errors import DataError, SettingError
 from etips.learn import BalancedPropensity, EtIPS, KnownPropensity, SklearnModel
@@ -28,19 +28,6 @@ def prepared(data, n_folds=3):
 
 def logged(data, model, *, balance=True, n_folds=3):
     return logged_propensity(prepared(data, n_folds), None, model, balance=balance)
-
-
-class Says:
-    """A model with a fixed answer."""
-
-    def __init__(self, answer):
-        self.answer = answer
-
-    def fit(self, data):
-        return self
-
-    def predict_proba(self, data):
-        return self.answer(data.n_decisions, data.n_actions)
 
 
 def test_it_is_a_propensity_model_that_corrects_stays_of_later():

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from small_worlds import CLINIC, randomised, training, ward
+from small_worlds import CLINIC, Says, randomised, training, ward
 
 from etips.errors import DataError
 from etips.learn.fitting.driver import drive
@@ -49,19 +49,6 @@ class Remembers:
     def predict_proba(self, data):
         self.seen.append((self.learned, set(data.stay.tolist())))
         return np.full((data.n_decisions, data.n_actions), 1 / data.n_actions)
-
-
-class Says:
-    """A model with a fixed, perhaps foolish, answer."""
-
-    def __init__(self, answer):
-        self.answer = answer
-
-    def fit(self, data):
-        return self
-
-    def predict_proba(self, data):
-        return self.answer(data.n_decisions, data.n_actions)
 
 
 def test_a_model_is_cross_fitted_by_stay():
