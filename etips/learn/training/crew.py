@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 import torch
@@ -98,12 +99,28 @@ def working(size: int, work: Work) -> Iterator[Crew]:
         size: How many work at the same time.
         work: Done by processes with one thread each. What it changes must be `shared`.
     """
-    crew = _Processes(size, work) if _can_fork() else _Threads(size, work)
+    crew = _begun(size, work)
     try:
-        crew.begin()
         yield crew
     finally:
         crew.end()
+
+
+def _begun(size: int, work: Work) -> "_Processes | _Threads":
+    """Processes at work, or threads where there can be none, as where a system allows no more."""
+    threads = _Threads(size, work)
+    if _can_fork():
+        processes = _Processes(size, work)
+        try:
+            processes.begin()
+            return processes
+        except OSError:
+            processes.end()
+        except BaseException:  # Ctrl-C, since it was held back
+            processes.end()
+            raise
+    threads.begin()
+    return threads
 
 
 @contextmanager
@@ -203,9 +220,11 @@ def _serve(pipe: "Connection[Any, Any]", work: Work, parent: int) -> NoReturn:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-        # Locks and pipes of the parent must end with it.
-        os.closerange(3, pipe.fileno())
-        os.closerange(pipe.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+        held = [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]
+        for number in held:  # the parent's locks must end with it
+            if number > 2 and number != pipe.fileno():  # 0 to 2: the terminal
+                with suppress(OSError):
+                    os.close(number)
         torch.set_num_threads(1)
         while os.getppid() == parent:
             pipe.send_bytes(_done(work, tuple(json.loads(pipe.recv_bytes()))))
@@ -233,10 +252,11 @@ class _Threads:
         self._orders: list[queue.SimpleQueue[Order | None]] = []
         self._answers: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
-        self._before = torch.get_num_threads()
+        self._before = 1
 
     def begin(self) -> None:
         """Start them."""
+        self._before = torch.get_num_threads()
         torch.set_num_threads(1)
         for number in range(self.size):
             self._orders.append(queue.SimpleQueue())

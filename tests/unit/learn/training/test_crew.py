@@ -172,3 +172,13 @@ def test_torch_has_its_threads_back_afterwards(monkeypatch):
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)
+
+
+def test_threads_take_over_where_the_system_allows_no_more_processes(monkeypatch):
+    def refuse():
+        raise BlockingIOError
+
+    monkeypatch.setattr(crew, "_can_fork", lambda: True)
+    monkeypatch.setattr(os, "fork", refuse)
+    with working(2, lambda order: order[0] + os.getpid()) as many:
+        assert run_all(many, [(1,), (2,)]) == [os.getpid() + 1, os.getpid() + 2]
