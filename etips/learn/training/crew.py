@@ -113,12 +113,13 @@ def _begun(size: int, work: Work) -> "_Processes | _Threads":
         processes = _Processes(size, work)
         try:
             processes.begin()
-            return processes
         except OSError:
             processes.end()
         except BaseException:  # Ctrl-C, since it was held back
             processes.end()
             raise
+        else:
+            return processes
     threads.begin()
     return threads
 
