@@ -10,8 +10,9 @@ import ibis  # type: ignore[import-untyped, unused-ignore]
 import polars as pl
 import pyarrow.parquet as pq
 
+from etips.cohorts.databases import LAYOUTS
 from etips.cohorts.engines.duckdb_source import DuckDBSource
-from etips.cohorts.engines.layouts import Layout, Layouts
+from etips.cohorts.engines.layouts import Layout
 from etips.cohorts.engines.raw_source import RawSource
 from etips.errors import FileError, SettingError
 from etips.files.writing import folder_made_whole, write_file
@@ -102,7 +103,7 @@ class RawShape:
         if copies < 1:
             raise SettingError("copies", "must be at least 1")
         self._require_place(folder, overwrite=overwrite)
-        opened = DuckDBSource(source, Layouts((self.layout,)))
+        opened = DuckDBSource(source, LAYOUTS)
         try:
             tables = self.open_tables(opened)
 
