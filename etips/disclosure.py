@@ -63,7 +63,7 @@ def part_told(n: int, of: int, what: str) -> str:
     return f"some of the {what}" if any_few((n, of - n)) else f"{n:,} of the {of:,} {what}"
 
 
-def shown_flow(counts: Sequence[int], *, known: Sequence[int] = ()) -> list[int | None]:
+def shown_flow(counts: Sequence[int | None], *, known: Sequence[int] = ()) -> list[int | None]:
     """The steps of a flow by the rule of `hide_steps`, None where hidden."""
     return [
         None if unseen else count
@@ -76,19 +76,20 @@ def tells_few(count: float, known: Iterable[float]) -> bool:
     return any_few((count, *(abs(count - other) for other in known)))
 
 
-def shown_apart(counts: Sequence[int], *, known: Iterable[int] = ()) -> list[int | None]:
+def shown_apart(counts: Sequence[int | None], *, known: Iterable[int] = ()) -> list[int | None]:
     """Counts of the same people in several units or places; None where one would tell of a few.
 
     Args:
-        counts: The most important first: a later one that gives a few away is the one to hide.
+        counts: The most important first: a later one that gives a few away is the one to hide; None
+            is hidden already.
         known: Counts shown elsewhere.
     """
     seen = list(known)
     shown: list[int | None] = []
     for count in counts:
-        hidden = tells_few(count, seen)
-        shown.append(None if hidden else count)
-        seen += [] if hidden else [count]
+        told = None if count is None or tells_few(count, seen) else count
+        shown.append(told)
+        seen += [] if told is None else [told]
     return shown
 
 
@@ -112,7 +113,9 @@ class ShownFunnel:
         return [count for count in (*self.stages, self.rows, *self.samples) if count is not None]
 
 
-def shown_funnel(stages: Sequence[int], rows: int, samples: Sequence[int]) -> ShownFunnel:
+def shown_funnel(
+    stages: Sequence[int | None], rows: int | None, samples: Sequence[int | None]
+) -> ShownFunnel:
     """What may be told of a cohort: no two counts that are shown differ by 1 to 10.
 
     The same counts give the same answer, so that no two places tell together what each hides.

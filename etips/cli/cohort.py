@@ -180,7 +180,7 @@ def funnel_rows(built: Cohort) -> list[dict[str, object]]:
     sizes += [(f"decisions, reading {name}", count) for name, count in funnel.n_samples.items()]
     kept = (*shown.stages, shown.rows, *shown.samples)
     return [
-        {"step": name, "count": _told(count, seen)}
+        {"step": name, "count": _told(count or 0, seen)}
         for (name, count), seen in zip([*stages, *sizes], kept, strict=True)
     ]
 
@@ -210,7 +210,7 @@ def summary(built: Cohort) -> str:
     odd = [item for item in built.units if item.n_unexpected]
     rows = sum(item.n_unexpected for item in odd)
     told = FEW if are_few(rows) else f"{rows:,}"
-    missing = built.funnel.missing_share
+    missing = {name: share or 0.0 for name, share in built.funnel.missing_share.items()}
     worst = sorted(missing, key=lambda name: -missing[name])[:3]
     return (
         f"units: {told} rows of {len(odd)} items, of {len(built.units)} items read, are in an"

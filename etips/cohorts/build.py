@@ -246,7 +246,7 @@ def _stage(stages: list[Stage], name: str, rows: pl.DataFrame) -> None:
 
 def _count_dropped(stages: list[Stage], dropped: dict[str, int]) -> None:
     for name, n in dropped.items():
-        stages.append(Stage(f"after exclusion: {name}", stages[-1].n_stays - n))
+        stages.append(Stage(f"after exclusion: {name}", (stages[-1].n_stays or 0) - n))
         require_stays(stages)
 
 

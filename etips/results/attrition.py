@@ -52,8 +52,8 @@ def _told(cohort: Record | None) -> ShownFunnel | None:
     decisions = samples.values() if isinstance(samples, Mapping) else ()
     return shown_funnel(
         [count for _, count in _stages(cohort)],
-        rows if isinstance(rows, int) else 0,
-        [count for count in decisions if isinstance(count, int)],
+        rows if isinstance(rows, int) else None,
+        [count if isinstance(count, int) else None for count in decisions],
     )
 
 
@@ -72,14 +72,14 @@ def count_missing(data: Trajectories, cohort: Record | None) -> Missingness:
     )
 
 
-def _stages(cohort: Record | None) -> list[tuple[str, int]]:
+def _stages(cohort: Record | None) -> list[tuple[str, int | None]]:
     listed = cohort.get("stages") if cohort is not None else None
     if not isinstance(listed, Sequence):
         return []
     return [
-        (str(stage["name"]), stage["n_stays"])
+        (str(stage["name"]), stage.get("n_stays"))
         for stage in listed
-        if isinstance(stage, Mapping) and isinstance(stage.get("n_stays"), int)
+        if isinstance(stage, Mapping) and isinstance(stage.get("n_stays"), int | None)
     ]
 
 
@@ -87,10 +87,11 @@ def _charted(cohort: Record) -> dict[str, float | None]:
     shares, n_rows = cohort.get("missing_share"), cohort.get("n_rows")
     if not isinstance(shares, Mapping) or not isinstance(n_rows, int):
         return {}
-    gone = {name: round(float(share) * n_rows) for name, share in shares.items()}
+    known = {str(name): None if share is None else float(share) for name, share in shares.items()}
+    gone = {name: round((share or 0.0) * n_rows) for name, share in known.items()}
     return {
-        str(name): None if any_few((gone[name], n_rows - gone[name])) else float(share)
-        for name, share in shares.items()
+        name: None if any_few((gone[name], n_rows - gone[name])) else share
+        for name, share in known.items()
     }
 
 

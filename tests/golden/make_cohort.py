@@ -12,6 +12,7 @@ import contextlib
 import json
 import tempfile
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import polars as pl
@@ -53,8 +54,8 @@ def frames(cohort: Cohort) -> dict[str, pl.DataFrame]:
 def documents(cohort: Cohort) -> dict[str, object]:
     """What is pinned beside the cells."""
     files = cohort.files()
-    names = ("funnel.json", "doses.json", "audit.json", "config.json")
-    return {name: json.loads(files[name]) for name in names}
+    kept = {name: json.loads(files[name]) for name in ("doses.json", "audit.json", "config.json")}
+    return {"funnel.json": json.loads(json.dumps(asdict(cohort.funnel))), **kept}  # exact counts
 
 
 def main() -> None:

@@ -114,7 +114,8 @@ class Evidence:
         """Take it from a cohort in memory."""
         database, hours = str(cohort.settings["database"]), cohort.step_hours
         doses = cohort.fluid, cohort.vasopressor
-        return cls(database, _usual_names(cohort.table, hours), cohort.funnel, *doses, hours)
+        told = Funnel.from_json(cohort.funnel.to_document())  # as its folder has it
+        return cls(database, _usual_names(cohort.table, hours), told, *doses, hours)
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -153,7 +154,7 @@ def validate(evidence: Evidence, published: Published | None) -> list[Check]:
     """
     if published is None or evidence.step_hours != RULE_HOURS:
         published = Published(full_size=0, figures=EXACT)
-    is_full = evidence.funnel.stages[0].n_stays >= published.full_size
+    is_full = (evidence.funnel.stages[0].n_stays or 0) >= published.full_size
 
     hidden = _tell_few(evidence)
 
@@ -195,8 +196,8 @@ def _outcome(target: Target, found: float | None, *, judged: bool) -> Outcome:
 def measured_figures(evidence: Evidence) -> dict[str, float]:
     """Each quantity of a cohort; see `_tell_few` for those that nobody may see."""
     funnel, table = evidence.funnel, evidence.table
-    n_stays, n_samples = table["icustayid"].n_unique(), funnel.n_samples["A"]
-    first_pass = [s.n_stays for s in funnel.stages if s.name.endswith("SOFA below 2")]
+    n_stays, n_samples = table["icustayid"].n_unique(), _or_nan(funnel.n_samples["A"])
+    first_pass = [_or_nan(s.n_stays) for s in funnel.stages if s.name.endswith("SOFA below 2")]
     shortest, mean, longest = funnel.history
     return {
         "stays in the final table": n_stays,
@@ -210,11 +211,17 @@ def measured_figures(evidence: Evidence) -> dict[str, float]:
         "mean loss": funnel.mean_loss,
         "features": sum(name in table.columns for name in STATIC_FEATURES + SEQUENTIAL_FEATURES),
         "actions": len(funnel.action_counts),
-        "most frequent action (0: no dose)": int(np.argmax(funnel.action_counts)),
+        "most frequent action (0: no dose)": int(
+            np.argmax([count or 0 for count in funnel.action_counts])
+        ),
         "hospital deaths, share of stays": float(_deaths(table).to_numpy().mean()),
         "rows without vasopressor": _share(table["max_dose_vaso"] == 0),
         "rows without fluid": _share(table["input_4hourly"] == 0),
     }
+
+
+def _or_nan(count: int | None) -> float:
+    return math.nan if count is None else count
 
 
 def _deaths(table: pl.DataFrame) -> pl.Series:
@@ -232,7 +239,9 @@ def _tell_few(evidence: Evidence) -> set[str]:
         *("stays in the final table", "stays after the first pass"),
         *("rows of the final table", "samples"),
     )
-    hidden = {name for name in counts if tells_few(figures[name], known)}
+    hidden = {
+        name for name in counts if math.isnan(figures[name]) or tells_few(figures[name], known)
+    }
     if hidden & {"stays in the final table", "samples"}:
         hidden.add("samples per stay")
     n_rows, samples = evidence.table.height, figures["samples"]
@@ -243,7 +252,7 @@ def _tell_few(evidence: Evidence) -> set[str]:
         ("rows without fluid", n_rows),
     ):
         share = figures[name]
-        events = 0 if math.isnan(share) else round(share * total)
+        events = 0 if math.isnan(share * total) else round(share * total)
         if any_few((events, total - events)):
             hidden.add(name)
     return hidden

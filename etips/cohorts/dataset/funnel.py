@@ -2,22 +2,30 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Self
 
 import polars as pl
 from pydantic import TypeAdapter
 
-from etips.disclosure import FEW, ShownFunnel, are_few, shown_funnel
+from etips.disclosure import (
+    FEW,
+    ShownFunnel,
+    any_few,
+    are_few,
+    hide_together,
+    shown_apart,
+    shown_funnel,
+)
 from etips.errors import DataError
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of the funnel: how many stays are left after it."""
+    """One step of the funnel: how many stays are left after it; None where a file hides it."""
 
     name: str
-    n_stays: int
+    n_stays: int | None
 
 
 @dataclass(frozen=True)
@@ -37,26 +45,53 @@ class Funnel:
         mean_loss: Over samples A.
         action_counts: Rows per action, 25 of them.
         missing_share: Of each charted column before imputation, pass 2.
+
+    A file holds null where a number would tell of 1 to 10 people; see `to_document`.
     """
 
     profile: str
     antibiotic_order: str
     stages: tuple[Stage, ...]
-    n_rows: int
-    n_single_row_stays: int
-    n_gaps: int
-    n_gaps_after_first_row: int
-    n_samples: Mapping[str, int]
+    n_rows: int | None
+    n_single_row_stays: int | None
+    n_gaps: int | None
+    n_gaps_after_first_row: int | None
+    n_samples: Mapping[str, int | None]
     history: tuple[int, float, int]
     mean_loss: float
-    action_counts: tuple[int, ...]
-    missing_share: Mapping[str, float]
+    action_counts: tuple[int | None, ...]
+    missing_share: Mapping[str, float | None]
 
     @property
     def shown(self) -> ShownFunnel:
         """What may be told of it, samples in the order of `n_samples`."""
         stages = [stage.n_stays for stage in self.stages]
         return shown_funnel(stages, self.n_rows, list(self.n_samples.values()))
+
+    def to_document(self) -> dict[str, object]:
+        """What `funnel.json` holds: null where the drawing hides a number, or would have to."""
+        told = self.shown
+        rest = (self.n_single_row_stays, self.n_gaps, self.n_gaps_after_first_row)
+        single, gaps, first = shown_apart(rest, known=told.counts)
+        stages = zip(self.stages, told.stages, strict=True)
+        counts = [count or 0 for count in self.action_counts]
+        hidden = hide_together(counts)
+        return {
+            **asdict(self),
+            "stages": [{"name": stage.name, "n_stays": left} for stage, left in stages],
+            "n_rows": told.rows,
+            "n_single_row_stays": single,
+            "n_gaps": gaps,
+            "n_gaps_after_first_row": first,
+            "n_samples": dict(zip(self.n_samples, told.samples, strict=True)),
+            "mean_loss": _shown_share(self.mean_loss, self.n_samples["A"]),
+            "action_counts": [
+                None if unseen else count for count, unseen in zip(counts, hidden, strict=True)
+            ],
+            "missing_share": {
+                name: _shown_share(share, self.n_rows) for name, share in self.missing_share.items()
+            },
+        }
 
     @classmethod
     def from_json(cls, content: Mapping[str, object]) -> Self:
@@ -66,10 +101,18 @@ class Funnel:
         return TypeAdapter(cls).validate_python(known)
 
 
+def _shown_share(share: float | None, total: int | None) -> float | None:
+    """A share, unless it or its complement is one of 1 to 10."""
+    if share is None or total is None or math.isnan(share):
+        return None
+    events = round(share * total)
+    return None if any_few((events, total - events)) else share
+
+
 def require_stays(stages: list[Stage]) -> None:
     """Refuse to go on when a step of the funnel leaves nobody."""
     if stages[-1].n_stays == 0:
-        n = stages[-2].n_stays if len(stages) > 1 else 0
+        n = (stages[-2].n_stays or 0) if len(stages) > 1 else 0
         before = f" (before it: {FEW if are_few(n) else n})" if len(stages) > 1 else ""
         raise DataError(
             "cohort",

@@ -76,7 +76,7 @@ class Cohort:
             "table.parquet": _parquet(self.table),
             "onset.parquet": _parquet(self.onsets),
             "decisions.parquet": _parquet(self.decisions),
-            "funnel.json": _json(asdict(self.funnel)),
+            "funnel.json": _json(self.funnel.to_document()),
             "doses.json": _json(doses),
             "config.json": _json(dict(self.settings)),
             "audit.json": _json(self._audit()),

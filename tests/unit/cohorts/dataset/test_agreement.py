@@ -74,7 +74,7 @@ def test_a_folder_gives_the_same_as_the_cohort(tmp_path, request):
     paper_cohort = request.getfixturevalue("paper_cohort")
     folder = tmp_path / "cohort"
     save_trajectories(to_trajectories(paper_cohort), folder, beside=paper_cohort.files())
-    assert Evidence.read(folder).funnel == paper_cohort.funnel
+    assert Evidence.read(folder).funnel == Evidence.of(paper_cohort).funnel
     one, other = (
         validate(found, PUBLISHED) for found in (Evidence.of(paper_cohort), Evidence.read(folder))
     )
