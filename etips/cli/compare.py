@@ -2,15 +2,17 @@
 
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from etips.cli.columns import takes_columns
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, say, show
+from etips.cli.external_data import PLACE, join_external
 from etips.cli.place_column import read_places
 from etips.cli.policy_options import AskedPolicies, RuleOption, RulesOption, SeenFlag
 from etips.data.tables.columns import TableColumns
+from etips.errors import SettingError
 from etips.files.json_documents import canonical
 from etips.results.comparison_result import (
     CLINICIANS,
@@ -21,6 +23,9 @@ from etips.results.comparison_result import (
 )
 from etips.results.text_forest import Bar, draw_bars
 from etips.results.whole_stay_result import ONE_DECISION
+
+if TYPE_CHECKING:
+    from etips.results.decision_groups import By
 
 RunsArgument = Annotated[
     list[Path], typer.Argument(help="Run folders, if any, then the data: RUN [RUN ...] DATA.")
@@ -34,6 +39,10 @@ ReferenceOption = Annotated[
 ]
 TargetOption = Annotated[
     str | None, typer.Option(help="With --by: carry figures over to this place's patients alone.")
+]
+ExternalOption = Annotated[
+    Path | None,
+    typer.Option(help="Folder of another source: compare both, and carry figures over."),
 ]
 EstimatorOption = Annotated[str | None, typer.Option(help="Of all risks.")]
 OutOption = Annotated[
@@ -50,6 +59,7 @@ def compare(
     by: ByOption = None,
     reference: ReferenceOption = None,
     target: TargetOption = None,
+    external: ExternalOption = None,
     estimator: EstimatorOption = None,
     out: OutOption = None,
     allow_seen: SeenFlag = False,
@@ -60,16 +70,23 @@ def compare(
 
     Left of zero the first of a pair has the lower risk. Holm's correction leaves one chance in
     twenty of any difference that is none. With --by COLUMN every figure is also given place by
-    place, with a test of whether places differ, and with the case mix of another place.
+    place, with a test of whether places differ, and with the case mix of another place. With
+    --external FOLDER the places are the data and another source, read as the data are.
     """
     with refusals("etips compare"):
         if out is not None:
             _page().require_ending(out)
-        asked = AskedPolicies.of(paths, rule, rules, least=0 if by else 1)
+        if external is not None and by is not None:
+            raise SettingError("--by, --external", "must not both be given")
+        asked = AskedPolicies.of(paths, rule, rules, least=0 if by or external else 1)
         with progress_bar() as progress:
             progress("reading", 0.1)
             stays = asked.read(columns, allow_seen=allow_seen)
-            places = None if by is None else read_places(asked.data, columns, stays, by)
+            places: By | None = None if by is None else read_places(asked.data, columns, stays, by)
+            sources = None
+            if external is not None:
+                stays, sources = join_external(asked, stays, external, allow_seen=allow_seen)
+                places = {PLACE: sources[stays.decisions().stay]}
             from etips.results.compare_policies import compare as compare_policies  # noqa: PLC0415
             from etips.results.evaluation_log import Models  # noqa: PLC0415
 
@@ -84,6 +101,7 @@ def compare(
                 models=Models(seed=seed),
                 allow_seen=allow_seen,
                 settings=asked.told,
+                sources=sources,
             )
         if out is not None:
             _page().write_comparison(comparison, out)

@@ -23,7 +23,7 @@ from etips.runs.device import Device
 from etips.studies.experiment import DATA_FOLDER, Experiment, read_experiment, shipped
 from etips.studies.plan import make_plan
 from etips.studies.study import run_study
-from etips.studies.study_data import data_of
+from etips.studies.study_data import FolderData, data_of, open_external
 from etips.tasks.runner import jobs_for
 from etips.worlds.world_registry import WORLDS
 
@@ -64,6 +64,10 @@ TaskOption = Annotated[
 DataOption = Annotated[
     Path | None, typer.Option(help="table2: a cohort or another Trajectories folder.")
 ]
+ExternalOption = Annotated[
+    Path | None,
+    typer.Option(help="table2 with --data: a cohort of another source to test on as well."),
+]
 WorldOption = Annotated[
     WorldName | None, typer.Option(help="table2 without data: icu-sepsis if left out.")
 ]
@@ -96,6 +100,7 @@ class Asked:
         world: Of Table II, without data.
         lag: Of Table II.
         config: In place of the shipped experiment.
+        external: Of Table II with data: another folder to test on.
     """
 
     table: TableName
@@ -104,6 +109,7 @@ class Asked:
     world: str | None
     lag: int | None
     config: Path | None
+    external: Path | None = None
 
     def __post_init__(self) -> None:
         first = self.table is TableName.TABLE1
@@ -112,9 +118,12 @@ class Asked:
             ("--data", self.data, not first),
             ("--world", self.world, not first),
             ("--lag", self.lag, not first),
+            ("--external", self.external, not first),
         ):
             if given is not None and not applies:
                 raise SettingError(name, f"does not apply to {self.table.value}")
+        if self.external is not None and self.data is None:
+            raise SettingError("--external", "needs --data", fix="Name the cohort to learn from.")
         if self.data is not None and self.world is not None:
             raise SettingError("--data, --world", "must not both be given")
         if self.lag is not None and self.world and self.lag not in WORLDS[self.world].lags:
@@ -126,7 +135,10 @@ class Asked:
         """What to study, each refused here if its data are not there."""
         experiments = [self._experiment(name, preset, quick, seed) for name in self._names()]
         for experiment in experiments:
-            data_of(experiment, self.data)
+            own = data_of(experiment, self.data)
+            if self.external is not None and isinstance(own, FolderData):
+                like = own.open_log(Path()).schema  # refused here, not after hours of fitting
+                open_external(FolderData.of(self.external, experiment.lag), like)
         return experiments
 
     def _names(self) -> list[str]:
@@ -156,6 +168,7 @@ def reproduce(
     table: Annotated[TableName, typer.Argument(help="Which table of the paper.")],
     task: TaskOption = None,
     data: DataOption = None,
+    external: ExternalOption = None,
     world: WorldOption = None,
     lag: LagOption = None,
     preset: PresetOption = Preset.ETIPS,
@@ -177,7 +190,7 @@ def reproduce(
     figures; of table1 with both tasks into one folder each.
     """
     with refusals("etips reproduce"):
-        asked = Asked(table, task, data, world, lag, config)
+        asked = Asked(table, task, data, world, lag, config, external)
         if as_json and as_markdown:
             raise SettingError("--json, --markdown", "must not both be given")
         experiments = asked.experiments(preset=preset.value, quick=quick, seed=seed)
@@ -190,7 +203,7 @@ def reproduce(
         for experiment in experiments:
             own = _own_folder(place, experiment) if len(experiments) > 1 else place
             span = spans[experiment.name]
-            result = results[experiment.name] = _study(experiment, own, data, machines, span)
+            result = results[experiment.name] = _study(experiment, own, asked, machines, span)
             if as_markdown:
                 typer.echo(tables_as_markdown(result))
             elif not as_json:
@@ -225,7 +238,7 @@ def _spans(
 def _study(
     experiment: Experiment,
     folder: Path,
-    data: Path | None,
+    asked: Asked,
     machines: _Machines,
     span: tuple[float, float],
 ) -> StudyResult:
@@ -233,7 +246,8 @@ def _study(
         result = run_study(
             experiment,
             folder,
-            data=data,
+            data=asked.data,
+            external=asked.external,
             device=machines.device,
             jobs=machines.jobs,
             cluster=machines.cluster,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from etips.data.decisions import Floats
 from etips.data.history_rows import visible_rows
@@ -37,6 +38,7 @@ from etips.results.decision_groups import By, group_decisions
 from etips.results.evaluation_log import EvaluationLog, Models, make_log
 from etips.results.followed_policies import RULE, Followed, Policy, follow, true_risk
 from etips.results.further_checks import FurtherChecks
+from etips.results.joined_log import join_logs
 from etips.results.method_result import DataSummary
 from etips.results.named_policies import GivenPolicies, name_policies
 from etips.results.place_comparison import as_figure, compare_places
@@ -73,6 +75,7 @@ def compare(
     propensities: Floats | None = None,
     allow_seen: bool = False,
     settings: Mapping[str, object] = {},
+    sources: NDArray[np.str_] | None = None,
 ) -> Comparison:
     """Differences between policies, and between each of them and what was done, paired by stay.
 
@@ -88,6 +91,7 @@ def compare(
         propensities: Known probability of every action, shape (n_decisions, n_actions).
         allow_seen: Take stays that a policy learned from; the results say so.
         settings: For the record, JSON-ready.
+        sources: Of each stay, where `data` were joined: what risks need is fitted in each alone.
     """
     started, named = time.perf_counter(), {} if policies is None else name_policies(policies)
     _check(named, by, reference, target)
@@ -95,7 +99,8 @@ def compare(
     data = FurtherChecks.of(data, None).data
     grouping = None if by is None else group_decisions(data, by)
     followed = {name: seen[name].mark(follow(policy, data)) for name, policy in named.items()}
-    made = _log(named, data, models or Models(), propensities)
+    fit = partial(_log, named, models=models or Models(), known=propensities)
+    made = fit(data) if sources is None else join_logs(data, sources, fit)
     judged, about = _judge(followed, made.log, estimator, interval), summarize_data(data)
     asked = partial(compare_places, data, made.log, judged.views, target=target, interval=interval)
     places = None if grouping is None else asked(grouping, estimator=judged.estimator)

@@ -18,6 +18,7 @@ from etips.results.results import MethodResult
 from etips.results.study_result import FitRecord, Measures
 from etips.results.translation_path import restore_path
 from etips.studies.experiment import Experiment
+from etips.studies.external_test import ExternalTest
 from etips.studies.fit_records import fit_from_json
 from etips.studies.fold_policies import join_folds, load_followed, mix_folds
 from etips.studies.folds import Dealing
@@ -25,7 +26,7 @@ from etips.studies.measures import mean_of, measure_policy
 from etips.studies.outcome_fits import BALANCE, PREDICTED, PROPENSITIES
 from etips.studies.plan import EVALUATION, task_name
 from etips.studies.stay_outcomes import stay_outcomes
-from etips.studies.study_data import StudyData, load_array, open_log
+from etips.studies.study_data import FolderData, StudyData, load_array, open_log
 from etips.tasks.task import Json
 
 
@@ -43,6 +44,7 @@ class Findings:
         assessed: Estimates, intervals and verdicts of `pooled`, in the same order.
         fits: Of each method what its fits left on record, fold by fold.
         notes: Where propensities and predicted losses came from.
+        external: The same policies on another source, where one was given.
     """
 
     experiment: Experiment
@@ -54,6 +56,7 @@ class Findings:
     assessed: Sequence[MethodResult]
     fits: Mapping[str, Sequence[FitRecord]]
     notes: Mapping[str, str]
+    external: ExternalTest | None = None
 
     def path(self, method: str) -> list[tuple[Candidate, ...]]:
         """The candidates of a method, fold by fold; none where it has none."""
@@ -103,7 +106,11 @@ class Findings:
 
 
 def gather(
-    experiment: Experiment, source: StudyData, tasks: Path, findings: Mapping[str, Json]
+    experiment: Experiment,
+    source: StudyData,
+    tasks: Path,
+    findings: Mapping[str, Json],
+    external: FolderData | None = None,
 ) -> Findings:
     """Read what the tasks left.
 
@@ -112,6 +119,7 @@ def gather(
         source: Its data.
         tasks: Folder with one folder a task.
         findings: What each task found, by its name.
+        external: Another source, which the tasks have answered too.
     """
     whole = open_log(source, tasks)
     dealing = Dealing(experiment.table, experiment.folds, experiment.seed)
@@ -148,6 +156,9 @@ def gather(
             for method in experiment.methods
         },
         notes=notes,
+        external=None
+        if external is None
+        else ExternalTest.of(experiment, external, tasks, whole.schema),
     )
 
 

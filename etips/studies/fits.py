@@ -26,13 +26,15 @@ from etips.results.translation_path import summarize_path
 from etips.runs.run import Run, stage_file
 from etips.studies.experiment import LOGGING, SUPERVISED, Settings, recipe_of
 from etips.studies.fit_records import fit_to_json
-from etips.studies.fold_policies import save_followed
+from etips.studies.fold_policies import EXTERNAL, save_followed
 from etips.studies.folds import Dealing, Part
 from etips.studies.study_data import (
+    FolderData,
     SimulatedData,
     StudyData,
     data_from_json,
     open_answers,
+    open_external,
     open_log,
 )
 from etips.tasks.task import Json, Work
@@ -66,6 +68,7 @@ class FitTask(Work):
         turned: Read the wrong way round.
         lends: Keep the finished stages for others.
         lent: By stage of training, the task that has it finished.
+        external: Another source, whose decisions its policy answers too.
     """
 
     kind: ClassVar[str] = "fit-fold"
@@ -78,6 +81,7 @@ class FitTask(Work):
     turned: bool = False
     lends: bool = False
     lent: Mapping[str, str] = field(default_factory=dict)
+    external: FolderData | None = None
 
     @property
     def trains_on(self) -> str:
@@ -91,8 +95,11 @@ class FitTask(Work):
 
     def to_json(self) -> dict[str, object]:
         """As an object that JSON can hold."""
+        own = {k: value for k, value in vars(self).items() if k not in ("fold", "external")}
+        outside = {} if self.external is None else {"external": self.external.to_json()}
         return {
-            **{name: value for name, value in vars(self).items() if name != "fold"},
+            **own,
+            **outside,
             "settings": dict(self.settings),
             "lent": dict(self.lent),
             "data": self.fold.data.to_json(),
@@ -104,6 +111,8 @@ class FitTask(Work):
     def from_json(cls, document: Json) -> Self:
         """What `to_json` wrote."""
         values: Any = dict(document)
+        if "external" in values:
+            values["external"] = FolderData(**values["external"])
         data, dealing = data_from_json(values.pop("data")), Dealing(**values.pop("dealing"))
         return cls(FoldOfStudy(data, dealing, values.pop("number")), **values)
 
@@ -140,7 +149,11 @@ class FitTask(Work):
             for stage, task in self.lent.items():
                 _borrow(folder.parent / task, folder, stage)
             learner.fit(stays, run=run, sharing=sharing)
-            policy = follow(turn_round(learner.policy_) if self.turned else learner, held)
+            learned = turn_round(learner.policy_) if self.turned else learner
+            policy = follow(learned, held)
+            if self.external is not None:
+                outside = open_external(self.external, stays.schema)
+                save_followed(follow(learned, outside), folder, prefix=EXTERNAL)
             if not self.lends:
                 run.clear()
         return policy, learner

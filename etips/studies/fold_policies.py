@@ -15,18 +15,29 @@ POLICY, DRAWN, ABSTAINED = "policy.npy", "drawn.npy", "abstained.npy"
 would draw from, and where it leaves the decision to the clinicians."""
 
 
-def save_followed(policy: Followed, folder: Path) -> None:
-    """Write what a fold's policy does at the decisions it was held out from."""
+EXTERNAL = "external-"
+"""Before the names of the same files about the decisions of another source."""
+
+
+def save_followed(policy: Followed, folder: Path, *, prefix: str = "") -> None:
+    """Write what a fold's policy does at the decisions it was held out from.
+
+    Args:
+        policy: What comes of following it.
+        folder: Of the task.
+        prefix: Of the files' names.
+    """
     drawn = policy.drawn or policy.deployed
-    save_array(folder / POLICY, policy.deployed.probabilities)
-    save_array(folder / DRAWN, drawn.probabilities)
-    save_array(folder / ABSTAINED, policy.deployed.abstained.astype(np.float64))
+    save_array(folder / f"{prefix}{POLICY}", policy.deployed.probabilities)
+    save_array(folder / f"{prefix}{DRAWN}", drawn.probabilities)
+    save_array(folder / f"{prefix}{ABSTAINED}", policy.deployed.abstained.astype(np.float64))
 
 
-def load_followed(folder: Path) -> Followed:
+def load_followed(folder: Path, *, prefix: str = "") -> Followed:
     """Read what `save_followed` wrote."""
-    abstained = load_array(folder / ABSTAINED) != 0
-    return _followed(load_array(folder / POLICY), load_array(folder / DRAWN), abstained)
+    abstained = load_array(folder / f"{prefix}{ABSTAINED}") != 0
+    deployed, drawn = (load_array(folder / f"{prefix}{name}") for name in (POLICY, DRAWN))
+    return _followed(deployed, drawn, abstained)
 
 
 def mix_folds(policies: Sequence[Followed], clinicians: Floats | None) -> Followed:

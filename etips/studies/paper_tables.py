@@ -10,6 +10,7 @@ from etips.learn.learners.catalogue import find_method
 from etips.results.study_result import Table
 from etips.results.summaries import summarize_data
 from etips.results.translation_path import summarize_path
+from etips.studies.external_test import COLUMNS as EXTERNAL_COLUMNS
 from etips.studies.findings import Findings
 from etips.studies.measures import mean_of, over_folds, show_groups
 from etips.studies.outcome_fits import BALANCE
@@ -80,6 +81,7 @@ def table2(findings: Findings) -> Table:
             row += [str(figures.get(name, "-"))] if beside and name != "snips" else []
         row += [show_groups(own), verdicts[method]]
         row += [stays[method]] if looked else []
+        row += [] if findings.external is None else findings.external.cells(method)
         if known:
             row += [over_folds(own, attrgetter(name)).show(4) for name in ("risk", "drawn_risk")]
         rows.append(row)
@@ -88,8 +90,10 @@ def table2(findings: Findings) -> Table:
         columns += [title, "paper"] if beside and name != "snips" else [title]
     columns += ["matched / others", "verdict"]
     columns += ["change over a whole stay"] if looked else []
+    columns += [] if findings.external is None else EXTERNAL_COLUMNS
     columns += ["true risk", "true risk, drawn"] if known else []
-    return _table(findings, findings.experiment.title, columns, rows, _note2(findings))
+    note = _note2(findings) + ("" if findings.external is None else findings.external.note)
+    return _table(findings, findings.experiment.title, columns, rows, note)
 
 
 def regression_facts() -> Table:

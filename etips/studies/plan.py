@@ -13,7 +13,7 @@ from etips.studies.experiment import EVALUATOR, SUPERVISED, Experiment, Settings
 from etips.studies.fits import FitTask, FoldOfStudy
 from etips.studies.folds import Dealing
 from etips.studies.outcome_fits import EvaluationTask
-from etips.studies.study_data import DATA, DataTask, StudyData
+from etips.studies.study_data import DATA, DataTask, FolderData, StudyData
 from etips.tasks.task import Task
 
 EVALUATION = "evaluation"
@@ -23,13 +23,16 @@ _NOTHING, _THE_DATA = 0.1, 2.0  # in passes of a network over the stays, as `fit
 _STAY_ROUNDS = 3  # predicted outcomes of stays are learned round by round, most of them short
 
 
-def make_plan(experiment: Experiment, data: StudyData, *, device: str) -> list[list[Task]]:
+def make_plan(
+    experiment: Experiment, data: StudyData, *, device: str, external: FolderData | None = None
+) -> list[list[Task]]:
     """The waves of a study.
 
     Args:
         experiment: What to study.
         data: Its own.
         device: Where to train.
+        external: Another source that every policy is tested on too.
     """
     dealing = Dealing(experiment.table, experiment.folds, experiment.seed)
     evaluation = EvaluationTask(
@@ -39,7 +42,7 @@ def make_plan(experiment: Experiment, data: StudyData, *, device: str) -> list[l
     judging = fit_cost(EVALUATOR, experiment.evaluation, known)
     fits = {
         method: [
-            _fit(experiment, method, FoldOfStudy(data, dealing, fold), device)
+            _fit(experiment, method, FoldOfStudy(data, dealing, fold), device, external)
             for fold in range(experiment.folds)
         ]
         for method in experiment.methods
@@ -54,7 +57,13 @@ def make_plan(experiment: Experiment, data: StudyData, *, device: str) -> list[l
     return [sorted(wave, key=lambda task: -task.cost) for wave in waves if wave]
 
 
-def _fit(experiment: Experiment, method: str, fold: FoldOfStudy, device: str) -> Task:
+def _fit(
+    experiment: Experiment,
+    method: str,
+    fold: FoldOfStudy,
+    device: str,
+    external: FolderData | None,
+) -> Task:
     """The task of a method on one fold."""
     settings = experiment.methods[method]
     lent = lent_stages(experiment.methods, method)
@@ -67,6 +76,7 @@ def _fit(experiment: Experiment, method: str, fold: FoldOfStudy, device: str) ->
         turned=method in experiment.turned,
         lends=method in _lenders(experiment.methods),
         lent={stage: task_name(lender, fold.number) for stage, lender in lent.items()},
+        external=external,
     )
     return Task(task_name(method, fold.number), work, fit_cost(method, settings, lent))
 

@@ -25,7 +25,7 @@ from etips.studies.findings import Findings, gather
 from etips.studies.forecast import TELL_FROM, forecast
 from etips.studies.paper_tables import make_tables
 from etips.studies.plan import costs, make_plan
-from etips.studies.study_data import DATA, data_of
+from etips.studies.study_data import DATA, FolderData, data_of
 from etips.tasks.runner import run_tasks
 from etips.tasks.task import Json, Task, recorded
 from etips.tasks.time_left import StudyProgress
@@ -44,6 +44,7 @@ def run_study(
     folder: Path,
     *,
     data: Path | None = None,
+    external: Path | None = None,
     device: str = "auto",
     jobs: int = 1,
     cluster: str | None = None,
@@ -59,6 +60,7 @@ def run_study(
         experiment: What to study.
         folder: Gets the tasks; it must exist.
         data: A Trajectories folder, in place of the experiment's world.
+        external: Another such folder, that every policy is tested on too.
         device: auto, cpu or cuda.
         jobs: Processes at a time.
         cluster: Address of a Ray cluster, in place of local processes.
@@ -67,7 +69,8 @@ def run_study(
         announce: Told before the long part how long it may take, if that is long.
     """
     source = data_of(experiment, data)
-    waves = make_plan(experiment, source, device=device)
+    outside = None if external is None else FolderData.of(external, experiment.lag)
+    waves = make_plan(experiment, source, device=device, external=outside)
     tasks, shares = folder / TASKS, costs(waves, span)
     tell = StudyProgress(report) if callable(report) else report
     left: dict[str, Json] = {}
@@ -86,7 +89,7 @@ def run_study(
         )
     if tell is not None:
         tell.between(*span)("evaluating", 1.0)
-    findings = gather(experiment, source, tasks, left)
+    findings = gather(experiment, source, tasks, left, outside)
     seconds = sum(_seconds(task, tasks) for wave in waves for task in wave)
     return summarize_study(findings, seconds=seconds, cohort=_cohort(data))
 

@@ -15,8 +15,10 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
+from etips.data.alignment import align
 from etips.data.coded import Coded, Features
 from etips.data.decisions import Floats
+from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
 from etips.files.json_documents import canonical
@@ -101,6 +103,11 @@ class FolderData:
     sha256: str
     lag: int
 
+    @classmethod
+    def of(cls, folder: Path, lag: int) -> Self:
+        """That of a folder as it is now."""
+        return cls(str(folder.resolve()), _seal(folder), lag)
+
     def to_json(self) -> dict[str, object]:
         """As JSON holds it."""
         return asdict(self)
@@ -130,7 +137,7 @@ def data_of(experiment: Experiment, folder: Path | None = None) -> StudyData:
         folder: Where the data are, if they are no world's.
     """
     if folder is not None:
-        return FolderData(str(folder.resolve()), _seal(folder), experiment.lag)
+        return FolderData.of(folder, experiment.lag)
     if experiment.world == DATA_FOLDER:
         raise SettingError("--data", "must name a folder: this experiment has no world")
     data = SimulatedData(experiment.world, experiment.n, experiment.seed)
@@ -194,6 +201,16 @@ def open_log(data: StudyData, study: Path) -> Trajectories:
 @lru_cache(maxsize=1)  # tasks done one after the other share it
 def _open(text: str, study: Path) -> Trajectories:
     return data_from_json(json.loads(text)).open_log(study)
+
+
+def open_external(data: FolderData, like: Schema) -> Trajectories:
+    """The logged decisions of another source, read as those that a study learns from.
+
+    Args:
+        data: The other source.
+        like: Schema of the study's own data.
+    """
+    return align(data.open_log(Path()), like)
 
 
 def open_answers(study: Path) -> Floats:
