@@ -2,17 +2,16 @@
 
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from etips.cli.columns import takes_columns
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, say, show
-from etips.cli.external_data import PLACE, join_external
+from etips.cli.external_data import join_external, require_one_way
 from etips.cli.place_column import read_places
 from etips.cli.policy_options import AskedPolicies, RuleOption, RulesOption, SeenFlag
 from etips.data.tables.columns import TableColumns
-from etips.errors import SettingError
 from etips.files.json_documents import canonical
 from etips.results.comparison_result import (
     CLINICIANS,
@@ -23,9 +22,6 @@ from etips.results.comparison_result import (
 )
 from etips.results.text_forest import Bar, draw_bars
 from etips.results.whole_stay_result import ONE_DECISION
-
-if TYPE_CHECKING:
-    from etips.results.decision_groups import By
 
 RunsArgument = Annotated[
     list[Path], typer.Argument(help="Run folders, if any, then the data: RUN [RUN ...] DATA.")
@@ -76,39 +72,39 @@ def compare(
     with refusals("etips compare"):
         if out is not None:
             _page().require_ending(out)
-        if external is not None and by is not None:
-            raise SettingError("--by, --external", "must not both be given")
+        require_one_way(by, external)
         asked = AskedPolicies.of(paths, rule, rules, least=0 if by or external else 1)
         with progress_bar() as progress:
             progress("reading", 0.1)
             stays = asked.read(columns, allow_seen=allow_seen)
-            places: By | None = None if by is None else read_places(asked.data, columns, stays, by)
-            sources = None
-            if external is not None:
-                stays, sources = join_external(asked, stays, external, allow_seen=allow_seen)
-                places = {PLACE: sources[stays.decisions().stay]}
+            places = None if by is None else read_places(asked.data, columns, stays, by)
+            joined = join_external(asked, stays, external, allow_seen=allow_seen, places=places)
             from etips.results.compare_policies import compare as compare_policies  # noqa: PLC0415
             from etips.results.evaluation_log import Models  # noqa: PLC0415
 
             progress("fitting what the estimators need", 0.3)
             comparison = compare_policies(
                 asked.policies or None,
-                stays,
-                by=places,
+                joined.stays,
+                by=joined.places,
                 reference=reference,
                 target=target,
                 estimator=estimator,
                 models=Models(seed=seed),
                 allow_seen=allow_seen,
                 settings=asked.told,
-                sources=sources,
+                sources=joined.sources,
             )
-        if out is not None:
-            _page().write_comparison(comparison, out)
-        if as_json:
-            typer.echo(canonical(comparison.to_json()).decode(), nl=False)
-            return
-        _print(comparison)
+        _show(comparison, out, as_json=as_json)
+
+
+def _show(comparison: Comparison, out: Path | None, *, as_json: bool) -> None:
+    if out is not None:
+        _page().write_comparison(comparison, out)
+    if as_json:
+        typer.echo(canonical(comparison.to_json()).decode(), nl=False)
+        return
+    _print(comparison)
 
 
 def _page() -> ModuleType:

@@ -91,36 +91,38 @@ def compare(
         propensities: Known probability of every action, shape (n_decisions, n_actions).
         allow_seen: Take stays that a policy learned from; the results say so.
         settings: For the record, JSON-ready.
-        sources: Of each stay, where `data` were joined: what risks need is fitted in each alone.
+        sources: Of each stay, where `data` were joined: each is then fitted by itself.
     """
-    started, named = time.perf_counter(), {} if policies is None else name_policies(policies)
-    _check(named, by, reference, target)
+    started, named = time.perf_counter(), _named(policies, by, reference, target)
     seen = require_unseen_stays(named, data, allow_seen=allow_seen)
     data = FurtherChecks.of(data, None).data
     grouping = None if by is None else group_decisions(data, by)
     followed = {name: seen[name].mark(follow(policy, data)) for name, policy in named.items()}
-    fit = partial(_log, named, models=models or Models(), known=propensities)
-    made = fit(data) if sources is None else join_logs(data, sources, fit)
+    made = join_logs(data, sources, partial(_log, named, models=models, known=propensities))
     judged, about = _judge(followed, made.log, estimator, interval), summarize_data(data)
     asked = partial(compare_places, data, made.log, judged.views, target=target, interval=interval)
-    places = None if grouping is None else asked(grouping, estimator=judged.estimator)
     return Comparison(
         data=about,
         policies=_policies(judged, data, about),
         pairs=_pairs(judged, made.log, about, reference, interval),
         estimator=judged.estimator,
         reference=reference,
-        places=places,
+        places=None if grouping is None else asked(grouping, estimator=judged.estimator),
         notes=made.notes,
-        settings={name: plain(value) for name, value in settings.items()},
+        settings=_plain(settings),
         seconds=time.perf_counter() - started,
     )
 
 
-def _check(
-    named: Mapping[str, Policy], by: By | None, reference: str | None, target: str | None
-) -> None:
-    """Refuse what nobody can answer, before anything is fitted."""
+def _plain(settings: Mapping[str, object]) -> dict[str, object]:
+    return {name: plain(value) for name, value in settings.items()}
+
+
+def _named(
+    policies: GivenPolicies | None, by: By | None, reference: str | None, target: str | None
+) -> dict[str, Policy]:
+    """Policies by name; what nobody can answer is refused, before anything is fitted."""
+    named = {} if policies is None else name_policies(policies)
     if CLINICIANS in named:
         rule = f"must not be called {CLINICIANS}: what was done is compared under that name"
         raise SettingError("policies", rule)
@@ -133,14 +135,15 @@ def _check(
         raise SettingError("reference", rule)
     if target is not None and by is None:
         raise SettingError("target", "is a place: say by which column they are told apart")
+    return named
 
 
 def _log(
-    named: Mapping[str, Policy], data: Trajectories, models: Models, known: Floats | None
+    named: Mapping[str, Policy], data: Trajectories, models: Models | None, known: Floats | None
 ) -> EvaluationLog:
     """The decisions; where nobody asks about a policy, nothing has to be fitted."""
     if named:
-        return make_log(named, data, models, known=known)
+        return make_log(named, data, models or Models(), known=known)
     log = Log(
         loss=data.logged_loss,
         action=data.logged_action,

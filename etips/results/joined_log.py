@@ -20,14 +20,16 @@ Fit = Callable[[Trajectories], EvaluationLog]
 """What makes the log of one source."""
 
 
-def join_logs(data: Trajectories, sources: NDArray[np.str_], fit: Fit) -> EvaluationLog:
-    """The log of stays of several sources.
+def join_logs(data: Trajectories, sources: NDArray[np.str_] | None, fit: Fit) -> EvaluationLog:
+    """The log of stays of several sources, or of one.
 
     Args:
         data: The stays, those of one source one after the other, as `joining.join` gives them.
-        sources: Of each stay, shape (n_stays,).
+        sources: Of each stay, shape (n_stays,); None where there is but one.
         fit: Makes the log of one source.
     """
+    if sources is None:
+        return fit(data)
     runs = [label for label, _ in groupby(sources.tolist())]
     if sources.shape != (data.n_stays,) or len(set(runs)) != len(runs):
         raise DataError("sources", "must name the source of each stay, one source after the other")

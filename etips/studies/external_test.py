@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
@@ -33,9 +34,9 @@ class ExternalTest:
 
     @classmethod
     def of(
-        cls, experiment: Experiment, source: FolderData, tasks: Path, like: Schema
-    ) -> "ExternalTest":
-        """Judge what the tasks left.
+        cls, experiment: Experiment, source: FolderData | None, tasks: Path, like: Schema
+    ) -> Self | None:
+        """Judge what the tasks left; None where there is no other source.
 
         Args:
             experiment: What was studied.
@@ -43,6 +44,8 @@ class ExternalTest:
             tasks: Folder with one folder a task.
             like: Schema of the study's own data.
         """
+        if source is None:
+            return None
         data = open_external(source, like)
         made = make_log({}, data, Models(seed=experiment.seed))
         pooled = {

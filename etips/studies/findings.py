@@ -149,17 +149,19 @@ def gather(
         pooled=pooled,
         measures=_measure(data, log, policies, folds if not apart else None),
         assessed=assess_policies(pooled, log, data, notes=notes, stays=stays),
-        fits={
-            method: [
-                fit_from_json(findings[task_name(method, fold)]) for fold in range(experiment.folds)
-            ]
-            for method in experiment.methods
-        },
+        fits=_fits(experiment, findings),
         notes=notes,
-        external=None
-        if external is None
-        else ExternalTest.of(experiment, external, tasks, whole.schema),
+        external=ExternalTest.of(experiment, external, tasks, whole.schema),
     )
+
+
+def _fits(experiment: Experiment, findings: Mapping[str, Json]) -> dict[str, list[FitRecord]]:
+    """What the fits of each method left on record, fold by fold."""
+    folds = range(experiment.folds)
+    return {
+        method: [fit_from_json(findings[task_name(method, fold)]) for fold in folds]
+        for method in experiment.methods
+    }
 
 
 def _log(experiment: Experiment, data: Trajectories, folder: Path) -> tuple[Log, dict[str, str]]:

@@ -77,21 +77,16 @@ def run_study(
     for number, wave in enumerate(waves):
         if number == 1 and announce is not None and cluster is None:
             seconds = forecast(experiment, source, waves, tasks, device=device, jobs=jobs)
-            if seconds is not None and seconds >= TELL_FROM:
-                announce(_warning(seconds))
+            _announce(seconds, announce)
+        told = None if tell is None else tell.between(shares[number], shares[number + 1])
         left |= run_tasks(
-            wave,
-            tasks,
-            jobs=jobs,
-            cluster=cluster,
-            inputs=_inputs(wave),
-            report=None if tell is None else tell.between(shares[number], shares[number + 1]),
+            wave, tasks, jobs=jobs, cluster=cluster, inputs=_inputs(wave), report=told
         )
     if tell is not None:
         tell.between(*span)("evaluating", 1.0)
     findings = gather(experiment, source, tasks, left, outside)
-    seconds = sum(_seconds(task, tasks) for wave in waves for task in wave)
-    return summarize_study(findings, seconds=seconds, cohort=_cohort(data))
+    spent = sum(_seconds(task, tasks) for wave in waves for task in wave)
+    return summarize_study(findings, seconds=spent, cohort=_cohort(data))
 
 
 def summarize_study(
@@ -127,6 +122,12 @@ def lead(experiment: Experiment) -> str:
     """What a reader must know before the figures."""
     short = "QUICK RUN: fewer samples, folds, translations and epochs; its figures say little. "
     return f"{short if experiment.quick else ''}Preset {experiment.preset}: {experiment.lead}"
+
+
+def _announce(seconds: float | None, announce: Callable[[str], None]) -> None:
+    """Say how long a study may take, if that is long."""
+    if seconds is not None and seconds >= TELL_FROM:
+        announce(_warning(seconds))
 
 
 def _warning(seconds: float) -> str:
