@@ -85,7 +85,9 @@ class Network:
         n_batch, width = states.shape[2:]
         weight, beside = parameters["head.weight"], parameters["head.bias"][:, None]
         if slots is not None:
-            states, static = _pick(states, slots), static[slots % n_batch]
+            every = len(slots) == len(inputs) * n_batch  # in order then: nothing to pick
+            states = states.transpose(0, 1).flatten(1, 2) if every else _pick(states, slots)
+            static = static[slots % n_batch]
         elif keep is not None:
             keep = keep.view(len(inputs), 1, n_batch, width)
         if keep is not None:

@@ -16,7 +16,14 @@ from etips.learn.training.objectives import Objective, part_of
 from etips.learn.training.optimiser import Schedule, adam
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import Moving
-from etips.learn.training.teams import Team, learning, teams_of, units_of, width_of
+from etips.learn.training.teams import (
+    LIGHT_UNIT,
+    Team,
+    learning,
+    teams_of,
+    units_of,
+    width_of,
+)
 from etips.models.answers import forward
 from etips.models.batches import Batch, StepTensors
 from etips.models.feeding import Feed
@@ -108,6 +115,7 @@ def team_steps(task: Task, moving: Moving, running: Tensor) -> list[TeamSteps]:
     size, width = task.settings.batch_size, width_of(task.network)
     teams = teams_of(task.weight, size=size, width=width)
     left = [learning(team, running.numpy(), size=size, width=width) for team in teams]
+    width = width_of(task.network, LIGHT_UNIT)
     cut = [units_of(team, size=size, width=width) for team in chain(*left)]
     return [TeamSteps(own, task.of(own.these), moving.of(own.these)) for own in chain(*cut)]
 

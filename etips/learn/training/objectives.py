@@ -17,6 +17,10 @@ STEEPEST = 40.0
 """Ratios of probabilities are exact up to e to this power; beyond it they go on along the tangent,
 so that neither a ratio nor its gradient overflows in float32, however small the propensity."""
 
+LEAST = -80.0
+"""Logarithm of a probability that counts as none. Actions that are forbidden have one far lower,
+and a CPU takes ten times as long to find that an exponential is no number above zero."""
+
 
 class Objective(Protocol):
     """What training minimises; where networks differ in it, it is `Sliced` or `Weighted`."""
@@ -139,8 +143,7 @@ def doubly_robust(
     log_policy = logits.log_softmax(dim=-1)
     chosen = _gather(log_policy, action)
     residual = loss - expected.gather(1, action[:, None]).squeeze(1)
-    policy = logits.softmax(dim=-1)  # not an exponential: see `_Divergence`
-    return (policy * expected).sum(-1) + _ratio(chosen - log_propensity) * residual
+    return (_exp(log_policy) * expected).sum(-1) + _ratio(chosen - log_propensity) * residual
 
 
 def bernoulli(outputs: Tensor, action: Tensor, loss: Tensor) -> Tensor:
@@ -174,17 +177,13 @@ def kl_divergence(logits: Tensor, log_propensities: Tensor) -> Tensor:
 
 
 class _Divergence(torch.autograd.Function):
-    """With its gradient written out, and probabilities that are not exponentials of logarithms.
-
-    Actions that are forbidden have logarithms so low that a CPU takes ten times as long to find
-    that their exponential is zero.
-    """
+    """With its gradient written out."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, log_propensities: Tensor) -> Tensor:  # noqa: ANN401
-        policy = logits.softmax(-1)
-        apart = logits.log_softmax(-1).sub_(log_propensities)
-        divergence = (policy * apart).sum(-1)
+        apart = logits.log_softmax(-1)
+        policy = _exp(apart)
+        divergence = (policy * apart.sub_(log_propensities)).sum(-1)
         ctx.save_for_backward(policy, apart, divergence)
         return divergence
 
@@ -192,6 +191,11 @@ class _Divergence(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # noqa: ANN401
         policy, apart, divergence = ctx.saved_tensors
         return (apart - divergence[..., None]).mul_(policy).mul_(grad[..., None]), None
+
+
+def _exp(log_policy: Tensor) -> Tensor:
+    """Probabilities from their logarithms, none below e to `LEAST`."""
+    return log_policy.clamp_min(LEAST).exp()
 
 
 def _ratio(log_ratio: Tensor) -> Tensor:

@@ -25,6 +25,9 @@ UNIT = 2**15
 LIGHT = 16
 """Numbers in a state without memory that cost as much as one of a recurrent layer."""
 
+LIGHT_UNIT = 4
+"""The same where a team is cut: a unit reads a batch of rows without a past in no time."""
+
 
 @dataclass(frozen=True, eq=False)
 class Team:
@@ -39,10 +42,15 @@ class Team:
     counts: NDArray[np.bool_]
 
 
-def width_of(network: Network) -> int:
-    """Numbers in a state, as far as they cost what those of a recurrent layer do."""
+def width_of(network: Network, light: int = LIGHT) -> int:
+    """Numbers in a state, as far as they cost what those of a recurrent layer do.
+
+    Args:
+        network: Shape of the networks.
+        light: How many of a state without memory cost as much as one.
+    """
     width = network.encoder.size(network.n_features)
-    return max(width // LIGHT, 1) if isinstance(network.encoder, LastStep) else width
+    return max(width // light, 1) if isinstance(network.encoder, LastStep) else width
 
 
 def teams_of(weight: Tensor, *, size: int, width: int) -> list[Team]:

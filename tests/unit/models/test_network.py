@@ -3,8 +3,10 @@
 import pytest
 import torch
 
+from etips.models import network as models_network
 from etips.models.bundle import Bundle
 from etips.models.encoders.gru import GRU
+from etips.models.encoders.last_step import LastStep
 from etips.models.network import Network
 
 T, B = 4, 3
@@ -80,3 +82,25 @@ def test_its_shapes_are_those_of_what_it_starts_with(additive):
     network = Network(GRU(5, embed=4), 2, 2, 3, additive=additive)
     started = {name: tuple(value.shape[1:]) for name, value in network.start([1, 2]).items()}
     assert list(network.shapes()) == list(started.items())
+
+
+@pytest.mark.parametrize("encoder", [GRU(5), LastStep(5)])
+def test_where_every_place_is_asked_nothing_is_picked_and_all_is_the_same(encoder, monkeypatch):
+    network = Network(encoder, 3, 2, 4)
+    own = {name: value.requires_grad_() for name, value in network.start([1, 2, 3]).items()}
+    generator = torch.Generator().manual_seed(0)
+    inputs = torch.randn(6, 7, 3, generator=generator)
+    static, slots = torch.randn(7, 2, generator=generator), torch.arange(42)
+    found = network.outputs(own, inputs, static, slots=slots)
+    picked = torch.cat(
+        [network.outputs(own, inputs, static, slots=part) for part in slots.chunk(2)], dim=1
+    )
+    assert torch.allclose(found, picked, atol=1e-6)
+    assert torch.allclose(found, network.outputs(own, inputs, static), atol=1e-6)
+    mine, theirs = (
+        torch.autograd.grad(value.square().sum(), list(own.values())) for value in (found, picked)
+    )
+    for one, other in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+    monkeypatch.setattr(models_network, "_pick", None)
+    assert torch.equal(network.outputs(own, inputs, static, slots=slots), found)

@@ -227,3 +227,18 @@ def test_the_probability_of_the_logged_action_is_that_of_the_softmax():
     found = chosen(logits, action)
     assert found.dtype == torch.float64
     assert found[0].tolist() == pytest.approx([0.75, 0.0])
+
+
+def test_the_divergence_is_indifferent_to_what_is_forbidden():
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(2, 5, 4, generator=generator).requires_grad_()
+    likely = torch.randn(5, 4, generator=generator).log_softmax(-1)
+    allowed = torch.tensor([True, True, False, True]).expand(5, -1)
+    few = logits[..., allowed[0]]
+    found, wanted = (
+        kl_divergence(forbid(logits, allowed), likely),
+        kl_divergence(few, likely[:, allowed[0]]),
+    )
+    torch.testing.assert_close(found, wanted)
+    first, second = (torch.autograd.grad(value.sum(), logits)[0] for value in (found, wanted))
+    torch.testing.assert_close(first, second)

@@ -105,3 +105,9 @@ def test_a_large_team_is_cut_evenly_for_more_cores_and_a_small_one_is_not(units,
     assert [len(members) for members in picked(found, 45)] == sizes
     assert list(chain(*picked(found, 45))) == picked([team], 45)[0]
     assert all(own.counts is team.counts for own in found)
+
+
+def test_states_without_memory_cost_less_and_less_where_a_batch_must_be_read_again():
+    network = Network(LastStep(32), 4, 0, 2)
+    assert (width_of(network, 4), width_of(network)) == (8, 2)
+    assert width_of(Network(GRU(32), 4, 0, 2), 4) == 32
