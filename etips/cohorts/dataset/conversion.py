@@ -53,6 +53,7 @@ def to_trajectories(cohort: Cohort) -> Trajectories:
                 "cohort": f"Sepsis-3 from {cohort.label}",
                 "profile": cohort.profile,
                 "step": f"{cohort.step_hours} h",
+                **_definition(cohort),
             },
             recipe=_recipe(cohort, sequence, names),
         ),
@@ -63,6 +64,12 @@ def to_trajectories(cohort: Cohort) -> Trajectories:
         step=table["bloc"].cast(int).to_numpy(),
         group=_patients(stay[starts], cohort.patients),
     )
+
+
+def _definition(cohort: Cohort) -> dict[str, str]:
+    """Who says who has Sepsis-3, where it is not the rules."""
+    own = str(cohort.settings.get("onset", "rules"))
+    return {} if own == "rules" else {"onset": own}
 
 
 def _patients(stays: Ints, patients: pl.DataFrame) -> Ints:

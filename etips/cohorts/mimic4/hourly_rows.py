@@ -5,7 +5,7 @@ from typing import Final
 import ibis  # type: ignore[import-untyped, unused-ignore]
 import polars as pl
 
-from etips.cohorts.engines.raw_rows import in_seconds
+from etips.cohorts.engines.raw_rows import in_seconds, require_finite
 from etips.cohorts.engines.raw_source import RawSource
 from etips.cohorts.engines.store import Store
 from etips.cohorts.mimic.specimens import is_arterial
@@ -30,7 +30,13 @@ _PASSED: Final = (
 )  # fmt: skip
 # A score counts from two days before the onset, which lies up to three days before the stay.
 _DAYS_BEFORE, _DAYS_AFTER = 7, 3
-NAMES: Final = ("hourly_chart", "hourly_labs", "hourly_given", "hourly_urine")
+_TABLES: Final = {
+    "hourly_chart": "chartevents",
+    "hourly_labs": "labevents",
+    "hourly_given": "inputevents",
+    "hourly_urine": "outputevents",
+}
+NAMES: Final = tuple(_TABLES)
 
 
 def store_hourly(source: RawSource, tables: Tables, stays: list[int]) -> None:
@@ -48,9 +54,12 @@ def store_hourly(source: RawSource, tables: Tables, stays: list[int]) -> None:
 
 def read_hourly(kept: Store, first: int, last: int) -> dict[str, pl.DataFrame]:
     """The kept rows of the stays first..last, times in seconds, by name."""
-    return {
+    frames = {
         name: in_seconds(kept.rows(name, between=("stay", first, last))).unique() for name in NAMES
     }
+    for name, frame in frames.items():
+        require_finite(_TABLES[name], frame)
+    return frames
 
 
 def _near(tables: Tables, stays: ibis.Table) -> ibis.Table:

@@ -1,10 +1,12 @@
 """Raw rows that the hourly SOFA is made of."""
 
+import pytest
 from raw_tables4 import ADMISSION, ICU, PATIENT, STAY, T, source
 
 from etips.cohorts.mimic4 import hourly_rows
 from etips.cohorts.mimic4.switches import CLEAN, Onset
 from etips.cohorts.mimic4.tables import open_tables
+from etips.errors import DataError
 
 READING = CLEAN.changed(onset=Onset.MIMIC_CODE).reading
 OTHER = {**ICU, "stay_id": STAY + 1, "intime": "2149-12-30 00:00:00",
@@ -32,6 +34,11 @@ def test_inspired_oxygen_of_the_patient_s_other_stay_counts_if_it_is_near(tmp_pa
     items = sorted(found["itemid"].to_list())
     assert items == [hourly_rows.HEART_RATE, *2 * [hourly_rows.FIO2], hourly_rows.MODE]
     assert "simv" in found["text"].to_list()
+
+
+def test_a_number_that_is_none_is_refused_by_its_table(tmp_path):
+    with pytest.raises(DataError, match=r"^chartevents: "):
+        kept(tmp_path, chartevents=[charted(hourly_rows.FIO2, number="inf")])
 
 
 def test_results_tell_whether_they_name_the_admission_and_urine_is_summed(tmp_path):

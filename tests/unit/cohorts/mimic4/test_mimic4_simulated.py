@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from cohort_building import built, same
 
+from etips.cohorts.dataset.conversion import to_trajectories
 from etips.cohorts.mimic4.extraction import Mimic4Extraction
 from etips.cohorts.mimic4.switches import CLEAN, PAPER, Onset
 from etips.cohorts.mimic4.tables import FOLDER_OF
@@ -76,6 +77,8 @@ def test_another_definition_gives_another_cohort_and_blocks_do_not_matter(hospit
     assert one.table.equals(other.table)
     assert not one.onsets.equals(cohorts["clean"].onsets)
     assert [stage.name for stage in one.funnel.stages][7] == "adult with Sepsis-3 as defined"
+    assert to_trajectories(one).schema.provenance["onset"] == "mimic-code"
+    assert "onset" not in to_trajectories(cohorts["clean"]).schema.provenance
 
 
 @pytest.mark.parametrize("switch", ["arterial_gases_only", "laboratory_by_subject"])
