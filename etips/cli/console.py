@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from textwrap import wrap
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -17,6 +17,10 @@ from etips.cli.exit_codes import INTERRUPTED
 from etips.cli.terminal_tables import print_table
 from etips.errors import EtipsError, ResourceError
 from etips.notes import collecting_notes
+from etips.progress import duration
+
+if TYPE_CHECKING:
+    from etips.learn.training.epoch_report import EpochReport
 
 _A_LINE_EVERY = 60.0  # seconds
 _RESUMED = ("fit", "tune", "reproduce", "demo", "cohort")  # commands that go on where they stopped
@@ -97,6 +101,18 @@ def _lines() -> Callable[[str, float], None]:
             typer.echo(f"{share:4.0%}  {what}", err=True)
 
     return tell
+
+
+def standing(at: "EpochReport") -> str:
+    """What a training's report says in a line.
+
+    A narrow terminal cuts the line, so what matters least comes last.
+    """
+    words = [f"{at.stage}: epoch {at.epoch} of {at.epochs}", f"{duration(at.seconds_left)} left"]
+    words += [f"loss {at.loss:.4g}", f"held-out {at.held_out:.4g}"]
+    if at.matching_factor is not None:
+        words.append(f"factor {at.matching_factor:.4g}")
+    return ", ".join(words)
 
 
 def show(title: str, rows: Sequence[Mapping[str, object]], *, as_json: bool) -> None:

@@ -1,13 +1,14 @@
 """`etips evaluate`: the risk of one or more policies on logged decisions."""
 
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from etips.cli.columns import takes_columns
-from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, say, show
+from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, say, show, standing
 from etips.cli.policy_options import AskedPolicies, RuleOption, RulesOption, SeenFlag
 from etips.data.tables.columns import TableColumns
 from etips.evaluation.estimators import BESIDE, ESTIMATORS
@@ -19,6 +20,9 @@ from etips.report.policy_words import what_it_does
 from etips.results.conclusions import better_words
 from etips.results.results import DataSummary, MethodResult, Results
 from etips.results.whole_stay_result import ONE_DECISION
+
+if TYPE_CHECKING:
+    from etips.learn.training.epoch_report import EpochReport
 
 
 class StayOutcome(Enum):
@@ -74,13 +78,13 @@ def evaluate(
     with refusals("etips evaluate"):
         asked = AskedPolicies.of(paths, rule, rules)
         with progress_bar() as progress:
-            progress("reading", 0.1)
+            progress("reading", 0.0)
             stays = asked.read(columns, allow_seen=allow_seen)
             start_trees(stays)
             from etips.results.evaluate import evaluate as evaluate_policies  # noqa: PLC0415
             from etips.results.evaluation_log import Models  # noqa: PLC0415
 
-            progress("fitting what the estimators need", 0.3)
+            progress("fitting what the estimators need", 0.0)
             results = evaluate_policies(
                 asked.policies,
                 stays,
@@ -93,12 +97,28 @@ def evaluate(
                 paths={name: run.read_path() for name, run in asked.folders.items()},
                 settings=asked.told,
                 cohort=read_document(asked.data / "funnel.json"),
+                report=_reporting(progress),
             )
         runs = list(asked.folders.values())
         place = runs[0].results if out is None and len(runs) == 1 else out
         if place is not None:
             write_file(place, canonical(results.to_json()))
         _print(results, as_json=as_json)
+
+
+def _reporting(progress: Callable[[str, float], None]) -> Callable[["EpochReport"], None]:
+    """Tells how far the whole evaluation is, and how long the rest may take."""
+    from etips.learn.fitting.stages import Training  # noqa: PLC0415  # with torch
+    from etips.studies.fit_clock import FitClock  # noqa: PLC0415
+    from etips.studies.stage_work import evaluation_works  # noqa: PLC0415
+
+    clock = FitClock(evaluation_works(Training()))
+
+    def tell(at: "EpochReport") -> None:
+        now, share = clock.read(at)
+        progress(standing(now), share)
+
+    return tell
 
 
 def _print(results: Results, *, as_json: bool) -> None:

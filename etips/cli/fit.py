@@ -9,7 +9,15 @@ import numpy as np
 import typer
 
 from etips.cli.columns import DataArgument, takes_columns
-from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, say, show
+from etips.cli.console import (
+    JsonFlag,
+    OverwriteFlag,
+    progress_bar,
+    refusals,
+    say,
+    show,
+    standing,
+)
 from etips.cli.method_option import MethodOption, require_method_name
 from etips.data.missing_loss import count_missing_losses
 from etips.data.tables.columns import (
@@ -22,14 +30,12 @@ from etips.data.tables.columns import (
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
 from etips.learn.nuisance.tree_process import start as start_trees
-from etips.progress import duration
 from etips.runs.device import Device
 from etips.runs.file_names import CONFIG
 from etips.runs.room import require_room
 
 if TYPE_CHECKING:
     from etips.cli.fitting import Fitted
-    from etips.learn.training.epoch_report import EpochReport
 
 ConfigOption = Annotated[
     Path | None, typer.Option(help=f"TOML file as a run's {CONFIG}; options go over it.")
@@ -133,15 +139,3 @@ def narrow(row: Mapping[str, object]) -> dict[str, object]:
     if "candidate" in kept:
         kept["candidate"] = str(kept["candidate"]).removesuffix(" action")
     return kept
-
-
-def standing(at: "EpochReport") -> str:
-    """What a training's report says in a line.
-
-    A narrow terminal cuts the line, so what matters least comes last.
-    """
-    words = [f"{at.stage}: epoch {at.epoch} of {at.epochs}", f"{duration(at.seconds_left)} left"]
-    words += [f"loss {at.loss:.4g}", f"held-out {at.held_out:.4g}"]
-    if at.matching_factor is not None:
-        words.append(f"factor {at.matching_factor:.4g}")
-    return ", ".join(words)

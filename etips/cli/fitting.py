@@ -22,7 +22,7 @@ from etips.runs.device import Device
 from etips.runs.folder import RunFolder
 from etips.runs.run import Run
 from etips.studies.fit_clock import FitClock
-from etips.studies.plan import stage_passes
+from etips.studies.plan import stage_works
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,8 @@ def fit_run(
     learner = make(chosen, told.settings, told.config)
     content = fingerprint(data=stays)
     identity = fingerprint(data=content, recipe=chosen.recipe, device=chosen.device.value)
-    clock = FitClock(stage_passes(chosen.recipe.method, chosen.recipe.settings))
+    own = chosen.recipe
+    clock = FitClock(stage_works(own.method, own.settings, stays.n_stays))
     with Run(out, identity) as run:
         learner.fit(stays, report=lambda at: report(*clock.read(at)), run=run)
         RunFolder(out).write(

@@ -17,6 +17,7 @@ from etips.evaluation.log import Log, view
 from etips.evaluation.sensitivity import bound_risk
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.catalogue import find_method
+from etips.learn.training.epoch_report import Report
 from etips.policies.deployed import Deployed
 from etips.results.assembly import make_exhibits
 from etips.results.evaluation_log import EvaluationLog, Models, make_log
@@ -65,12 +66,12 @@ def evaluate(
     paths: Mapping[str, Sequence[Candidate]] | None = None,
     settings: Mapping[str, object] = {},
     cohort: Record | None = None,
+    report: Report | None = None,
 ) -> Results:
     """Estimate the risk of policies, as they are followed, on decisions none of them learned from.
 
     Args:
-        policies: One policy, a list of them, or several by name; a report is about the first. A
-            bare function is a `Rule`.
+        policies: One, a list, or several by name; a report is about the first. Functions are rules.
         data: Logged stays.
         estimators: Names, the headline first; all if left out.
         interval: How limits are made.
@@ -83,22 +84,22 @@ def evaluate(
         paths: Candidates of each policy as in `make_exhibits`; those the policies hold if left out.
         settings: For the record, JSON-ready; those of a policy, by its name, may say its `method`.
         cohort: `funnel.json` of the cohort the data came from.
+        report: Told after every epoch of what is fitted.
     """
     _check(horizon, outcome)
     started, models, named = time.perf_counter(), models or Models(), name_policies(policies)
     seen = require_unseen_stays(named, data, allow_seen=allow_seen)
     data = (further := FurtherChecks.of(data, negative_control)).data
-    followed = {name: seen[name].mark(follow(policy, data)) for name, policy in named.items()}
-    made = make_log(named, data, models, known=propensities)
+    followed = {name: seen[name].mark(follow(own, data)) for name, own in named.items()}
+    made = make_log(named, data, models, known=propensities, report=report)
     deployed = {name: own.deployed for name, own in followed.items()}
     stays = _whole_stays(horizon, deployed, made.log, data, models, outcome)
     judged = partial(assess_policies, estimators=estimators, interval=interval, stays=stays)
     methods = judged(followed, made.log, data, notes=made.notes, learned_by=_methods(settings))
+    shown = _exhibits(made, headline=next(iter(named)), paths=_paths(named, paths), cohort=cohort)
     record = {**_record(models, estimators, interval), **settings}
-    shown = _exhibits(made, headline=next(iter(named)), paths=_paths(named, paths))
-    exhibits = shown(data, made.log, deployed, settings=record, cohort=cohort)
-    about, seconds = summarize_data(data, cohort), time.perf_counter() - started
-    bare = Results(about, methods, seconds, exhibits, find_shift(named, data, made.log))
+    more = shown(data, made.log, deployed, settings=record), find_shift(named, data, made.log)
+    bare = Results(summarize_data(data, cohort), methods, time.perf_counter() - started, *more)
     return further.add(bare, made.log, deployed, interval=interval)
 
 

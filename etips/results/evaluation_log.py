@@ -19,6 +19,7 @@ from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.nuisance.model_choice import ModelKind, Rivals
 from etips.learn.nuisance.outcome_models import SklearnOutcome
 from etips.learn.nuisance.propensity import FittedPropensity
+from etips.learn.training.epoch_report import Report
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import AnyEncoder
 from etips.policies.policy import FittedPolicy
@@ -99,11 +100,13 @@ def make_log(
     models: Models,
     *,
     known: Floats | None = None,
+    report: Report | None = None,
 ) -> EvaluationLog:
     """The decisions of `data` with what it takes to weigh them.
 
     Propensities are those in the data, or `known` of every action; else they are fitted as `models`
-    say: cross-fitted on `data`, by stay, as predicted losses always are.
+    say: cross-fitted on `data`, by stay, as predicted losses always are. `report` is told after
+    every epoch of what is fitted.
     """
     by_policy = next(((n, own) for n, p in policies.items() if (own := _fitted(p))), None)
     prepared, table = None, None
@@ -115,10 +118,10 @@ def make_log(
         table, source = by_policy[1].propensities(data), _with_policy(by_policy[0])
     else:
         prepared = _prepare(data, models)
-        fitted_now = _propensities(prepared, models)
+        fitted_now = _propensities(prepared, models, report)
         won = _rivals(data, models).sentence
         table, source = np.exp(fitted_now.log_probabilities), _by(fitted_now.bundle, won)
-    predicted, by = _predicted(data, models, prepared)
+    predicted, by = _predicted(data, models, prepared, report)
     by_design = known is not None or data.propensity is not None
     log = Log.of(data, propensities=table, predicted=predicted, floor=models.clip, known=by_design)
     share = regressed = 0.0
@@ -196,13 +199,13 @@ def _rivals(data: Trajectories, models: Models) -> Rivals:
     return Rivals.of(models.kind, data, models.encoder, seed=models.seed)
 
 
-def _propensities(prepared: Prepared, models: Models) -> FittedPropensity:
+def _propensities(prepared: Prepared, models: Models, report: Report | None) -> FittedPropensity:
     training = replace(models.training.with_seed(models.seed), calibrate=True)
-    return drive(_rivals(prepared.data, models).propensity(prepared, training))
+    return drive(_rivals(prepared.data, models).propensity(prepared, training), report=report)
 
 
 def _predicted(
-    data: Trajectories, models: Models, prepared: Prepared | None
+    data: Trajectories, models: Models, prepared: Prepared | None, report: Report | None
 ) -> tuple[Floats | None, str]:
     """Cross-fitted loss of every action at every decision, and by what; None if unwanted."""
     if isinstance(models.outcome, SklearnOutcome):
@@ -213,7 +216,7 @@ def _predicted(
     training = models.training.with_seed(models.seed)
     prepared = prepared or _prepare(data, models)
     rivals = _rivals(data, models)
-    outcome = drive(rivals.outcome(prepared, training))
+    outcome = drive(rivals.outcome(prepared, training), report=report)
     return outcome.expected, _by(outcome.bundle, rivals.sentence)
 
 

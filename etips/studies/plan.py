@@ -9,17 +9,22 @@ from etips.learn.fitting.stages import Training
 from etips.learn.learners.catalogue import Stage, find_method, require_method
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import make_learner
+from etips.learn.nuisance.support import FIRST_EPOCHS, PILOT_EPOCHS
 from etips.studies.experiment import EVALUATOR, SUPERVISED, Experiment, Settings, recipe_of
 from etips.studies.fits import FitTask, FoldOfStudy
 from etips.studies.folds import Dealing
 from etips.studies.outcome_fits import EvaluationTask
-from etips.studies.study_data import DATA, DataTask, FolderData, StudyData
+from etips.studies.stage_work import StageWork, sets_in_race, shortened, work_of
+from etips.studies.study_data import DATA, DataTask, FolderData, SimulatedData, StudyData
 from etips.tasks.task import Task
 
 EVALUATION = "evaluation"
 """Name of the task that fits what policies are evaluated with."""
 
 _NOTHING, _THE_DATA = 0.1, 2.0  # in passes of a network over the stays, as `fit_cost` counts
+MANY_STAYS = 5_000
+"""From so many on pilots are short."""
+
 _STAY_ROUNDS = 3  # predicted outcomes of stays are learned round by round, most of them short
 
 
@@ -78,56 +83,58 @@ def _fit(
         lent={stage: task_name(lender, fold.number) for stage, lender in lent.items()},
         external=external,
     )
-    return Task(task_name(method, fold.number), work, fit_cost(method, settings, lent))
+    n = fold.data.n if isinstance(fold.data, SimulatedData) else None
+    return Task(task_name(method, fold.number), work, fit_cost(method, settings, lent, n))
 
 
-def fit_cost(method: str, settings: Settings, lent: Container[str]) -> float:
-    """How long a fit takes, in passes of a network over the stays, if no network stops early.
+def fit_cost(
+    method: str, settings: Settings, lent: Container[str], n_stays: int | None = None
+) -> float:
+    """How long a fit usually takes, in passes of a network over the stays.
 
     Args:
         method: Which.
         settings: Of it.
         lent: Stages that it takes over.
+        n_stays: That it learns from, if that is known.
     """
-    own = stage_passes(recipe_of(method), settings).costs
-    return _NOTHING + sum(passes for stage, passes in own.items() if stage not in lent)
+    own = stage_works(recipe_of(method), settings, n_stays)
+    return _NOTHING + sum(work.total for stage, work in own.items() if stage not in lent)
 
 
-@dataclass(frozen=True)
-class StagePasses:
-    """What the stages of a fit cost if no network stops early, in the order of training.
+def stage_works(
+    method: str, settings: Settings, n_stays: int | None = None
+) -> dict[str, StageWork]:
+    """What each stage of a method usually costs, in order; nothing for one that trains no networks.
 
     Args:
-        costs: Passes of a network over the stays.
-        networks: Networks that are trained.
+        method: Which.
+        settings: Of it.
+        n_stays: That it learns from, if that is known.
     """
-
-    costs: Mapping[str, float]
-    networks: Mapping[str, int]
-
-
-def stage_passes(method: str, settings: Settings) -> StagePasses:
-    """What each stage of a method costs; nothing for one that trains no networks."""
     known = find_method(method)
     if known is None or not known.stages:
-        return StagePasses({}, {})
+        return {}
     learner = make_learner(known.name, settings, device="cpu")
     parts = _Parts.of(learner)
-    epochs, n_policies = parts.training.policy.epochs, known.n_policies(learner)
-    passes: dict[Stage, int] = {
-        "propensity": parts.training.propensity.epochs,
-        "outcome": parts.training.outcome.epochs,
-        "stay": _STAY_ROUNDS * parts.training.outcome.epochs,
-        "policy": epochs * n_policies,
-        "pilot": 2 * epochs if parts.looks_for_support else 0,
+    training, n_policies = parts.training, known.n_policies(learner)
+    longest, brief = training.policy.epochs, shortened(training, n_stays or 0)
+    pilots = min(longest, PILOT_EPOCHS if (n_stays or 0) < MANY_STAYS else FIRST_EPOCHS)
+    sets: dict[Stage, list[int]] = {
+        "propensity": [1] * brief,
+        "outcome": [1] * training.outcome.epochs,
+        "stay": [1] * (_STAY_ROUNDS * training.outcome.epochs),
+        "pilot": [2] * pilots if parts.looks_for_support else [],
+        "policy": [n_policies] * longest,
     }
-    # Of n folds every network reads all but one; of one fold, all but those it stops by.
-    share = max(parts.training.n_folds - 1, 1)
-    sets: dict[Stage, int] = {"policy": n_policies, "pilot": 2}
-    return StagePasses(
-        {stage: float(share * passes[stage]) for stage in known.stages},
-        {stage: parts.training.n_folds * sets.get(stage, 1) for stage in known.stages},
-    )
+    if parts.races:
+        n_batches = -(-(n_stays or MANY_STAYS) // training.policy.batch_size)
+        sets["policy"] = sets_in_race(n_policies, longest, n_batches)
+    short = ("propensity",) if brief < training.propensity.epochs else ()
+    return {
+        stage: work_of(stage, sets[stage], n_folds=training.n_folds, brief=stage in short)
+        for stage in known.stages
+    }
 
 
 def task_name(method: str, fold: int) -> str:
@@ -166,6 +173,7 @@ class _Parts:
     clip: object
     interaction: object  # False: additive networks predict its losses
     horizon: object  # "stay": networks predict the outcome of the stay, not losses
+    races: bool  # whether its translations race
 
     @classmethod
     def of(cls, learner: Learner) -> Self:
@@ -180,6 +188,7 @@ class _Parts:
             params.get("clip", PROPENSITY_FLOOR),
             params.get("interaction", True),
             params.get("horizon", "decision"),
+            params.get("selection") == "held-out" and params.get("init") == "propensity",
         )
 
     @property

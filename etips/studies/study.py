@@ -75,9 +75,9 @@ def run_study(
     tell = StudyProgress(report) if callable(report) else report
     left: dict[str, Json] = {}
     for number, wave in enumerate(waves):
-        if number == 1 and announce is not None and cluster is None:
+        if number == 1 and cluster is None and (announce or tell):
             seconds = forecast(experiment, source, waves, tasks, device=device, jobs=jobs)
-            _announce(seconds, announce)
+            _tell_ahead(seconds, tell, announce)
         told = None if tell is None else tell.between(shares[number], shares[number + 1])
         left |= run_tasks(
             wave, tasks, jobs=jobs, cluster=cluster, inputs=_inputs(wave), report=told
@@ -87,6 +87,16 @@ def run_study(
     findings = gather(experiment, source, tasks, left, outside)
     spent = sum(_seconds(task, tasks) for wave in waves for task in wave)
     return summarize_study(findings, seconds=spent, cohort=_cohort(data))
+
+
+def _tell_ahead(
+    seconds: float | None, tell: StudyProgress | None, announce: Callable[[str], None] | None
+) -> None:
+    """Say before the long part how long it may take, if that is known."""
+    if seconds is not None and tell is not None:
+        tell.expect(seconds)
+    if seconds is not None and announce is not None and seconds >= TELL_FROM:
+        announce(_warning(seconds))
 
 
 def summarize_study(
@@ -122,12 +132,6 @@ def lead(experiment: Experiment) -> str:
     """What a reader must know before the figures."""
     short = "QUICK RUN: fewer samples, folds, translations and epochs; its figures say little. "
     return f"{short if experiment.quick else ''}Preset {experiment.preset}: {experiment.lead}"
-
-
-def _announce(seconds: float | None, announce: Callable[[str], None]) -> None:
-    """Say how long a study may take, if that is long."""
-    if seconds is not None and seconds >= TELL_FROM:
-        announce(_warning(seconds))
 
 
 def _warning(seconds: float) -> str:

@@ -6,7 +6,8 @@ import time
 from etips.progress import Progress, duration
 
 _NAMED = 3  # tasks at work that progress names; more are counted
-_SOON = 20.0  # seconds after which a guess at the rest of a study is worth something
+_SOON = 20.0  # seconds after which the pace of a study is worth something
+_TRUSTED = 0.4  # share of a study after which its pace alone tells how long the rest takes
 
 
 class TaskProgress:
@@ -55,6 +56,8 @@ class TaskProgress:
 class StudyProgress:
     """Tells which share of a study is done and how long the rest may take, by what tasks cost.
 
+    What was expected before the first task counts less and less as tasks are done.
+
     Args:
         report: Whom to tell.
     """
@@ -62,18 +65,34 @@ class StudyProgress:
     def __init__(self, report: Progress) -> None:
         self._report = report
         self._start: tuple[float, float] | None = None
+        self._end: float | None = None
+
+    def expect(self, seconds: float) -> None:
+        """The rest is expected to take so long from now."""
+        self._end = time.perf_counter() + seconds
 
     def between(self, low: float, high: float) -> Progress:
         """A report for the tasks between two shares of the whole."""
 
         def tell(what: str, share: float) -> None:
             now, done = time.perf_counter(), low + (high - low) * share
-            began, first = self._start = self._start or (now, done)  # some may be done already
             # The tasks' own guess, behind what is at work or alone, knows this wave only.
             text = "" if what.startswith("about ") else what.partition(";")[0]
-            if done > first and now - began > _SOON:
-                left = (now - began) * (1 - done) / (done - first)
-                text += f"; about {duration(max(left, 60))} left"
+            left = self._left(now, done)
+            if left is not None and done < 1:
+                text += f"; about {duration(max(left, 10))} left"
             self._report(text.removeprefix("; "), done)
 
         return tell
+
+    def _left(self, now: float, done: float) -> float | None:
+        """Seconds that the rest takes: as expected, or at the pace so far."""
+        began, first = self._start = self._start or (now, done)  # some may be done already
+        expected = None if self._end is None else max(self._end - now, 0.0)
+        if done <= first or (expected is None and now - began <= _SOON):
+            return expected
+        pace = (now - began) * (1 - done) / (done - first)
+        if expected is None:
+            return pace
+        trust = min((done - first) / (_TRUSTED * (1 - first)), 1.0)
+        return trust * pace + (1 - trust) * expected

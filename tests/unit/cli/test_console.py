@@ -16,8 +16,7 @@ import typer
 from small_worlds import ward
 
 from etips.cli import console
-from etips.cli.console import refusals
-from etips.cli.fit import standing
+from etips.cli.console import refusals, standing
 from etips.errors import SettingError
 from etips.learn.training.epoch_report import EpochReport
 from etips.notes import note

@@ -6,6 +6,7 @@ from small_studies import clinic_document, small_experiment, zeros_document
 from etips.studies.experiment import read_experiment, shipped
 from etips.studies.fits import FitTask
 from etips.studies.plan import costs, fit_cost, lent_stages, make_plan
+from etips.studies.stage_work import sets_in_race, work_of
 from etips.studies.study_data import data_of
 from etips.tasks.task import Task
 
@@ -102,7 +103,7 @@ def test_what_was_done_before_a_wave_rises_to_the_whole():
     assert shares == sorted(shares)
 
 
-def test_a_task_costs_the_passes_of_the_networks_that_it_trains():
+def test_a_task_costs_what_the_networks_that_it_trains_usually_take():
     cost = {
         (task.work.method if isinstance(task.work, FitTask) else task.name, preset): task.cost
         for preset in ("etips", "authors")
@@ -113,21 +114,34 @@ def test_a_task_costs_the_passes_of_the_networks_that_it_trains():
     assert nothing == cost["logging", "etips"] < 0.01 * cost["ips", "etips"]
     passes = {key: value - nothing for key, value in cost.items()}
     document = shipped("table1-zeros")
-    propensity, outcome, policy = (
-        document["settings"][stage]["epochs"] for stage in ("propensity", "outcome", "policy")
+    propensity, outcome, policy, judge = (
+        *(document["settings"][stage]["epochs"] for stage in ("propensity", "outcome", "policy")),
+        document["evaluation"]["settings"]["epochs"],
     )
-    judge = document["evaluation"]["settings"]["epochs"]
-    of_folds = 2  # of three folds each network reads two
-    assert passes["predictive", "etips"] == pytest.approx(propensity * of_folds)
-    assert passes["etips", "etips"] == pytest.approx(policy * of_folds * 2)  # translations
-    assert passes["etips", "authors"] == pytest.approx(policy * 15)  # fifteen, without folds
-    assert passes["direct", "etips"] == pytest.approx(outcome * of_folds)
-    assert passes["doubly-robust", "etips"] == pytest.approx(policy * of_folds)
-    assert passes["evaluation", "etips"] == pytest.approx(judge * of_folds)
+    folds = {"n_folds": 3}  # each network reads two
+
+    def usual(stage, sets):
+        return work_of(stage, sets, **folds).total
+
+    assert passes["predictive", "etips"] == pytest.approx(usual("propensity", [1] * propensity))
+    assert passes["direct", "etips"] == pytest.approx(usual("outcome", [1] * outcome))
+    assert passes["doubly-robust", "etips"] == pytest.approx(usual("policy", [1] * policy))
+    assert passes["evaluation", "etips"] == pytest.approx(usual("outcome", [1] * judge))
+    race = usual("policy", sets_in_race(2, policy, 10))  # two translations
+    assert passes["etips", "etips"] == pytest.approx(race)
+    folds["n_folds"] = 1
+    all_of_them = usual("policy", [15] * policy)  # fifteen, without folds and without a race
+    assert passes["etips", "authors"] == pytest.approx(all_of_them)
 
 
-def test_pilots_cost_what_two_policies_cost_unless_they_are_lent():
+def test_pilots_are_work_unless_they_are_lent():
     settings = {"n_folds": 3, "policy.epochs": 7, "propensity.epochs": 4, "outcome.epochs": 5}
-    assert fit_cost("direct", settings, ()) - fit_cost("direct", settings, ("pilot",)) == 2 * 7 * 2
+    pilots = fit_cost("direct", settings, ()) - fit_cost("direct", settings, ("pilot",))
+    assert pilots == pytest.approx(work_of("pilot", [2] * 7, n_folds=3).total)
     lent = fit_cost("doubly-robust", settings, ("propensity", "outcome", "pilot"))
-    assert lent == pytest.approx(7 * 2 + fit_cost("random", {}, ()))
+    policies = work_of("policy", [1] * 7, n_folds=3).total
+    assert lent == pytest.approx(policies + fit_cost("random", {}, ()))
+
+
+def test_a_fit_to_many_stays_is_less_work_a_stay():
+    assert fit_cost("etips", {}, (), 20_000) < fit_cost("etips", {}, (), 1_000)

@@ -33,3 +33,21 @@ def test_many_tasks_at_work_are_counted():
     for name in "abcde":
         progress.began(name)
     assert told[-1] == "a, b, c and 2 more"
+
+
+def test_what_was_expected_counts_until_tasks_have_shown_the_pace(monkeypatch):
+    told, now = [], [0.0]
+    monkeypatch.setattr(time_left.time, "perf_counter", lambda: now[0])
+    study = StudyProgress(lambda what, share: told.append(what))
+    study.expect(1000.0)
+    tell = study.between(0.0, 1.0)
+    for moment, share in ((0.0, 0.0), (100.0, 0.05), (200.0, 0.2), (500.0, 0.5)):
+        now[0] = moment
+        tell("a", share)
+    # At half of the trusted share the pace (800 s) and what was expected (800 s) count alike.
+    assert told == [
+        "a; about 17 min left",
+        "a; about 17 min left",
+        "a; about 13 min left",
+        "a; about 8 min left",
+    ]

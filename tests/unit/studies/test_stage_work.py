@@ -1,0 +1,56 @@
+"""How much work stages are: what usually comes, epoch by epoch."""
+
+from dataclasses import replace
+
+import pytest
+
+from etips.learn.fitting.stages import Training
+from etips.studies import stage_work
+from etips.studies.stage_work import (
+    AFTER,
+    PASS,
+    StageWork,
+    evaluation_works,
+    sets_in_race,
+    shortened,
+    work_of,
+)
+
+
+def test_what_is_done_and_what_is_left_of_the_usual_epochs_is_all_of_it():
+    work = StageWork((4.0, 4.0, 2.0, 2.0, 2.0), usual=4, after=3.0)
+    assert work.total == 15
+    for epoch in range(4):
+        assert work.done(epoch) + work.left(epoch, 5) + work.after == pytest.approx(15)
+    assert work.left(4, 5) == 2.0  # one more than usual may come
+    assert work.left(5, 5) == 0.0
+    assert work.left(2, 3) == 2.0  # of a training that has fewer
+
+
+def test_a_stage_without_epochs_is_no_work():
+    work = work_of("pilot", [], n_folds=3)
+    assert (work.total, work.at(1), work.networks) == (0.0, 0.0, 0)
+
+
+def test_sets_that_lose_a_heat_are_no_more_work(monkeypatch):
+    monkeypatch.setattr(stage_work, "heat_epochs", lambda *_: {2: 3, 5: 1})
+    assert sets_in_race(9, 20, 30) == [9] * 2 + [3] * 3 + [1] * 15
+    assert sets_in_race(2, 3, 30) == [2, 2, 2]
+
+
+def test_work_is_counted_in_passes_of_networks_that_read_all_folds_but_one():
+    work = replace(work_of("policy", [3, 3, 1], n_folds=5), usual=3)
+    assert work.epochs == pytest.approx([12 * PASS["policy"]] * 2 + [4 * PASS["policy"]])
+    assert work.after == pytest.approx(AFTER["policy"] * sum(work.epochs[:2]))
+    assert work.networks == 15
+
+
+def test_propensities_of_many_stays_are_less_work():
+    assert shortened(Training(), 100) == Training().propensity.epochs
+    assert shortened(Training(), 20_000) < shortened(Training(), 6_000) < 25
+
+
+def test_an_evaluation_fits_two_models_and_then_judges():
+    works = evaluation_works(Training())
+    assert list(works) == ["propensity", "outcome"]
+    assert works["outcome"].after > works["propensity"].after
