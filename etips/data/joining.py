@@ -79,7 +79,9 @@ def _steps(stays: Trajectories) -> NDArray[Any]:
 
 
 def _labelled(name: str, labels: NDArray[Any]) -> NDArray[np.str_]:
-    return np.array([f"{name}: {label}" for label in labels.tolist()])
+    """Names that no other source has, in the order of the labels, so that folds stay the same."""
+    rank = np.unique(labels, return_inverse=True)[1]
+    return np.array([f"{name}: {number:09d}" for number in rank.tolist()])
 
 
 def _people(name: str, stays: Trajectories) -> NDArray[np.str_]:

@@ -14,13 +14,15 @@ from etips.worlds.two_hospitals import SECOND, simulate_place
 @pytest.fixture(scope="module")
 def parts():
     first = simulate_place(20, seed=1)
-    return {"a": first, "b": align(simulate_place(30, seed=2, place=SECOND), first.schema)}
+    second = align(simulate_place(30, seed=2, place=SECOND), first.schema)
+    return {"a": first, "b": replace(second, group=np.arange(30)[::-1] // 2)}
 
 
 def test_stays_and_patients_keep_apart_though_they_are_numbered_alike(parts):
     joined, source = join(parts)
     assert joined.n_stays == 50
-    assert np.unique(joined.stay).size == np.unique(joined.group).size == 50
+    assert np.unique(joined.stay).size == 50
+    assert np.unique(joined.group).size == 20 + 15
     assert source.tolist() == ["a"] * 20 + ["b"] * 30
     for name, own in parts.items():
         again = joined.subset(source == name)
@@ -28,6 +30,7 @@ def test_stays_and_patients_keep_apart_though_they_are_numbered_alike(parts):
         assert np.array_equal(again.logged_action, own.logged_action)
         assert np.array_equal(again.logged_loss, own.logged_loss)
         assert np.array_equal(again.static, own.static)
+        assert np.array_equal(again.units, own.units)  # dealt into the same folds
 
 
 def test_what_must_not_become_a_decision_does_not(parts):
