@@ -97,7 +97,7 @@ def evaluate(
                 paths={name: run.read_path() for name, run in asked.folders.items()},
                 settings=asked.told,
                 cohort=read_document(asked.data / "funnel.json"),
-                report=_reporting(progress),
+                report=_reporting(progress, stays.n_decisions),
             )
         runs = list(asked.folders.values())
         place = runs[0].results if out is None and len(runs) == 1 else out
@@ -106,13 +106,15 @@ def evaluate(
         _print(results, as_json=as_json)
 
 
-def _reporting(progress: Callable[[str, float], None]) -> Callable[["EpochReport"], None]:
+def _reporting(
+    progress: Callable[[str, float], None], n_decisions: int
+) -> Callable[["EpochReport"], None]:
     """Tells how far the whole evaluation is, and how long the rest may take."""
     from etips.learn.fitting.stages import Training  # noqa: PLC0415  # with torch
     from etips.studies.fit_clock import FitClock  # noqa: PLC0415
     from etips.studies.stage_work import evaluation_works  # noqa: PLC0415
 
-    clock = FitClock(evaluation_works(Training()))
+    clock = FitClock(evaluation_works(Training(), n_decisions))
 
     def tell(at: "EpochReport") -> None:
         now, share = clock.read(at)

@@ -25,8 +25,9 @@ STOPS = {"propensity": 0.85, "outcome": 0.55, "stay": 0.6, "pilot": 1.0, "policy
 AFTER = {"propensity": 0.6, "outcome": 0.1, "stay": 0.1, "pilot": 0.05, "policy": 0.07}
 """What follows a stage, as a share of its work: asking its networks, balance, choosing."""
 
-EVALUATING = 0.4
-"""What follows the last training of an evaluation, as a share of all its trainings."""
+EVALUATING, EVALUATED = 0.2, 13_000
+"""What follows the last training of an evaluation, as a share of all its trainings: the first, and
+the second over the number of decisions, since much of it looks at so many decisions at most."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +104,14 @@ def shortened(training: Training, n_stays: int) -> int:
     return Rivals(ENCODER, brief=True).shorten(training.propensity, n_stays).epochs
 
 
-def evaluation_works(training: Training) -> dict[str, StageWork]:
+def evaluation_works(training: Training, n_decisions: int) -> dict[str, StageWork]:
     """The work of an evaluation that fits propensities and predicted losses."""
     epochs = {"propensity": training.propensity.epochs, "outcome": training.outcome.epochs}
+    n_folds = max(training.n_folds, 2)
     each = {
-        stage: work_of(stage, [1] * own, n_folds=max(training.n_folds, 2))
+        stage: replace(work_of(stage, [1] * own, n_folds=n_folds), after=0.0)
         for stage, own in epochs.items()
     }
-    judging = EVALUATING * sum(own.total for own in each.values())
+    share = EVALUATING + EVALUATED / max(n_decisions, 1)
+    judging = share * sum(own.total for own in each.values())
     return {**each, "outcome": replace(each["outcome"], after=judging)}

@@ -2,10 +2,11 @@
 
 import pytest
 
+from etips.learn.fitting.stages import Training
 from etips.learn.training.epoch_report import EpochReport
 from etips.studies.fit_clock import FitClock
 from etips.studies.plan import stage_works
-from etips.studies.stage_work import StageWork
+from etips.studies.stage_work import StageWork, evaluation_works
 
 WORKS = {
     "propensity": StageWork((1.0,) * 10, usual=10, networks=2),
@@ -110,3 +111,26 @@ def test_the_share_that_is_done_never_falls_and_is_near_the_truth():
     assert shares == sorted(shares)
     gaps = [abs(share - line[0] / ENDED) for share, line in zip(shares, RECORDED, strict=True)]
     assert max(gaps) < 0.2
+
+
+EVALUATION = (  # the same of an evaluation on 2,000 stays, 15,700 decisions
+    (1.79, "propensity", 4, 25, 9.26),
+    (3.56, "propensity", 8, 25, 7.52),
+    (5.31, "propensity", 12, 25, 5.72),
+    (7.06, "propensity", 16, 25, 3.96),
+    (8.72, "propensity", 20, 25, 2.17),
+    (10.53, "propensity", 24, 25, 0.44),
+    (11.06, "propensity", 25, 25, 0.0),
+    (13.49, "outcome", 4, 20, 8.06),
+    (14.83, "outcome", 8, 20, 5.03),
+    (16.03, "outcome", 12, 20, 3.04),
+    (16.96, "outcome", 16, 20, 1.37),
+    (17.74, "outcome", 20, 20, 0.0),
+)
+
+
+def test_of_an_evaluation_too():
+    clock = FitClock(evaluation_works(Training(), 15_700))
+    for moment, stage, epoch, epochs, left in EVALUATION:
+        whole = moment + clock.read(at(stage, epoch, left, epochs))[0].seconds_left
+        assert moment < 3.5 or 2 / 3 * 35.2 <= whole <= 4 / 3 * 35.2

@@ -51,6 +51,7 @@ def test_propensities_of_many_stays_are_less_work():
 
 
 def test_an_evaluation_fits_two_models_and_then_judges():
-    works = evaluation_works(Training())
+    works = evaluation_works(Training(), 10_000)
     assert list(works) == ["propensity", "outcome"]
     assert works["outcome"].after > works["propensity"].after
+    assert works["outcome"].after > evaluation_works(Training(), 100_000)["outcome"].after
