@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etips.evaluation.boosted_trees import Bins, Trees, fit_trees
+from etips.evaluation.fold_work import IN_TURN, FoldWork
 from etips.evaluation.inference.checks import Bools, Clusters, Floats, Ints, Rows
 from etips.evaluation.inference.evidence import divide
 from etips.evaluation.telling_products import Products, find_products
@@ -68,21 +69,30 @@ def cross_fit(
     return _calibrated(plain, by_action, target, action)
 
 
-def cross_fit_plain(features: Rows, target: Floats, clusters: Clusters) -> Floats:
+def cross_fit_plain(
+    features: Rows, target: Floats, clusters: Clusters, folds: FoldWork = IN_TURN
+) -> Floats:
     """The same over the actions as they were taken alone, shape (n,); no action is looked at.
 
     Args:
         features: One row a decision, NaN where missing, shape (n, d).
         target: What is predicted, shape (n,).
         clusters: The cluster of each decision.
+        folds: Who does the work of the folds.
     """
-    plain, _ = _out_of_fold(features, target, clusters, np.zeros(target.size, np.int64), 0)
+    nobody = np.zeros(target.size, np.int64)
+    plain, _ = _out_of_fold(features, target, clusters, nobody, 0, folds)
     common, mean = plain - plain.mean(), target.mean()
     return np.asarray(mean + _slope(common, target - mean) * common)
 
 
 def _out_of_fold(
-    features: Rows, target: Floats, clusters: Clusters, action: Ints, n_actions: int
+    features: Rows,
+    target: Floats,
+    clusters: Clusters,
+    action: Ints,
+    n_actions: int,
+    folds: FoldWork = IN_TURN,
 ) -> tuple[Floats, NDArray[np.float32]]:
     """Both means by models that never saw the cluster, each fold's about its own mean."""
     if features.shape[1] == 0:
@@ -90,12 +100,13 @@ def _out_of_fold(
     n_folds = MORE_FOLDS if target.size <= FEW_ROWS else N_FOLDS
     fold = np.random.default_rng(0).permutation(clusters.size)[clusters.code] % n_folds
     bins = Bins.of(features[_some(np.arange(target.size), MOST_SCREENED)])
-    plain = np.zeros(target.size)
-    by_action = np.zeros((target.size, n_actions), np.float32)
-    for held in range(n_folds):
+    plain = folds.zeros((target.size,), np.float64)
+    by_action = folds.zeros((target.size, n_actions), np.float32)
+
+    def fit(held: int) -> None:
         learn, ask = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
         if learn.size == 0:
-            continue
+            return
         learn = _some(learn, MOST_FIT)
         model = Prognosis.fit(features[learn], target[learn], action[learn], n_actions, bins)
         for start in range(0, ask.size, BLOCK):
@@ -105,6 +116,8 @@ def _out_of_fold(
         level = plain[ask].mean() if ask.size else 0.0
         plain[ask] -= level
         by_action[ask] -= np.float32(level)
+
+    folds.do(fit, n_folds)
     return plain, by_action
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from etips.errors import DataError
+from etips.evaluation.fold_work import IN_TURN, FoldWork
 from etips.evaluation.inference.checks import (
     Bools,
     Clusters,
@@ -163,6 +164,7 @@ def rebalance(
     *,
     fold: Ints | None = None,
     effort: Effort | None = None,
+    folds: FoldWork = IN_TURN,
 ) -> Rebalanced:
     """Correct propensities fold by fold; keep that if it improves balance on held-out decisions.
 
@@ -177,6 +179,7 @@ def rebalance(
         cluster: Stay or patient of each decision, shape (n,).
         fold: Of each decision, shape (n,); whole clusters, at random, if left out.
         effort: How closely the correction is fitted; as an evaluation needs it if left out.
+        folds: Who does the work of the folds.
     """
     n = decided.loss.size
     table = check_probabilities("propensities", propensities, n=n)
@@ -186,7 +189,7 @@ def rebalance(
     enough = clusters.size >= LEAST_CLUSTERS and parts.max() > 0
     if not enough or float(np.ptp(decided.prognosis)) == 0:
         return _compare(table, table, decided, decided.prognosis[:, None], clusters)
-    after, values = _cross_fit(table, decided, parts, effort)
+    after, values = _cross_fit(table, decided, parts, effort, folds)
     return _compare(table, after, decided, values, clusters)
 
 
@@ -197,21 +200,25 @@ def _deal(clusters: Clusters) -> Ints:
 
 
 def _cross_fit(
-    table: Floats, decided: Decided, fold: Ints, effort: Effort | None
+    table: Floats, decided: Decided, fold: Ints, effort: Effort | None, folds: FoldWork
 ) -> tuple[Floats, Floats]:
     """The corrected table, and the functions that the other folds chose, by decision.
 
     A function may differ from fold to fold; right weights balance it all the same.
     """
     n = decided.loss.size
-    after, values = np.empty(table.shape), np.zeros((n, 1 + MOST_FUNCTIONS))
-    for number in range(int(fold.max()) + 1):
+    after = folds.zeros(table.shape, np.float64)
+    values = folds.zeros((n, 1 + MOST_FUNCTIONS), np.float64)
+
+    def fit(number: int) -> None:
         inside = fold == number
         correction = fit_correction(table[~inside], decided.take(~inside), effort)
         held_out = decided.take(inside)
         own = correction.functions.of(held_out.features, held_out.prognosis)
         after[inside] = tilted(log_table(table[inside]), own, correction.theta)
         values[inside, : own.shape[1] - 1] = own[:, 1:]
+
+    folds.do(fit, int(fold.max()) + 1)
     return after, values
 
 

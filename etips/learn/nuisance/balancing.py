@@ -23,6 +23,7 @@ from etips.evaluation.reweighting.rebalance import (
     rebalance,
 )
 from etips.learn.fitting.driver import drive
+from etips.learn.fitting.folds_at_once import AtOnce
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.fitting.stages import ENCODER, PROPENSITY
 from etips.learn.nuisance.propensity import (
@@ -154,7 +155,7 @@ def rebalance_table(
         return None
     by_decision = None if fold is None or not fold.any() else fold[data.decisions().stay]
     effort = BRIEF if brief else None
-    return rebalance(table, decided, data.cluster, fold=by_decision, effort=effort)
+    return rebalance(table, decided, data.cluster, fold=by_decision, effort=effort, folds=AtOnce())
 
 
 def _decided(data: Trajectories, *, brief: bool = False) -> Decided | None:
@@ -164,7 +165,7 @@ def _decided(data: Trajectories, *, brief: bool = False) -> Decided | None:
     rows, loss, action = visible_rows(data), data.logged_loss, data.logged_action
     clusters = code_clusters(data.cluster, n=data.n_decisions)
     if brief:
-        return Decided(action, loss, rows, cross_fit_plain(rows, loss, clusters))
+        return Decided(action, loss, rows, cross_fit_plain(rows, loss, clusters, AtOnce()))
     expected = cross_fit(rows, loss, clusters, action, data.n_actions)
     return Decided(action, loss, rows, expected.plain)
 

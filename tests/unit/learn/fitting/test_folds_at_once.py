@@ -1,0 +1,69 @@
+"""Folds at the same time: what is found is what is found in turn, to the bit."""
+
+import os
+
+import numpy as np
+import pytest
+import torch
+
+from etips.evaluation.inference.checks import code_clusters
+from etips.evaluation.prognosis import cross_fit_plain
+from etips.evaluation.reweighting.rebalance import Decided, rebalance
+from etips.learn.fitting.folds_at_once import AtOnce
+from etips.learn.training import crew
+
+
+@pytest.fixture(params=["processes", "threads"])
+def three_cores(request, monkeypatch):
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    monkeypatch.setattr(crew, "cores", lambda: 3)
+    monkeypatch.setattr(crew, "_can_fork", lambda: request.param == "processes")
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def test_every_fold_writes_its_rows_wherever_it_is_done(three_cores):
+    folds = AtOnce()
+    rows, here = folds.zeros((4, 2), np.float64), os.getpid()
+
+    def work(number):
+        rows[number] = number, os.getpid() == here
+
+    folds.do(work, 4)
+    assert rows[:, 0].tolist() == [0, 1, 2, 3]
+    assert rows[:, 1].any() == (three_cores == "threads")
+
+
+def test_on_one_core_all_is_done_here(monkeypatch):
+    def refuse(*_):
+        raise AssertionError
+
+    monkeypatch.setattr("etips.learn.fitting.folds_at_once.working", refuse)
+    done = []
+    AtOnce().do(done.append, 3)
+    assert done == [0, 1, 2]
+
+
+def test_prognosis_and_balance_are_the_same_to_the_bit(three_cores):
+    rng, n = np.random.default_rng(0), 600
+    rows = rng.normal(size=(n, 3))
+    action = (rows[:, 0] + rng.normal(size=n) > 0).astype(np.int64)
+    loss = rows[:, 0] + rows[:, 1] ** 2 + rng.normal(size=n)
+    clusters, even = code_clusters(np.arange(n), n=n), np.full((n, 2), 0.5)
+
+    def found(*folds):
+        prognosis = cross_fit_plain(rows, loss, clusters, *folds)
+        decided = Decided(action, loss, rows, prognosis)
+        more = {"folds": folds[0]} if folds else {}
+        return prognosis, rebalance(even, decided, clusters, **more)
+
+    (plain, one), (shared, many) = found(), found(AtOnce())
+    assert np.array_equal(plain, shared)
+    assert one.used
+    assert np.array_equal(one.propensities, many.propensities)
+    assert (one.before, one.after, one.log_loss_after) == (
+        many.before,
+        many.after,
+        many.log_loss_after,
+    )
