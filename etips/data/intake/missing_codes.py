@@ -6,6 +6,7 @@ from etips.data.coded import Floats32
 from etips.data.decisions import Bools
 from etips.data.trajectories import Trajectories
 from etips.disclosure import LEAST_PEOPLE
+from etips.errors import as_option
 from etips.notes import note
 
 CODES = (-9, -99, -999, -9999, -99999, 99, 999, 9999, 99999)
@@ -29,14 +30,21 @@ def ask_missing_codes(data: Trajectories) -> None:
             if suspect[at] and name in kinds and kinds[name].kind == "number":
                 code = _code_apart(values[:, at])
                 if code is not None:
-                    _ask(f"column {name} holds {code} and nothing near it", "a missing value")
+                    found = f"column {name} holds {code} and nothing near it"
+                    _ask(found, "a missing value", f"{name}={code}")
     for label in schema.actions:
         if _means_unknown(label, schema.actions):
-            _ask(f"{label} is read as an action", "an unknown one")
+            column = (
+                ()
+                if schema.recipe is None or schema.recipe.action is None
+                else (schema.recipe.action.columns)
+            )
+            mark = f"{column[0]}={label}" if len(column) == 1 else label
+            _ask(f"{label} is read as an action", "an unknown one", mark)
 
 
-def _ask(found: str, what: str) -> None:
-    note(f"{found}: does it stand for {what}? Then leave the cell empty")
+def _ask(found: str, what: str, mark: str) -> None:
+    note(f"{found}: does it stand for {what}? Then say --na {as_option(mark)}")
 
 
 def _end_in_codes(values: Floats32) -> Bools:

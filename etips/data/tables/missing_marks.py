@@ -15,13 +15,14 @@ def without_marks(table: pa.Table, marks: Sequence[str]) -> pa.Table:
     Args:
         table: The table, or a part of it.
         marks: Texts, spelt in small or capital letters and with blanks around them or not; those
-            that are numbers are taken out of columns of numbers too.
+            that are numbers are taken out of columns of numbers too. `age=999` is of column age.
     """
-    if not marks:
-        return table
-    words = pa.array(sorted({mark.strip().casefold() for mark in marks}), pa.string())
-    numbers = pa.array(sorted({own for mark in marks if (own := _number(mark)) is not None}))
     for at, field in enumerate(table.schema):
+        own = [mark for entry in marks if (mark := _mark_of(entry, field.name, table)) is not None]
+        if not own:
+            continue
+        words = pa.array(sorted({mark.strip().casefold() for mark in own}), pa.string())
+        numbers = pa.array(sorted({n for mark in own if (n := _number(mark)) is not None}))
         column = table.column(at)
         coded = is_categorical(field.type) and is_text(field.type.value_type)
         if coded:
@@ -38,6 +39,14 @@ def without_marks(table: pa.Table, marks: Sequence[str]) -> pa.Table:
             left = pc.dictionary_encode(left) if coded else left
             table = table.set_column(at, field.name, left)
     return table
+
+
+def _mark_of(entry: str, column: str, table: pa.Table) -> str | None:
+    """The mark that an entry names for a column; None if it is about another one."""
+    name, equals, mark = entry.rpartition("=")
+    if not equals or name.strip() not in table.column_names:
+        return entry
+    return mark if name.strip() == column else None
 
 
 def _number(mark: str) -> float | None:

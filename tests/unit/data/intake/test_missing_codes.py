@@ -27,7 +27,7 @@ def with_code(code, rows=20):
 @pytest.mark.parametrize("code", [-9, 99, 999, -999])
 def test_a_code_far_from_all_values_is_asked_about(code):
     line = f"column lactate holds {code} and nothing near it: does it stand for a missing value? "
-    assert asked(lactate=with_code(code)) == [line + "Then leave the cell empty"]
+    assert asked(lactate=with_code(code)) == [f"{line}Then say --na lactate={code}"]
 
 
 def test_values_that_are_near_others_rare_or_no_code_are_not():
@@ -38,7 +38,7 @@ def test_values_that_are_near_others_rare_or_no_code_are_not():
 
 
 def test_actions_that_mean_nobody_knows_are_asked_about():
-    line = "99 is read as an action: does it stand for an unknown one? Then leave the cell empty"
+    line = "99 is read as an action: does it stand for an unknown one? Then say --na drug=99"
     assert asked(drug=[10, 20, 30, 99] * (N // 4)) == [line]
     assert asked(drug=["none", "Unknown"] * (N // 2)) == [line.replace("99", "Unknown")]
     assert asked(drug=[0, 50, 99] * (N // 3)) == []

@@ -25,6 +25,12 @@ def test_texts_and_numbers_are_emptied_in_every_column():
     }
 
 
+def test_a_mark_of_one_column_is_left_in_others():
+    table = pa.table({"a": [1, 9], "b": [9, 2], "c": ["x=9", "9"]})
+    found = without_marks(table, ["a=9", "x=9"]).to_pydict()
+    assert found == {"a": [1, None], "b": [9, 2], "c": [None, "9"]}
+
+
 def test_nothing_changes_without_marks_or_where_there_are_none():
     table = pa.table({"x": [1, 2], "level": pa.array(["a", "b"]).dictionary_encode()})
     assert without_marks(table, []) is table
