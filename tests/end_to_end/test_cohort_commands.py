@@ -397,7 +397,7 @@ def test_overwriting_replaces_raw_tables_and_nothing_else(tmp_path):
     [
         (("mimic3", "--copies", "2"), "--copies: needs --from"),
         (("mimic3", "--from", "RAW", "--stays", "3"), "--stays: cannot be used with --from"),
-        (("clinic", "--copies", "2"), "apply to mimic3 only"),
+        (("clinic", "--copies", "2"), "apply to mimic3 or mimic4 only"),
         (("mimic3", "--from", "NOWHERE"), "must be a folder of tables or a DuckDB file"),
         (("mimic3", "--lag", "1"), "--lag: applies to icu-sepsis only"),
     ],
