@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from etips.evaluation.inference.checks import Floats, Ints
+from etips.evaluation.inference.row_totals import row_maxima, row_sums
 
 LEAST = 1e-12  # of a propensity before its logarithm is taken
 MOST_STEPS = 60
@@ -39,9 +40,9 @@ def tilted(log_propensities: Floats, functions: Floats, theta: Floats) -> Floats
 
 def normalised(logits: Floats) -> Floats:
     """Probabilities in proportion to the exponentials of `logits`, which they overwrite."""
-    logits -= logits.max(axis=1, keepdims=True)
+    logits -= row_maxima(logits)
     np.exp(logits, out=logits)
-    logits /= logits.sum(axis=1, keepdims=True)
+    logits /= row_sums(logits)
     return logits
 
 
