@@ -71,7 +71,13 @@ def peak_resident() -> int:
 
 
 def probe(path: str) -> None:
-    """In a process of its own: print what reading `path` added to the peak, and the arrays."""
+    """In a process of its own: print what reading `path` added to the peak, and the arrays.
+
+    A table of a few rows is read before: what is imported and started once is no matter of size.
+    """
+    with tempfile.TemporaryDirectory(prefix="etips-bench-") as folder:
+        pq.write_table(make_table(10 * STEPS_PER_STAY), few := Path(folder) / "few.parquet")
+        read_table(few, **ROLES)
     before = peak_resident()
     data = read_table(path, **ROLES)
     print(json.dumps({"peak": peak_resident() - before, "arrays": array_bytes(data)}))

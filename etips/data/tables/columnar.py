@@ -31,7 +31,7 @@ def open_parquet(table_file: TableFile) -> ColumnFile:
     path = table_file.path
     refused = FileError(str(path), "cannot be read as Parquet", fix="Is it whole?")
     try:
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(path, pre_buffer=False)  # else a part is held twice
         schema, n_rows = file.schema_arrow, file.metadata.num_rows
         sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
     except UNREADABLE:
@@ -48,6 +48,8 @@ def open_parquet(table_file: TableFile) -> ColumnFile:
             if part.num_rows != size:
                 raise refused
             yield part
+            del part
+            pa.default_memory_pool().release_unused()  # what the part took is the next one's
 
     return ColumnFile(schema, n_rows, parts)
 
