@@ -245,7 +245,8 @@ class PathCandidate:
         corrected_error: Standard error of that.
         epochs: Most that one of its networks learned for; None where nothing was trained, or nobody
             counted.
-        in_race: Whether it trained until it got no better; what dropped out is not chosen.
+        in_race: Whether it trained until it got no better on held-out stays; what dropped out of
+            the race before is judged as it stood then.
     """
 
     translation: float | None

@@ -36,8 +36,8 @@ class Candidate:
         corrected_error: Standard error of that.
         epochs: Most that one of its networks learned for; None where nothing was trained, or nobody
             counted.
-        in_race: Whether it trained until it got no better on held-out stays. What dropped out of
-            the race before is judged as it stood then, and not chosen.
+        in_race: Whether it trained until it got no better on held-out stays; what dropped out of
+            the race before is judged as it stood then.
     """
 
     translation: float
@@ -58,11 +58,7 @@ class Candidate:
     def sound(self) -> bool:
         """Whether its risk can be believed enough to choose by."""
         low, high = FACTOR_RANGE
-        return (
-            self.in_race
-            and low <= self.matching_factor <= high
-            and self.effective_size >= LEAST_SIZE
-        )
+        return low <= self.matching_factor <= high and self.effective_size >= LEAST_SIZE
 
     @property
     def is_rule(self) -> bool:

@@ -20,7 +20,7 @@ from etips.learn.learners.foundation import Foundation, check_kl
 from etips.learn.learners.judging import chosen_policy, judge_all, settle
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.learners.policy_objective import Logged, policy_objective
-from etips.learn.learners.racing import race_between
+from etips.learn.learners.racing import dropped_winner, race_between
 from etips.learn.learners.selection import Selection
 from etips.learn.nuisance.outcome import is_share
 from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
@@ -110,8 +110,10 @@ class EtIPS(NetworkLearner):
             settings=settings,
             race=self._race(base, settings) if racing else None,
         )
-        judged = judge_all(base, bundle, self.translations)
-        path = settle(base, judged, self.selection)  # line 7
+        path = settle(base, judge_all(base, bundle, self.translations), self.selection)  # line 7
+        while (again := dropped_winner(path, len(self.translations))) is not None:
+            bundle = yield from self._call_back(base, bundle, again, settings)
+            path = settle(base, judge_all(base, bundle, self.translations), self.selection)
         policy = chosen_policy(base, bundle, path)
         if self.selection == "paper" and policy.kind == "softmax":
             policy = replace(policy, acts="likeliest")  # whatever its probabilities were chosen by
@@ -169,6 +171,23 @@ class EtIPS(NetworkLearner):
             epochs=settings.epochs,
             n_batches=-(-data.n_stays // settings.batch_size),
         )
+
+    def _call_back(
+        self, base: Foundation, bundle: Bundle, number: int, settings: Settings
+    ) -> Requests[Bundle]:
+        """The networks, those of a translation that had dropped out trained to the end."""
+        size = base.prepared.folds.n_networks
+        first, n_networks = number * size, bundle.n_members
+        trained = yield TrainingRequest(
+            base.prepared,
+            self._start(base).select(range(first, first + size)),
+            self._objective(base, [self.translations[number]]),
+            stage=f"policy-back-{number}",
+            settings=settings,
+        )
+        joined = Bundle.join([bundle, trained])
+        own = range(n_networks, n_networks + size)
+        return joined.select([*range(first), *own, *range(first + size, n_networks)])
 
     def _objective(self, base: Foundation, translations: Sequence[float]) -> Weighted:
         n_folds = base.prepared.folds.n_networks

@@ -6,7 +6,7 @@ stay, and what has dropped out trains no further. See docs/method/learning.md, "
 
 from collections.abc import Callable, Sequence
 
-from etips.learn.fitting.candidates import Judged
+from etips.learn.fitting.candidates import Candidate, Judged
 from etips.learn.learners.selection import CAUTION, gaps_to_clinicians, highest
 from etips.learn.training.objectives import Objective
 from etips.learn.training.race import Race
@@ -15,9 +15,12 @@ from etips.models.bundle import Bundle
 REACH = 1.5
 """Standard errors, of the difference by patient, that a translation may lie behind the leader."""
 
-HEATS = ((0.05, 10, 3, 2), (0.15, 30, 9, 1))
-"""When translations are judged: after such a share of the epochs and so many learning steps at
-least. And how many may go on: of so many one, but never fewer than so many."""
+SHARE, STEPS = 0.05, 20
+"""Of the epochs, and learning steps at least, after which translations are judged: with fewer all
+are still the clinicians."""
+
+OF = 9
+"""Of so many translations one goes on."""
 
 
 def race_between(
@@ -41,29 +44,33 @@ def race_between(
         epochs: That are trained at most; there is no heat after the last.
         n_batches: Of an epoch.
     """
-    n_sets = len(translations)
-    heats = heat_epochs(n_sets, epochs, n_batches)
-    if n_sets < 2 or not heats:
+    heats = heat_epochs(len(translations), epochs, n_batches)
+    if len(translations) < 2 or not heats:
         return None
 
     def hold(networks: Bundle, sets: Sequence[int], epoch: int) -> list[int]:
-        if len(sets) <= heats[epoch]:
-            return list(sets)
         near = within_reach(judge(networks, sets), len(sets))
         nearest = sorted(near, key=lambda place: abs(translations[sets[place]] - centre))
         return [sets[place] for place in sorted(nearest[: heats[epoch]])]
 
-    return Race(set_size, tuple(sorted(heats)), hold, objective)
+    return Race(set_size, tuple(heats), hold, objective)
 
 
 def heat_epochs(n_sets: int, epochs: int, n_batches: int) -> dict[int, int]:
-    """After how many epochs there are heats, and how many sets go on after each, at most."""
-    heats = {}
-    for share, steps, of, fewest in HEATS:
-        epoch = max(round(share * epochs), -(-steps // n_batches), 1)
-        if epoch < epochs:
-            heats[epoch] = max(-(-n_sets // of), fewest)
-    return heats
+    """After how many epochs there is a heat, and how many sets go on after it, at most."""
+    heat = max(round(SHARE * epochs), -(-STEPS // n_batches), 1)
+    return {heat: -(-n_sets // OF)} if heat < epochs else {}
+
+
+def dropped_winner(path: Sequence[Candidate], n_sets: int) -> int | None:
+    """Number of the set that is chosen although it dropped out, so that it has to train on.
+
+    Args:
+        path: Sets in one form, then in the other, then others; one of all is chosen.
+        n_sets: How many sets there are.
+    """
+    place = next(i for i, candidate in enumerate(path) if candidate.chosen)
+    return None if path[place].in_race else place % n_sets
 
 
 def within_reach(judged: Judged, n_sets: int) -> list[int]:

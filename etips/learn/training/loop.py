@@ -94,15 +94,18 @@ class _Training:
     def run(self, report: Report | None) -> None:
         """Go through epochs until the last, or until every network has stopped."""
         while not self._is_over():
-            task, validation = self._in_race()
-            with at_work(task, self.state, validation) as hands:
-                self._run(hands, validation, report)
+            self._run(report)
             if self._heat_is_due():
                 self._hold_heat()
                 self._save()
 
-    def _run(self, hands: Hands, validation: Validation, report: Report | None) -> None:
+    def _run(self, report: Report | None) -> None:
         """Go through epochs until a heat is due, or until all is over."""
+        task, validation = self._in_race()
+        with at_work(task, self.state, validation) as hands:
+            self._go_on(hands, validation, report)
+
+    def _go_on(self, hands: Hands, validation: Validation, report: Report | None) -> None:
         state, settings = self.state, self.task.settings
         started, begun_at = time.perf_counter(), state.epoch
         while not self._is_over():

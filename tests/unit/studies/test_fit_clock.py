@@ -4,6 +4,7 @@ import pytest
 
 from etips.learn.fitting.stages import Training
 from etips.learn.training.epoch_report import EpochReport
+from etips.studies import stage_work
 from etips.studies.fit_clock import FitClock
 from etips.studies.plan import stage_works
 from etips.studies.stage_work import StageWork, evaluation_works
@@ -92,9 +93,11 @@ RECORDED = (  # ICU-Sepsis, 6,000 stays: processor seconds, stage, epoch, of how
     (54.1, "policy", 14, 20, 4.7),
 )
 ENDED = 56.6
+HEATS = {1: 3, 3: 1}  # of this record: sets that went on after an epoch
 
 
-def test_after_a_tenth_of_the_time_the_whole_is_told_within_a_third():
+def test_after_a_tenth_of_the_time_the_whole_is_told_within_a_third(monkeypatch):
+    monkeypatch.setattr(stage_work, "heat_epochs", lambda *_: HEATS)
     clock = FitClock(stage_works("etips", {}, n_stays=6_000))
     told = [
         (moment, moment + clock.read(at(stage, epoch, left, epochs))[0].seconds_left)
@@ -105,7 +108,8 @@ def test_after_a_tenth_of_the_time_the_whole_is_told_within_a_third():
     assert all(2 / 3 * ENDED <= whole <= 4 / 3 * ENDED for whole in early)
 
 
-def test_the_share_that_is_done_never_falls_and_is_near_the_truth():
+def test_the_share_that_is_done_never_falls_and_is_near_the_truth(monkeypatch):
+    monkeypatch.setattr(stage_work, "heat_epochs", lambda *_: HEATS)
     clock = FitClock(stage_works("etips", {}, n_stays=6_000))
     shares = [clock.read(at(*line[1:3], line[4], line[3]))[1] for line in RECORDED]
     assert shares == sorted(shares)
