@@ -138,3 +138,8 @@ def test_of_an_evaluation_too():
     for moment, stage, epoch, epochs, left in EVALUATION:
         whole = moment + clock.read(at(stage, epoch, left, epochs))[0].seconds_left
         assert moment < 3.5 or 2 / 3 * 35.2 <= whole <= 4 / 3 * 35.2
+
+
+def test_a_translation_that_is_called_back_is_the_last_of_a_fit():
+    clock = FitClock(stage_works("etips", {}, n_stays=6_000))
+    assert clock.read(at("policy-back-3", 1, 7.0, 20)) == (at("policy-back-3", 1, 7.0, 20), 0.95)
