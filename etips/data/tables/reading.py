@@ -194,7 +194,10 @@ def _schema(
 ) -> Schema:
     layout = table.layout
     if asked.like is not None:
-        return replace(asked.like, roles=layout.roles)
+        known = asked.like.recipe
+        if known is not None and logged is not None and "loss" in layout.present:
+            known = replace(known, outcome=logged.outcome)  # another outcome may be asked about
+        return replace(asked.like, roles=layout.roles, recipe=known)
     n_actions, names = asked.n_actions or 1, asked.actions
     numbered = tuple(role for role in ("stay", "step") if role not in layout.present)
     recipe = replace(recipe, kinds=features.kinds, numbered=numbered)

@@ -167,3 +167,13 @@ def test_doses_of_one_step_add_up_and_a_policys_table_is_read_alike():
     )
     again = etips.read_table(table.slice(0, 10 * hours), like=data.schema)
     assert again.action.tolist() == data.action[:60].tolist()
+
+
+def test_another_outcome_of_the_same_policy_is_told_as_it_was_read():
+    table = pa.table({"drug": ["a", "b"] * 4, "x": range(8), "code": [1, 2, 3, 4] * 2})
+    first = etips.read_table(table, action="drug", loss="code", bad=[1, 2])
+    again = etips.read_table(table, like=first.schema)
+    other = etips.read_table(table, like=first.schema, loss="code", bad=[1])
+    assert again.schema == first.schema
+    assert other.schema.recipe.outcome.words == ("1",)
+    assert (again.loss.tolist(), other.loss.tolist()) == ([1, 1, 0, 0] * 2, [1, 0, 0, 0] * 2)
