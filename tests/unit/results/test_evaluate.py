@@ -166,7 +166,7 @@ def test_results_are_json_of_the_contract_and_the_printed_form_names_the_verdict
     log = world.log(200, seed=7)
     results = evaluate({"clinicians": LoggingPolicy().fit(log)}, log, models=SMALL)
     document = json.loads(canonical(results.to_json()))
-    assert set(document) == {"data", "exhibits", "methods", "seconds"}
+    assert set(document) == {"data", "exhibits", "methods", "seconds", "shift"}
     (method,) = document["methods"]
     assert {"name", "estimates", "diagnostics", "verdict", "reasons", "truth"} <= set(method)
     assert set(method["estimates"][0]) >= {"estimator", "risk", "std_error", "low", "high"}
