@@ -11,6 +11,8 @@ from etips.learn.fitting.candidates import blank, judge
 from etips.learn.fitting.risk_totals import Weighing
 from etips.learn.learners import racing
 from etips.learn.learners.racing import race_between, within_reach
+from etips.runs.run import Run
+from etips.runs.stage import KeptStage
 from etips.worlds.clinic import Clinic
 
 N_ACTIONS = 4
@@ -121,6 +123,34 @@ def test_what_is_chosen_was_trained_to_the_end(monkeypatch):
     (alone,) = path_of(TIPS(**settings | {"translations": (back.translation,)}))
     assert back.risk == pytest.approx(alone.risk, abs=1e-6)
     assert back.epochs == alone.epochs == 12
+
+
+class StoppedError(Exception):
+    pass
+
+
+def test_a_run_stopped_while_one_is_called_back_ends_the_same(monkeypatch, tmp_path):
+    monkeypatch.setattr(racing, "within_reach", lambda judged, n_sets: [0])
+    settings = small() | {"training": replace(training(), policy=LONG)}
+    data, keep = CLEAR.log(400, seed=2), KeptStage.keep
+
+    def fit(folder):
+        with Run(tmp_path / folder, "x" * 64, every=0) as run:
+            return TIPS(**settings | {"translations": (-3.0, 0.3, 0.5)}).fit(data, run=run)
+
+    def stopping(stage, state):
+        keep(stage, state)
+        if stage.name.startswith("policy-back") and state.epoch == 5:
+            raise StoppedError
+
+    whole = fit("whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(KeptStage, "keep", stopping)
+        with pytest.raises(StoppedError):
+            fit("stopped")
+    again = fit("stopped")
+    assert repr(again.path_) == repr(whole.path_)
+    assert np.array_equal(again.predict_proba(data), whole.predict_proba(data))
 
 
 @pytest.mark.parametrize("more", [{"selection": "paper"}, {"init": "random"}])
