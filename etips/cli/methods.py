@@ -6,7 +6,14 @@ from pathlib import Path
 
 from etips.cli.set_option import keys_of, read_settings
 from etips.data.tables.columns import TableColumns
-from etips.errors import FileError, SettingError
+from etips.errors import (
+    EtipsError,
+    Faults,
+    SettingError,
+    SeveralFaultsError,
+    faults_of,
+    refuse_file,
+)
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import Recipe
 from etips.runs.device import Device
@@ -28,7 +35,7 @@ def choose(
     given = read_settings(name, settings)
     try:
         recipe = Recipe(name, {**base.recipe.settings, **given}, base.recipe.seed)
-    except SettingError as error:
+    except (SettingError, SeveralFaultsError) as error:
         raise _placed(error, given, config) from error
     return RunConfig(
         replace(recipe, seed=recipe.seed if seed is None else seed),
@@ -48,14 +55,23 @@ def make(chosen: RunConfig, settings: Sequence[str], config: Path | None) -> Lea
     """
     try:
         return chosen.recipe.make(device=chosen.device.value)
-    except SettingError as error:
+    except (SettingError, SeveralFaultsError) as error:
         raise _placed(error, keys_of(settings), config) from error
 
 
 def _placed(
-    error: SettingError, given: Mapping[str, object] | set[str], config: Path | None
-) -> SettingError | FileError:
+    error: EtipsError, given: Mapping[str, object] | set[str], config: Path | None
+) -> EtipsError:
+    """The refusal of one setting or of several, each with the place that it came from."""
     named = {key.rpartition(".")[2] for key in given} | set(given)
-    if error.name in named or config is None:
-        return SettingError(f"--set {error.name}", error.rule, fix=error.fix)
-    return FileError(str(config), f"{error.name} {error.rule}", fix=error.fix)
+    faults, of_file = Faults(), []
+    for own in faults_of(error):
+        if not isinstance(own, SettingError):
+            faults.note(own)
+        elif own.name in named or config is None:
+            faults.note(SettingError(f"--set {own.name}", own.rule, fix=own.fix))
+        else:
+            of_file.append(own)
+    if of_file:
+        faults.note(refuse_file(str(config), of_file))
+    return faults.noted[0] if len(faults.noted) == 1 else SeveralFaultsError(faults.noted)
