@@ -140,9 +140,7 @@ def test_a_setting_of_the_command_line_is_refused_as_such(place, tmp_path):
 def test_settings_of_the_config_must_fit_a_method_of_the_command_line(place, tmp_path):
     config = ("--config", place / "run" / "config.toml")
     line = refuse(place / "log", "--out", tmp_path / "run", *config, "--method", "random")
-    assert (
-        "config.toml: has 4 faults: (1) hidden is no setting: random has no settings" in line
-    )
+    assert "config.toml: has 4 faults: (1) hidden is no setting: random has no settings" in line
 
 
 def test_a_random_run_recommends_what_its_seed_draws(place, tmp_path):
