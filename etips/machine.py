@@ -12,6 +12,10 @@ take ten times as long as soon as another process wants one of the cores.
 import ctypes
 import os
 import resource
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +45,10 @@ _QUOTAS = (  # of both versions: microseconds of work, and in how many
     ),
 )
 
+_LOCK = threading.Lock()
+_HOLDERS: list[None] = []  # one for everybody who wants products without threads
+_STILL: list[tuple[Callable[[int], None], int]] = []  # libraries, and the threads they had
+
 
 def keep_freed() -> bool:
     """Keep freed memory from here on; tell whether the C library knows how.
@@ -68,12 +76,45 @@ def share_cores() -> None:
         return
     os.environ["OMP_WAIT_POLICY"] = "passive"
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for processes that we start
+    for _, tell in _products():
+        tell(1)
+
+
+@contextmanager
+def still_products() -> Iterator[None]:
+    """NumPy's products of matrices do without threads here; afterwards all is as it was.
+
+    For work in somebody else's process, whose threads are not ours to decide about for long.
+    """
+    with _LOCK:
+        if not _STILL:
+            _STILL.extend((tell, ask()) for ask, tell in _products())
+            for tell, _ in _STILL:
+                tell(1)
+        _HOLDERS.append(None)
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _HOLDERS.pop()
+            if not _HOLDERS:
+                for tell, before in _STILL:
+                    tell(before)
+                _STILL.clear()
+
+
+@cache
+def _products() -> tuple[tuple[Callable[[], int], Callable[[int], None]], ...]:
+    """How to ask the libraries of NumPy's products for their threads, and how to tell them."""
+    found = []
     for file in Path(np.__file__).parent.with_name("numpy.libs").glob("*openblas*"):
         library = ctypes.CDLL(str(file))  # the one that is loaded
         for ending in ("64_", "_64", ""):
+            ask = getattr(library, f"scipy_openblas_get_num_threads{ending}", None)
             tell = getattr(library, f"scipy_openblas_set_num_threads{ending}", None)
-            if tell is not None:
-                tell(1)
+            if ask is not None and tell is not None:
+                found.append((ask, tell))
+    return tuple(found)
 
 
 def cores() -> int:

@@ -9,8 +9,12 @@ import torch
 from hypothesis import HealthCheck, settings
 from pickle_watch import PICKLES
 
+from etips.machine import still_products
+
 # Two OpenMP threads wait for each other at every small step, for seconds on a busy machine.
 torch.set_num_threads(1)
+PRODUCTS = still_products()
+PRODUCTS.__enter__()  # NumPy's too
 
 # Two cores shared with others: a slow example is no fault. Speed has goals of its own.
 # The same examples every time: a change is judged by what it changes. `make test-slow` wanders.

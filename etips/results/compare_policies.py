@@ -26,6 +26,7 @@ from etips.evaluation.log import Log, View, view
 from etips.evaluation.risk import logged_risk
 from etips.evaluation.verdict import Verdict
 from etips.files.json_documents import finite, plain
+from etips.machine import still_products
 from etips.results.comparison_result import (
     CLINICIANS,
     ComparedPolicy,
@@ -62,6 +63,7 @@ class _Judged:
         return {**own, CLINICIANS: self.clinicians}
 
 
+@still_products()
 def compare(
     policies: GivenPolicies | None,
     data: Trajectories,

@@ -18,6 +18,7 @@ from etips.evaluation.sensitivity import bound_risk
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.catalogue import find_method
 from etips.learn.training.epoch_report import Report
+from etips.machine import still_products
 from etips.policies.deployed import Deployed
 from etips.results.assembly import make_exhibits
 from etips.results.evaluation_log import EvaluationLog, Models, make_log
@@ -51,6 +52,7 @@ Outcome = Literal["sum", "last"]
 """Of a whole stay: the sum of its losses, or the loss of its last decision."""
 
 
+@still_products()
 def evaluate(
     policies: GivenPolicies,
     data: Trajectories,
@@ -98,8 +100,10 @@ def evaluate(
     methods = judged(followed, made.log, data, notes=made.notes, learned_by=_methods(settings))
     shown = _exhibits(made, headline=next(iter(named)), paths=_paths(named, paths), cohort=cohort)
     record = {**_record(models, estimators, interval), **settings}
-    more = shown(data, made.log, deployed, settings=record), find_shift(named, data, made.log)
-    bare = Results(summarize_data(data, cohort), methods, time.perf_counter() - started, *more)
+    more = shown(data, made.log, deployed, settings=record)
+    shift = find_shift(named, data, made.log)
+    took = time.perf_counter() - started
+    bare = Results(summarize_data(data, cohort), methods, took, more, shift=shift)
     return further.add(bare, made.log, deployed, interval=interval)
 
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 from typer.main import get_command
 
+import etips
 from etips import machine
 from etips.cli import main as cli
 from etips.tasks import worker
@@ -196,3 +197,38 @@ def test_commands_let_threads_sleep_and_multiply_in_one(tmp_path):
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout in (f"{said} [1]\n", f"{said} []\n")
+
+
+def n_threads():
+    return [ask() for ask, _ in machine._products()]
+
+
+@pytest.mark.skipif(not machine._products(), reason="NumPy's products are another library's")
+def test_products_do_without_threads_until_the_last_who_asked_for_it_has_ended():
+    before = n_threads()
+    first, second = machine.still_products(), machine.still_products()
+    first.__enter__()
+    second.__enter__()
+    assert set(n_threads()) == {1}
+    first.__exit__(None, None, None)
+    assert set(n_threads()) == {1}
+    second.__exit__(None, None, None)
+    assert n_threads() == before
+
+
+@pytest.mark.skipif(not machine._products(), reason="NumPy's products are another library's")
+def test_an_evaluation_and_a_fit_in_somebody_elses_process_leave_its_threads_as_they_were():
+    before = n_threads()
+    seen = []
+
+    @machine.still_products()
+    def work():
+        seen.extend(n_threads())
+        raise ValueError("nothing to do")
+
+    with pytest.raises(ValueError, match="nothing to do"):
+        work()
+    assert set(seen) == {1}
+    assert n_threads() == before
+    for taken in (etips.evaluate, etips.compare):
+        assert hasattr(taken, "__wrapped__")

@@ -26,6 +26,7 @@ from etips.learn.learners.sklearn_estimator import SklearnEstimator, self_normal
 from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.epoch_report import Report
 from etips.learn.training.sharing import Sharing
+from etips.machine import still_products
 from etips.policies.deployed import Deployed
 from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import save_policy
@@ -77,7 +78,8 @@ class Learner(SklearnEstimator, ABC):
         stays = as_trajectories(data, action, loss, **arrays)
         _check_run(run)
         self._keep_names(data)
-        drive(self._fitting(stays), report=report, checkpoints=run, sharing=sharing)
+        with still_products():
+            drive(self._fitting(stays), report=report, checkpoints=run, sharing=sharing)
         return self
 
     def fitted_policy(self) -> FittedPolicy:
