@@ -17,6 +17,7 @@ from etips.data.trajectories import Trajectories
 from etips.disclosure import part_told
 from etips.errors import DataError, FileError, SettingError
 from etips.files.toml import read_toml
+from etips.learn.nuisance.tree_process import start as start_trees
 from etips.notes import note
 from etips.policies.policy_manifest import read_schema
 from etips.policies.sql_rules import SqlRule
@@ -126,6 +127,7 @@ class AskedPolicies:
         stays = read_data(self.data, columns, like=like, earlier=earlier)
         for rule in self.rules.values():
             rule.check(stays.schema)
+        start_trees(stays)  # before torch is imported, which takes as long
         return stays if allow_seen else self._kept_apart(stays)
 
     def _kept_apart(self, stays: Trajectories) -> Trajectories:

@@ -4,6 +4,7 @@ The process begins to import scikit-learn at once, reads orders as arrays from i
 what was grown to its output. Neither torch nor anything of ours that needs it is imported here.
 """
 
+import io
 import json
 import os
 import queue
@@ -90,7 +91,7 @@ def write_orders(stream: BinaryIO, orders: Orders) -> None:
     told = {"kind": orders.kind, "settings": dict(orders.settings), "rounds": list(orders.rounds)}
     stream.write(json.dumps(told).encode() + b"\n")
     for name in _ARRAYS:
-        write_array(stream, np.ascontiguousarray(getattr(orders, name)), allow_pickle=False)
+        _send(stream, getattr(orders, name))
     stream.flush()
 
 
@@ -100,7 +101,7 @@ def read_orders(stream: BinaryIO) -> Orders | None:
     if not line:
         return None
     told = json.loads(line)
-    arrays = (read_array(stream, allow_pickle=False) for _ in _ARRAYS)
+    arrays = (_receive(stream) for _ in _ARRAYS)
     return Orders(told["kind"], told["settings"], told["rounds"], *arrays)
 
 
@@ -109,7 +110,7 @@ def write_rounds(stream: BinaryIO, grown: Rounds) -> None:
     sizes = [len(nodes) for nodes in grown.trees]
     stream.write(json.dumps({"sizes": sizes, "base": grown.base}).encode() + b"\n")
     if sizes:
-        write_array(stream, np.concatenate(grown.trees), allow_pickle=False)
+        _send(stream, np.concatenate(grown.trees))
     stream.flush()
 
 
@@ -121,8 +122,26 @@ def read_rounds(stream: BinaryIO) -> Rounds:
     told = json.loads(line)
     if not told["sizes"]:
         return Rounds((), told["base"])
-    nodes = read_array(stream, allow_pickle=False)
+    nodes = _receive(stream)
     return Rounds(np.split(nodes, np.cumsum(told["sizes"])[:-1]), told["base"])
+
+
+def _send(stream: BinaryIO, array: NDArray[Any]) -> None:
+    """An array with its length before it: NumPy itself wants files that it can go back in."""
+    packed = io.BytesIO()
+    write_array(packed, np.ascontiguousarray(array), allow_pickle=False)
+    stream.write(packed.tell().to_bytes(8, "little"))
+    stream.write(packed.getbuffer())
+
+
+def _receive(stream: BinaryIO) -> NDArray[Any]:
+    """What `_send` sent; an EOFError where it ends too soon."""
+    length = int.from_bytes(stream.read(8), "little")
+    packed = stream.read(length)
+    if not length or len(packed) < length:
+        raise EOFError
+    received: NDArray[Any] = read_array(io.BytesIO(packed), allow_pickle=False)
+    return received
 
 
 def serve(asked: BinaryIO, answers: BinaryIO, n_threads: int) -> None:

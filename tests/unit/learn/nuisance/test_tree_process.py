@@ -39,6 +39,8 @@ def test_its_trees_are_ours_in_whatever_order_they_are_asked_for(process):
     given = {rounds: begin(orders(rounds), 1) for rounds in (8, 2, 5)}
     for rounds in (2, 8):  # nobody asks for the last
         assert leaves(given[rounds]()) == leaves(grow_members(orders(rounds), 1))
+    assert [process] == tree_process._RUNNING  # it did so, and nobody else
+    assert process._process.poll() is None
 
 
 def test_where_it_is_lost_trees_grow_here(process):
