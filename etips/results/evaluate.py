@@ -100,10 +100,8 @@ def evaluate(
     methods = judged(followed, made.log, data, notes=made.notes, learned_by=_methods(settings))
     shown = _exhibits(made, headline=next(iter(named)), paths=_paths(named, paths), cohort=cohort)
     record = {**_record(models, estimators, interval), **settings}
-    more = shown(data, made.log, deployed, settings=record)
-    shift = find_shift(named, data, made.log)
-    took = time.perf_counter() - started
-    bare = Results(summarize_data(data, cohort), methods, took, more, shift=shift)
+    more = shown(data, made.log, deployed, settings=record), find_shift(named, data, made.log)
+    bare = Results(summarize_data(data, cohort), methods, time.perf_counter() - started, *more)
     return further.add(bare, made.log, deployed, interval=interval)
 
 

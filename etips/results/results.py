@@ -4,7 +4,7 @@ These dataclasses are `results.json`: `to_json` writes them, `etips.results.pars
 No count of 1 to 10 people gets in; see `etips.results.summaries`, which makes them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -50,7 +50,7 @@ class Results:
     methods: tuple[MethodResult, ...]
     seconds: float
     exhibits: Exhibits | None = None
-    shift: ShiftResult | None = field(default=None, kw_only=True)
+    shift: ShiftResult | None = None
 
     @property
     def headline(self) -> MethodResult | None:

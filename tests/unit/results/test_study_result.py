@@ -26,6 +26,6 @@ def test_a_study_is_an_evaluation_with_folds_and_is_read_back_as_written():
     study = StudyRecord({"seed": 0}, {"etips": (fold, fold)})
     table = Table("t", "n", ("a", "b"), (("x", 1.5),))
     data = DataSummary(30, 60, 3, 1)
-    made = StudyResult(data, (), 1.0, None, "A study", "lead", (table,), (), study)
+    made = StudyResult(data, (), 1.0, None, None, "A study", "lead", (table,), (), study)
     assert from_json(StudyResult, to_json(made)) == made
     assert repr(made) == "StudyResult on 60 decisions"
