@@ -6,7 +6,7 @@ The rules: docs/cohort/rules.md section 4.1.
 import csv
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 # Section 4.2: volume of a fluid as isotonic equivalent; 1 for every other item.
 TONICITY: Final = {
@@ -140,3 +140,47 @@ def select_items(concepts: Iterable[Concept], corrected: Callable[[str], bool]) 
 
 def _items(rows: list[Concept], concept: str, table: str) -> list[str]:
     return [row.item for row in rows if row.concept == concept and row.table.startswith(table)]
+
+
+class Correcting(Protocol):
+    """Switches of a profile that item lists of every MIMIC hang on."""
+
+    @property
+    def cultures_from_procedures(self) -> bool:
+        """Cultures are procedures too."""
+
+    @property
+    def antibiotics_by_name(self) -> bool:
+        """Antibiotics are known by their names."""
+
+    @property
+    def gcs_from_components(self) -> bool:
+        """The coma scale is added up."""
+
+    @property
+    def usual_pressure_items(self) -> bool:
+        """Pressures are read from the usual items."""
+
+    @property
+    def metavision_devices(self) -> bool:
+        """Devices of the later charting system count."""
+
+    @property
+    def corrected_items(self) -> bool:
+        """Slips in lists of items are mended."""
+
+
+def is_corrected(concept: str, reading: Correcting) -> bool:
+    """Whether the clean rows of a concept apply: each belongs to one oddity of section 20."""
+    feature = concept.split(":")[-1]
+    if concept == "culture":
+        return reading.cultures_from_procedures  # 12
+    if concept == "antibiotic_gsn":
+        return reading.antibiotics_by_name  # 9
+    if feature.startswith("GCS"):
+        return reading.gcs_from_components  # 16
+    if feature in ("SysBP", "MeanBP", "DiaBP"):
+        return reading.usual_pressure_items  # 17
+    if feature == "Interface":
+        return reading.metavision_devices  # 18
+    return reading.corrected_items  # 20

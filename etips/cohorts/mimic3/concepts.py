@@ -4,7 +4,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from etips.cohorts.mimic.items import Concept, Items, read_concepts, select_items
+from etips.cohorts.mimic.items import Concept, Items, is_corrected, read_concepts, select_items
 from etips.cohorts.mimic3.switches import Reading
 
 # Section 4.2 and the unit notes of `mechvent`: items whose text decides.
@@ -22,21 +22,10 @@ def load() -> tuple[Concept, ...]:
 
 
 def corrected(concept: str, reading: Reading) -> bool:
-    """Whether the clean rows of a concept apply: each belongs to one oddity of section 20."""
-    feature = concept.split(":")[-1]
+    """Whether the clean rows of a concept apply; lists of fluids have an oddity of their own."""
     if concept.startswith("fluid"):
         return reading.complete_fluid_items  # 7
-    if concept == "culture":
-        return reading.cultures_from_procedures  # 12
-    if concept == "antibiotic_gsn":
-        return reading.antibiotics_by_name  # 9
-    if feature.startswith("GCS"):
-        return reading.gcs_from_components  # 16
-    if feature in ("SysBP", "MeanBP", "DiaBP"):
-        return reading.usual_pressure_items  # 17
-    if feature == "Interface":
-        return reading.metavision_devices  # 18
-    return reading.corrected_items  # 20
+    return is_corrected(concept, reading)
 
 
 def select(reading: Reading) -> Items:

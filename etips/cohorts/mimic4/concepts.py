@@ -4,7 +4,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from etips.cohorts.mimic.items import Concept, Items, read_concepts, select_items
+from etips.cohorts.mimic.items import Concept, Items, is_corrected, read_concepts, select_items
 from etips.cohorts.mimic4.switches import Reading
 
 # Mode of a ventilator: these texts, in small letters, say that nobody is ventilated through a tube.
@@ -34,22 +34,6 @@ def load() -> tuple[Concept, ...]:
     return read_concepts((files("etips.cohorts.mimic4") / "concepts.csv").read_text("utf-8"))
 
 
-def corrected(concept: str, reading: Reading) -> bool:
-    """Whether the clean rows of a concept apply: each belongs to one oddity of section 20."""
-    feature = concept.split(":")[-1]
-    if concept == "culture":
-        return reading.cultures_from_procedures  # 12
-    if concept == "antibiotic_gsn":
-        return reading.antibiotics_by_name  # 9
-    if feature.startswith("GCS"):
-        return reading.gcs_from_components  # 16
-    if feature in ("SysBP", "MeanBP", "DiaBP"):
-        return reading.usual_pressure_items  # 17
-    if feature == "Interface":
-        return reading.metavision_devices  # 18
-    return reading.corrected_items  # 20
-
-
 def select(reading: Reading) -> Items:
     """Choose the item lists of a profile."""
-    return select_items(load(), lambda concept: corrected(concept, reading))
+    return select_items(load(), lambda concept: is_corrected(concept, reading))

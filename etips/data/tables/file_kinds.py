@@ -183,5 +183,5 @@ def _is_workbook(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return "xl/workbook.xml" in archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):  # of later versions
         return False
