@@ -2,12 +2,8 @@
 
 import gzip
 import json
-import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -247,102 +243,6 @@ def test_two_builds_do_not_share_an_output(raw, tmp_path):
         assert "in use by another process" in refuse("cohort", raw, "--out", tmp_path / "c")
     run("cohort", raw, "--out", tmp_path / "c")
     assert {entry.name for entry in tmp_path.iterdir()} == {"c"}
-
-
-# ---- taken up after a kill ---------------------------------------------------------------------
-
-SCRIPT = """
-import os, signal, sys
-from etips.cli import cohort as command
-from etips.cli.main import main
-from etips.cohorts.engines import duckdb_source
-from etips.cohorts.sepsis3 import blocks
-from etips.cohorts.mimic3.switches import PROFILES
-
-place, number = sys.argv[1], int(sys.argv[2])
-calls = {"store": 0, "rows": 0, "save": 0}
-
-def counting(name, inner):
-    def call(*arguments, **options):
-        if calls[name] == number and name == place:
-            os.kill(os.getpid(), int(os.environ["ETIPS_TEST_SIGNAL"]))
-        calls[name] += 1
-        return inner(*arguments, **options)
-    return call
-
-connect = duckdb_source.ibis.duckdb.connect
-def connected(*a, **k):
-    backend = connect(*a, **k)
-    backend.create_table = counting("store", backend.create_table)
-    return backend
-duckdb_source.ibis.duckdb.connect = connected
-blocks.step_rows = counting("rows", blocks.step_rows)
-command.save_trajectories = counting("save", command.save_trajectories)
-for name, profile in PROFILES.items():
-    PROFILES[name] = profile.changed(stays_per_block=5)
-sys.argv = ["etips", "cohort", sys.argv[3], "--out", sys.argv[4], "--json"]
-try:
-    main()
-finally:
-    print(calls, file=sys.stderr)
-"""
-
-
-def build_and_kill(place, number, raw, out, by=signal.SIGKILL):
-    """Run until call `number` of `place`, where it is killed; "never" runs to the end."""
-    command = [sys.executable, "-c", SCRIPT, place, str(number), str(raw), str(out)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "ETIPS_TEST_SIGNAL": str(int(by))}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-
-
-@pytest.fixture(scope="module")
-def uninterrupted(raw, tmp_path_factory):
-    out = tmp_path_factory.mktemp("whole") / "c"
-    done = build_and_kill("never", 0, raw, out)
-    assert done.returncode == 0, done.stderr
-    return {file.name: file.read_bytes() for file in out.iterdir()}
-
-
-@pytest.mark.parametrize(
-    ("place", "number", "redone"),
-    [("store", 2, {"store": 3}), ("rows", 4, {"store": 0}), ("save", 0, {"store": 0, "rows": 0})],
-)
-def test_a_killed_build_goes_on_where_it_had_got_to(
-    raw, tmp_path, uninterrupted, place, number, redone
-):
-    out = tmp_path / "c"
-    killed = build_and_kill(place, number, raw, out)
-    assert killed.returncode == -signal.SIGKILL
-    assert [entry.name for entry in tmp_path.iterdir()] == [".c.work"]
-    again = build_and_kill("never", 0, raw, out)
-    assert again.returncode == 0, again.stderr
-    calls = json.loads(again.stderr.splitlines()[-1].replace("'", '"'))
-    assert {name: calls[name] for name in redone} == redone
-    assert {file.name: file.read_bytes() for file in out.iterdir()} == uninterrupted
-    assert [entry.name for entry in tmp_path.iterdir()] == ["c"]
-
-
-def test_an_interrupted_build_says_so_and_goes_on_where_it_had_got_to(raw, tmp_path, uninterrupted):
-    out = tmp_path / "c"
-    stopped = build_and_kill("rows", 2, raw, out, by=signal.SIGINT)
-    assert stopped.returncode == 130
-    assert "etips cohort: interrupted" in stopped.stderr
-    assert [entry.name for entry in tmp_path.iterdir()] == [".c.work"]
-    again = build_and_kill("never", 0, raw, out)
-    assert json.loads(again.stderr.splitlines()[-1].replace("'", '"'))["store"] == 0
-    assert {file.name: file.read_bytes() for file in out.iterdir()} == uninterrupted
-
-
-def test_a_source_that_changed_after_the_kill_is_read_anew(copy, tmp_path, uninterrupted):
-    out = tmp_path / "cohorts" / "c"
-    out.parent.mkdir()
-    assert build_and_kill("save", 0, copy, out).returncode == -signal.SIGKILL
-    edit(copy, "outputevents", lambda text: text.replace(b",226559,", b",40055,"))
-    again = build_and_kill("never", 0, copy, out)
-    assert again.returncode == 0, again.stderr
-    assert json.loads(again.stderr.splitlines()[-1].replace("'", '"'))["store"] == 5
-    audit = json.loads((out / "audit.json").read_bytes())
-    assert 226559 not in {item["item"] for item in audit["units"]}
 
 
 # ---- simulate mimic3 ---------------------------------------------------------------------------

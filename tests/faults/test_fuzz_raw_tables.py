@@ -1,4 +1,4 @@
-"""D1 for raw MIMIC-III tables: damaged at random, each is read or refused in one line.
+"""D1 for raw tables of either database: damaged at random, each is read or refused in one line.
 
 Most cases read one damaged table, which takes milliseconds; some go through the whole builder with
 three damaged tables at once. The slow run sends ten thousand tables through the whole builder.
@@ -8,22 +8,47 @@ import contextlib
 import gzip
 import io
 import time
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 import pytest
 
+from etips.cohorts import mimic3, mimic4
 from etips.cohorts.build import build_cohort
+from etips.cohorts.database import Database
 from etips.cohorts.databases import LAYOUTS, open_source
 from etips.cohorts.dataset.conversion import to_trajectories
 from etips.cohorts.engines.duckdb_source import DuckDBSource
-from etips.cohorts.mimic3.extraction import Mimic3Extraction
-from etips.cohorts.mimic3.switches import CLEAN, PAPER
-from etips.cohorts.mimic3.tables import readable
 from etips.errors import EtipsError
-from etips.worlds.mimic3_tables import write_simulated
+from etips.worlds.mimic3_tables import MIMIC3_SHAPE
+from etips.worlds.mimic4_tables import MIMIC4_SHAPE
+from etips.worlds.raw_tables import RawShape
 
-TABLES = sorted(readable(CLEAN.reading))
+
+@dataclass(frozen=True)
+class Kind:
+    """A database and the ways it may be built."""
+
+    database: Database
+    shape: RawShape
+    ways: tuple[tuple[str, dict[str, object]], ...]
+
+    @property
+    def tables(self):
+        return self.database.layout.tables
+
+    @property
+    def names(self):
+        return sorted(self.shape.files)
+
+
+BOTH = (("paper", {}), ("clean", {}))
+KINDS = {
+    "mimic3": Kind(mimic3.MIMIC3, MIMIC3_SHAPE, BOTH),
+    "mimic4": Kind(mimic4.MIMIC4, MIMIC4_SHAPE, (*BOTH, ("clean", {"onset": "mimic-code"}))),
+}
+TABLES = [(kind, table) for kind in KINDS for table in KINDS[kind].names]
 CANARY = b"S3CRET"
 CELLS = (
     b"", b"NaN", b"inf", b"-inf", b"1e308", b"-1", b"0", b"None", b'"', b'""', CANARY,
@@ -34,11 +59,17 @@ CELLS = (
 
 
 @pytest.fixture(scope="module")
-def ward(tmp_path_factory):
-    """Eight stays, unpacked: contents by file name."""
-    folder = tmp_path_factory.mktemp("ward") / "raw"
-    write_simulated(folder, n_stays=8, seed=1)
-    return {file.stem: gzip.decompress(file.read_bytes()) for file in sorted(folder.iterdir())}
+def wards(tmp_path_factory):
+    """Eight stays of each database, unpacked: contents by place of the file."""
+    contents = {}
+    for name, kind in KINDS.items():
+        folder = tmp_path_factory.mktemp("ward") / "raw"
+        kind.shape.write_simulated(folder, n_stays=8, seed=1)
+        contents[name] = {
+            table: gzip.decompress((folder / f"{place}.csv.gz").read_bytes())
+            for table, place in kind.shape.files.items()
+        }
+    return contents
 
 
 def one_byte(rng, text):
@@ -132,36 +163,34 @@ def attempt(action):
     return message
 
 
-def read_whole(folder):
+def read_whole(folder, kind):
     """Read every column of every table there, in its type."""
     with contextlib.closing(DuckDBSource(folder, LAYOUTS)) as source:
         found = source.tables()
-        for name in set(found) & set(TABLES):
-            wanted = {
-                c: kind for c, kind in readable(CLEAN.reading)[name].items() if c in found[name]
-            }
+        for name in set(found) & set(kind.tables):
+            wanted = {c: kind_ for c, kind_ in kind.tables[name].items() if c in found[name]}
             if wanted:
                 for rows in source.batches(source.table(name, wanted)):
                     assert rows.width == len(wanted)
 
 
-def read_one(ward, folder, table, seed):
+def read_one(ward, folder, kind, table, seed):
     """Damage one table and read it; a refusal names its file."""
-    rng = np.random.default_rng([seed, TABLES.index(table)])
+    rng = np.random.default_rng([seed, kind.names.index(table)])
     name = f"{table.upper()}.csv"
-    text, ending = packed(rng, DAMAGE[seed % len(DAMAGE)](rng, ward[name]))
+    text, ending = packed(rng, DAMAGE[seed % len(DAMAGE)](rng, ward[table]))
     path = folder / f"{name}{ending}"
     path.write_bytes(text)
-    message = attempt(lambda: read_whole(folder))
+    message = attempt(lambda: read_whole(folder, kind))
     path.unlink()
     assert not message or table in message.lower(), message
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_a_damaged_csv_table_is_read_or_refused(ward, tmp_path, table):
+@pytest.mark.parametrize(("kind", "table"), TABLES)
+def test_a_damaged_csv_table_is_read_or_refused(wards, tmp_path, kind, table):
     """31 of each of the 11 tables."""
     for seed in range(31):
-        read_one(ward, tmp_path, table, seed)
+        read_one(wards[kind], tmp_path, KINDS[kind], table, seed)
 
 
 ODD_TYPES = (
@@ -184,50 +213,66 @@ def odd_parquet(rng, text):
     return one_byte(rng, file.getvalue()) if rng.random() < 0.4 else file.getvalue()
 
 
-@pytest.mark.parametrize("table", TABLES)
-def test_an_odd_parquet_table_is_read_or_refused(ward, tmp_path, table):
+@pytest.mark.parametrize(("kind", "table"), TABLES)
+def test_an_odd_parquet_table_is_read_or_refused(wards, tmp_path, kind, table):
     """9 of each of the 11 tables."""
     path = tmp_path / f"{table}.parquet"
     for seed in range(9):
-        rng = np.random.default_rng([seed, TABLES.index(table)])
-        path.write_bytes(odd_parquet(rng, ward[f"{table.upper()}.csv"]))
-        attempt(lambda: read_whole(tmp_path))
+        rng = np.random.default_rng([seed, KINDS[kind].names.index(table)])
+        path.write_bytes(odd_parquet(rng, wards[kind][table]))
+        attempt(lambda: read_whole(tmp_path, KINDS[kind]))
 
 
-def build(folder, profile):
+def build(folder, kind, profile, changes):
     with contextlib.closing(open_source(folder)) as source:
-        to_trajectories(build_cohort(Mimic3Extraction(source, profile)))
+        return build_cohort(kind.database.extract(source, profile, changes))
 
 
-def build_damaged(ward, folder, seed):
+def write(ward, folder, kind, change):
+    """Write every table, changed, where the database has it."""
+    for table, text in ward.items():
+        path = folder / f"{kind.shape.files[table]}.csv"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(change(table, text))
+
+
+def build_damaged(ward, folder, kind, seed):
     """Damage three tables and build the cohort from all of them."""
     rng = np.random.default_rng(seed)
     targets = rng.choice(sorted(ward), 3, replace=False)
-    for name, text in ward.items():
+
+    def change(table, text):
         damage = DAMAGE[rng.integers(len(DAMAGE))]
-        (folder / name).write_bytes(damage(rng, text) if name in targets else text)
-    return attempt(lambda: build(folder, (PAPER, CLEAN)[seed % 2]))
+        return damage(rng, text) if table in targets else text
+
+    write(ward, folder, kind, change)
+    way = kind.ways[seed % len(kind.ways)]
+    return attempt(lambda: to_trajectories(build(folder, kind, *way)))
 
 
-def test_a_cohort_of_damaged_tables_is_built_or_refused(ward, tmp_path):
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cohort_of_damaged_tables_is_built_or_refused(wards, tmp_path, kind):
     """20 builds, 60 tables."""
-    outcomes = [build_damaged(ward, tmp_path, seed) for seed in range(20)]
+    outcomes = [build_damaged(wards[kind], tmp_path, KINDS[kind], seed) for seed in range(20)]
     assert "" in outcomes
     assert any(outcomes)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("part", range(34))
-def test_ten_thousand_damaged_tables_are_built_from_or_refused(ward, tmp_path, part):
+def test_ten_thousand_damaged_tables_are_built_from_or_refused(wards, tmp_path, part, kind):
     for seed in range(100 * part + 20, 100 * part + 120):
-        build_damaged(ward, tmp_path, seed)
+        build_damaged(wards[kind], tmp_path, KINDS[kind], seed)
 
 
-def test_a_hospital_without_vasopressors_is_accepted_in_clean(ward, tmp_path):
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_hospital_without_vasopressors_is_accepted_in_clean(wards, tmp_path, kind):
     """Found by the above: no drug at all left a column without a type."""
-    for name, text in ward.items():
-        (tmp_path / name).write_bytes(
-            text.split(b"\n")[0] + b"\n" if name.startswith("INPUTEVENTS") else text
-        )
-    with contextlib.closing(open_source(tmp_path)) as source:
-        assert (build_cohort(Mimic3Extraction(source, CLEAN)).table["max_dose_vaso"] == 0).all()
+
+    def change(table, text):
+        return text.split(b"\n")[0] + b"\n" if table.startswith("inputevents") else text
+
+    write(wards[kind], tmp_path, KINDS[kind], change)
+    cohort = build(tmp_path, KINDS[kind], "clean", {})
+    assert (cohort.table["max_dose_vaso"] == 0).all()

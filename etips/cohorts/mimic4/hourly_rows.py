@@ -30,6 +30,8 @@ _PASSED: Final = (
 )  # fmt: skip
 # A score counts from two days before the onset, which lies up to three days before the stay.
 _DAYS_BEFORE, _DAYS_AFTER = 7, 3
+# A heart rate further off than this is a slip and makes no hours.
+_MONTH: Final = ibis.interval(months=1)
 _TABLES: Final = {
     "hourly_chart": "chartevents",
     "hourly_labs": "labevents",
@@ -67,20 +69,25 @@ def _near(tables: Tables, stays: ibis.Table) -> ibis.Table:
     icu = tables["icustays"]
     return icu.filter(icu.stay_id.isin(stays.stay_id)).select(
         "subject_id", stay=icu.stay_id, own=icu.hadm_id,
+        earliest=icu.intime - _MONTH, latest=icu.outtime + _MONTH,
         opens=icu.intime - ibis.interval(days=_DAYS_BEFORE),
         closes=icu.outtime + ibis.interval(days=_DAYS_AFTER),
     )  # fmt: skip
 
 
 def _chart(tables: Tables, stays: ibis.Table) -> ibis.Table:
-    """Charted rows of a stay, and inspired oxygen of the patient's other stays near it."""
+    """Charted rows of a stay, and inspired oxygen of the patient's other stays near it.
+
+    A row without a value counts too: a heart rate makes hours, a part of the coma scale a time.
+    """
     rows, icu = tables["chartevents"], tables["icustays"]
-    told = rows.value.notnull() | rows.valuenum.notnull()
-    known = rows.filter(rows.itemid.isin(_CHARTED) & told & rows.charttime.notnull())
+    known = rows.filter(rows.itemid.isin(_CHARTED) & rows.charttime.notnull())
     pairs = icu.select("subject_id", "stay_id").join(_near(tables, stays), "subject_id")
     joined = known.join(pairs.drop("subject_id"), "stay_id")
     near = (joined.itemid == FIO2) & joined.charttime.between(joined.opens, joined.closes)
-    kept = joined.filter((joined.stay_id == joined.stay) | near)
+    beat = (joined.charttime > joined.earliest) & (joined.charttime < joined.latest)
+    own = (joined.stay_id == joined.stay) & ((joined.itemid != HEART_RATE) | beat)
+    kept = joined.filter(own | near)
     return kept.select(
         "stay",
         itemid=kept.itemid.cast("int32"),
@@ -111,9 +118,11 @@ def _labs(tables: Tables, stays: ibis.Table) -> ibis.Table:
 
 
 def _given(tables: Tables, stays: ibis.Table) -> ibis.Table:
+    """Rates of drugs; milligrams are converted for norepinephrine alone."""
     rows = tables["inputevents"]
     kept = rows.itemid.isin(_GIVEN) & rows.stay_id.isin(stays.stay_id) & rows.rate.notnull()
-    rate, _ = in_micrograms(rows)
+    converted, _ = in_micrograms(rows)
+    rate = (rows.itemid == NOREPINEPHRINE).ifelse(converted, rows.rate)
     return rows.filter(kept & rows.starttime.notnull() & rows.endtime.notnull()).select(
         stay=rows.stay_id,
         itemid=rows.itemid.cast("int32"),
@@ -127,7 +136,7 @@ def _urine(tables: Tables, stays: ibis.Table) -> ibis.Table:
     """Urine by time; what was put in to rinse is taken off."""
     rows = tables["outputevents"]
     kept = rows.itemid.isin(_PASSED) & rows.stay_id.isin(stays.stay_id)
-    known = rows.filter(kept & rows.value.notnull() & rows.charttime.notnull())
+    known = rows.filter(kept & rows.charttime.notnull())
     into = (known.itemid == IRRIGANT) & (known.value > 0)
     signed = known.mutate(volume=into.ifelse(-known.value, known.value))
     return signed.group_by(stay=signed.stay_id, t=signed.charttime).aggregate(

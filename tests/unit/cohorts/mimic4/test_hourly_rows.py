@@ -28,12 +28,30 @@ def test_inspired_oxygen_of_the_patient_s_other_stay_counts_if_it_is_near(tmp_pa
     rows = [
         charted(hourly_rows.FIO2), charted(hourly_rows.FIO2, STAY + 1, near),
         charted(hourly_rows.FIO2, STAY + 1, far), charted(hourly_rows.HEART_RATE, STAY + 1, near),
-        charted(hourly_rows.HEART_RATE, t=far), charted(hourly_rows.MODE, value=" SIMV "),
+        charted(hourly_rows.MODE, t=far, value=" SIMV "),
     ]  # fmt: skip
     found = kept(tmp_path, chartevents=rows)["hourly_chart"]
     items = sorted(found["itemid"].to_list())
-    assert items == [hourly_rows.HEART_RATE, *2 * [hourly_rows.FIO2], hourly_rows.MODE]
+    assert items == [*2 * [hourly_rows.FIO2], hourly_rows.MODE]
     assert "simv" in found["text"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("t", "counts"),
+    [("2149-12-01 00:00:00", 0), ("2149-12-01 00:00:01", 1), ("2150-02-04 23:59:59", 1),
+     ("2150-02-05 00:00:00", 0)],
+)  # fmt: skip
+def test_a_heart_rate_a_month_off_the_stay_makes_no_hours(tmp_path, t, counts):
+    found = kept(tmp_path, chartevents=[charted(hourly_rows.HEART_RATE, t=t)])["hourly_chart"]
+    assert found.height == counts
+
+
+def test_heart_rates_and_parts_of_the_coma_scale_without_a_value_are_times(tmp_path):
+    empty = [charted(item, number="", value="") for item in (hourly_rows.HEART_RATE, 220739)]
+    found = kept(tmp_path, chartevents=empty)["hourly_chart"]
+    assert found["itemid"].sort().to_list() == [220045, 220739]
+    assert found["number"].is_null().all()
+    assert found["text"].is_null().all()
 
 
 def test_a_number_that_is_none_is_refused_by_its_table(tmp_path):
@@ -46,9 +64,24 @@ def test_results_tell_whether_they_name_the_admission_and_urine_is_summed(tmp_pa
     labs = [{**result, "hadm_id": hadm} for hadm in (ADMISSION, 5, "")]
     urine = [{"stay_id": STAY, "charttime": T, "itemid": item, "value": ml}
              for item, ml in ((226559, 100), (227488, 30), (227510, 7))]  # fmt: skip
-    given = {"stay_id": STAY, "starttime": T, "endtime": "2150-01-02 01:00:00", "itemid": 221906,
-             "rate": 0.2, "rateuom": "mg/kg/min", "patientweight": 80}  # fmt: skip
-    found = kept(tmp_path, labevents=labs, outputevents=urine, inputevents=[given])
+    found = kept(tmp_path, labevents=labs, outputevents=urine)
     assert sorted(found["hourly_labs"]["own"].to_list()) == [False, True]
     assert found["hourly_urine"]["volume"].to_list() == [70]
-    assert found["hourly_given"]["rate"].to_list() == [200]
+
+
+def test_milligrams_are_converted_for_norepinephrine_alone(tmp_path):
+    row = {"stay_id": STAY, "starttime": T, "endtime": "2150-01-02 01:00:00",
+           "rate": 0.2, "rateuom": "mg/kg/min", "patientweight": 80}  # fmt: skip
+    drugs = (hourly_rows.NOREPINEPHRINE, hourly_rows.EPINEPHRINE, hourly_rows.DOPAMINE)
+    given = [{**row, "itemid": item} for item in drugs]
+    found = kept(tmp_path, inputevents=given)["hourly_given"]
+    rates = dict(found.select("itemid", "rate").iter_rows())
+    assert rates == dict(zip(drugs, (200, 0.2, 0.2), strict=True))
+
+
+def test_a_collection_of_urine_without_a_volume_ends_the_one_before(tmp_path):
+    later = "2150-01-02 02:00:00"
+    row = {"stay_id": STAY, "itemid": 226559}
+    urine = [{**row, "charttime": T, "value": 100}, {**row, "charttime": later, "value": ""}]
+    found = kept(tmp_path, outputevents=urine)["hourly_urine"].sort("t")
+    assert found["volume"].to_list() == [100, None]
