@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from etips.data.decisions import Bools, Floats, Ints
+from etips.data.history_rows import last_step
 from etips.data.scale import Scaler
 from etips.data.schema import Schema
 from etips.data.tables.arrays import as_trajectories
@@ -23,13 +24,14 @@ from etips.models.masking import forbid
 from etips.policies.asking import Asked, arrays_of
 from etips.policies.deployed import Acts, Deployed, draw_from, take_likeliest
 from etips.policies.origin import Origin
+from etips.policies.rule_tree import RuleTree
 from etips.policies.seen_stays import SeenStays, make_salt
 from etips.policies.uniform import draw_actions
 
-Kind = Literal["softmax", "least loss", "least amount", "constant", "imitation", "uniform"]
+Kind = Literal["softmax", "least loss", "least amount", "constant", "imitation", "uniform", "tree"]
 """How outputs become a policy: their softmax, the action of least predicted loss (as the logit of a
-loss in [0, 1], or as an amount), one action for everybody, the propensities themselves, or every
-action alike."""
+loss in [0, 1], or as an amount), one action for everybody, the propensities themselves, every
+action alike, or rules that a tree of questions asks for."""
 
 
 class Answer(NamedTuple):
@@ -67,6 +69,7 @@ class FittedPolicy:
             the clinicians, or has no preference, always draws.
         seen: Hashes of the stays and patients it learned from; None where that is not known.
         origin: How often actions were taken there, and what came of it; None likewise.
+        tree: The questions, where kind is "tree".
     """
 
     kind: Kind
@@ -82,6 +85,7 @@ class FittedPolicy:
     acts: Acts = "likeliest"
     seen: SeenStays | None = None
     origin: Origin | None = None
+    tree: RuleTree | None = None
 
     def __post_init__(self) -> None:
         if self.kind in ("imitation", "uniform"):
@@ -123,9 +127,11 @@ class FittedPolicy:
     def answer(self, data: Trajectories) -> Answer:
         """Answer every decision of `data`, in decision order."""
         self._require_actions(data)
+        if self.tree is not None:
+            return self._answer_by_rules(self.tree, self.as_fitted_on(data))
         if self.propensity is None or self.scaler is None:  # it reads no features: any will do
             return self._answer_alike(data.n_decisions)
-        data = self._as_fitted(data)
+        data = self.as_fitted_on(data)
         if not data.n_decisions:
             return self._answer_alike(0)
         steps = step_tensors(
@@ -147,7 +153,7 @@ class FittedPolicy:
         """The clinicians' policy as it was fitted with this one; refused where none was."""
         if self.propensity is None:
             raise SettingError("policy", "was fitted without propensities")
-        return replace(self, kind="imitation", networks=None, constant=None)
+        return replace(self, kind="imitation", networks=None, constant=None, tree=None)
 
     def having_seen(self, stays: Trajectories) -> "FittedPolicy":
         """The same policy, which now knows that it learned from these stays.
@@ -160,7 +166,9 @@ class FittedPolicy:
         weights = [
             value.tobytes() for part in members for _, value in sorted(arrays_of(part).items())
         ]
-        salt = make_salt(stays, self.kind.encode(), f"{self.constant}".encode(), *weights)
+        rules = "" if self.tree is None else str(self.tree.to_json())
+        told = f"{self.constant}{rules}".encode()
+        salt = make_salt(stays, self.kind.encode(), told, *weights)
         return replace(self, seen=SeenStays.of(stays, salt=salt), origin=Origin.of(stays))
 
     def _answer_alike(self, n: int) -> Answer:
@@ -171,6 +179,16 @@ class FittedPolicy:
         else:
             probabilities[:, self.constant] = 1.0
         return Answer(probabilities, np.zeros(n, bool))
+
+    def _answer_by_rules(self, tree: RuleTree, data: Trajectories) -> Answer:
+        """What a tree of questions says; too little support abstains, as anywhere."""
+        chosen = tree.actions(last_step(data))
+        sure = np.eye(self.schema.n_actions)[chosen]
+        if self.propensity is None:
+            return Answer(sure, np.zeros(len(sure), bool))
+        clinicians = self.imitation().answer(data).probabilities
+        silent = clinicians[np.arange(len(chosen)), chosen] < self.support
+        return Answer(np.where(silent[:, None], clinicians, sure), silent)
 
     @property
     def _device(self) -> torch.device:
@@ -185,9 +203,9 @@ class FittedPolicy:
         logits = asked.outputs(self.propensity, batch) / self.temperature
         if outputs is not None and self.kind == "softmax" and isinstance(self.propensity, Forest):
             outputs = outputs + logits.log_softmax(-1)
-        return self._decide(logits.double().softmax(-1).mean(0), outputs)
+        return self.decide(logits.double().softmax(-1).mean(0), outputs)
 
-    def _decide(self, propensities: Tensor, outputs: Tensor | None) -> tuple[Tensor, Tensor]:
+    def decide(self, propensities: Tensor, outputs: Tensor | None) -> tuple[Tensor, Tensor]:
         """Probabilities and abstention at some decisions, from averaged propensities (n, K)."""
         allowed = propensities >= self.support
         none = ~allowed.any(-1)
@@ -213,7 +231,7 @@ class FittedPolicy:
         if data.n_actions <= k and not data.schema.means_actions_of(self.schema):
             raise DataError("data, actions", "are not those the policy was fitted on", fix=fix)
 
-    def _as_fitted(self, data: Trajectories) -> Trajectories:
+    def as_fitted_on(self, data: Trajectories) -> Trajectories:
         """The data, refused unless like those fitted on; questions may not know all actions."""
         for name in ("sequence", "static", "lag"):
             if getattr(data.schema, name) != getattr(self.schema, name):

@@ -33,6 +33,7 @@ from etips.policies.deployed import Acts
 from etips.policies.origin import Origin
 from etips.policies.policy import FittedPolicy, Kind
 from etips.policies.policy_manifest import MANIFEST as MANIFEST
+from etips.policies.rule_tree import RuleTree
 from etips.policies.seen_stays import SeenStays
 
 _WEIGHTS = "weights.safetensors"
@@ -71,6 +72,8 @@ def save_policy(policy: FittedPolicy, folder: str | Path, *, overwrite: bool = F
         "seen": None if policy.seen is None else policy.seen.to_json(),
         "origin": None if policy.origin is None else policy.origin.to_json(),
     }
+    if policy.tree is not None:
+        manifest["tree"] = policy.tree.to_json()
     files = {_WEIGHTS: save_tensors(tensors)}
     if policy.seen is not None:
         files[_SEEN] = save_arrays(policy.seen.arrays())
@@ -136,9 +139,18 @@ def _rebuild(
         acts=cast(Acts, document["acts"] if document["version"] == _VERSION else "likeliest"),
         propensity=members["propensity"],
         networks=members["networks"],
+        tree=_tree(document, schema),
     )
     _require_whole_policy(policy)
     return policy
+
+
+def _tree(document: Mapping[str, object], schema: Schema) -> RuleTree | None:
+    """Its questions, where it is a tree of them."""
+    if "tree" not in document:
+        return None
+    width = len(schema.sequence) + len(schema.static)
+    return RuleTree.from_json(document["tree"], n_columns=width, n_actions=schema.n_actions)
 
 
 def _seen(document: Mapping[str, object], file: Path) -> SeenStays | None:
@@ -159,9 +171,10 @@ def _require_whole_policy(policy: FittedPolicy) -> None:
     names = {*policy.schema.sequence, *policy.schema.static}
     _require(policy.scaler is None or names == set(policy.scaler.mean_))
     _require((policy.constant is not None) == (kind == "constant"))
+    _require((policy.tree is not None) == (kind == "tree"))
     own = kind in ("softmax", "least loss", "least amount")
     _require((policy.networks is not None) == own)
-    _require(learned or kind in ("constant", "uniform"))
+    _require(learned or kind in ("constant", "uniform", "tree"))
     _require(not (learned and kind == "uniform"))
     if isinstance(policy.networks, Forest):
         _require(kind == "least amount")

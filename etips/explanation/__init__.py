@@ -1,0 +1,1 @@
+"""Why a policy recommends what it does: attributions, rules, similar decisions, what to measure."""

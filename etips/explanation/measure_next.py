@@ -1,0 +1,190 @@
+"""What to measure next: which missing or old value would most likely change the recommendation.
+
+For each such column, values are drawn from logged decisions that resemble this one and where it had
+just been measured. The policy is asked with each of them in place of what is known.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from etips.data.coded import Floats32
+from etips.data.decisions import Bools, Floats, Ints
+from etips.data.schema import MISSING_SUFFIX, Schema
+from etips.data.trajectories import Trajectories
+from etips.disclosure import LEAST_PEOPLE
+from etips.explanation.attribution import place_of
+from etips.explanation.preference import Histories
+from etips.explanation.similar import Neighbourhood, nearness
+from etips.policies.policy import Answer
+
+DOUBT = 0.1
+"""A policy wavers where its two likeliest actions are no further apart than this."""
+
+_DRAWS = 9  # values of each column, spread evenly over those of similar decisions
+_MOST = 24  # columns that are tried, those without any value first, then the oldest
+_OLD = 2  # steps without a change from which a value counts as old
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A column that could be measured now.
+
+    Args:
+        column: Its name.
+        age: Steps since it was measured; None if it never was.
+        changes: Share of likely values with which the policy would recommend something else, or no
+            longer abstain.
+        shift: Mean change of the probabilities, between 0 and 1.
+        settles: Share of likely values with which the policy neither abstains nor wavers.
+    """
+
+    column: str
+    age: int | None
+    changes: float
+    shift: float
+    settles: float
+
+    def to_json(self) -> dict[str, object]:
+        """JSON-ready."""
+        return {
+            "column": self.column,
+            "age": self.age,
+            "changes": self.changes,
+            "shift": self.shift,
+            "settles": self.settles,
+        }
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A column that was not measured just now: its feature, the mark of a gap, and its age."""
+
+    feature: int
+    mark: int | None
+    age: int | None
+    name: str
+
+
+def what_to_measure(neighbours: Neighbourhood, stay: Trajectories, step: int) -> list[Measurement]:
+    """Columns that could be measured now, the one that would most likely change the answer first.
+
+    Args:
+        neighbours: A log, for likely values.
+        stay: One stay.
+        step: Of the decision, counted from 0.
+    """
+    place = place_of(stay, step)
+    own = neighbours.preference.read(stay).take(np.array([place]))
+    last = int(stay.seen_rows[place] - stay.offsets[0])
+    near = neighbours.without(stay, np.ones(len(neighbours.person))) > 0
+    distance = neighbours.distances(own)
+    drawn: list[tuple[_Candidate, Ints]] = []
+    for candidate in _candidates(stay.sequence[: last + 1], neighbours.schema):
+        values = _likely(neighbours, candidate, distance, near)
+        if values is not None:
+            drawn.append((candidate, values))
+    if not drawn:
+        return []
+    said = neighbours.preference.answer(_asked(neighbours, own, drawn))
+    now = neighbours.preference.answer(own)
+    measured = [
+        _measured(candidate, now, Answer(said.probabilities[slice_], said.abstained[slice_]))
+        for (candidate, _), slice_ in zip(drawn, _slices(drawn), strict=True)
+    ]
+    return sorted(measured, key=lambda one: (-one.changes, -one.shift))
+
+
+def wavers(answer: Answer) -> Bools:
+    """Where a policy abstains or its two likeliest actions are nearly alike, shape (n,)."""
+    ordered = np.sort(answer.probabilities, axis=1)
+    close = ordered[:, -1] - ordered[:, -2] < DOUBT
+    return np.asarray(answer.abstained | close)
+
+
+def _candidates(rows: Floats32, schema: Schema) -> list[_Candidate]:
+    """Columns without a value at the last visible step, or with an old one."""
+    found = []
+    levels = {f"{name}={own}" for name, of in schema.categories.items() for own in of}
+    for number, name in enumerate(schema.sequence):
+        if name in levels or _is_mark(name, schema):
+            continue
+        marked = f"{name}{MISSING_SUFFIX}"
+        mark = schema.sequence.index(marked) if marked in schema.sequence else None
+        values = rows[:, number]
+        if mark is not None:
+            measured = np.flatnonzero((rows[:, mark] == 0) & ~np.isnan(values))
+        else:
+            same = np.concatenate([[False], values[1:] == values[:-1]])
+            measured = np.flatnonzero(~same & ~np.isnan(values))
+        age = None if not measured.size else len(rows) - 1 - int(measured[-1])
+        if age is None or age >= (1 if mark is not None else _OLD):
+            found.append(_Candidate(number, mark, age, name))
+    found.sort(key=lambda own: (own.age is not None, -(own.age or 0)))
+    return found[:_MOST]
+
+
+def _is_mark(name: str, schema: Schema) -> bool:
+    return name.endswith(MISSING_SUFFIX) and name.removesuffix(MISSING_SUFFIX) in schema.indicators
+
+
+def _likely(
+    neighbours: Neighbourhood, own: _Candidate, distance: Floats, near: Bools
+) -> Ints | None:
+    """Logged decisions whose value of a column is likely here; None if too few had one.
+
+    Those within reach, or as many of the nearest as it takes to have enough people.
+    """
+    fresh = near & ~np.isnan(neighbours.rows[:, own.feature])
+    if own.mark is not None:
+        fresh &= neighbours.rows[:, own.mark] == 0
+    rows = np.flatnonzero(fresh)
+    enough = 2 * LEAST_PEOPLE
+    order = rows[np.argsort(distance[rows], kind="stable")]
+    first = np.unique(neighbours.person[order], return_index=True)[1]
+    if first.size < enough or len(np.unique(neighbours.rows[rows, own.feature])) < 2:
+        return None
+    farthest = distance[order[np.sort(first)[enough - 1]]]
+    weight = nearness(distance[rows], max(neighbours.reach, 1.3 * farthest))
+    by_value = np.argsort(neighbours.rows[rows, own.feature], kind="stable")
+    below = np.cumsum(weight[by_value])
+    if not below[-1] > 0:
+        return None
+    wanted = (np.arange(_DRAWS) + 0.5) / _DRAWS * below[-1]
+    return np.asarray(rows[by_value[np.searchsorted(below, wanted)]])
+
+
+def _asked(
+    neighbours: Neighbourhood, own: Histories, drawn: list[tuple[_Candidate, Ints]]
+) -> Histories:
+    """The history once for every likely value, with that in place of what is known."""
+    n = sum(len(rows) for _, rows in drawn)
+    steps = own.steps.repeat(n, 1, 1)
+    table = np.repeat(own.rows, n, axis=0)
+    for (candidate, rows), slice_ in zip(drawn, _slices(drawn), strict=True):
+        columns = [candidate.feature] + ([] if candidate.mark is None else [candidate.mark])
+        for column in columns:
+            scaled = torch.from_numpy(neighbours.scaled[rows, column])
+            steps[slice_, -1, column] = scaled
+            table[slice_, column] = neighbours.rows[rows, column]
+    return Histories(steps, own.static.repeat(n, 1), own.last.repeat(n), table)
+
+
+def _slices(drawn: list[tuple[_Candidate, Ints]]) -> Iterator[slice]:
+    start = 0
+    for _, rows in drawn:
+        yield slice(start, start + len(rows))
+        start += len(rows)
+
+
+def _measured(own: _Candidate, now: Answer, said: Answer) -> Measurement:
+    """What likely values of a column do to the answer."""
+    advised, before = said.probabilities.argmax(axis=1), int(now.probabilities[0].argmax())
+    changed = (advised != before) | (said.abstained != now.abstained[0])
+    shift = np.abs(said.probabilities - now.probabilities).sum(axis=1) / 2
+    settled = ~wavers(said)
+    return Measurement(
+        own.name, own.age, float(changed.mean()), float(shift.mean()), float(settled.mean())
+    )

@@ -1,0 +1,106 @@
+"""What speaks for an action: complete, between two actions, by feature and step."""
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from etips.errors import DataError, SettingError
+from etips.explanation.attribution import attribute, attribute_inputs, described
+from etips.explanation.preference import Preference
+from etips.models.bundle import Bundle
+from etips.policies.policy import FittedPolicy
+
+
+def last(stay):
+    return int(stay.decisions().step[-1])
+
+
+def test_attributions_add_up_to_the_difference_from_the_average_patient(policy, longest):
+    own = attribute(policy, longest, last(longest), 0, 1)
+    assert abs(own.total) > 1e-3
+    assert own.values.sum() + own.static_values.sum() == pytest.approx(own.total, rel=0.01)
+    assert own.completeness_error <= 0.01
+    assert own.complete
+
+
+def test_a_policy_that_predicts_losses_and_one_that_imitates_are_explained_too(
+    other_policies, longest
+):
+    for name, policy in other_policies.items():
+        weights = {
+            name: torch.randn(value.shape, generator=torch.Generator().manual_seed(0))
+            for name, value in policy.propensity.parameters.items()
+        }
+        drawn = Bundle(policy.propensity.network, weights)
+        member = {"least loss": "networks", "imitation": "propensity"}[name]
+        own = attribute(replace(policy, **{member: drawn}), longest, last(longest), 2, 0)
+        assert abs(own.total) > 1e-4
+        assert own.complete
+        assert own.unit == {"least loss": "predicted loss", "imitation": "log-odds"}[name]
+
+
+def test_turning_the_actions_round_turns_the_signs(policy, longest):
+    one, other = (attribute(policy, longest, last(longest), *pair) for pair in ((0, 1), (1, 0)))
+    np.testing.assert_allclose(one.values, -other.values, atol=1e-9)
+    np.testing.assert_allclose(one.static_values, -other.static_values, atol=1e-9)
+
+
+def test_it_sees_the_steps_that_the_decision_saw_and_no_more(policy, longest):
+    step = int(longest.decisions().step[1])
+    own = attribute(policy, longest, step, 0, 1)
+    assert own.values.shape == (step, 4)  # lag 1
+    assert list(own.steps) == list(range(step))
+
+
+def test_left_out_the_other_action_is_the_likeliest_of_the_rest(policy, longest):
+    own = attribute(policy, longest, last(longest), 0)
+    chances = policy.predict_proba(longest)[-1]
+    assert own.against == 1 + chances[1:].argmax()
+
+
+def test_many_decisions_get_what_each_gets_alone(policy, log, longest):
+    preference = Preference(policy)
+    some = log.subset(slice(0, 12))
+    n = some.n_decisions
+    values = attribute_inputs(
+        preference, preference.read(some), np.zeros(n, np.int64), np.ones(n, np.int64)
+    )
+    number = some.n_decisions - 1
+    stay, step = (int(part[number]) for part in some.decisions())
+    alone = attribute(policy, some.subset([stay]), step, 0, 1)
+    width = len(alone.values)
+    np.testing.assert_allclose(values.steps[number, :width], alone.values, atol=1e-6)
+    assert not values.steps[number, width:].any()
+
+
+def test_json_holds_numbers_and_names(policy, longest):
+    document = attribute(policy, longest, last(longest), 0, 1).to_json()
+    assert document["columns"] == ["hr", "map", "lactate", "flat"]
+    assert document["static_columns"] == ["age", "weight"]
+    assert np.shape(document["values"]) == (5, 4)
+
+
+def test_a_policy_that_reads_nothing_is_refused(policy, longest):
+    constant = FittedPolicy("constant", policy.schema, constant=1)
+    with pytest.raises(SettingError, match="reads no feature"):
+        attribute(constant, longest, last(longest), 0, 1)
+
+
+def test_a_step_without_a_decision_and_an_action_that_is_not_there_are_refused(policy, longest):
+    with pytest.raises(DataError, match="step"):
+        attribute(policy, longest, 99, 0, 1)
+    with pytest.raises(SettingError, match="action"):
+        attribute(policy, longest, last(longest), 0, 7)
+
+
+def test_without_captum_one_line_says_what_to_install(policy, longest, monkeypatch):
+    monkeypatch.setitem(sys.modules, "captum.attr", None)
+    with pytest.raises(SettingError, match=r"captum.*etips\[explain\]"):
+        attribute(policy, longest, last(longest), 0, 1)
+
+
+def test_it_says_what_was_attributed(policy):
+    assert described(Preference(policy)) == "integrated gradients of the mean of 2 networks"

@@ -1,0 +1,107 @@
+"""A policy as rules, as deep as held-out stays bear, and a policy like any other."""
+
+import numpy as np
+import pytest
+from small_worlds import randomised, small, training
+
+import etips
+from etips.data.schema import Schema
+from etips.data.trajectories import Trajectories
+from etips.errors import SettingError
+from etips.explanation.policy_tree import PolicyTree, person_weights, without_rare
+from etips.learn import EtIPS
+from etips.models.encoders.last_step import LastStep
+from etips.results.evaluation_log import Models
+
+
+def models(epochs=4):
+    return Models(encoder=LastStep(8), training=training(epochs=epochs), kind="networks")
+
+
+def two_kinds(n=1500, seed=0):
+    """Patients for whom one of two drugs helps, by whether lactate is above 2."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(n, 4)).astype(np.float32)
+    features[:, 0] += 2
+    action = rng.integers(0, 3, n)
+    right = np.where(features[:, 0] > 2, 1, 2)
+    loss = (rng.random(n) < np.where(action == right, 0.1, 0.7)).astype(np.float64)
+    return Trajectories(
+        sequence=features,
+        offsets=np.arange(n + 1),
+        schema=Schema(
+            sequence=("lactate", "hr", "rr", "temp"), n_actions=3, lag=0,
+            actions=("wait", "drug", "fluid"),
+        ),
+        action=action,
+        loss=loss,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    log = two_kinds()
+    learner = EtIPS(encoder=LastStep(8), translations=(0.5,), training=training(epochs=4))
+    policy = learner.fit(log).policy_
+    return log, policy, PolicyTree(depth=2, models=models()).fit(policy, log)
+
+
+def test_the_rule_that_matters_is_found_and_nothing_is_asked_beside_it(fitted):
+    _, _, tree = fitted
+    rules = tree.rules()
+    assert len(rules) == 2
+    assert rules[0].startswith("If lactate ≤ ")
+    assert rules[0].endswith(": fluid.")
+    assert rules[1].endswith(": drug.")
+    assert tree.individualises
+    assert tree.sentence.startswith("rules beat one action for everybody")
+
+
+def test_it_is_a_policy_like_any_other(fitted, tmp_path):
+    log, _, tree = fitted
+    test = two_kinds(600, seed=1)
+    tree.save(tmp_path / "tree")
+    back = etips.load(tmp_path / "tree")
+    np.testing.assert_array_equal(back.predict_proba(test), tree.policy_.predict_proba(test))
+    results = etips.evaluate({"rules": back}, test, models=models())
+    assert results.methods[0].verdict is not None
+    assert results.methods[0].estimates[0].risk < 0.3
+    with pytest.raises(etips.DataError, match="must be unseen"):
+        etips.evaluate(back, log, models=models())
+
+
+def test_every_decision_has_a_leaf(fitted):
+    log, _, tree = fitted
+    assert set(tree.apply(log)) == set(tree.tree.leaves)
+    assert tree.to_json()["rules"] == tree.rules()
+
+
+def test_where_actions_change_nothing_there_is_nothing_to_individualise():
+    log = randomised(800, 3, seed=3)
+    policy = EtIPS(**small(encoder=LastStep(4), translations=(0.5,))).fit(log).policy_
+    tree = PolicyTree(depth=3, models=models()).fit(policy, log)
+    assert not tree.individualises
+    assert tree.rules() == [tree.rules()[0]]
+    assert tree.rules()[0].startswith("Always: ")
+    assert tree.sentence.startswith("nothing to individualise")
+
+
+def test_an_action_that_few_people_had_is_never_a_rule():
+    scores = np.array([[0.0, 1.0]] * 20)
+    action = np.array([0] * 10 + [1] * 10)
+    people = np.arange(20)
+    assert without_rare(scores, action, people).min() == 2  # both are rare here
+    assert without_rare(scores[:, ::-1], np.array([0] * 9 + [1] * 11), people).argmin() == 1
+    assert (without_rare(scores, np.array([0] * 9 + [1] * 11), people)[:, 0] > 1).all()
+
+
+def test_every_person_counts_once():
+    weights = person_weights(np.array([0, 0, 1, 2, 2, 2]))
+    np.testing.assert_allclose(np.bincount([0, 0, 1, 2, 2, 2], weights), 1)
+
+
+def test_depths_that_nobody_could_read_are_refused():
+    with pytest.raises(SettingError, match="depth"):
+        PolicyTree(depth=5)
+    with pytest.raises(SettingError, match="must be fitted first"):
+        PolicyTree().rules()
