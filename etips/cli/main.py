@@ -80,6 +80,10 @@ COMMANDS: Mapping[str, Entry] = {
         "report",
         "Write results as one self-contained page: finding, evidence, overlap, subgroups, record.",
     ),
+    "serve": Entry(
+        "serve",
+        "Serve a policy: pages to look at stays and try changes, and recommendations as JSON.",
+    ),
 }
 """Every command, in the order of the help page."""
 

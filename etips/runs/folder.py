@@ -77,6 +77,13 @@ class RunFolder:
         document = read_toml(self.config) if self.config.is_file() else {}
         return {name: document[name] for name in _TOLD if name in document}
 
+    def read_fingerprint(self) -> str | None:
+        """Fingerprint of the stays that it was fitted on; None where no file says so."""
+        document = read_toml(self.config) if self.config.is_file() else {}
+        data = document.get("data")
+        told = data.get("fingerprint") if isinstance(data, dict) else None
+        return told if isinstance(told, str) else None
+
     def read_path(self) -> tuple[Candidate, ...]:
         """Every candidate that was compared; none if the run keeps no path."""
         return read_path(self.place / PATH)

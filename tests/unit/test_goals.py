@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| ([SDFPWH]\d+) \| .* \| (.*) \|$", re.MULTILINE)
-NAMED = re.compile(r"(?<![A-Za-z0-9_.])([SDFPWH]\d{1,2})(?![A-Za-z0-9_.])|_([sdfph]\d{1,2})\(")
+NAMED = re.compile(r"(?<![A-Za-z0-9_.])([SDFPWH]\d{1,2})(?![A-Za-z0-9_.])|_([sdfpwh]\d{1,2})\(")
 
 
 def goals():

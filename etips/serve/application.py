@@ -1,0 +1,12 @@
+"""Pages and JSON of a desk as one application."""
+
+from fastapi import FastAPI
+
+from etips.serve.desk import Desk
+from etips.serve.service import Turns, make_service
+
+
+def make_application(desk: Desk) -> FastAPI:
+    """The application; `etips.serve.gate.Gate` stands before it."""
+    turns = Turns()
+    return make_service(desk.advisor, desk.form, desk.card, turns)
