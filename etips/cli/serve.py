@@ -1,6 +1,7 @@
 """`etips serve`: a fitted policy to look at in a browser, and to ask by program."""
 
 import logging
+import socket
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,8 @@ from etips.runs.file_names import CONFIG, POLICY
 
 if TYPE_CHECKING:
     from etips.data.trajectories import Trajectories
+    from etips.serve.gate import App
+    from etips.serve.launch import Address
 
 _HELP = "A table (CSV, Parquet, ...) or a Trajectories folder whose stays can be looked at."
 
@@ -42,39 +45,35 @@ def serve(
     """
     with refusals("etips serve") as tell:
         _require_extra()
-        from etips.serve.launch import (  # noqa: PLC0415
-            Address,
-            link_to,
-            listen,
-            make_server,
-            read_token,
-            run_server,
-        )
+        from etips.serve.launch import Address, listen, read_token  # noqa: PLC0415
 
         address = Address(host, port, origin)
         token = read_token(token_file)
         address = address if token is None else replace(address, token=token)
-        own = listen(address)
-        try:
-            with progress_bar() as progress:
-                progress("reading", 0.1)
-                stays = _read(run, data, columns)
-                progress("opening the policy", 0.5)
-                from etips.serve.application import make_application  # noqa: PLC0415  # torch
-                from etips.serve.desk import open_desk  # noqa: PLC0415
+        with listen(address) as own, progress_bar() as progress:
+            progress("reading", 0.1)
+            stays = _read(run, data, columns)
+            progress("opening the policy", 0.5)
+            from etips.serve.application import make_application  # noqa: PLC0415  # torch
+            from etips.serve.desk import open_desk  # noqa: PLC0415
 
-                desk = open_desk(run, stays, key=address.token.encode())
-                app = make_application(desk)
-        except BaseException:
-            own.close()
-            raise
+            app = make_application(open_desk(run, stays, key=address.token.encode()))
+            progress("ready", 1.0)
+            kept = own.dup()
         tell()
-        logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
-        logging.getLogger("etips.serve").setLevel(logging.INFO)
-        bound = own.getsockname()[1]
-        typer.echo(f"open {link_to(address, bound)}")
-        typer.echo("For research, not for clinical use. Ctrl-C ends it.")
-        run_server(make_server(app, address, bound), own)
+        _run(app, address, kept)
+
+
+def _run(app: "App", address: "Address", own: socket.socket) -> None:
+    """Serve until somebody stops it; a line of the log for each request."""
+    from etips.serve.launch import link_to, make_server, run_server  # noqa: PLC0415
+
+    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
+    logging.getLogger("etips.serve").setLevel(logging.INFO)
+    port = own.getsockname()[1]
+    typer.echo(f"open {link_to(address, port)}")
+    typer.echo("For research, not for clinical use. Ctrl-C ends it.")
+    run_server(make_server(app, address, port), own)
 
 
 def _read(run: Path, data: Path | None, columns: TableColumns) -> "Trajectories | None":

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from pydantic import ValidationError
 
-from etips.serve.answers import Fault, Refusal
+from etips.serve.spoken import Fault, Refusal
 
 _MOST = 20
 _BRANCHES = ("float", "constrained-float", "none")

@@ -13,11 +13,11 @@ from starlette.exceptions import HTTPException
 from etips.errors import EtipsError
 from etips.results.exhibits import NOTICE
 from etips.serve.advice import Advisor
-from etips.serve.answers import Health, Recommendation, Refusal, encode_answers
 from etips.serve.fields import Form
 from etips.serve.model_card import PolicyCard
 from etips.serve.questions import Question
 from etips.serve.refusing import refuse_request
+from etips.serve.spoken import Health, Recommendation, Refusal, encode_answers
 from etips.version import __version__
 
 RECOMMEND = "/v1/recommend"

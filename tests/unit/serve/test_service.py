@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from served_runs import client, desk, question, ward
 
-from etips.serve.answers import Recommendation
 from etips.serve.model_card import PolicyCard
+from etips.serve.spoken import Recommendation
 
 
 def test_a_recommendation_has_support_and_abstention():

@@ -4,7 +4,7 @@ import numpy as np
 from served_runs import desk
 
 from etips.serve.advice import Advice
-from etips.serve.answers import Recommendation, encode_answers
+from etips.serve.spoken import Recommendation, encode_answers
 
 
 def test_answers_are_as_the_description_says():
