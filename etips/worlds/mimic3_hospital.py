@@ -5,19 +5,18 @@ builder has to survive (outliers, repeats, gaps, mixed units, missing stay ids, 
 erroneous rows). Nothing in it comes from a patient.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 import polars as pl
 
-from etips.cohorts.mimic.items import POUND_WEIGHT_ITEM
-from etips.cohorts.mimic.unit_audit import EXPECTED
 from etips.cohorts.mimic3 import concepts
 from etips.cohorts.mimic3.switches import CLEAN
 from etips.cohorts.mimic3.tables import readable
 from etips.worlds.mimic3_charts import chartevents, labevents
 from etips.worlds.mimic3_stays import BLOCK_STAYS, DAY, HOUR, Hospital, simulate_stays
+from etips.worlds.raw_hospital import admissions, as_written, icustays, state_units
 
 # Drug, GSN code, route: on the scripts' list, off it, and a false friend of name matching.
 _PRESCRIPTIONS: Final = (
@@ -44,45 +43,12 @@ def simulate_table(table: str, *, seed: int, block: int, n_stays: int) -> pl.Dat
     stays = simulate_stays(
         np.random.default_rng([seed, block]), first=block * BLOCK_STAYS, n_stays=n_stays
     )
-    number = list(_TABLES).index(table)
-    rng = np.random.default_rng([seed, block, number])
+    rng = np.random.default_rng([seed, block, list(_TABLES).index(table)])
     frame = _TABLES[table](rng, stays)
-    types = readable(CLEAN.reading)[table]
-    frame = _with_units(rng, table, frame)
-    frame = frame.with_columns(
-        pl.from_epoch(name, time_unit="s").cast(pl.Datetime("us"))
-        for name, kind in types.items()
-        if kind == "timestamp"
-    )
-    if table in ("patients", "admissions", "icustays"):
-        return frame.select(*types)
-    flawed = frame[rng.permutation(frame.height)]
-    repeats = flawed[rng.choice(flawed.height, flawed.height // 100, replace=False)]
-    return pl.concat([flawed, repeats]).select(*types)
-
-
-def _with_units(rng: np.random.Generator, table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """State units as charted: the expected ones, and none in some rows."""
     if table in ("inputevents_mv", "inputevents_cv"):
-        return frame.with_columns(amountuom=pl.lit("ml"))
-    if table == "outputevents":
-        return frame.with_columns(valueuom=pl.lit("mL"))
-    if table not in ("chartevents", "labevents"):
-        return frame
-    items = concepts.select(CLEAN.reading)
-    features = items.labs if table == "labevents" else items.vitals | items.chart_labs
-    return state_units(rng, frame, features)
-
-
-def state_units(
-    rng: np.random.Generator, frame: pl.DataFrame, features: Mapping[int, str]
-) -> pl.DataFrame:
-    """Give the rows of items the unit that their feature is expected in, and some rows none."""
-    units = {item: next(iter(EXPECTED.get(name, ())), None) for item, name in features.items()}
-    units[POUND_WEIGHT_ITEM] = "lbs"
-    unit = pl.col("itemid").replace_strict(units, default=None, return_dtype=pl.String)
-    stated = pl.Series(rng.random(frame.height) > 0.3)
-    return frame.with_columns(valueuom=pl.when(stated).then(unit))
+        frame = frame.with_columns(amountuom=pl.lit("ml"))
+    frame = state_units(rng, table, frame, concepts.select(CLEAN.reading))
+    return as_written(rng, table, frame, readable(CLEAN.reading)[table])
 
 
 def _patients(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
@@ -96,27 +62,9 @@ def _patients(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
     return people.with_columns(gender=pl.Series(gender))
 
 
-def _admissions(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
-    leaves = stays.start + (stays.hours + rng.integers(2, 100, stays.stay.size)) * HOUR
-    frame = pl.DataFrame(
-        {"subject_id": stays.subject, "hadm_id": stays.admission, "dischtime": leaves}
-    )
-    return frame.group_by("subject_id", "hadm_id", maintain_order=True).agg(
-        pl.col("dischtime").max()
-    )
-
-
 def _icustays(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
     del rng
-    return pl.DataFrame(
-        {
-            "subject_id": stays.subject,
-            "hadm_id": stays.admission,
-            "icustay_id": stays.stay,
-            "intime": stays.start,
-            "outtime": stays.start + stays.hours * HOUR,
-        }
-    )
+    return icustays(stays, stay_column="icustay_id")
 
 
 def _microbiology(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
@@ -240,7 +188,7 @@ def _procedures(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
 
 _TABLES: Final[dict[str, Callable[[np.random.Generator, Hospital], pl.DataFrame]]] = {
     "patients": _patients,
-    "admissions": _admissions,
+    "admissions": admissions,
     "icustays": _icustays,
     "chartevents": chartevents,
     "labevents": labevents,

@@ -17,9 +17,9 @@ import polars as pl
 from etips.cohorts.mimic4 import concepts
 from etips.cohorts.mimic4.switches import CLEAN, WIDEST
 from etips.cohorts.mimic4.tables import readable
-from etips.worlds.mimic3_hospital import state_units
 from etips.worlds.mimic3_stays import BLOCK_STAYS, DAY, HOUR, Hospital, simulate_stays
 from etips.worlds.mimic4_events import chartevents, inputevents, labevents, prescriptions
+from etips.worlds.raw_hospital import admissions, as_written, icustays, state_units
 
 _FIRST_STAY, _FIRST_SUBJECT, _FIRST_ADMISSION = 30_000_000, 10_000_000, 20_000_000
 _OLDEST: Final = 91  # how ages above 89 are stored
@@ -39,18 +39,8 @@ def simulate_table(table: str, *, seed: int, block: int, n_stays: int) -> pl.Dat
         )
     )
     rng = np.random.default_rng([seed, block, list(_TABLES).index(table)])
-    types = readable(WIDEST)[table]
-    frame = _with_units(rng, table, _TABLES[table](rng, stays))
-    frame = frame.with_columns(
-        pl.from_epoch(name, time_unit="s").cast(pl.Datetime("us"))
-        for name, kind in types.items()
-        if kind == "timestamp"
-    )
-    if table in ("patients", "admissions", "icustays", "d_items"):
-        return frame.select(*types)
-    flawed = frame[rng.permutation(frame.height)]
-    repeats = flawed[rng.choice(flawed.height, flawed.height // 100, replace=False)]
-    return pl.concat([flawed, repeats]).select(*types)
+    frame = state_units(rng, table, _TABLES[table](rng, stays), concepts.select(CLEAN.reading))
+    return as_written(rng, table, frame, readable(WIDEST)[table])
 
 
 def _renumbered(stays: Hospital) -> Hospital:
@@ -62,16 +52,6 @@ def _renumbered(stays: Hospital) -> Hospital:
         admission=_FIRST_ADMISSION + stays.admission,
         metavision=np.ones(stays.stay.size, bool),
     )
-
-
-def _with_units(rng: np.random.Generator, table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    if table == "outputevents":
-        return frame.with_columns(valueuom=pl.lit("mL"))
-    if table not in ("chartevents", "labevents"):
-        return frame
-    items = concepts.select(CLEAN.reading)
-    features = items.labs if table == "labevents" else items.vitals | items.chart_labs
-    return state_units(rng, frame, features)
 
 
 def _patients(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
@@ -91,27 +71,9 @@ def _patients(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
     return people.with_columns(gender=pl.Series(rng.choice(["M", "F"], people.height)))
 
 
-def _admissions(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
-    leaves = stays.start + (stays.hours + rng.integers(2, 100, stays.stay.size)) * HOUR
-    frame = pl.DataFrame(
-        {"subject_id": stays.subject, "hadm_id": stays.admission, "dischtime": leaves}
-    )
-    return frame.group_by("subject_id", "hadm_id", maintain_order=True).agg(
-        pl.col("dischtime").max()
-    )
-
-
 def _icustays(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
     del rng
-    return pl.DataFrame(
-        {
-            "subject_id": stays.subject,
-            "hadm_id": stays.admission,
-            "stay_id": stays.stay,
-            "intime": stays.start,
-            "outtime": stays.start + stays.hours * HOUR,
-        }
-    )
+    return icustays(stays, stay_column="stay_id")
 
 
 def _microbiology(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
@@ -177,7 +139,7 @@ def _items(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
 
 _TABLES: Final[dict[str, Callable[[np.random.Generator, Hospital], pl.DataFrame]]] = {
     "patients": _patients,
-    "admissions": _admissions,
+    "admissions": admissions,
     "icustays": _icustays,
     "chartevents": chartevents,
     "labevents": labevents,

@@ -54,6 +54,8 @@ SECOND: Final = Place(
     severity=0.4, older=6.0, fluid=0.5, vasopressor=-0.35, habit=-0.3, eagerness=0.3
 )
 """Older and sicker patients, more fluid, less vasopressor, given to fewer and more by pressure."""
+LAVISH: Final = Place(severity=0.3, fluid=1.1, vasopressor=0.8)
+"""Two to three times the doses: what is much in the first is little here."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ def simulate_place(
     bins: int = 3,
     doses: Sequence[DoseClasses] = (),
     most_steps: int = 8,
+    lag: int = 1,
 ) -> Trajectories:
     """Logged stays of one hospital, with the truth by the classes of its actions.
 
@@ -102,6 +105,9 @@ def simulate_place(
         bins: Classes of each dose, none included, by its own quantiles.
         doses: Classes of another hospital, in place of its own.
         most_steps: Stays have 4 to so many.
+        lag: 1 as in a cohort, where doses are features of their step. With 0 a decision sees its
+            own step, and doses are no features but stand in the classes of actions alone, as when
+            columns of a table are read as doses.
     """
     rng = np.random.default_rng(seed)
     lengths = rng.integers(4, most_steps + 1, n_stays)
@@ -118,11 +124,11 @@ def simulate_place(
     risk = _risk(state, drawn[0][:, None], drawn[1][:, None])[:, 0]
     age = 62 + place.older + 12 * rng.normal(size=n_stays)
     values = (75 - 9 * state[:, 0], np.exp(0.7 + 0.4 * state[:, 1]), 6 + 2.5 * state[:, 2])
-    seen = np.stack([*_a_row_earlier(values, offsets), *drawn], axis=1)
+    seen = np.stack([*_a_row_earlier(values, offsets), *drawn] if lag else values, axis=1)
     return Trajectories(
         sequence=seen.astype(np.float32),
         offsets=offsets,
-        schema=_schema(classes, place, seed),
+        schema=_schema(classes, place, seed, lag),
         action=action_of(own, counts),
         loss=(rng.random(risk.size) < risk).astype(np.float64),
         static=np.stack([age, rng.random(n_stays) < 0.5], axis=1).astype(np.float32),
@@ -130,14 +136,14 @@ def simulate_place(
     )
 
 
-def _schema(classes: tuple[DoseClasses, ...], place: Place, seed: int) -> Schema:
+def _schema(classes: tuple[DoseClasses, ...], place: Place, seed: int, lag: int) -> Schema:
     fluid, vasopressor = (own.n_classes for own in classes)
     actions = [f"fluid {i}, vasopressor {j}" for i in range(fluid) for j in range(vasopressor)]
     return Schema(
-        sequence=(*_STATES, FLUID, VASOPRESSOR),
+        sequence=(*_STATES, FLUID, VASOPRESSOR) if lag else _STATES,
         n_actions=len(actions),
         static=("age", "gender"),
-        lag=1,
+        lag=lag,
         actions=tuple(actions),
         provenance={"world": "two hospitals", "place": repr(place), "seed": str(seed)},
         recipe=Recipe(doses=classes, missing="refuse"),

@@ -6,7 +6,9 @@ The rules: docs/cohort/rules.md section 4.1.
 import csv
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
+
+from etips.cohorts.mimic.bedside_reading import BedsideReading
 
 # Section 4.2: volume of a fluid as isotonic equivalent; 1 for every other item.
 TONICITY: Final = {
@@ -142,35 +144,7 @@ def _items(rows: list[Concept], concept: str, table: str) -> list[str]:
     return [row.item for row in rows if row.concept == concept and row.table.startswith(table)]
 
 
-class Correcting(Protocol):
-    """Switches of a profile that item lists of every MIMIC hang on."""
-
-    @property
-    def cultures_from_procedures(self) -> bool:
-        """Cultures are procedures too."""
-
-    @property
-    def antibiotics_by_name(self) -> bool:
-        """Antibiotics are known by their names."""
-
-    @property
-    def gcs_from_components(self) -> bool:
-        """The coma scale is added up."""
-
-    @property
-    def usual_pressure_items(self) -> bool:
-        """Pressures are read from the usual items."""
-
-    @property
-    def metavision_devices(self) -> bool:
-        """Devices of the later charting system count."""
-
-    @property
-    def corrected_items(self) -> bool:
-        """Slips in lists of items are mended."""
-
-
-def is_corrected(concept: str, reading: Correcting) -> bool:
+def is_corrected(concept: str, reading: BedsideReading) -> bool:
     """Whether the clean rows of a concept apply: each belongs to one oddity of section 20."""
     feature = concept.split(":")[-1]
     if concept == "culture":

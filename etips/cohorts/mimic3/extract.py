@@ -4,33 +4,31 @@ Filters and joins run where the data is; what comes back is reduced to the items
 Times come back as timestamps and leave this module as whole seconds since 1970.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 import ibis  # type: ignore[import-untyped, unused-ignore]
 import ibis.expr.types as ir  # type: ignore[import-untyped, unused-ignore]
 import polars as pl
 
-from etips.cohorts.engines.raw_rows import in_seconds, require_owners
+from etips.cohorts.engines.raw_rows import in_seconds
 from etips.cohorts.engines.raw_source import RawSource
 from etips.cohorts.engines.store import Store
-from etips.cohorts.mimic import bedside
+from etips.cohorts.mimic import bedside, bedside_queries
 from etips.cohorts.mimic.antibiotic_names import named_antibiotic
+from etips.cohorts.mimic.bedside_queries import Tables, procedures_query, urine_query
 from etips.cohorts.mimic.items import (
     DEVICE_TEXTS,
     DEVICE_TEXTS_CLEAN,
     KG_PER_POUND,
     POUND_WEIGHT_ITEM,
-    PREADMISSION_URINE_ITEMS,
     UNTESTABLE_VERBAL,
     Items,
 )
 from etips.cohorts.mimic.specimens import is_arterial, specimen_told
 from etips.cohorts.mimic3 import concepts
 from etips.cohorts.mimic3.switches import Reading
-from etips.errors import DataError
 
-Tables = Mapping[str, ibis.Table]
+STAY_COLUMN: Final = "icustay_id"
 TABLE_OF: Final = {
     "chart": "chartevents",
     "labs": "labevents",
@@ -45,18 +43,7 @@ _DAY: Final = 24 * 3600
 
 def read_stays(source: RawSource, tables: Tables) -> pl.DataFrame:
     """One row per ICU stay, with the age in days; the other columns as in `Extraction.stays`."""
-    icu, adm, pat = tables["icustays"], tables["admissions"], tables["patients"]
-    require_owners(source, icu, adm, key="hadm_id", table="icustays", owner="admissions")
-    require_owners(source, icu, pat, key="subject_id", table="icustays", owner="patients")
-    joined = icu.join(adm.select("hadm_id", "dischtime"), "hadm_id").join(pat, "subject_id")
-    query = joined.select(
-        "gender", "dob", stay="icustay_id", patient="subject_id", admission="hadm_id",
-        icu_in="intime", icu_out="outtime", discharge="dischtime", death="dod",
-    )  # fmt: skip
-    stays = in_seconds(source.fetch(query)).unique().sort("stay")
-    if stays["stay"].n_unique() != stays.height:
-        rule = "icustay_id, hadm_id and subject_id must each name one row"
-        raise DataError("icustays, admissions, patients", rule, fix="Remove the repeated rows.")
+    stays = bedside_queries.read_stays(source, tables, stay_column=STAY_COLUMN, born=("dob",))
     return stays.with_columns(age=(pl.col("icu_in") - pl.col("dob")) / _DAY)
 
 
@@ -74,15 +61,6 @@ def read_antibiotics(
 
 def _coded(rows: ibis.Table, items: Items) -> ir.BooleanValue:
     return rows.gsn.isin(sorted(items.antibiotics))
-
-
-def read_microbiology(source: RawSource, tables: Tables) -> pl.DataFrame:
-    """Every microbiology row: patient, admission, t; the date stands in for a missing time."""
-    rows = tables["microbiologyevents"]
-    time = rows.charttime.coalesce(rows.chartdate)
-    query = rows.filter(time.notnull())
-    query = query.select(patient=rows.subject_id, admission=rows.hadm_id, t=time).distinct()
-    return in_seconds(source.fetch(query))
 
 
 def store_large(
@@ -103,10 +81,12 @@ def store_large(
         "labs": lab_query(tables, items, reading, candidates),
         "infusions_mv": _infusions_mv(tables, items, candidates),
         "infusions_cv": _infusions_cv(tables, items, candidates),
-        "urine": _urine(tables, items, candidates),
+        "urine": urine_query(tables["outputevents"], items, candidates, stay_column=STAY_COLUMN),
     }
     if reading.reads_procedures:
-        queries["procedures"] = _procedures(tables, items)
+        queries["procedures"] = procedures_query(
+            tables["procedureevents_mv"], items, stay_column=STAY_COLUMN
+        )
     for name, query in queries.items():
         source.store(query, name, by="stay")
 
@@ -225,37 +205,6 @@ def _unit_of_input(rows: ibis.Table, items: Items) -> dict[str, ir.Value]:
         "unit": drug.ifelse(rows.rateuom, rows.amountuom),
         "measured": drug.ifelse(rows.rate.notnull(), rows.amount.notnull()),
     }
-
-
-def _urine(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.Table:
-    rows = tables["outputevents"]
-    wanted = sorted({*items.urine, *PREADMISSION_URINE_ITEMS})
-    kept = (
-        rows.itemid.isin(wanted)
-        & rows.icustay_id.isin(candidates.icustay_id)
-        & rows.value.notnull()
-        & rows.charttime.notnull()
-    )
-    return rows.filter(kept).select(
-        stay=rows.icustay_id,
-        itemid=rows.itemid.cast("int32"),
-        t=rows.charttime,
-        amount=rows.value,
-        unit=rows.valueuom,
-        measured=True,
-    )
-
-
-def _procedures(tables: Tables, items: Items) -> ibis.Table:
-    rows = tables["procedureevents_mv"]
-    wanted = sorted({*items.procedure_cultures, *items.procedure_ventilation})
-    kept = rows.itemid.isin(wanted) & rows.icustay_id.notnull() & rows.starttime.notnull()
-    return rows.filter(kept).select(
-        stay=rows.icustay_id,
-        itemid=rows.itemid.cast("int32"),
-        start=rows.starttime,
-        end=rows.endtime,
-    )
 
 
 def read_cultures(kept: Store, items: Items, reading: Reading) -> pl.DataFrame:

@@ -4,23 +4,23 @@ Filters and joins run where the data is; what comes back is reduced to the items
 No row has a number of its own, so that every order comes from values.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 import ibis  # type: ignore[import-untyped, unused-ignore]
 import ibis.expr.types as ir  # type: ignore[import-untyped, unused-ignore]
 import polars as pl
 
-from etips.cohorts.engines.raw_rows import in_seconds, require_owners
+from etips.cohorts.engines.raw_rows import in_seconds
 from etips.cohorts.engines.raw_source import RawSource
 from etips.cohorts.engines.store import Store
-from etips.cohorts.mimic import bedside
+from etips.cohorts.mimic import bedside, bedside_queries
 from etips.cohorts.mimic.antibiotic_names import named_antibiotic
+from etips.cohorts.mimic.bedside_queries import Tables, procedures_query, urine_query
 from etips.cohorts.mimic.items import (
     DEVICE_TEXTS_CLEAN,
     KG_PER_POUND,
     POUND_WEIGHT_ITEM,
-    PREADMISSION_URINE_ITEMS,
     UNTESTABLE_VERBAL,
     Items,
 )
@@ -28,9 +28,8 @@ from etips.cohorts.mimic.specimens import is_arterial, specimen_told
 from etips.cohorts.mimic4 import concepts
 from etips.cohorts.mimic4.switches import Reading
 from etips.cohorts.sepsis3.events import DRUGS
-from etips.errors import DataError
 
-Tables = Mapping[str, ibis.Table]
+STAY_COLUMN: Final = "stay_id"
 TABLE_OF: Final = {
     "chart": "chartevents",
     "labs": "labevents",
@@ -46,20 +45,10 @@ _ORDER: Final = ("t", "stop", "pharmacy_id", "drug", "gsn")
 
 def read_stays(source: RawSource, tables: Tables) -> pl.DataFrame:
     """One row per ICU stay, with the age in days; the other columns as in `Extraction.stays`."""
-    icu, adm, pat = tables["icustays"], tables["admissions"], tables["patients"]
-    require_owners(source, icu, adm, key="hadm_id", table="icustays", owner="admissions")
-    require_owners(source, icu, pat, key="subject_id", table="icustays", owner="patients")
-    joined = icu.join(adm.select("hadm_id", "dischtime"), "hadm_id").join(pat, "subject_id")
-    query = joined.select(
-        "gender", "anchor_age", "anchor_year", year=joined.intime.year(), stay="stay_id",
-        patient="subject_id", admission="hadm_id", icu_in="intime", icu_out="outtime",
-        discharge="dischtime", death="dod",
-    )  # fmt: skip
-    stays = in_seconds(source.fetch(query)).unique().sort("stay")
-    if stays["stay"].n_unique() != stays.height:
-        rule = "stay_id, hadm_id and subject_id must each name one row"
-        raise DataError("icustays, admissions, patients", rule, fix="Remove the repeated rows.")
-    years = pl.col("anchor_age") + pl.col("year").cast(pl.Int64) - pl.col("anchor_year")
+    born = ("anchor_age", "anchor_year")
+    stays = bedside_queries.read_stays(source, tables, stay_column=STAY_COLUMN, born=born)
+    year = pl.from_epoch("icu_in", time_unit="s").dt.year().cast(pl.Int64)
+    years = pl.col("anchor_age") + year - pl.col("anchor_year")
     return stays.with_columns(age=years.clip(upper_bound=_OLDEST) * DAYS_PER_YEAR)
 
 
@@ -85,15 +74,6 @@ def _coded(rows: ibis.Table, items: Items) -> ir.BooleanValue:
     """Whether one of the codes, of which there may be several, is that of an antibiotic."""
     codes = "|".join(sorted(items.antibiotics))
     return rows.gsn.fill_null("").re_search(f"(^|[^0-9])({codes})([^0-9]|$)")
-
-
-def read_microbiology(source: RawSource, tables: Tables) -> pl.DataFrame:
-    """Every specimen: patient, admission, t; the date stands in for a missing time."""
-    rows = tables["microbiologyevents"]
-    time = rows.charttime.coalesce(rows.chartdate)
-    query = rows.filter(time.notnull())
-    query = query.select(patient=rows.subject_id, admission=rows.hadm_id, t=time).distinct()
-    return in_seconds(source.fetch(query))
 
 
 def read_named(source: RawSource, tables: Tables, items: Items) -> dict[int, str]:
@@ -136,10 +116,12 @@ def store_large(
         "chart": chart_query(tables, items, candidates),
         "labs": lab_query(tables, items, reading, candidates),
         "infusions_mv": _infusions(tables, items, reading, candidates, counted),
-        "urine": _urine(tables, items, candidates),
+        "urine": urine_query(tables["outputevents"], items, candidates, stay_column=STAY_COLUMN),
     }
     if reading.reads_procedures:
-        queries["procedures"] = _procedures(tables, items)
+        queries["procedures"] = procedures_query(
+            tables["procedureevents"], items, stay_column=STAY_COLUMN
+        )
     for name, query in queries.items():
         source.store(query, name, by="stay")
 
@@ -275,37 +257,6 @@ def in_micrograms(rows: ibis.Table) -> tuple[ir.Value, ir.Value]:
     slip = (rows.patientweight == 1).fill_null(False)
     rate = ibis.cases((milligrams & ~slip, rows.rate * 1000), else_=rows.rate)
     return rate, milligrams.ifelse("mcg/kg/min", rows.rateuom)
-
-
-def _urine(tables: Tables, items: Items, candidates: ibis.Table) -> ibis.Table:
-    rows = tables["outputevents"]
-    wanted = sorted({*items.urine, *PREADMISSION_URINE_ITEMS})
-    kept = (
-        rows.itemid.isin(wanted)
-        & rows.stay_id.isin(candidates.stay_id)
-        & rows.value.notnull()
-        & rows.charttime.notnull()
-    )
-    return rows.filter(kept).select(
-        stay=rows.stay_id,
-        itemid=rows.itemid.cast("int32"),
-        t=rows.charttime,
-        amount=rows.value,
-        unit=rows.valueuom,
-        measured=True,
-    )
-
-
-def _procedures(tables: Tables, items: Items) -> ibis.Table:
-    rows = tables["procedureevents"]
-    wanted = sorted({*items.procedure_cultures, *items.procedure_ventilation})
-    kept = rows.itemid.isin(wanted) & rows.stay_id.notnull() & rows.starttime.notnull()
-    return rows.filter(kept).select(
-        stay=rows.stay_id,
-        itemid=rows.itemid.cast("int32"),
-        start=rows.starttime,
-        end=rows.endtime,
-    )
 
 
 def read_cultures(kept: Store, items: Items, reading: Reading) -> pl.DataFrame:

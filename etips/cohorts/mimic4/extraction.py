@@ -1,30 +1,23 @@
 """MIMIC-IV under one profile, as the rules ask for it."""
 
 import json
-from typing import Final
 
 import polars as pl
 
 from etips.cohorts.database import Profile
-from etips.cohorts.engines.raw_rows import require_some
 from etips.cohorts.engines.raw_source import RawSource
-from etips.cohorts.engines.store import Store
-from etips.cohorts.mimic import infusions, measurements, unit_audit
-from etips.cohorts.mimic.bedside import read_block
+from etips.cohorts.mimic.bedside_extraction import BedsideExtraction
 from etips.cohorts.mimic4 import concepts, extract, hourly_rows, suspicion
 from etips.cohorts.mimic4.mimic_code import own_definition
 from etips.cohorts.mimic4.switches import CLEAN, WITHOUT_EFFECT, Onset, Reading
 from etips.cohorts.mimic4.tables import LAYOUT, open_tables
-from etips.cohorts.sepsis3.events import Events, ItemUnits, OwnDefinition, Unread
-from etips.cohorts.sepsis3.rules import AntibioticOrder, Rules
+from etips.cohorts.sepsis3.events import OwnDefinition, Unread
+from etips.cohorts.sepsis3.rules import AntibioticOrder
 from etips.errors import SettingError
 from etips.notes import note
 
-_KEPT_AS: Final = {"charted": "chart", "laboratory": "labs", "urine": "urine"}
-_INPUTS: Final = {"inputevents": "infusions_mv"}
 
-
-class Mimic4Extraction:
+class Mimic4Extraction(BedsideExtraction):
     """An `Extraction` of MIMIC-IV.
 
     Args:
@@ -34,7 +27,7 @@ class Mimic4Extraction:
 
     database = "mimic4"
     label = LAYOUT.label
-    stay_column = "stay_id"
+    stay_column = extract.STAY_COLUMN
 
     def __init__(self, source: RawSource, profile: Profile[Reading] = CLEAN) -> None:
         if profile.rules.antibiotic_order is not AntibioticOrder.DATE:
@@ -44,19 +37,13 @@ class Mimic4Extraction:
         self._by_mimic_code = profile.reading.onset == Onset.MIMIC_CODE
         if self._by_mimic_code:  # which says itself whose SOFA is high enough
             profile = profile.changed(least_sofa=0)
-        self.rules: Rules = profile.rules
+        reading = profile.reading
+        items, kept = concepts.select(reading), extract.kept_tables(reading)
+        super().__init__(source, profile.rules, items, kept)
         self.settings = {**profile.settings(), "without_effect": list(WITHOUT_EFFECT)}
-        self._source, self._reading = source, profile.reading
-        self._items = concepts.select(profile.reading)
-        self._tables: extract.Tables = {}
-        self._n_samples = 0
+        self._reading = reading
         self._orders = pl.DataFrame()
         self._named: dict[int, str] = {}
-
-    @property
-    def kept(self) -> Store:
-        """Where large results lie."""
-        return self._source.kept
 
     def begin(self) -> None:
         """Check the tables, and take up what an earlier process stored under the same settings."""
@@ -77,12 +64,6 @@ class Mimic4Extraction:
             return self._orders.select("admission", "stay", "t").with_row_index("entry")
         return extract.read_antibiotics(self._source, self._tables, self._items, self._reading)
 
-    def samples(self) -> pl.DataFrame:
-        """Microbiological samples."""
-        samples = extract.read_microbiology(self._source, self._tables)
-        self._n_samples = samples.height
-        return samples
-
     def keep(self, stays: list[int]) -> None:
         """Store the rows of these stays, and the cultures of all."""
         extract.store_large(
@@ -102,34 +83,6 @@ class Mimic4Extraction:
         specimens = suspicion.read_specimens(self._source, self._tables)
         found = suspicion.suspected(self._orders, specimens)
         return own_definition(found, self.kept, self.rules.stays_per_block)
-
-    def events(self, first: int, last: int) -> Events:
-        """Events of the kept stays first..last."""
-        block = read_block(self.kept, first, last, extract.kept_tables(self._reading))
-        boluses, running = infusions.fluids(block, self._items, drop_rewritten=False)
-        return Events(
-            measurements=measurements.measurements(block, self._items),
-            ventilation=measurements.ventilation(block, self._items),
-            vasopressors=infusions.vasopressors(block, self._items, self.rules),
-            boluses=boluses,
-            infusions=running,
-            fluid_before=infusions.preadmission_fluids(block, self._items),
-            urine=infusions.urine(block, self._items),
-            urine_before=infusions.preadmission_urine(block),
-        )
-
-    def require_rows(self, *kinds: str) -> None:
-        """Refuse a source without a usable row of a kind."""
-        for kind in kinds:
-            if kind == "samples":
-                require_some("microbiologyevents", self._n_samples)
-            else:
-                name = _KEPT_AS[kind]
-                require_some(extract.TABLE_OF[name], self.kept.height(name))
-
-    def audit(self) -> tuple[ItemUnits, ...]:
-        """What the kept rows say about their units."""
-        return unit_audit.audit(self.kept, self._items, _INPUTS)
 
     def unread(self) -> tuple[Unread, ...]:
         """Second numbers of laboratory tests, and drugs that are no part of the dose."""

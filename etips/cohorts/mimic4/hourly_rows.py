@@ -8,9 +8,10 @@ import polars as pl
 from etips.cohorts.engines.raw_rows import in_seconds, require_finite
 from etips.cohorts.engines.raw_source import RawSource
 from etips.cohorts.engines.store import Store
+from etips.cohorts.mimic.bedside_queries import Tables
 from etips.cohorts.mimic.specimens import is_arterial
 from etips.cohorts.mimic4.concepts import GAS_SPECIMEN_ITEM
-from etips.cohorts.mimic4.extract import Tables, in_micrograms
+from etips.cohorts.mimic4.extract import in_micrograms
 
 HEART_RATE, FIO2, DEVICE, MODE, HAMILTON_MODE = 220045, 223835, 226732, 223849, 229314
 EYE, VERBAL, MOTOR = 220739, 223900, 223901

@@ -12,7 +12,7 @@ import polars as pl
 from etips.cohorts.engines.raw_rows import in_seconds
 from etips.cohorts.engines.raw_source import RawSource
 from etips.cohorts.mimic.antibiotic_names import LOCAL_ROUTES
-from etips.cohorts.mimic4.extract import Tables
+from etips.cohorts.mimic.bedside_queries import Tables
 from etips.cohorts.sepsis3.variables import HOUR
 
 _DAY: Final = 24 * HOUR

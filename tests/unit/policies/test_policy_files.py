@@ -58,6 +58,16 @@ def test_a_folder_of_an_earlier_version_still_loads(folder):
     assert found.predict_proba(DATA).shape == (DATA.n_decisions, 3)
 
 
+def test_what_a_policy_remembers_of_its_log_comes_back_and_older_manifests_lack_it(learner, folder):
+    assert load_policy(folder).origin == learner.policy_.origin
+    assert learner.policy_.origin is not None
+    reseal(folder, lambda document: document.pop("origin"))
+    found = load_policy(folder)
+    assert found.origin is None
+    assert found.seen is not None
+    np.testing.assert_array_equal(found.predict_proba(DATA), learner.predict_proba(DATA))
+
+
 def test_units_that_read_each_step_first_come_back(tmp_path):
     learner = DoublyRobust(**small(encoder=GRU(6, embed=5), support=0.1)).fit(DATA)
     learner.save(tmp_path / "policy")

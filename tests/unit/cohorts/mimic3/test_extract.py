@@ -107,13 +107,6 @@ def test_a_lab_result_attaches_to_every_stay_within_a_day(tmp_path, time, stays)
         assert sorted(opened.kept.rows("labs")["stay"]) == stays
 
 
-def test_microbiology_takes_its_date_where_the_time_is_missing(tmp_path):
-    rows = ["7,70,,2150-01-01 00:00:00", "7,70,2150-01-01 05:00:00,2150-01-01 00:00:00", "7,70,,"]
-    with source(tmp_path, microbiologyevents=rows) as opened:
-        found = extract.read_microbiology(opened, open_tables(opened, PAPER.reading))
-    assert (found["t"].max() - found["t"].min(), found.height) == (5 * 3600, 2)
-
-
 DRUGS = [
     ("Vancomycin", "IV", "MAIN", True), ("Piperacillin-Tazobactam", "IV", "MAIN", True),
     ("CefTRIAXone", "IV", "MAIN", True), ("Meropenem", "IV", "MAIN", True),

@@ -225,14 +225,6 @@ def test_antibiotics_that_begin_together_are_in_an_order_that_comes_from_values(
     assert one["stay"].is_null().all()
 
 
-def test_a_specimen_without_a_time_has_its_date(tmp_path):
-    day, hour = "2150-01-01 00:00:00", "2150-01-01 05:00:00"
-    rows = [{"subject_id": 7, "chartdate": day, "charttime": time} for time in ("", hour)]
-    with source(tmp_path, microbiologyevents=rows) as opened:
-        found = extract.read_microbiology(opened, open_tables(opened, PAPER.reading))
-    assert found["t"].max() - found["t"].min() == 5 * 3600
-
-
 @pytest.mark.parametrize(
     ("anchor_age", "year", "years"),
     [(60, 2150, 60), (60, 2153, 63), (91, 2150, 91), (91, 2153, 91)],
