@@ -14,6 +14,7 @@ Policies that learn: `fit(data)`, then `predict`, `predict_proba`, `save`
     DoublyRobust                    from predicted losses, corrected by weighted decisions
     DirectMethod, StayDirectMethod  the least predicted loss, of a decision or of the stay
     PredictiveModel                 imitates the clinicians
+    QLearning, OWL, RWL             methods of others: docs/method/systems.md
     MostFrequent, RandomPolicy      to compare with
     BoostedTrees                    a model of tables, for what the learners need
     load                            a saved policy

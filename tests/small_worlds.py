@@ -14,6 +14,8 @@ from etips.files.json_documents import canonical
 from etips.learn import (
     EIPS,
     IPS,
+    OWL,
+    RWL,
     TIPS,
     DirectMethod,
     DoublyRobust,
@@ -21,6 +23,7 @@ from etips.learn import (
     LoggingPolicy,
     MostFrequent,
     PredictiveModel,
+    QLearning,
     RandomPolicy,
     Settings,
     StayDirectMethod,
@@ -61,8 +64,17 @@ NETWORKS = {
 }
 """Makers of everything that trains networks."""
 
+ROWS = {
+    "QLearning": lambda seed=0, **more: QLearning(seed=seed, **more),
+    "OWL": lambda seed=0, **more: OWL(ridge=0.1, seed=seed, **more),
+    "OWL, rbf": lambda seed=0, **more: OWL(kernel="rbf", ridge=0.1, n_waves=20, seed=seed, **more),
+    "RWL": lambda seed=0, **more: RWL(ridge=0.1, seed=seed, **more),
+}
+"""Makers of everything that reads one row a decision."""
+
 LEARNERS = {
     **NETWORKS,
+    **ROWS,
     "RandomPolicy": lambda seed=0: RandomPolicy(seed=seed),
     "MostFrequent": lambda seed=0: MostFrequent(),
 }

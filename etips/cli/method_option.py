@@ -8,6 +8,7 @@ from etips.errors import SettingError
 
 NAMES = (
     *("etips", "tips", "eips", "ips", "direct", "direct-stay", "doubly-robust", "predictive"),
+    *("q-learning", "owl", "rwl"),
     *("random", "most-frequent"),
 )
 """What the help pages list: the names of the catalogue, which has the last word."""

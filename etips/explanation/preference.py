@@ -15,6 +15,8 @@ from etips.errors import SettingError
 from etips.models.batches import step_tensors
 from etips.models.bundle import Bundle
 from etips.models.forest import Forest
+from etips.models.row_model import RowModel
+from etips.policies.asking import Member
 from etips.policies.policy import Answer, FittedPolicy
 
 LOG_ODDS, LOSS = "log-odds", "predicted loss"
@@ -65,6 +67,9 @@ class Preference:
         if own.propensity is None or own.scaler is None or own.kind in ("constant", "uniform"):
             rule = "reads no feature, so there is nothing to attribute"
             raise SettingError("policy", rule, fix="It gives everybody the same answer.")
+        if any(isinstance(member, RowModel) for member in (own.propensity, own.networks)):
+            rule = "reads a summary of the history, which is not attributed yet"
+            raise SettingError("policy", rule, fix="Ask a policy of networks or trees.")
 
     @property
     def unit(self) -> str:
@@ -148,8 +153,8 @@ class Preference:
         steps = histories.steps.transpose(0, 1).float().contiguous()
         slots = histories.last * len(histories.last) + torch.arange(len(histories.last))
 
-        def ask(member: Bundle | Forest) -> Tensor:
-            if isinstance(member, Forest):
+        def ask(member: Member) -> Tensor:
+            if not isinstance(member, Bundle):  # trees
                 return torch.from_numpy(member.outputs(histories.rows))
             bundle = member.to("cpu")
             static = histories.static.float()

@@ -1,4 +1,4 @@
-"""Networks and trees asked about decisions, in one way."""
+"""Networks, trees and models of rows asked about decisions, in one way."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +9,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from etips.data.history_rows import last_step
 from etips.data.trajectories import Trajectories
 from etips.models.answers import outputs_at
 from etips.models.batches import Batch, StepTensors
 from etips.models.bundle import Bundle
 from etips.models.forest import Forest
+from etips.models.row_model import RowModel, rows_of
+
+Member = Bundle | Forest | RowModel
+"""What a policy can be made of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +26,8 @@ class Asked:
 
     Args:
         steps: Their scaled features.
-        said: What trees say of every decision, by their forest's id, shape (J, n_decisions, K).
+        said: What trees and models of rows say of every decision, by their id, shape
+            (J, n_decisions, K).
         place: Number of the decision that each row answers, shape (n_steps,).
     """
 
@@ -33,29 +37,32 @@ class Asked:
 
     @classmethod
     def of(
-        cls, data: Trajectories, steps: StepTensors, members: Sequence[Bundle | Forest | None]
+        cls, data: Trajectories, steps: StepTensors, members: Sequence[Member | None]
     ) -> "Asked":
-        """Stays before those that are to be asked; trees are asked at once."""
-        forests = [own for own in members if isinstance(own, Forest)]
+        """Stays before those that are to be asked; what reads rows is asked at once."""
         place = np.zeros(data.n_steps, np.int64)
         place[data.seen_rows] = np.arange(data.n_decisions)
         said: dict[int, Tensor] = {}
-        if forests:
-            rows = last_step(data)
-            for forest in forests:
-                said[id(forest)] = torch.from_numpy(forest.outputs(rows)).to(steps.device)
+        rows: dict[str, NDArray[Any]] = {}
+        for member in members:
+            if member is None or isinstance(member, Bundle):
+                continue
+            reads = member.reads if isinstance(member, RowModel) else "last"
+            if reads not in rows:
+                rows[reads] = rows_of(data, reads)
+            said[id(member)] = torch.from_numpy(member.outputs(rows[reads])).to(steps.device)
         return cls(steps, said, torch.from_numpy(place).to(steps.device))
 
-    def outputs(self, member: Bundle | Forest, batch: Batch) -> Tensor:
+    def outputs(self, member: Member, batch: Batch) -> Tensor:
         """Outputs at the decisions of a batch, shape (J, n, K)."""
         if isinstance(member, Bundle):
             return outputs_at(member, batch, self.steps)
         return self.said[id(member)][:, self.place[batch.seen]]
 
 
-def arrays_of(member: Bundle | Forest) -> dict[str, NDArray[Any]]:
+def arrays_of(member: Member) -> dict[str, NDArray[Any]]:
     """What a file holds of networks or trees, by name."""
-    if isinstance(member, Forest):
+    if not isinstance(member, Bundle):
         return member.arrays()
     return {
         name: value.detach().cpu().contiguous().numpy() for name, value in member.parameters.items()

@@ -21,7 +21,7 @@ from etips.models.batches import Batch, step_tensors
 from etips.models.bundle import Bundle
 from etips.models.forest import Forest
 from etips.models.masking import forbid
-from etips.policies.asking import Asked, arrays_of
+from etips.policies.asking import Asked, Member, arrays_of
 from etips.policies.deployed import Acts, Deployed, draw_from, take_likeliest
 from etips.policies.origin import Origin
 from etips.policies.rule_tree import RuleTree
@@ -48,7 +48,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FittedPolicy:
-    """Networks or trees whose answers are averaged, kept within what clinicians do.
+    """Networks, trees or models of rows whose answers are averaged, within what clinicians do.
 
     Like the learner it came from it takes Trajectories, or arrays as `from_arrays` does.
 
@@ -60,8 +60,8 @@ class FittedPolicy:
             nobody. Where they are trees, a softmax starts from what they say.
         temperature: Divides their logits.
         support: Least propensity of an action that may be recommended.
-        networks: The policy's own, or trees that predict losses; None for a constant or an
-            imitation.
+        networks: The policy's own, or trees that predict losses, or a model of rows; None for a
+            constant or an imitation.
         constant: The one action, where kind is "constant".
         earlier_actions: Whether the networks read the newest earlier action.
         seed: Of the actions that are drawn, where it draws them.
@@ -75,10 +75,10 @@ class FittedPolicy:
     kind: Kind
     schema: Schema
     scaler: Scaler | None = None
-    propensity: Bundle | Forest | None = None
+    propensity: Member | None = None
     temperature: float = 1.0
     support: float = 0.0
-    networks: Bundle | Forest | None = None
+    networks: Member | None = None
     constant: int | None = None
     earlier_actions: bool = False
     seed: int = 0

@@ -28,7 +28,8 @@ from etips.models.encoders.registry import (
 )
 from etips.models.forest import Forest
 from etips.models.network import Network
-from etips.policies.asking import arrays_of
+from etips.models.row_model import RowModel, row_width
+from etips.policies.asking import Member, arrays_of
 from etips.policies.deployed import Acts
 from etips.policies.origin import Origin
 from etips.policies.policy import FittedPolicy, Kind
@@ -168,6 +169,9 @@ def _require_whole_policy(policy: FittedPolicy) -> None:
     _require(kind in get_args(Kind) and policy.acts in get_args(Acts))
     _require(policy.temperature > 0 and 0 <= policy.support < 1)
     _require((policy.scaler is not None) == learned)
+    for member in (policy.propensity, policy.networks):
+        if isinstance(member, RowModel):
+            _require(member.mean.size == row_width(policy.schema, member.reads))
     names = {*policy.schema.sequence, *policy.schema.static}
     _require(policy.scaler is None or names == set(policy.scaler.mean_))
     _require((policy.constant is not None) == (kind == "constant"))
@@ -178,14 +182,16 @@ def _require_whole_policy(policy: FittedPolicy) -> None:
     _require(not (learned and kind == "uniform"))
     if isinstance(policy.networks, Forest):
         _require(kind == "least amount")
-    elif isinstance(policy.propensity, Forest) and policy.networks is not None:
+    elif isinstance(policy.propensity, Forest) and isinstance(policy.networks, Bundle):
         same = policy.networks.n_members == policy.propensity.n_members
         _require(same or kind != "softmax")
 
 
-def _shape(member: Bundle | Forest | None) -> dict[str, object] | None:
+def _shape(member: Member | None) -> dict[str, object] | None:
     if member is None:
         return None
+    if isinstance(member, RowModel):
+        return member.shape
     if isinstance(member, Forest):
         return {"trees": member.n_trees, "n_members": member.n_members}
     network = member.network
@@ -204,12 +210,17 @@ def _member(
     numbers: tuple[int, int, int],
     tensors: Mapping[str, Tensor],
     encoder: AnyEncoder | None,
-) -> Bundle | Forest:
-    """Networks or trees, whichever a manifest describes."""
-    if "trees" not in shape:
+) -> Member:
+    """Networks, trees or a model of rows, whichever a manifest describes."""
+    if "trees" not in shape and "rows" not in shape:
         return _bundle(shape, numbers, tensors, encoder)
     n_features, n_static, n_outputs = numbers
     arrays = {name: value.numpy() for name, value in tensors.items()}
+    if "rows" in shape:
+        reads, form = shape["rows"], shape["form"]
+        rows = RowModel.from_arrays(arrays, reads=reads, form=form, n_outputs=n_outputs)
+        _require(shape == rows.shape)
+        return rows
     forest = Forest.from_arrays(arrays, n_columns=n_features + n_static)
     _require(shape == {"trees": forest.n_trees, "n_members": forest.n_members})
     _require(forest.base.shape[1] == n_outputs)

@@ -19,9 +19,12 @@ from etips.learn.learners.etips import TIPS as TIPS
 from etips.learn.learners.etips import TRANSLATIONS
 from etips.learn.learners.etips import EtIPS as EtIPS
 from etips.learn.learners.learner import Learner
+from etips.learn.learners.owl import OWL as OWL
 from etips.learn.learners.predictive import PredictiveModel as PredictiveModel
+from etips.learn.learners.qlearning import QLearning as QLearning
 from etips.learn.learners.ranges import Choice, Space
 from etips.learn.learners.robust import DoublyRobust as DoublyRobust
+from etips.learn.learners.rwl import RWL as RWL
 
 Stage = Literal["propensity", "outcome", "stay", "pilot", "policy"]
 """What is trained: the clinicians, predicted losses, predicted outcomes of stays, pilots that look
@@ -35,6 +38,10 @@ _GRIDS: Space = {
             [0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5],
         )
     )
+}
+_MACHINES: Space = {
+    "kernel": Choice(("linear", "rbf")),
+    "support": Choice((0.05, 0.0, 0.02, 0.1)),
 }
 _PAPER_GRID: Space = {"translations": Choice(([round(0.1 * k, 1) for k in range(1, 16)],))}
 
@@ -175,6 +182,30 @@ _METHODS = (
         stages=("propensity",),
         lends=("propensity",),
         imitates=True,
+    ),
+    Method(
+        name="q-learning",
+        label="Q-learning",
+        sentence="Regresses the loss on a summary of the history and takes the least.",
+        learner=QLearning,
+        make=QLearning,
+        space={"support": Choice((0.05, 0.0, 0.02, 0.1))},
+    ),
+    Method(
+        name="owl",
+        label="OWL",
+        sentence="Classifies the action taken, decisions weighted by their reward.",
+        learner=OWL,
+        make=OWL,
+        space=_MACHINES,
+    ),
+    Method(
+        name="rwl",
+        label="RWL",
+        sentence="As owl, weighted by what the loss has beyond a baseline.",
+        learner=RWL,
+        make=RWL,
+        space=_MACHINES,
     ),
     Method(
         name="random",

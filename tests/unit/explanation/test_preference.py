@@ -3,9 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 import torch
 
+from etips.errors import SettingError
 from etips.explanation.preference import Preference
+from etips.learn import QLearning
 
 
 def test_the_preference_of_a_softmax_is_the_mean_log_odds_of_its_networks(policy, longest):
@@ -37,3 +40,8 @@ def test_the_average_patient_is_the_training_mean(policy, log):
     row = preference.reference_row()
     np.testing.assert_allclose(row[:4], log.sequence.mean(axis=0), atol=1e-4)
     assert len(static) == 2
+
+
+def test_a_policy_that_reads_a_summary_is_refused_in_a_line(log):
+    with pytest.raises(SettingError, match=r"^policy: reads a summary of the history"):
+        Preference(QLearning().fit(log).fitted_policy())

@@ -16,12 +16,14 @@ from etips.models.encoders.lstm import LSTM
 from etips.models.encoders.transformer import CausalTransformer
 
 TINY = {"hidden": 4, "epochs": 1, "n_folds": 2, "batch_size": 64}
-SIMPLE = ("random", "most-frequent")
+SIMPLE = ("random", "most-frequent", "q-learning")
 
 
 def tiny(method):
     if method in SIMPLE:
         return {}
+    if method in ("owl", "rwl"):
+        return {"ridge": 0.1}
     return {**TINY, "translations": [0.3, 0.7]} if method in ("etips", "tips") else TINY
 
 

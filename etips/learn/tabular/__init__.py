@@ -1,0 +1,1 @@
+"""Numerical parts of methods that read one row a decision."""

@@ -1,0 +1,141 @@
+"""Models of single rows as arrays: linear, by random waves, or by the nearest of some centres.
+
+What methods without memory keep: a penalised regression, a support vector machine, a linear policy,
+a table of states. Nothing here holds the row of a patient: centres are means of many. NumPy alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from etips.data.decisions import Floats, Ints
+from etips.data.history_rows import last_step
+from etips.data.history_summary import summarise_history, summary_columns
+from etips.data.schema import Schema
+from etips.data.trajectories import Trajectories
+
+Reads = Literal["summary", "last"]
+"""What a row is made of: the summary of the history, or the last visible step alone."""
+
+Form = Literal["linear", "waves", "nearest"]
+"""What weights stand on: the columns, cosines of random directions (a Gaussian kernel), or which
+centre is the nearest."""
+
+LIMIT = 10.0
+"""Standardised values are held within this many standard deviations."""
+
+BLOCK = 8192
+"""Rows that are asked at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowModel:
+    """J members that say K numbers of a row; rows are standardised first.
+
+    Args:
+        reads: What rows are made of.
+        form: What weights stand on.
+        mean: Of each column, shape (d,); a missing value is taken for it.
+        scale: What each column is divided by.
+        basis: Directions or centres in standardised rows, shape (m, d); (0, d) for a linear form.
+        phase: Of each direction, shape (m,).
+        weight: Shape (J, d or m, K).
+        base: What is said of anybody, shape (J, K).
+    """
+
+    reads: Reads
+    form: Form
+    mean: Floats
+    scale: Floats
+    basis: Floats
+    phase: Floats
+    weight: Floats
+    base: Floats
+
+    @property
+    def n_members(self) -> int:
+        """Members that answer."""
+        return len(self.base)
+
+    @property
+    def shape(self) -> dict[str, object]:
+        """What a manifest says of it."""
+        return {"rows": self.reads, "form": self.form, "n_members": self.n_members}
+
+    def outputs(self, rows: NDArray[Any]) -> Floats:
+        """What every member says of rows (n, d), NaN where missing; shape (J, n, K)."""
+        said = np.empty((self.n_members, len(rows), self.base.shape[1]))
+        for start in range(0, len(rows), BLOCK):
+            part = standardise(rows[start : start + BLOCK], self.mean, self.scale)
+            said[:, start : start + BLOCK] = self._say(part)
+        return said
+
+    def _say(self, rows: Floats) -> Floats:
+        if self.form == "nearest":
+            return self.weight[:, nearest(rows, self.basis)] + self.base[:, None]
+        lifted = lift(rows, self.basis, self.phase) if self.form == "waves" else rows
+        return lifted @ self.weight + self.base[:, None]
+
+    def select(self, members: Sequence[int]) -> Self:
+        """Some of the members, in the order given."""
+        return replace(self, weight=self.weight[list(members)], base=self.base[list(members)])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a file holds: copies, for two models of a policy may share how rows are made."""
+        return {name: np.array(getattr(self, name), np.float64, order="C") for name in _ARRAYS}
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], *, reads: object, form: object, n_outputs: int
+    ) -> Self:
+        """What a file held; a ValueError unless every part fits the others."""
+        if set(arrays) != set(_ARRAYS) or reads not in get_args(Reads):
+            raise ValueError("a model of rows has other parts")
+        if form not in get_args(Form) or any(a.dtype != np.float64 for a in arrays.values()):
+            raise ValueError("a model of rows has other parts")
+        made = cls(reads=reads, form=form, **arrays)  # type: ignore[arg-type]
+        d, m = made.mean.size, made.phase.size
+        members, width = len(made.base), d if form == "linear" else m
+        shapes = {"mean": (d,), "scale": (d,), "basis": (m, d), "phase": (m,)}
+        shapes |= {"weight": (members, width, n_outputs), "base": (members, n_outputs)}
+        sound = all(getattr(made, name).shape == shapes[name] for name in _ARRAYS)
+        sound = sound and members > 0 and all(np.isfinite(a).all() for a in arrays.values())
+        if not sound or not (made.scale > 0).all() or (form == "nearest" and not m):
+            raise ValueError("the parts of a model of rows do not fit together")
+        return made
+
+
+_ARRAYS = tuple(own.name for own in fields(RowModel) if own.name not in ("reads", "form"))
+
+
+def rows_of(data: Trajectories, reads: Reads) -> NDArray[np.float32]:
+    """The rows that a model reads of stays, one a decision."""
+    return summarise_history(data) if reads == "summary" else last_step(data)
+
+
+def row_width(schema: Schema, reads: Reads) -> int:
+    """How many columns those rows have."""
+    if reads == "summary":
+        return len(summary_columns(schema))
+    return len(schema.sequence) + len(schema.static)
+
+
+def standardise(rows: NDArray[Any], mean: Floats, scale: Floats) -> Floats:
+    """Columns in standard deviations, 0 where a value is missing."""
+    values = np.clip((rows - mean) / scale, -LIMIT, LIMIT)
+    return np.where(np.isnan(values), 0.0, values)
+
+
+def lift(rows: Floats, directions: Floats, phase: Floats) -> Floats:
+    """Cosines whose products are near a Gaussian kernel (Rahimi and Recht 2007), shape (n, m)."""
+    waves: Floats = np.sqrt(2 / max(len(phase), 1)) * np.cos(rows @ directions.T + phase)
+    return waves
+
+
+def nearest(rows: Floats, centres: Floats) -> Ints:
+    """The nearest centre of each row, the first among equals, shape (n,)."""
+    size = (centres**2).sum(axis=1)
+    return np.asarray((size - 2 * (rows @ centres.T)).argmin(axis=1))
