@@ -29,10 +29,9 @@ from etips.files.writing import write_file
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle, Trained
 
-_FORMAT, _VERSION = "etips/checkpoint", 2
+_FORMAT, _VERSION = "etips/checkpoint", 3
 _GROUPS = ("parameters", "first", "second", "best")
-_SINGLES = ("best_risk", "waited", "tally", "members", "epochs")
-_RACING = ("parameters/", "first/", "second/", "tally", "members")  # of the networks in the race
+_SINGLES = ("best_risk", "waited", "tally", "epochs")
 _COUNTERS = ("epoch", "batch", "step")
 _HEADER_LIMIT = 64 * 2**20  # names and shapes; more than this is an attack
 _BLOCK = 2**20
@@ -100,7 +99,7 @@ def load_checkpoint(path: Path, start: Bundle, mark: Mark) -> State | Bundle:
             wanted = {name: value for name, value in wanted.items() if name.startswith("best/")}
             parameters = _group(_like(tensors, wanted), "best")
             return Bundle(start.network, parameters, _trained(document, start.n_members))
-        return _state(_like(tensors, _in_race(wanted, tensors["members"])), document)
+        return _state(_like(tensors, wanted), document)
     except (SafetensorError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise DamagedError(str(path), "does not hold the networks of this run") from error
 
@@ -222,18 +221,6 @@ def _like(tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[s
     return {name: torch.empty_like(value).copy_(tensors[name]) for name, value in wanted.items()}
 
 
-def _in_race(wanted: Mapping[str, Tensor], members: Tensor) -> dict[str, Tensor]:
-    """What a state must hold once only these networks are in the race, in shapes and kinds."""
-    n_networks = len(wanted["members"])
-    ascending = bool((members.diff() > 0).all()) if members.dim() == 1 else False
-    if not ascending or not ((members >= 0) & (members < n_networks)).all():
-        raise ValueError("members must be ascending numbers of networks")
-    return {
-        name: value[: len(members)] if name.startswith(_RACING) else value
-        for name, value in wanted.items()
-    }
-
-
 def _trained(document: Mapping[str, object], n_networks: int) -> tuple[Trained, ...]:
     """How the training of each network of a finished stage ended."""
     ends = document["trained"]
@@ -263,7 +250,6 @@ def _state(tensors: Mapping[str, Tensor], document: Mapping[str, object]) -> Sta
         best_risk=tensors["best_risk"],
         waited=tensors["waited"],
         tally=tensors["tally"],
-        members=tensors["members"],
         epochs=tensors["epochs"],
         epoch=epoch,
         batch=batch,

@@ -8,13 +8,14 @@ from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.stages import Training
 from etips.learn.learners.catalogue import Stage, find_method, require_method
 from etips.learn.learners.learner import Learner
+from etips.learn.learners.racing import heat_size
 from etips.learn.learners.recipes import make_learner
-from etips.learn.nuisance.support import FIRST_EPOCHS, PILOT_EPOCHS
+from etips.learn.nuisance.support import looks
 from etips.studies.experiment import EVALUATOR, SUPERVISED, Experiment, Settings, recipe_of
 from etips.studies.fits import FitTask, FoldOfStudy
 from etips.studies.folds import Dealing
 from etips.studies.outcome_fits import EvaluationTask
-from etips.studies.stage_work import StageWork, sets_in_race, shortened, work_of
+from etips.studies.stage_work import StageWork, shortened, work_of
 from etips.studies.study_data import DATA, DataTask, FolderData, SimulatedData, StudyData
 from etips.tasks.task import Task
 
@@ -22,8 +23,8 @@ EVALUATION = "evaluation"
 """Name of the task that fits what policies are evaluated with."""
 
 _NOTHING, _THE_DATA = 0.1, 2.0  # in passes of a network over the stays, as `fit_cost` counts
-MANY_STAYS = 5_000
-"""From so many on pilots are short."""
+SOME_STAYS = 1_000
+"""Where nobody knows how many there are."""
 
 _STAY_ROUNDS = 3  # predicted outcomes of stays are learned round by round, most of them short
 
@@ -118,23 +119,37 @@ def stage_works(
     learner = make_learner(known.name, settings, device="cpu")
     parts = _Parts.of(learner)
     training, n_policies = parts.training, known.n_policies(learner)
-    longest, brief = training.policy.epochs, shortened(training, n_stays or 0)
-    pilots = min(longest, PILOT_EPOCHS if (n_stays or 0) < MANY_STAYS else FIRST_EPOCHS)
-    sets: dict[Stage, list[int]] = {
+    brief, n_stays = shortened(training, n_stays or 0), n_stays or SOME_STAYS
+    n_batches = -(-n_stays // training.policy.batch_size)
+    pilot = looks(training.policy, n_stays)[0]
+    heat = heat_size(training.policy, n_stays) if parts.races and n_policies > 1 else None
+    sets: dict[str, list[int]] = {
         "propensity": [1] * brief,
         "outcome": [1] * training.outcome.epochs,
         "stay": [1] * (_STAY_ROUNDS * training.outcome.epochs),
-        "pilot": [2] * pilots if parts.looks_for_support else [],
-        "policy": [n_policies] * longest,
+        "pilot": [2] * pilot.settings.epochs if parts.looks_for_support else [],
+        "heat": [n_policies] * heat[0] if heat else [],
+        "policy": [1 if heat else n_policies] * training.policy.epochs,
     }
-    if parts.races:
-        n_batches = -(-(n_stays or MANY_STAYS) // training.policy.batch_size)
-        sets["policy"] = sets_in_race(n_policies, longest, n_batches)
+    share = {"pilot": (pilot.n_batches or n_batches) / n_batches}
+    share |= {"heat": heat[1] / n_batches} if heat else {}
     short = ("propensity",) if brief < training.propensity.epochs else ()
+    stages = [own for stage in known.stages for own in _with_heat(stage, heat is not None)]
     return {
-        stage: work_of(stage, sets[stage], n_folds=training.n_folds, brief=stage in short)
-        for stage in known.stages
+        stage: work_of(
+            stage,
+            sets[stage],
+            n_folds=training.n_folds,
+            brief=stage in short,
+            share=share.get(stage, 1.0),
+        )
+        for stage in stages
     }
+
+
+def _with_heat(stage: Stage, races: bool) -> list[str]:
+    """A stage, and the heat before it where there is one."""
+    return ["heat", stage] if races and stage == "policy" else [stage]
 
 
 def task_name(method: str, fold: int) -> str:

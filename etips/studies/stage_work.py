@@ -10,19 +10,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from etips.learn.fitting.stages import ENCODER, Training
-from etips.learn.learners.racing import heat_epochs
 from etips.learn.nuisance.model_choice import Rivals
 
-PASS = {"propensity": 1.0, "outcome": 1.0, "stay": 1.0, "pilot": 1.0, "policy": 1.0}
+PASS = dict.fromkeys(("propensity", "outcome", "stay", "pilot", "heat", "policy"), 1.0)
 """What a pass of a stage's networks costs, in passes of propensity networks."""
 
 BRIEF_PASS = 1.3
 """The same of propensity networks in smaller batches."""
 
-STOPS = {"propensity": 0.85, "outcome": 0.55, "stay": 0.6, "pilot": 1.0, "policy": 0.7}
+STOPS = {"propensity": 0.85, "outcome": 0.55, "stay": 0.6, "pilot": 1.0, "heat": 1.0, "policy": 0.7}
 """Share of the epochs that a stage usually comes to."""
 
-AFTER = {"propensity": 0.6, "outcome": 0.1, "stay": 0.1, "pilot": 0.05, "policy": 0.07}
+AFTER = {
+    "propensity": 0.6,
+    "outcome": 0.1,
+    "stay": 0.1,
+    "pilot": 0.05,
+    "heat": 0.2,
+    "policy": 0.07,
+}
 """What follows a stage, as a share of its work: asking its networks, balance, choosing."""
 
 EVALUATING, EVALUATED = 0.2, 13_000
@@ -74,7 +80,9 @@ class StageWork:
         return sum(self.epochs[epoch:usual])
 
 
-def work_of(stage: str, sets: Sequence[int], *, n_folds: int, brief: bool = False) -> StageWork:
+def work_of(
+    stage: str, sets: Sequence[int], *, n_folds: int, brief: bool = False, share: float = 1.0
+) -> StageWork:
     """The work of a stage whose networks come in sets, one a fold.
 
     Args:
@@ -82,21 +90,13 @@ def work_of(stage: str, sets: Sequence[int], *, n_folds: int, brief: bool = Fals
         sets: Sets that learn in each epoch that may come.
         n_folds: Of n folds every network reads all but one; of one fold, all but those it stops by.
         brief: Whether its epochs are few, in small batches, and all of them usually come.
+        share: Of the batches of an epoch that are learned from.
     """
-    unit = BRIEF_PASS if brief else PASS[stage]
+    unit = share * (BRIEF_PASS if brief else PASS[stage])
     each = tuple(unit * max(n_folds - 1, 1) * n for n in sets)
     usual = len(sets) if brief else max(round(STOPS[stage] * len(sets)), 1)
     after = AFTER[stage] * sum(each[:usual])
     return StageWork(each, usual, after, n_folds * max(sets, default=0))
-
-
-def sets_in_race(n_sets: int, epochs: int, n_batches: int) -> list[int]:
-    """Sets that learn in each epoch where they race, as many as each heat lets go on at most."""
-    heats, left, sets = heat_epochs(n_sets, epochs, n_batches), n_sets, []
-    for epoch in range(1, epochs + 1):
-        sets.append(left)
-        left = min(left, heats.get(epoch, left))
-    return sets
 
 
 def shortened(training: Training, n_stays: int) -> int:

@@ -22,7 +22,6 @@ from etips.files.writing import write_file
 from etips.learn.fitting.prepare import prepare
 from etips.learn.training.loop import train
 from etips.learn.training.objectives import Sliced, cross_entropy, translated_ips
-from etips.learn.training.race import Race
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
 from etips.models.encoders.gru import GRU
@@ -34,7 +33,6 @@ from etips.worlds.clinic import Clinic
 LONG = Settings(epochs=4, batch_size=24, learning_rate=0.1, patience=2, dropout=0.2)
 SHORT = Settings(epochs=1, batch_size=300, learning_rate=0.01, dropout=0.2)
 RESULT = "policy.safetensors"
-SHIFTS = (0.3, 0.5, 0.8)
 
 
 def toy():
@@ -58,10 +56,13 @@ def work(folder, prepared, settings, *, opened=lambda: None):
             lambda outputs, seen: cross_entropy(outputs, prepared.action[seen]),
             settings,
         )
-
-        def objective(sets):
-            shift = torch.tensor([SHIFTS[number] for number in sets]).repeat_interleave(2)[:, None]
-            return Sliced(
+        shift = torch.tensor([[0.3], [0.3], [0.8], [0.8]])
+        policy = _fit(
+            run,
+            "policy",
+            prepared,
+            clinicians.select([0, 1, 0, 1]),
+            Sliced(
                 lambda outputs, seen, these: translated_ips(
                     outputs,
                     prepared.action[seen],
@@ -69,28 +70,14 @@ def work(folder, prepared, settings, *, opened=lambda: None):
                     log_chance[seen],
                     shift[these],
                 )
-            )
-
-        policy = _fit(
-            run,
-            "policy",
-            prepared,
-            clinicians.select([0, 1, 0, 1, 0, 1]),
-            objective(range(len(SHIFTS))),
+            ),
             settings,
-            race=Race(2, (1, 2), _judge, objective),
         )
         write_file(folder / RESULT, save_tensors(policy.parameters))
         run.clear()
 
 
-def _judge(networks, sets, epoch):
-    """All but the set whose networks say the most: it depends on every byte of them."""
-    size = networks.parameters["head.weight"].abs().sum((1, 2)).view(len(sets), 2).sum(1)
-    return [number for number, own in zip(sets, size, strict=True) if own < size.max()]
-
-
-def _fit(run, name, prepared, start, objective, settings, race=None):
+def _fit(run, name, prepared, start, objective, settings):
     stage = run.stage(name, start, settings)
     if stage.networks is not None:
         return stage.networks
@@ -102,7 +89,6 @@ def _fit(run, name, prepared, start, objective, settings, race=None):
         weight=weight,
         held_out=held_out,
         settings=settings,
-        race=race,
         report=stage.reporting(None),
         state=stage.state,
         keep=stage.keep,

@@ -82,6 +82,13 @@ class Judged:
         """The same as some patients alone would judge them; `patients` has shape (k,)."""
         return judge(self.candidates, self.totals.of(patients))
 
+    def with_others(self, places: Sequence[int], others: "Judged") -> "Judged":
+        """The same with others at some places, in their order; of `others` the first are taken."""
+        candidates, n = list(self.candidates), len(places)
+        for place, candidate in zip(places, others.candidates[:n], strict=True):
+            candidates[place] = candidate
+        return Judged(tuple(candidates), self.totals.with_columns(places, others.totals.first(n)))
+
 
 def judge(candidates: Sequence[Candidate], totals: Totals) -> Judged:
     """Candidates with the figures that follow from totals, one column a candidate."""

@@ -257,7 +257,7 @@ def _train(
             settings=request.settings,
             learning_rates=learning_rates,
             weight_decays=weight_decays,
-            race=request.race,
+            n_batches=request.n_batches,
             report=report,
             state=state,
             keep=keep,

@@ -14,7 +14,6 @@ from torch import Tensor
 from etips.learn.fitting.requests import TrainingRequest
 from etips.learn.training.epoch_report import EpochReport, Report
 from etips.learn.training.objectives import Objective, Sliced, Weighted, part_of
-from etips.learn.training.race import Race
 from etips.models.bundle import Bundle
 
 
@@ -46,7 +45,6 @@ def join_requests(requests: Sequence[TrainingRequest]) -> Group:
         requests[0],
         bundle=Bundle.join([request.bundle for request in requests]),
         objective=join_objectives([request.objective for request in requests], edges),
-        race=join_races([request.race for request in requests], edges),
     )
     device = joined.prepared.steps.device
     rates = [torch.full((r.bundle.n_members,), r.settings.learning_rate) for r in requests]
@@ -97,40 +95,6 @@ def join_objectives(objectives: Sequence[Objective], edges: Sequence[int]) -> Ob
 
     weighted = all(isinstance(objective, Weighted) for objective in objectives)
     return Weighted(value, weight) if weighted else Sliced(value)
-
-
-def join_races(races: Sequence[Race | None], edges: Sequence[int]) -> Race | None:
-    """Races of several requests side by side, each among its own sets; None where there is none.
-
-    Args:
-        races: One a request, with the same heats.
-        edges: Where the networks of each begin, and where the last ones end.
-    """
-    held = [race for race in races if race is not None]
-    if not held or len(held) < len(races):
-        return None
-    size = held[0].set_size
-
-    def shares(sets: Sequence[int]) -> Iterator[tuple[Race, int, list[int]]]:
-        """Of some sets: whose race has which of them, by their own numbers, and its first one."""
-        for race, (start, stop) in zip(held, pairwise(edges), strict=True):
-            own = [number - start // size for number in sets if start <= number * size < stop]
-            if own:
-                yield race, start // size, own
-
-    def judge(networks: Bundle, sets: Sequence[int], epoch: int) -> list[int]:
-        kept: list[int] = []
-        for race, first, own in shares(sets):
-            places = race.members([sets.index(number + first) for number in own])
-            kept += [number + first for number in race.judge(networks.select(places), own, epoch)]
-        return kept
-
-    def objective(sets: Sequence[int]) -> Objective:
-        parts = list(shares(sets))
-        each = [race.objective(own) for race, _, own in parts]
-        return join_objectives(each, [0, *accumulate(len(own) * size for _, _, own in parts)])
-
-    return Race(size, held[0].heats, judge, objective)
 
 
 def join_reports(reports: Sequence[Report | None]) -> Report | None:

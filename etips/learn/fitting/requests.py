@@ -12,7 +12,6 @@ import torch
 
 from etips.learn.fitting.prepare import Prepared
 from etips.learn.training.objectives import Objective, part_of
-from etips.learn.training.race import Race
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
 
@@ -32,8 +31,7 @@ class TrainingRequest:
         objective: What to minimise; its members come set by set.
         stage: What it is called, in run folders and reports.
         settings: How.
-        race: Between the sets, of which one is wanted; None trains all to the end. In parts, for
-            memory, there is no race.
+        n_batches: Of an epoch at most; all of them if left out.
     """
 
     prepared: Prepared
@@ -41,7 +39,7 @@ class TrainingRequest:
     objective: Objective
     stage: str
     settings: Settings
-    race: Race | None = None
+    n_batches: int | None = None
 
     def is_like(self, other: "TrainingRequest") -> bool:
         """Whether both can be trained as one bundle."""
@@ -54,7 +52,7 @@ class TrainingRequest:
             self.stage == other.stage
             and self.bundle.network == other.bundle.network
             and own == freed
-            and _heats(self.race) == _heats(other.race)
+            and self.n_batches == other.n_batches
             and mine.steps.device == theirs.steps.device
             and torch.equal(mine.folds.weight, theirs.folds.weight)
             and torch.equal(mine.folds.held_out, theirs.folds.held_out)
@@ -67,12 +65,7 @@ class TrainingRequest:
             bundle=self.bundle.select(range(these.start, these.stop)),
             objective=part_of(self.objective, these),
             stage=f"{self.stage}-{these.start}-{these.stop}",
-            race=self.race if these == slice(0, self.bundle.n_members) else None,
         )
-
-
-def _heats(race: Race | None) -> tuple[int, ...]:
-    return () if race is None else race.heats
 
 
 Requests = Generator[TrainingRequest, Bundle, T]

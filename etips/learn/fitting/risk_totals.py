@@ -5,7 +5,7 @@ and the same on some of the patients alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,6 +43,26 @@ class Totals:
             self.count[patients],
             self.largest,
         )
+
+    def first(self, count: int) -> "Totals":
+        """Those of the first policies."""
+        return Totals(
+            self.weighted[:, :count],
+            self.weight[:, :count],
+            self.square[:, :count],
+            self.predicted[:, :count],
+            self.count,
+            self.largest[:count],
+        )
+
+    def with_columns(self, places: Sequence[int], others: "Totals") -> "Totals":
+        """The same with other policies at some places, one column of `others` each."""
+        changed = {}
+        for name in ("weighted", "weight", "square", "predicted", "largest"):
+            values = getattr(self, name).copy()
+            values[..., list(places)] = getattr(others, name)
+            changed[name] = values
+        return replace(self, **changed)
 
     def evidence(self, place: int) -> Evidence:
         """The risk of one policy."""

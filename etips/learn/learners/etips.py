@@ -13,6 +13,7 @@ from torch import Tensor
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require_number
 from etips.evaluation.log import PROPENSITY_FLOOR
+from etips.learn.fitting.candidates import Judged
 from etips.learn.fitting.prepare import seeds_from
 from etips.learn.fitting.requests import Requests, TrainingRequest
 from etips.learn.learners.fit import Fit
@@ -20,13 +21,11 @@ from etips.learn.learners.foundation import Foundation, check_kl
 from etips.learn.learners.judging import chosen_policy, judge_all, settle
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.learners.policy_objective import Logged, policy_objective
-from etips.learn.learners.racing import dropped_winner, race_between
+from etips.learn.learners.racing import Race
 from etips.learn.learners.selection import Selection
 from etips.learn.nuisance.outcome import is_share
 from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
 from etips.learn.training.objectives import Weighted, translated_ips
-from etips.learn.training.race import Race
-from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
 
 _LOG = logging.getLogger(__name__)
@@ -101,19 +100,12 @@ class EtIPS(NetworkLearner):
             base: What they stand on.
             racing: Let translations drop out where they may; False trains all to the end.
         """
-        settings = base.settings(self.training.with_seed(self.seed + 1).policy)
-        bundle = yield TrainingRequest(  # lines 3 to 6, all at once
-            base.prepared,
-            self._start(base),
-            self._objective(base, self.translations),
-            stage="policy",
-            settings=settings,
-            race=self._race(base, settings) if racing else None,
-        )
-        path = settle(base, judge_all(base, bundle, self.translations), self.selection)  # line 7
-        while (again := dropped_winner(path, len(self.translations))) is not None:
-            bundle = yield from self._call_back(base, bundle, again, settings)
-            path = settle(base, judge_all(base, bundle, self.translations), self.selection)
+        if racing and self.selection != "paper" and self.init != "random":  # which takes its time
+            bundle, judged = yield from self._race(base).run()
+        else:
+            bundle = yield self._training_request(base, range(len(self.translations)))
+            judged = judge_all(base, bundle, self.translations)
+        path = settle(base, judged, self.selection)  # line 7
         policy = chosen_policy(base, bundle, path)
         if self.selection == "paper" and policy.kind == "softmax":
             policy = replace(policy, acts="likeliest")  # whatever its probabilities were chosen by
@@ -153,41 +145,32 @@ class EtIPS(NetworkLearner):
         seeds = list(seeds_from(self.seed, PURPOSE, n_folds)) * n_sets
         return Bundle.start(base.start.bundle.network, seeds)
 
-    def _race(self, base: Foundation, settings: Settings) -> Race | None:
-        """Between translations; the paper trains all of them, and a random start takes its time."""
-        if self.selection == "paper" or self.init == "random":
-            return None
-
-        def some(sets: Sequence[int]) -> list[float]:
-            return [self.translations[number] for number in sets]
-
-        data = base.prepared.data
-        return race_between(
-            self.translations,
-            base.prepared.folds.n_networks,
-            lambda networks, sets: judge_all(base, networks, some(sets), constants=False),
-            lambda sets: self._objective(base, some(sets)),
-            centre=float(data.logged_loss.mean()),
-            epochs=settings.epochs,
-            n_batches=-(-data.n_stays // settings.batch_size),
-        )
-
-    def _call_back(
-        self, base: Foundation, bundle: Bundle, number: int, settings: Settings
-    ) -> Requests[Bundle]:
-        """The networks, those of a translation that had dropped out trained to the end."""
+    def _training_request(self, base: Foundation, sets: Sequence[int]) -> TrainingRequest:
+        """The training of some translations to the end: lines 3 to 6, all at once."""
         size = base.prepared.folds.n_networks
-        first, n_networks = number * size, bundle.n_members
-        trained = yield TrainingRequest(
+        members = [number * size + fold for number in sets for fold in range(size)]
+        return TrainingRequest(
             base.prepared,
-            self._start(base).select(range(first, first + size)),
-            self._objective(base, [self.translations[number]]),
-            stage=f"policy-back-{number}",
-            settings=settings,
+            self._start(base).select(members),
+            self._objective(base, [self.translations[number] for number in sets]),
+            stage="policy",
+            settings=base.settings(self.training.with_seed(self.seed + 1).policy),
         )
-        joined = Bundle.join([bundle, trained])
-        own = range(n_networks, n_networks + size)
-        return joined.select([*range(first), *own, *range(first + size, n_networks)])
+
+    def _race(self, base: Foundation) -> Race:
+        """Between translations; the paper trains all of them."""
+        n_sets, centre = len(self.translations), float(base.prepared.data.logged_loss.mean())
+
+        def judge(networks: Bundle, sets: Sequence[int]) -> Judged:
+            own = [self.translations[number] for number in sets]
+            return judge_all(base, networks, own, constants=len(sets) == n_sets)
+
+        return Race(
+            n_sets,
+            lambda sets: self._training_request(base, sets),
+            judge,
+            [abs(translation - centre) for translation in self.translations],
+        )
 
     def _objective(self, base: Foundation, translations: Sequence[float]) -> Weighted:
         n_folds = base.prepared.folds.n_networks

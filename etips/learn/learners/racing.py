@@ -1,76 +1,121 @@
-"""Which translations train on: those within reach of the leader that lie nearest to the mean loss.
+"""Which translations are trained to the end: all run a heat, and one of its leaders goes on.
 
-Translations are judged as they will be when one is chosen, by networks that did not learn from a
-stay, and what has dropped out trains no further. See docs/method/learning.md, "Racing".
+A heat is a short training of its own. Translations are judged after it as they will be when one is
+chosen, by networks that did not learn from a stay. See docs/method/learning.md, "Racing".
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from etips.learn.fitting.candidates import Candidate, Judged
-from etips.learn.learners.selection import CAUTION, gaps_to_clinicians, highest
-from etips.learn.training.objectives import Objective
-from etips.learn.training.race import Race
-from etips.models.bundle import Bundle
+from etips.learn.fitting.candidates import Judged
+from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.learners.selection import CAUTION, choose, gaps_to_clinicians, highest
+from etips.learn.training.settings import Settings
+from etips.models.bundle import Bundle, Trained
 
-REACH = 1.5
+REACH = 2.5
 """Standard errors, of the difference by patient, that a translation may lie behind the leader."""
 
-SHARE, STEPS = 0.05, 20
-"""Of the epochs, and learning steps at least, after which translations are judged: with fewer all
-are still the clinicians."""
+STEPS = 20
+"""Learning steps of a heat: after fewer all are still the clinicians."""
 
-OF = 9
-"""Of so many translations one goes on."""
+TIMES = 3
+"""Times as long as a heat the training to the end must be, at least; else there is no heat."""
 
 
-def race_between(
-    translations: Sequence[float],
-    set_size: int,
-    judge: Callable[[Bundle, Sequence[int]], Judged],
-    objective: Callable[[Sequence[int]], Objective],
-    *,
-    centre: float,
-    epochs: int,
-    n_batches: int,
-) -> Race | None:
-    """The race between translations; None where there is nothing to race for, or no time.
+@dataclass(frozen=True, eq=False)
+class Race:
+    """Sets of networks, one a translation, of which one is wanted.
 
     Args:
-        translations: One a set of networks.
-        set_size: Networks a set.
-        judge: What held-out stays say of the networks of some sets, in both forms.
-        objective: What some sets minimise.
-        centre: The mean loss.
-        epochs: That are trained at most; there is no heat after the last.
-        n_batches: Of an epoch.
+        n_sets: How many.
+        ask: Asks for the training of some sets from the start to the end.
+        judge: What held-out stays say of networks: sets in one form, then in the other, then what
+            stands beside them. It is told which sets these are.
+        distance: Of each set's translation from the mean loss, shape (n_sets,).
     """
-    heats = heat_epochs(len(translations), epochs, n_batches)
-    if len(translations) < 2 or not heats:
+
+    n_sets: int
+    ask: Callable[[Sequence[int]], TrainingRequest]
+    judge: Callable[[Bundle, Sequence[int]], Judged]
+    distance: Sequence[float]
+
+    def run(self) -> Requests[tuple[Bundle, Judged]]:
+        """Networks of all sets, and what is said of them; the one to choose trained to the end."""
+        everybody = range(self.n_sets)
+        whole = self.ask(everybody)
+        heat = heat_of(whole)
+        if heat is None or self.n_sets < 2:
+            bundle = yield whole
+            return bundle, self.judge(bundle, everybody)
+        networks = _dropped((yield heat))
+        standing = _Standing(networks, self.judge(networks, everybody), self.n_sets)
+        again: int | None = self.leader(standing.judged)
+        n_called = 0
+        while again is not None:
+            request = self.ask([again])
+            if n_called:
+                request = replace(request, stage=f"{request.stage}-back-{n_called}")
+            networks, n_called = (yield request), n_called + 1
+            standing = standing.with_set(again, networks, self.judge(networks, [again]))
+            again = standing.dropped_winner()
+        return standing.bundle, standing.judged
+
+    def leader(self, judged: Judged) -> int:
+        """Of those within reach of the leader the nearest to the mean loss."""
+        return min(within_reach(judged, self.n_sets), key=lambda own: (self.distance[own], own))
+
+
+@dataclass(frozen=True, eq=False)
+class _Standing:
+    """How sets stand, some after the heat and some trained to the end."""
+
+    bundle: Bundle
+    judged: Judged
+    n_sets: int
+
+    def with_set(self, number: int, networks: Bundle, judged: Judged) -> "_Standing":
+        """The same with other networks of one set, which comes first in `judged`."""
+        size, n_networks = networks.n_members, self.bundle.n_members
+        joined = Bundle.join([self.bundle, networks])
+        own = range(n_networks, n_networks + size)
+        order = [*range(number * size), *own, *range((number + 1) * size, n_networks)]
+        places = [number, self.n_sets + number]  # in both forms
+        return _Standing(joined.select(order), self.judged.with_others(places, judged), self.n_sets)
+
+    def dropped_winner(self) -> int | None:
+        """Number of the set that is chosen although it dropped out, so that it has to train on."""
+        place = choose(self.judged, "held-out")
+        return None if self.judged.candidates[place].in_race else place % self.n_sets
+
+
+def heat_of(request: TrainingRequest) -> TrainingRequest | None:
+    """The heat before a training; None where there is no time for one."""
+    size = heat_size(request.settings, request.prepared.data.n_stays)
+    if size is None:
         return None
-
-    def hold(networks: Bundle, sets: Sequence[int], epoch: int) -> list[int]:
-        near = within_reach(judge(networks, sets), len(sets))
-        nearest = sorted(near, key=lambda place: abs(translations[sets[place]] - centre))
-        return [sets[place] for place in sorted(nearest[: heats[epoch]])]
-
-    return Race(set_size, tuple(heats), hold, objective)
+    shorter = replace(request.settings, epochs=size[0])
+    return replace(request, stage="heat", settings=shorter, n_batches=size[1])
 
 
-def heat_epochs(n_sets: int, epochs: int, n_batches: int) -> dict[int, int]:
-    """After how many epochs there is a heat, and how many sets go on after it, at most."""
-    heat = max(round(SHARE * epochs), -(-STEPS // n_batches), 1)
-    return {heat: -(-n_sets // OF)} if heat < epochs else {}
-
-
-def dropped_winner(path: Sequence[Candidate], n_sets: int) -> int | None:
-    """Number of the set that is chosen although it dropped out, so that it has to train on.
+def heat_size(settings: Settings, n_stays: int) -> tuple[int, int] | None:
+    """Epochs of a heat and batches of each; None where there is no time for one.
 
     Args:
-        path: Sets in one form, then in the other, then others; one of all is chosen.
-        n_sets: How many sets there are.
+        settings: Of the training to the end.
+        n_stays: That are learned from.
     """
-    place = next(i for i, candidate in enumerate(path) if candidate.chosen)
-    return None if path[place].in_race else place % n_sets
+    whole = -(-n_stays // settings.batch_size)
+    epochs, n_batches = -(-STEPS // whole), min(whole, STEPS)
+    if TIMES * epochs * n_batches > settings.epochs * whole:
+        return None
+    return epochs, n_batches
+
+
+def _dropped(networks: Bundle) -> Bundle:
+    """The same as networks that dropped out of the race."""
+    ends = tuple(Trained(own.epochs, in_race=False) for own in networks.trained)
+    return replace(networks, trained=ends)
 
 
 def within_reach(judged: Judged, n_sets: int) -> list[int]:

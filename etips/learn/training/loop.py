@@ -3,9 +3,8 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from etips.learn.training.epoch_report import EpochReport, Report
@@ -13,7 +12,6 @@ from etips.learn.training.hands import Hands, at_work
 from etips.learn.training.learning_step import Task, epoch_parts, use_bfloat16
 from etips.learn.training.objectives import Objective
 from etips.learn.training.optimiser import Schedule, epoch_schedule
-from etips.learn.training.race import Race
 from etips.learn.training.settings import Settings
 from etips.learn.training.sharing import require_wanted
 from etips.learn.training.state import State
@@ -32,7 +30,7 @@ def train(
     settings: Settings,
     learning_rates: Tensor | None = None,
     weight_decays: Tensor | None = None,
-    race: Race | None = None,
+    n_batches: int | None = None,
     report: Report | None = None,
     state: State | None = None,
     keep: Callable[[State], None] | None = None,
@@ -52,7 +50,7 @@ def train(
         settings: How.
         learning_rates: One a network, shape (J,); that of the settings if left out.
         weight_decays: The same.
-        race: Which networks are left behind as they stand, and when; None trains all of them.
+        n_batches: Of an epoch at most; all of them if left out.
         report: Told after every epoch.
         state: Where an interrupted run stood.
         keep: Called with the state after every batch, or after some where processes share the
@@ -61,10 +59,10 @@ def train(
     """
     state = state or State.start(bundle)
     bfloat16 = use_bfloat16(settings, bundle.device)
-    task = Task(bundle.network, steps, objective, weight, settings, bfloat16)
+    task = Task(bundle.network, steps, objective, weight, settings, bfloat16, n_batches)
     validation = Validation(bundle.network, steps, objective, held_out, weigh=report is not None)
     rates = (learning_rates, weight_decays)
-    training = _Training(task, state, rates, validation, race, keep, halt)
+    training = _Training(task, state, rates, validation, keep, halt)
     training.run(report)
     return state.trained(bundle.network), state
 
@@ -78,7 +76,6 @@ class _Training:
         state: Where they stand.
         rates: Learning rates and weight decays of all, each of shape (J,) or None.
         validation: Of all.
-        race: Between sets of them.
         keep: Told of the state after every batch.
         halt: Set when nobody waits any more.
     """
@@ -87,37 +84,26 @@ class _Training:
     state: State
     rates: tuple[Tensor | None, Tensor | None]
     validation: Validation
-    race: Race | None
     keep: Callable[[State], None] | None
     halt: threading.Event | None
 
     def run(self, report: Report | None) -> None:
         """Go through epochs until the last, or until every network has stopped."""
-        while not self._is_over():
-            self._run(report)
-            if self._heat_is_due():
-                self._hold_heat()
-                self._save()
+        if not self._is_over():
+            with at_work(self.task, self.state, self.validation) as hands:
+                self._run(hands, report)
 
-    def _run(self, report: Report | None) -> None:
-        """Go through epochs until a heat is due, or until all is over."""
-        task, validation = self._in_race()
-        with at_work(task, self.state, validation) as hands:
-            self._go_on(hands, validation, report)
-
-    def _go_on(self, hands: Hands, validation: Validation, report: Report | None) -> None:
+    def _run(self, hands: Hands, report: Report | None) -> None:
         state, settings = self.state, self.task.settings
         started, begun_at = time.perf_counter(), state.epoch
         while not self._is_over():
             loss = self._learn_epoch(hands)
-            factor = keep_best(state, validation, settings.patience, hands.totals())
+            factor = keep_best(state, self.validation, settings.patience, hands.totals())
             state.epoch, state.batch = state.epoch + 1, 0
             state.tally.zero_()
             if report is not None:
                 took = (time.perf_counter() - started) / (state.epoch - begun_at)
                 report(_standing(state, settings, loss, factor, took))
-            if self._heat_is_due():
-                return
             self._save()
 
     def _learn_epoch(self, hands: Hands) -> float:
@@ -130,39 +116,12 @@ class _Training:
             require_wanted(self.halt)
         return mean_loss(state, self.task.settings, len(parts))
 
-    def _in_race(self) -> tuple[Task, Validation]:
-        """What the networks in the race learn and are judged by."""
-        task, members = self.task, self.state.members
-        if len(members) == len(task.weight):
-            return task, self.validation
-        assert self.race is not None
-        objective = self.race.objective(self.race.sets(members.tolist()))
-        held_out = self.validation.held_out[members]
-        return (
-            replace(task, objective=objective, weight=task.weight[members]),
-            replace(self.validation, objective=objective, held_out=held_out),
-        )
-
-    def _heat_is_due(self) -> bool:
-        return self.race is not None and self.state.epoch in self.race.heats
-
-    def _hold_heat(self) -> None:
-        """Leave behind the sets that have lost."""
-        race, state = self.race, self.state
-        assert race is not None
-        members = state.members.tolist()
-        best = Bundle(self.task.network, state.best).select(members)
-        kept = race.members(race.judge(best, race.sets(members), state.epoch))
-        if kept != members:
-            state.drop(torch.isin(state.members, torch.tensor(kept, device=best.device)))
-
     def _is_over(self) -> bool:
         state, settings = self.state, self.task.settings
         return state.epoch >= settings.epochs or not state.running(settings.patience).any()
 
     def _schedule(self, n_batches: int) -> Schedule:
-        own = self.state.members
-        rates, decays = (None if each is None else each[own] for each in self.rates)
+        rates, decays = self.rates
         return epoch_schedule(
             self.state, self.task.settings, n_batches, learning_rates=rates, weight_decays=decays
         )

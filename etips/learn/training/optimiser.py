@@ -53,7 +53,7 @@ def epoch_schedule(
         state: Where the run stands.
         settings: How to train.
         n_batches: Steps of the epoch.
-        learning_rates: One a network in the race, shape (m,); that of the settings if left out.
+        learning_rates: One a network, shape (J,); that of the settings if left out.
         weight_decays: The same.
     """
     like = next(iter(state.parameters.values()))

@@ -36,18 +36,14 @@ class Moving:
 class State:
     """Everything a run needs to go on: with it, and the settings, the future is determined.
 
-    What is best, and how it was found, is known of all J networks. Parameters, moments and `tally`
-    (training loss over the batches of the epoch) are of the m networks in the race alone.
-
     Args:
-        parameters: By name, shape (m, ...).
+        parameters: By name, shape (J, ...).
         first: Adam's running mean, alike.
         second: Adam's running square, alike.
         best: Parameters at their held-out best, shape (J, ...).
         best_risk: Held-out risk there, shape (J,).
         waited: Epochs since, shape (J,).
-        tally: Shape (m,).
-        members: Which of all are in the race, ascending, shape (m,).
+        tally: Training loss over the batches of the epoch, shape (J,).
         epochs: How many each has learned for, shape (J,).
         epoch: How many are done.
         batch: Batches of this epoch that are done.
@@ -61,7 +57,6 @@ class State:
     best_risk: Tensor
     waited: Tensor
     tally: Tensor
-    members: Tensor
     epochs: Tensor
     epoch: int = 0
     batch: int = 0
@@ -80,7 +75,6 @@ class State:
             best_risk=torch.full((n_members,), torch.inf, dtype=torch.float64, device=device),
             waited=torch.zeros(n_members, dtype=torch.long, device=device),
             tally=torch.zeros(n_members, dtype=torch.float64, device=device),
-            members=torch.arange(n_members, device=device),
             epochs=torch.zeros(n_members, dtype=torch.long, device=device),
         )
 
@@ -90,21 +84,9 @@ class State:
         return Moving(self.parameters, self.first, self.second, self.tally)
 
     def running(self, patience: int) -> Tensor:
-        """Whether each network in the race still learns, shape (m,)."""
-        return self.waited[self.members] < patience
+        """Whether each network still learns, shape (J,)."""
+        return self.waited < patience
 
     def trained(self, network: Network) -> Bundle:
         """All networks at their best."""
-        stayed = set(self.members.tolist())
-        ends = [Trained(epochs, j in stayed) for j, epochs in enumerate(self.epochs.tolist())]
-        return Bundle(network, self.best, tuple(ends))
-
-    def drop(self, kept: Tensor) -> None:
-        """Leave networks out of the race: what is not needed of them any more is freed.
-
-        Args:
-            kept: Whether each of those in the race goes on, shape (m,).
-        """
-        for group in (self.parameters, self.first, self.second):
-            group.update({name: value[kept].clone() for name, value in group.items()})
-        self.tally, self.members = self.tally[kept].clone(), self.members[kept].clone()
+        return Bundle(network, self.best, tuple(map(Trained, self.epochs.tolist())))

@@ -105,7 +105,7 @@ class Validation:
 def keep_best(
     state: State, validation: Validation, patience: int, each: Sequence[Tensor] | None = None
 ) -> float | None:
-    """Validate every network in the race and keep it if it is its best so far.
+    """Validate every network and keep it if it is its best so far.
 
     Returns the mean matching factor of the networks there, if anybody asks and there is one.
 
@@ -115,16 +115,16 @@ def keep_best(
         patience: Epochs without a better risk after which a network stops.
         each: As in `Validation.risks`.
     """
-    risks, own = validation.risks(state.parameters, each), state.members
+    risks = validation.risks(state.parameters, each)
     validated = (validation.held_out > 0).any(1)
-    running, waited = state.running(patience), state.waited[own]
-    better = ((risks.risk < state.best_risk[own]) | ~validated) & running
-    state.epochs[own] += running
-    state.best_risk[own] = torch.where(better, risks.risk, state.best_risk[own])
-    state.waited[own] = torch.where(better, torch.zeros_like(waited), waited + 1)
+    running = state.running(patience)
+    better = ((risks.risk < state.best_risk) | ~validated) & running
+    state.epochs += running
+    state.best_risk = torch.where(better, risks.risk, state.best_risk)
+    state.waited = torch.where(better, torch.zeros_like(state.waited), state.waited + 1)
     for name, value in state.parameters.items():
         chosen = better.view(-1, *[1] * (value.dim() - 1))
-        state.best[name][own] = torch.where(chosen, value, state.best[name][own])
+        state.best[name] = torch.where(chosen, value, state.best[name])
     if not (validation.weigh and validated.any()):
         return None
     return float(risks.factor[validated].mean())

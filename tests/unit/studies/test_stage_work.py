@@ -5,13 +5,11 @@ from dataclasses import replace
 import pytest
 
 from etips.learn.fitting.stages import Training
-from etips.studies import stage_work
 from etips.studies.stage_work import (
     AFTER,
     PASS,
     StageWork,
     evaluation_works,
-    sets_in_race,
     shortened,
     work_of,
 )
@@ -32,10 +30,10 @@ def test_a_stage_without_epochs_is_no_work():
     assert (work.total, work.at(1), work.networks) == (0.0, 0.0, 0)
 
 
-def test_sets_that_lose_a_heat_are_no_more_work(monkeypatch):
-    monkeypatch.setattr(stage_work, "heat_epochs", lambda *_: {2: 3, 5: 1})
-    assert sets_in_race(9, 20, 30) == [9] * 2 + [3] * 3 + [1] * 15
-    assert sets_in_race(2, 3, 30) == [2, 2, 2]
+def test_of_an_epoch_that_ends_early_its_share_counts():
+    whole, part = (work_of("heat", [9], n_folds=5, share=share) for share in (1.0, 0.25))
+    assert part.total == pytest.approx(0.25 * whole.total)
+    assert part.networks == whole.networks == 45
 
 
 def test_work_is_counted_in_passes_of_networks_that_read_all_folds_but_one():

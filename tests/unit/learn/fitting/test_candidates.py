@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from etips.learn.fitting.candidates import FACTOR_RANGE, LEAST_SIZE, Candidate, estimate_candidate
+from etips.learn.fitting.candidates import (
+    FACTOR_RANGE,
+    LEAST_SIZE,
+    Candidate,
+    blank,
+    estimate_candidate,
+    judge,
+)
+from etips.learn.fitting.risk_totals import Weighing
 
 
 def test_a_candidate_is_estimated_as_by_hand():
@@ -44,3 +52,18 @@ def test_vanishing_weights_keep_their_effective_size():
 )
 def test_a_candidate_is_sound_where_weights_average_one_and_rest_on_enough(factor, size, sound):
     assert Candidate(0.5, None, 0.4, 0.1, factor, size).sound is sound
+
+
+def test_some_that_are_judged_again_stand_as_if_all_were():
+    rng = np.random.default_rng(0)
+    weighing = Weighing(rng.uniform(0.2, 1, 40), rng.random(40), np.arange(40) // 2)
+    old, new = rng.random((4, 40)), rng.random((2, 40))
+    names = [blank(place, None) for place in range(4)]
+    some = judge([names[3], names[1], names[0]], weighing.totals([*new, old[0]]))
+    found = judge(names, weighing.totals(list(old))).with_others([3, 1], some)
+    all_again = judge(names, weighing.totals([old[0], new[1], old[2], new[0]]))
+    assert found.candidates == all_again.candidates
+    for place in range(4):
+        one, other = found.totals.evidence(place), all_again.totals.evidence(place)
+        assert (one.value, one.std_error) == (other.value, other.std_error)
+        assert found.totals.effective_size(place) == all_again.totals.effective_size(place)

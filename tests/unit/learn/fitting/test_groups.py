@@ -9,14 +9,12 @@ from small_worlds import ward
 from etips.learn.fitting.groups import (
     group_alike,
     join_objectives,
-    join_races,
     join_reports,
     join_requests,
 )
 from etips.learn.fitting.prepare import prepare
 from etips.learn.fitting.requests import TrainingRequest
 from etips.learn.training.objectives import Sliced, Weighted
-from etips.learn.training.race import Race
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
 from etips.models.encoders.gru import GRU
@@ -81,39 +79,7 @@ def test_everybody_who_listens_is_told():
     assert join_reports([None, None]) is None
 
 
-def race_of(shifts, verdict, asked, heats=(1,)):
-    def judge(networks, sets, epoch):
-        asked.append((networks.parameters["head.bias"][:, 0].tolist(), list(sets), epoch))
-        return [number for number in sets if number in verdict]
-
-    def objective(sets):
-        own = torch.tensor([shifts[number] for number in sets]).repeat_interleave(2)
-        return Sliced(lambda o, _, these: o + own[these, None])
-
-    return Race(2, heats, judge, objective)
-
-
-def test_races_side_by_side_are_each_among_its_own_sets(prepared):
-    asked = []
-    one = race_of([1.0, 2.0, 3.0], {0, 2}, asked)
-    other = race_of([10.0, 20.0], {1}, asked)
-    race = join_races([one, other], [0, 6, 10])
-    bundle = request(prepared, range(8)).bundle
-    bundle.parameters["head.bias"][:, 0] = torch.arange(8.0)
-    assert race.judge(bundle, [0, 2, 3, 4], 1) == [0, 2, 4]
-    assert asked == [([0, 1, 2, 3], [0, 2], 1), ([4, 5, 6, 7], [0, 1], 1)]
-    values = race.objective([2, 4])(torch.zeros(4, 1), None)
-    assert values[:, 0].tolist() == [3.0, 3.0, 20.0, 20.0]
-    assert race.heats == (1,)
-    assert join_races([one, None], [0, 6, 10]) is None
-
-
-def test_requests_with_other_heats_train_apart(prepared):
-    some = [replace(request(prepared), race=race_of([1.0], {0}, [], h)) for h in ((1,), (1,), (2,))]
-    assert group_alike(dict(enumerate([*some, request(prepared)]))) == [[0, 1], [2], [3]]
-
-
-def test_the_whole_keeps_its_race_and_a_part_has_none(prepared):
-    asked = replace(request(prepared, range(4)), race=race_of([1.0, 2.0], {0}, []))
-    assert asked.part(slice(0, 4)).race is asked.race
-    assert asked.part(slice(0, 2)).race is None
+def test_heats_train_with_heats_of_the_same_length_alone(prepared):
+    some = [replace(request(prepared), n_batches=n) for n in (None, 2, 2, 3)]
+    assert group_alike(dict(enumerate(some))) == [[0], [1, 2], [3]]
+    assert some[1].part(slice(0, 2)).n_batches == 2

@@ -10,7 +10,7 @@ from etips.learn import TIPS, EtIPS, Settings
 from etips.learn.fitting.candidates import blank, judge
 from etips.learn.fitting.risk_totals import Weighing
 from etips.learn.learners import racing
-from etips.learn.learners.racing import race_between, within_reach
+from etips.learn.learners.racing import Race, heat_size, within_reach
 from etips.runs.run import Run
 from etips.runs.stage import KeptStage
 from etips.worlds.clinic import Clinic
@@ -53,44 +53,33 @@ def test_the_best_of_rules_is_seldom_out_of_reach():
     """At most as often as a normal number is beyond `REACH`, since a leader is a lucky one."""
     shares = list(np.linspace(0.6, 1.0, 9))
     lost = sum(8 not in near(shares, n=1500, seed=seed) for seed in range(80))
-    assert lost <= 80 * 0.134 / 2 + 5
-
-
-def race(shares, translations, *, centre=0.5, epochs=20, n_batches=20, **more):
-    def hold(networks, sets):
-        return judged([shares[number] for number in sets], **more)
-
-    return race_between(
-        translations, 5, hold, lambda _: None, centre=centre, epochs=epochs, n_batches=n_batches
-    )
+    assert lost <= 80 * 0.0124 / 2 + 3
 
 
 TRANSLATIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
+def leader(shares, translations=TRANSLATIONS, *, centre=0.5):
+    distance = [abs(own - centre) for own in translations]
+    return Race(len(shares), None, None, distance).leader(judged(shares))
+
+
 def test_of_those_within_reach_the_nearest_to_the_mean_loss_goes_on():
-    assert race([1.0] * 9, TRANSLATIONS, centre=0.38).judge(None, range(9), 1) == [3]
-    worse = race([1.0, 1.0, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 1.0], TRANSLATIONS, centre=0.38)
-    assert worse.judge(None, range(9), 1) == [1]
-    many = race([1.0] * 20, np.linspace(0, 1, 20), centre=0.0)
-    assert many.judge(None, range(20), 1) == [0, 1, 2]
+    assert leader([1.0] * 9, centre=0.38) == 3
+    assert leader([1.0, 1.0, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 1.0], centre=0.38) == 1
+    assert leader([1.0] * 9, centre=7.0) == 8
 
 
 @pytest.mark.parametrize(
-    ("epochs", "n_batches", "heat"), [(20, 100, 1), (60, 100, 3), (20, 8, 3), (4, 8, 3)]
+    ("epochs", "n_stays", "size"), [(20, 1600, (1, 20)), (20, 128, (3, 8)), (9, 120, (3, 8))]
 )
-def test_the_heat_comes_early_but_not_before_something_is_learned(epochs, n_batches, heat):
-    assert race([1.0] * 9, TRANSLATIONS, epochs=epochs, n_batches=n_batches).heats == (heat,)
+def test_a_heat_is_short_but_not_over_before_something_is_learned(epochs, n_stays, size):
+    assert heat_size(Settings(epochs=epochs, batch_size=16), n_stays) == size
 
 
-@pytest.mark.parametrize(
-    ("translations", "epochs", "n_batches"),
-    [((0.5,), 20, 100), (TRANSLATIONS, 1, 100), (TRANSLATIONS, 4, 5)],
-)
-def test_there_is_no_race_for_one_and_none_where_all_is_over_before(
-    translations, epochs, n_batches
-):
-    assert race([1.0], translations, epochs=epochs, n_batches=n_batches) is None
+@pytest.mark.parametrize(("epochs", "n_stays"), [(1, 100), (2, 16 * 29), (8, 128)])
+def test_there_is_no_heat_where_all_is_over_soon(epochs, n_stays):
+    assert heat_size(Settings(epochs=epochs, batch_size=16), n_stays) is None
 
 
 CLEAR = Clinic(n_contexts=30, n_features=3, n_actions=3, decisions_per_stay=3, effect=0.9)

@@ -49,8 +49,8 @@ class Asked:
     def __init__(self, *leads):
         self.leads, self.trained = list(leads), []
 
-    def pilots(self, _prepared, _start, chance, settings, _above, *, stage):
-        self.trained.append((stage, settings.epochs))
+    def pilots(self, _prepared, _start, chance, look, _above):
+        self.trained.append((look.stage, look.settings.epochs, look.n_batches))
         return np.ones_like(chance), np.ones_like(chance)
         yield
 
@@ -73,13 +73,17 @@ def choose(monkeypatch, asked, n_stays, batch_size=256):
     return end.value.value
 
 
+LOOKS = [("pilot", 1, 60), ("pilot-again", 3, None), ("pilot-long", 8, None)]
+
+
 @pytest.mark.parametrize(
     ("leads", "floor", "trained"),
     [
-        ([-0.5], 0.05, [("pilot", 3)]),
-        ([9.0], 0.0, [("pilot", 3)]),
-        ([2.0, 9.0], 0.0, [("pilot", 3), ("pilot-again", 8)]),
-        ([3.9, 3.9], 0.05, [("pilot", 3), ("pilot-again", 8)]),
+        ([-0.5], 0.05, LOOKS[:1]),
+        ([9.0, 9.0], 0.0, LOOKS[:2]),  # the first look cannot lift the floor
+        ([9.0, -np.inf], 0.05, LOOKS[:2]),
+        ([2.0, 2.0, 9.0], 0.0, LOOKS),
+        ([3.9, 3.9, 3.9], 0.05, LOOKS),
     ],
 )
 def test_longer_pilots_are_trained_only_where_short_ones_leave_it_open(
@@ -93,4 +97,10 @@ def test_longer_pilots_are_trained_only_where_short_ones_leave_it_open(
 def test_few_stays_have_one_look_at_long_pilots(monkeypatch):
     asked = Asked(2.0)
     assert choose(monkeypatch, asked, n_stays=1_000) == 0.05
-    assert asked.trained == [("pilot", 8)]
+    assert asked.trained == [("pilot", 8, None)]
+
+
+def test_some_stays_have_two_looks_of_whole_epochs(monkeypatch):
+    asked = Asked(2.0, 9.0)
+    assert choose(monkeypatch, asked, n_stays=4_000) == 0.0
+    assert asked.trained == [("pilot", 4, None), ("pilot-again", 8, None)]

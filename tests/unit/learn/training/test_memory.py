@@ -165,7 +165,8 @@ def test_pilots_keep_to_their_own_floor_in_parts_too(worth, monkeypatch, trained
     n = prepared.data.n_decisions
     above = np.random.default_rng(0).random((n, 3)) < 0.6
     above[:, 1] |= ~above.any(axis=1)
-    asked = (prepared, start, np.full(n, 1 / 3), settings, above)
+    look = support.Look("pilot", settings)
+    asked = (prepared, start, np.full(n, 1 / 3), look, above)
     whole = drive(support._pilots(*asked))
     logged = above[np.arange(n), prepared.data.logged_action]
     assert (whole[0][~logged] == 0).all()
