@@ -16,7 +16,7 @@ from etips.learn.learners.learner import Learner
 from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.epoch_report import EpochReport
 from etips.notes import note
-from etips.results.exhibits import PathCandidate
+from etips.results.path_candidate import PathCandidate
 from etips.results.translation_path import summarize_path
 from etips.runs.device import Device
 from etips.runs.folder import RunFolder

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from etips.results.calibration_exhibit import Calibration
+from etips.results.path_candidate import PathCandidate
 
 NOTICE: Literal["For research, not for clinical use."] = "For research, not for clinical use."
 
@@ -223,66 +224,6 @@ class AbstentionRow:
     low: float | None
     high: float | None
     verdict: Label | None
-
-
-@dataclass(frozen=True)
-class PathCandidate:
-    """One candidate of a translation path.
-
-    Args:
-        translation: It was trained with; None for one that was trained without, or not at all.
-        action: The one action of a constant policy.
-        risk: SNIPS, or its doubly robust form where the learner predicts losses.
-        std_error: Of the risk, by patient.
-        matching_factor: Mean weight, 1 in expectation.
-        effective_size: Effective number of decisions.
-        chosen: Whether it became the policy.
-        sound: Whether its risk could be believed enough to choose by.
-        acts: Whether it takes its likeliest action or draws; None where nobody wrote it down.
-        clinicians: Whether it is the clinicians themselves.
-        corrected: Of the chosen one: risk of what choosing comes to, on patients it did not look
-            at; the risk above is after selection. None where it is not known.
-        corrected_error: Standard error of that.
-        epochs: Most that one of its networks learned for; None where nothing was trained, or nobody
-            counted.
-        in_race: Whether it trained until it got no better on held-out stays; what dropped out of
-            the race before is judged as it stood then.
-    """
-
-    translation: float | None
-    action: int | None
-    risk: float | None
-    std_error: float | None
-    matching_factor: float | None
-    effective_size: float | None
-    chosen: bool
-    sound: bool
-    acts: str | None = None
-    clinicians: bool = False
-    corrected: float | None = None
-    corrected_error: float | None = None
-    epochs: int | None = None
-    in_race: bool = True
-
-    @property
-    def called(self) -> str:
-        """What it is, in words, where actions have no names."""
-        return self.called_with(())
-
-    def called_with(self, actions: Sequence[str]) -> str:
-        """What it is, in words.
-
-        Args:
-            actions: What the actions are called, or none.
-        """
-        if self.clinicians:
-            return "as the clinicians"
-        if self.action is not None:
-            named = self.action < len(actions)
-            return f"always {actions[self.action] if named else f'action {self.action}'}"
-        form = {"likeliest": ", likeliest action", "draws": ", drawn"}.get(self.acts or "", "")
-        name = "trained" if self.translation is None else f"translation {self.translation:g}"
-        return name + form
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from etips.results.exhibits import PathCandidate, Record, require_even
+from etips.results.exhibits import Record, require_even
+from etips.results.path_candidate import PathCandidate
 from etips.results.results import Results
 
 Cell = str | int | float | bool | None

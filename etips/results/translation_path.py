@@ -8,7 +8,7 @@ from etips.disclosure import shown_count
 from etips.files.json_documents import finite
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.learner import Learner
-from etips.results.exhibits import PathCandidate
+from etips.results.path_candidate import PathCandidate
 
 
 def path_of(learner: object) -> tuple[Candidate, ...]:
@@ -34,6 +34,8 @@ def summarize_path(path: Sequence[Candidate]) -> tuple[PathCandidate, ...]:
             corrected_error=candidate.corrected_error,
             epochs=candidate.epochs,
             in_race=candidate.in_race,
+            form=candidate.form,
+            strength=finite(candidate.strength),
         )
         for candidate in path
     )
@@ -69,6 +71,8 @@ def restore_path(path: Sequence[PathCandidate]) -> tuple[Candidate, ...]:
             corrected_error=shown.corrected_error,
             epochs=shown.epochs,
             in_race=shown.in_race,
+            form=shown.form,
+            strength=_number(shown.strength),
         )
         for shown in path
     )

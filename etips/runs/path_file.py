@@ -13,7 +13,7 @@ from etips.files.json_documents import canonical, finite, read_document
 from etips.files.writing import write_file
 from etips.learn.fitting.candidates import Candidate
 
-_NUMBERS = ("translation", "risk", "std_error", "matching_factor", "effective_size")
+_NUMBERS = ("translation", "risk", "std_error", "matching_factor", "effective_size", "strength")
 
 
 def write_path(file: Path, path: Sequence[Candidate]) -> None:
@@ -51,7 +51,7 @@ def path_from_json(path: Iterable[Mapping[str, object]]) -> tuple[Candidate, ...
 def _candidate(entry: Mapping[str, object]) -> Candidate:
     numbers = {name: finite(entry.get(name)) for name in _NUMBERS}
     told = {name: math.nan if number is None else number for name, number in numbers.items()}
-    action, epochs = entry.get("action"), entry.get("epochs")
+    action, epochs, form = entry.get("action"), entry.get("epochs"), entry.get("form")
     return Candidate(
         translation=told["translation"],
         action=action if isinstance(action, int) else None,
@@ -66,4 +66,6 @@ def _candidate(entry: Mapping[str, object]) -> Candidate:
         corrected_error=finite(entry.get("corrected_error")),
         epochs=epochs if isinstance(epochs, int) else None,
         in_race=entry.get("in_race") is not False,
+        form=form if isinstance(form, str) else "translated",
+        strength=told["strength"],
     )

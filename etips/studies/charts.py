@@ -9,6 +9,7 @@ import numpy as np
 from etips.evaluation.estimators import BESIDE
 from etips.files.json_documents import finite
 from etips.learn.fitting.candidates import Candidate
+from etips.results.path_candidate import TRANSLATED
 from etips.results.study_result import Chart, Measures, Series
 from etips.studies.findings import Findings
 from etips.studies.measures import deviation_of, mean_of, over_folds
@@ -166,7 +167,8 @@ def _by_translation(paths: Sequence[Sequence[Candidate]]) -> dict[float, list[Ca
     alike: dict[float, list[Candidate]] = {}
     for path in paths:
         for candidate in path:
-            if not math.isnan(candidate.translation) and candidate.acts == "draws":
+            plain = candidate.form == TRANSLATED and not math.isnan(candidate.translation)
+            if plain and candidate.acts == "draws":
                 alike.setdefault(candidate.translation, []).append(candidate)
     return alike
 

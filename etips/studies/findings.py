@@ -86,7 +86,8 @@ class Findings:
         for path in self.path(method):
             for candidate in path:
                 same = (candidate.action, candidate.acts, candidate.clinicians)
-                key = (finite(candidate.translation), *same)  # NaN differs from itself
+                numbers = (finite(candidate.translation), finite(candidate.strength))  # NaN differs
+                key = (candidate.form, *numbers, *same)
                 alike.setdefault(key, []).append(candidate)
         votes = {key: sum(c.chosen for c in own) for key, own in alike.items()}
         most = max(votes, key=lambda key: votes[key], default=None)

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from etips.results.exhibits import PathCandidate
+from etips.results.path_candidate import PathCandidate
 from etips.results.study_result import FitRecord, PropensityQuality
 from etips.tasks.task import Json
 

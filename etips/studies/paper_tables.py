@@ -1,5 +1,6 @@
 """The paper's two tables and what belongs to them, as data: columns and rows of text."""
 
+import math
 from collections.abc import Sequence
 from operator import attrgetter
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.catalogue import find_method
+from etips.results.path_candidate import TRANSLATED
 from etips.results.study_result import Table
 from etips.results.summaries import summarize_data
 from etips.results.translation_path import summarize_path
@@ -251,6 +253,6 @@ def _chosen(path: Sequence[Candidate], actions: Sequence[str]) -> str:
     """The candidate that a fold kept: a translation, or in words what has none."""
     for candidate, shown in zip(path, summarize_path(path), strict=True):
         if candidate.chosen:
-            has_none = candidate.clinicians or candidate.action is not None
+            has_none = math.isnan(candidate.translation) or candidate.form != TRANSLATED
             return shown.called_with(actions) if has_none else f"{candidate.translation:g}"
     return "-"

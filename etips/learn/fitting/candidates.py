@@ -1,5 +1,6 @@
 """A policy that could be chosen, and what held-out decisions say of it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -38,6 +39,8 @@ class Candidate:
             counted.
         in_race: Whether it trained until it got no better on held-out stays; what dropped out of
             the race before is judged as it stood then.
+        form: What it was trained by; see `etips.learn.learners.aims`.
+        strength: How much that smooths or fears; NaN where it has no such number.
     """
 
     translation: float
@@ -53,6 +56,8 @@ class Candidate:
     corrected_error: float | None = None
     epochs: int | None = None
     in_race: bool = True
+    form: str = "translated"
+    strength: float = math.nan
 
     @property
     def sound(self) -> bool:
@@ -125,8 +130,15 @@ def estimate_candidate(
 
 def _measured(candidate: Candidate, totals: Totals, place: int) -> Candidate:
     if not totals.weight[:, place].any():
-        own = blank(candidate.translation, candidate.action, candidate.acts)
-        return replace(own, epochs=candidate.epochs, in_race=candidate.in_race)
+        nothing = blank(candidate.translation, candidate.action)
+        return replace(
+            candidate,
+            risk=nothing.risk,
+            std_error=nothing.std_error,
+            matching_factor=nothing.matching_factor,
+            effective_size=nothing.effective_size,
+            clinicians=False,
+        )
     evidence = totals.evidence(place)
     return replace(
         candidate,

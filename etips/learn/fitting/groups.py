@@ -10,10 +10,19 @@ from itertools import accumulate, pairwise
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from etips.learn.fitting.requests import TrainingRequest
 from etips.learn.training.epoch_report import EpochReport, Report
-from etips.learn.training.objectives import Objective, Sliced, Weighted, part_of
+from etips.learn.training.objectives import (
+    Objective,
+    Pool,
+    Sliced,
+    Weighted,
+    combine,
+    part_of,
+    pool_of,
+)
 from etips.models.bundle import Bundle
 
 
@@ -81,8 +90,21 @@ def join_objectives(objectives: Sequence[Objective], edges: Sequence[int]) -> Ob
                 part = slice(first, chosen[own[-1]] - start + 1, chosen.step)
                 yield part_of(objective, part), slice(own[0], own[-1] + 1)
 
+    pools = [pool for objective in objectives if (pool := pool_of(objective))]
+    most = max((pool.n_terms for pool in pools), default=1)
+
     def value(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
-        return torch.cat([own(outputs[rows], seen) for own, rows in shares(these)])
+        each = [own(outputs[rows], seen) for own, rows in shares(these)]
+        return torch.cat([_filled(own, most) for own in each] if pools else each, dim=-2)
+
+    def pooled(means: Tensor, these: slice) -> Tensor:
+        risks = []
+        for own, rows in shares(these):
+            pool = pool_of(own)
+            risks.append(
+                combine(own, means[0, rows] if pool is None else means[: pool.n_terms, rows])
+            )
+        return torch.cat(risks)
 
     def weight(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
         return torch.cat(
@@ -94,7 +116,14 @@ def join_objectives(objectives: Sequence[Objective], edges: Sequence[int]) -> Ob
         )
 
     weighted = all(isinstance(objective, Weighted) for objective in objectives)
-    return Weighted(value, weight) if weighted else Sliced(value)
+    pool = Pool(most, pooled) if pools else None
+    return Weighted(value, weight, pool=pool) if weighted else Sliced(value)
+
+
+def _filled(values: Tensor, n_terms: int) -> Tensor:
+    """Values of decisions, shape (J, n) or fewer terms of them, as (n_terms, J, n)."""
+    terms = values if values.dim() == 3 else values[None]
+    return functional.pad(terms, (0, 0, 0, 0, 0, n_terms - len(terms)))
 
 
 def join_reports(reports: Sequence[Report | None]) -> Report | None:

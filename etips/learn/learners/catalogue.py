@@ -25,6 +25,13 @@ from etips.learn.learners.qlearning import QLearning as QLearning
 from etips.learn.learners.ranges import Choice, Space
 from etips.learn.learners.robust import DoublyRobust as DoublyRobust
 from etips.learn.learners.rwl import RWL as RWL
+from etips.learn.learners.smoothing import BetaIPS as BetaIPS
+from etips.learn.learners.smoothing import ExponentialSmoothing as ExponentialSmoothing
+from etips.learn.learners.smoothing import LogSmoothing as LogSmoothing
+from etips.learn.learners.smoothing import LogSumExp as LogSumExp
+from etips.learn.learners.smoothing import Pessimistic as Pessimistic
+from etips.learn.learners.smoothing import StrengthLearner
+from etips.learn.learners.smoothing import WeightedLikelihood as WeightedLikelihood
 
 Stage = Literal["propensity", "outcome", "stay", "pilot", "policy"]
 """What is trained: the clinicians, predicted losses, predicted outcomes of stays, pilots that look
@@ -53,6 +60,11 @@ def _one(_: Learner) -> int:
 def _one_a_translation(learner: Learner) -> int:
     assert isinstance(learner, EtIPS)
     return len(learner.translations)
+
+
+def _one_a_strength(learner: Learner) -> int:
+    assert isinstance(learner, StrengthLearner)
+    return len(learner.strengths)
 
 
 @dataclass(frozen=True)
@@ -141,6 +153,22 @@ _IPS = replace(
     known_propensities=True,
 )
 
+
+def _since(
+    name: str, label: str, sentence: str, learner: type[Learner], *, strengths: bool = True
+) -> Method:
+    """An objective published since the paper."""
+    return Method(
+        name=name,
+        label=label,
+        sentence=sentence,
+        learner=learner,
+        make=learner,
+        stages=("propensity", "pilot", "policy"),
+        n_policies=_one_a_strength if strengths else _one,
+    )
+
+
 _METHODS = (
     _ETIPS,
     _TIPS,
@@ -172,6 +200,44 @@ _METHODS = (
         learner=DoublyRobust,
         make=DoublyRobust,
         stages=("propensity", "outcome", "pilot", "policy"),
+    ),
+    _since(
+        "beta-ips",
+        "beta-IPS",
+        "As etips, with the baseline of least variance in place of translations.",
+        BetaIPS,
+        strengths=False,
+    ),
+    _since(
+        "log-sum-exp",
+        "LSE",
+        "Learned from the log-sum-exp of weighted gains, which hears no single one.",
+        LogSumExp,
+    ),
+    _since(
+        "log-smoothing",
+        "LS",
+        "Learned from logarithms of weighted gains.",
+        LogSmoothing,
+    ),
+    _since(
+        "exponential-smoothing",
+        "ES",
+        "Learned from gains over a power of the propensity.",
+        ExponentialSmoothing,
+    ),
+    _since(
+        "weighted-likelihood",
+        "WLL",
+        "Learned from the likelihood of logged actions, weighted by what they gained.",
+        WeightedLikelihood,
+        strengths=False,
+    ),
+    _since(
+        "pessimistic",
+        "PPL",
+        "Learned from an upper bound of the weighted risk.",
+        Pessimistic,
     ),
     Method(
         name="predictive",

@@ -3,29 +3,24 @@
 import logging
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require_number
 from etips.evaluation.log import PROPENSITY_FLOOR
-from etips.learn.fitting.candidates import Judged
 from etips.learn.fitting.prepare import seeds_from
-from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.fitting.requests import Requests
+from etips.learn.learners.aims import Aim
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import Foundation, check_kl
-from etips.learn.learners.judging import chosen_policy, judge_all, settle
 from etips.learn.learners.network_learner import NetworkLearner
-from etips.learn.learners.policy_objective import Logged, policy_objective
-from etips.learn.learners.racing import Race
+from etips.learn.learners.policy_search import PolicySearch
 from etips.learn.learners.selection import Selection
 from etips.learn.nuisance.outcome import is_share
 from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
-from etips.learn.training.objectives import Weighted, translated_ips
 from etips.models.bundle import Bundle
 
 _LOG = logging.getLogger(__name__)
@@ -100,24 +95,21 @@ class EtIPS(NetworkLearner):
             base: What they stand on.
             racing: Let translations drop out where they may; False trains all to the end.
         """
-        if racing and self.selection != "paper" and self.init != "random":  # which takes its time
-            bundle, judged = yield from self._race(base).run()
-        else:
-            bundle = yield self._training_request(base, range(len(self.translations)))
-            judged = judge_all(base, bundle, self.translations)
-        path = settle(base, judged, self.selection)  # line 7
-        policy = chosen_policy(base, bundle, path)
-        if self.selection == "paper" and policy.kind == "softmax":
-            policy = replace(policy, acts="likeliest")  # whatever its probabilities were chosen by
-        return Fit(
-            policy,
-            propensity=base.propensity,
-            path=path,
-            quality=base.propensity.quality,
-            support=policy.support,
-            clipped_share=base.clipped_share,
-            rebalanced=base.rebalanced,
+        random = self.init == "random"
+        search = PolicySearch(  # lines 3 to 7, all translations at once
+            base,
+            self._aims(),
+            self._start(base),
+            base.settings(self.training.with_seed(self.seed + 1).policy),
+            kl=self.kl,
+            selection=self.selection,
+            racing=racing and not random and self.selection != "paper",  # which take their time
         )
+        return (yield from search.run())
+
+    def _aims(self) -> list[Aim]:
+        """What is trained, one set of networks each."""
+        return [Aim("translated", value) for value in self.translations]
 
     def _check(self) -> None:
         rule, some = "must hold at least one, all of them finite", self.translations
@@ -138,49 +130,12 @@ class EtIPS(NetworkLearner):
             raise SettingError("models", "must be networks where policies start at random")
 
     def _start(self, base: Foundation) -> Bundle:
-        """Policy networks before they are trained: a set a translation."""
-        n_folds, n_sets = base.prepared.folds.n_networks, len(self.translations)
+        """Policy networks before they are trained: a set an aim."""
+        n_folds, n_sets = base.prepared.folds.n_networks, len(self._aims())
         if self.init == "propensity":
             return base.start.sets(n_sets)
         seeds = list(seeds_from(self.seed, PURPOSE, n_folds)) * n_sets
         return Bundle.start(base.start.bundle.network, seeds)
-
-    def _training_request(self, base: Foundation, sets: Sequence[int]) -> TrainingRequest:
-        """The training of some translations to the end: lines 3 to 6, all at once."""
-        size = base.prepared.folds.n_networks
-        members = [number * size + fold for number in sets for fold in range(size)]
-        return TrainingRequest(
-            base.prepared,
-            self._start(base).select(members),
-            self._objective(base, [self.translations[number] for number in sets]),
-            stage="policy",
-            settings=base.settings(self.training.with_seed(self.seed + 1).policy),
-        )
-
-    def _race(self, base: Foundation) -> Race:
-        """Between translations; the paper trains all of them."""
-        n_sets, centre = len(self.translations), float(base.prepared.data.logged_loss.mean())
-
-        def judge(networks: Bundle, sets: Sequence[int]) -> Judged:
-            own = [self.translations[number] for number in sets]
-            return judge_all(base, networks, own, constants=len(sets) == n_sets)
-
-        return Race(
-            n_sets,
-            lambda sets: self._training_request(base, sets),
-            judge,
-            [abs(translation - centre) for translation in self.translations],
-        )
-
-    def _objective(self, base: Foundation, translations: Sequence[float]) -> Weighted:
-        n_folds = base.prepared.folds.n_networks
-        shift = torch.tensor(np.repeat(np.asarray(translations, np.float32), n_folds))
-        shift = shift.to(base.prepared.steps.device)[:, None]
-
-        def risk(logits: Tensor, logged: Logged, _: Tensor, these: slice) -> Tensor:
-            return translated_ips(logits, *logged, shift[these])
-
-        return policy_objective(base, risk, kl=self.kl)
 
 
 def TIPS(**settings: Any) -> EtIPS:  # noqa: ANN401, N802  # settings and name as EtIPS has them

@@ -12,6 +12,7 @@ from etips.data.decisions import Bools, Floats, Ints
 from etips.learn.fitting.candidates import Candidate, Judged, blank, judge
 from etips.learn.fitting.crossfit import out_of_fold
 from etips.learn.fitting.risk_totals import Weighing
+from etips.learn.learners.aims import Aim
 from etips.learn.learners.foundation import Foundation
 from etips.learn.learners.selection import Selection, choose, risk_of_choosing
 from etips.models.bundle import Bundle, Trained
@@ -26,7 +27,7 @@ FORMS: tuple[Acts, ...] = ("draws", "likeliest")
 def judge_all(
     base: Foundation,
     bundle: Bundle,
-    translations: Sequence[float],
+    aims: Sequence[Aim],
     *,
     expected: Floats | None = None,
     constants: bool = True,
@@ -39,7 +40,7 @@ def judge_all(
     Args:
         base: What the policies stand on.
         bundle: Networks of policies, set by set.
-        translations: That each set was trained with; NaN for none.
+        aims: What each set was trained by.
         expected: Predicted loss of every action, out of fold, shape (n_decisions, n_actions).
         constants: Whether these are among them.
     """
@@ -49,8 +50,8 @@ def judge_all(
     chosen, predicted = _of_rules(base, bundle, expected)
     n_folds = base.prepared.folds.n_networks
     rules = [
-        _of_set(blank(value, None), bundle.trained[place * n_folds : (place + 1) * n_folds])
-        for place, value in enumerate(translations)
+        _of_set(aim, bundle.trained[place * n_folds : (place + 1) * n_folds])
+        for place, aim in enumerate(aims)
     ]
     candidates = [replace(own, acts=acts) for acts in FORMS for own in rules]
     abstains: list[Bools] = [np.asarray(~base.allowed.any(axis=1))] * len(candidates)
@@ -124,10 +125,15 @@ def _of_rules(
     return answers[:half], list(answers[half:])
 
 
-def _of_set(candidate: Candidate, trained: Sequence[Trained]) -> Candidate:
+def _of_set(aim: Aim, trained: Sequence[Trained]) -> Candidate:
     """A candidate with how the training of its networks ended, as far as that is known."""
-    epochs = max((own.epochs for own in trained), default=None)
-    return replace(candidate, epochs=epochs, in_race=all(own.in_race for own in trained))
+    return replace(
+        blank(aim.translation, None),
+        form=aim.form,
+        strength=aim.strength,
+        epochs=max((own.epochs for own in trained), default=None),
+        in_race=all(own.in_race for own in trained),
+    )
 
 
 def _predicted(

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from etips.learn.learners.foundation import Foundation
-from etips.learn.training.objectives import Weighted, kl_divergence, weigh
+from etips.learn.training.objectives import Pool, Weighted, kl_divergence, weigh
 from etips.models.masking import forbid
 
 
@@ -19,16 +20,20 @@ class Logged(NamedTuple):
 
 
 Risk = Callable[[Tensor, Logged, Tensor, slice], Tensor]
-"""Risk of logits (J, n, K) at what was logged, at rows (n,), of some networks; shape (J, n)."""
+"""Risk of logits (J, n, K) at what was logged, at rows (n,), of some networks; shape (J, n), or
+(C, J, n) where a pool makes a risk of the means of C terms."""
 
 
-def policy_objective(base: Foundation, risk: Risk, *, kl: float) -> Weighted:
+def policy_objective(
+    base: Foundation, risk: Risk, *, kl: float, pool: Pool | None = None
+) -> Weighted:
     """The objective of policies that keep to the actions with support.
 
     Args:
         base: What they stand on.
         risk: What they minimise.
         kl: Weight of the KL divergence from the propensities.
+        pool: What makes a risk of its terms; None where it is their mean.
     """
     action, loss = base.prepared.action, base.prepared.loss
     allowed, log_chance = base.allowed_rows(), base.log_chance_rows()
@@ -38,10 +43,22 @@ def policy_objective(base: Foundation, risk: Risk, *, kl: float) -> Weighted:
         logits = forbid(base.start.logits(outputs, seen), allowed[seen])
         logged = Logged(action[seen], loss[seen], log_chance[seen])
         values = risk(logits, logged, seen, these)
-        return values if likely is None else values + kl * kl_divergence(logits, likely[seen])
+        if likely is None:
+            return values
+        apart = kl * kl_divergence(logits, likely[seen])
+        return values + apart if pool is None else torch.cat([values, apart[None]])
 
     def weight(outputs: Tensor, seen: Tensor, _: slice) -> Tensor:
         logits = forbid(base.start.logits(outputs, seen), allowed[seen])
         return weigh(logits, action[seen], log_chance[seen])
 
-    return Weighted(value, weight)
+    return Weighted(value, weight, pool=_with_mean(pool) if pool and kl else pool)
+
+
+def _with_mean(pool: Pool) -> Pool:
+    """The same risk with the mean of one more term added."""
+
+    def combine(means: Tensor, these: slice) -> Tensor:
+        return pool.combine(means[:-1], these) + means[-1]
+
+    return Pool(pool.n_terms + 1, combine)

@@ -102,9 +102,10 @@ def gaps_to_clinicians(judged: Judged) -> dict[int, Evidence]:
     }
 
 
-def _origin(candidate: Candidate) -> tuple[int | None, str]:
+def _origin(candidate: Candidate) -> tuple[int | None, str, str]:
     """What a candidate comes from: an action, or networks, whatever form they take."""
-    return candidate.action, f"{candidate.translation}"  # NaN differs from itself
+    numbers = f"{candidate.translation} {candidate.strength}"  # NaN differs from itself
+    return candidate.action, candidate.form, numbers
 
 
 def highest(gap: Evidence, reach: float) -> float:

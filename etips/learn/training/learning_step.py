@@ -12,7 +12,7 @@ from torch import Tensor
 from etips.data.decisions import Ints
 from etips.learn.training.captured import Replay
 from etips.learn.training.dropout import INPUTS, Masks, hide, mix
-from etips.learn.training.objectives import Objective, part_of
+from etips.learn.training.objectives import Objective, combine, part_of
 from etips.learn.training.optimiser import Schedule, adam
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import Moving
@@ -197,7 +197,8 @@ def learn_batch(task: Task, moving: Moving, batch: Batch, schedule: Schedule) ->
     shares = task.weight[:, batch.owner].to(values.dtype)
     if batch.real is not None:
         shares = shares * batch.real
-    risk = (values * shares).sum(1) / shares.sum(1).clamp_min(1e-12)
+    means = (values * shares).sum(-1) / shares.sum(1).clamp_min(1e-12)
+    risk = combine(task.objective, means)
     gradients = torch.autograd.grad(risk.sum(), list(own.values()))
     with torch.no_grad():
         moving.tally.add_(risk)

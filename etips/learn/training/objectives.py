@@ -56,22 +56,37 @@ class Sliced:
         return self.value(outputs, seen, self.these)
 
 
+@dataclass(frozen=True)
+class Pool:
+    """How means over decisions become a risk that is no mean itself.
+
+    Args:
+        n_terms: Values of a decision whose means are needed, C.
+        combine: The risk of some networks, shape (J,), from the means of their terms, (C, J).
+    """
+
+    n_terms: int
+    combine: Callable[[Tensor, slice], Tensor]
+
+
 @dataclass(frozen=True, eq=False)
 class Weighted:
     """The objective of policies, with the weights that it rests on.
 
     Args:
-        value: What is minimised.
+        value: What is minimised; with a pool the terms of each decision, shape (C, J, n).
         weight: Policy probability over propensity; its mean is the matching factor.
         these: Which networks of the whole bundle it is for.
+        pool: How the terms become a risk; None where the risk is the mean of the value.
     """
 
     value: OfNetworks
     weight: OfNetworks
     these: slice = field(default_factory=lambda: slice(None))
+    pool: Pool | None = None
 
     def __call__(self, outputs: Tensor, seen: Tensor) -> Tensor:
-        """Value of each decision, shape (J, n)."""
+        """Value of each decision, shape (J, n), or its terms, (C, J, n)."""
         return self.value(outputs, seen, self.these)
 
     def weigh(self, outputs: Tensor, seen: Tensor) -> Tensor:
@@ -87,6 +102,23 @@ def part_of(objective: Objective, these: slice) -> Objective:
     return replace(objective, these=slice(chosen.start, chosen.stop, chosen.step))
 
 
+def pool_of(objective: Objective) -> Pool | None:
+    """How the terms of an objective become a risk; None where it has but one, which is the risk."""
+    return objective.pool if isinstance(objective, Weighted) else None
+
+
+def combine(objective: Objective, means: Tensor) -> Tensor:
+    """The risk of each network, shape (J,), from the means of what `objective` says.
+
+    Args:
+        objective: What is minimised.
+        means: Over decisions, shape (J,), or (C, J) of an objective with a pool.
+    """
+    if not isinstance(objective, Weighted) or objective.pool is None:
+        return means
+    return objective.pool.combine(means, objective.these)
+
+
 def cross_entropy(logits: Tensor, action: Tensor) -> Tensor:
     """Minus the log-probability of the logged action, shape (J, n).
 
@@ -94,7 +126,7 @@ def cross_entropy(logits: Tensor, action: Tensor) -> Tensor:
         logits: Shape (J, n, K).
         action: Shape (n,).
     """
-    return -_log_chosen(logits, action)
+    return -log_chosen(logits, action)
 
 
 def translated_ips(
@@ -120,7 +152,7 @@ def weigh(logits: Tensor, action: Tensor, log_propensity: Tensor) -> Tensor:
         action: Shape (n,).
         log_propensity: Shape (n,).
     """
-    return _ratio(_log_chosen(logits, action) - log_propensity)
+    return ratio_of(log_chosen(logits, action) - log_propensity)
 
 
 def chosen(logits: Tensor, action: Tensor) -> Tensor:
@@ -143,7 +175,7 @@ def doubly_robust(
     log_policy = logits.log_softmax(dim=-1)
     chosen = _gather(log_policy, action)
     residual = loss - expected.gather(1, action[:, None]).squeeze(1)
-    return (_exp(log_policy) * expected).sum(-1) + _ratio(chosen - log_propensity) * residual
+    return (_exp(log_policy) * expected).sum(-1) + ratio_of(chosen - log_propensity) * residual
 
 
 def bernoulli(outputs: Tensor, action: Tensor, loss: Tensor) -> Tensor:
@@ -198,13 +230,14 @@ def _exp(log_policy: Tensor) -> Tensor:
     return log_policy.clamp_min(LEAST).exp()
 
 
-def _ratio(log_ratio: Tensor) -> Tensor:
+def ratio_of(log_ratio: Tensor) -> Tensor:
     """The ratio whose logarithm is given."""
     within = log_ratio.clamp_max(STEEPEST)
     return within.exp() * (1 + log_ratio - within)
 
 
-def _log_chosen(logits: Tensor, action: Tensor) -> Tensor:
+def log_chosen(logits: Tensor, action: Tensor) -> Tensor:
+    """Log-probability of the logged action, shape (J, n); see `cross_entropy`."""
     return _gather(logits.log_softmax(dim=-1), action)
 
 

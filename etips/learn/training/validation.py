@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from etips.learn.training.objectives import Objective, Weighted, part_of
+from etips.learn.training.objectives import Objective, Weighted, combine, part_of, pool_of
 from etips.learn.training.state import State
 from etips.learn.training.teams import Team, teams_of, units_of
 from etips.models.answers import batch_size_on, forward
@@ -20,7 +20,7 @@ class Risks:
     """What networks are worth on their held-out stays, each of shape (J,); 0 if they have none.
 
     Args:
-        risk: Mean of the objective.
+        risk: Mean of the objective, or what it makes of the means of its terms.
         factor: Mean weight; 0 where nobody asked, or where the objective has no weights.
     """
 
@@ -68,38 +68,46 @@ class Validation:
         like = parameters["head.bias"]
         if each is None:
             each = [self.totals_of(number, parameters) for number in range(len(self.teams))]
-        totals = torch.zeros(3, len(like), dtype=torch.float64, device=like.device)
+        totals = self._totals(like)
         for team, own in zip(self.teams, each, strict=True):
             totals[:, team.these] = own
-        risk, factor, count = totals
-        return Risks(risk / count.clamp_min(1e-12), factor / count.clamp_min(1e-12))
+        means = totals / totals[-1].clamp_min(1e-12)
+        pooled = pool_of(self.objective) is not None
+        risk = combine(self.objective, means[:-2] if pooled else means[0])
+        return Risks(torch.where(means[-1] > 0, risk, 0), means[-2])
 
     def totals_of(self, number: int, parameters: Mapping[str, Tensor]) -> Tensor:
-        """Risks, weights and counts of a team, added up, shape (3, members).
+        """Terms of risks, weights and counts of a team, added up, shape (2 + terms, members).
 
         Args:
             number: Of the team.
             parameters: Of all networks.
         """
-        team, like = self.teams[number], parameters["head.bias"]
+        team = self.teams[number]
         own = {name: value[team.these] for name, value in parameters.items()}
-        totals = torch.zeros(3, len(own["head.bias"]), dtype=torch.float64, device=like.device)
+        totals = self._totals(own["head.bias"])
         with torch.no_grad():
             self._add_up(totals, team, own)
         return totals
 
+    def _totals(self, like: Tensor) -> Tensor:
+        """Zeros, a column a network."""
+        pool = pool_of(self.objective)
+        shape = (2 + (1 if pool is None else pool.n_terms), len(like))
+        return torch.zeros(shape, dtype=torch.float64, device=like.device)
+
     def _add_up(self, totals: Tensor, team: Team, parameters: Mapping[str, Tensor]) -> None:
-        """Add a team's risks, weights and counts to its `totals`."""
+        """Add a team's terms, weights and counts to its `totals`."""
         steps, objective = self.steps, part_of(self.objective, team.these)
         counts = self.held_out[team.these]
         for batch in steps.batches(np.flatnonzero(team.counts), batch_size_on(steps.device)):
             outputs = forward(self.network, parameters, batch, steps)
             shares = counts[:, batch.owner].double()
-            totals[0] += (objective(outputs, batch.seen).double() * shares).sum(1)
+            totals[:-2] += (objective(outputs, batch.seen).double() * shares).sum(-1)
             if self.weigh:
                 assert isinstance(objective, Weighted)
-                totals[1] += (objective.weigh(outputs, batch.seen).double() * shares).sum(1)
-            totals[2] += shares.sum(1)
+                totals[-2] += (objective.weigh(outputs, batch.seen).double() * shares).sum(1)
+            totals[-1] += shares.sum(1)
 
 
 def keep_best(

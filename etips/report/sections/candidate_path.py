@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from etips.report.plots import Guides, plot
 from etips.report.section import Figure, Section
-from etips.results.exhibits import PathCandidate
+from etips.results.path_candidate import TRANSLATED, PathCandidate
 from etips.results.results import Results
 from etips.results.study_result import Chart, Series
 
@@ -68,8 +68,9 @@ def _drawn(
 
 
 def _along(path: Sequence[PathCandidate], chosen: PathCandidate | None) -> list[PathCandidate]:
-    """Those trained with a translation, in the form of the kept one."""
-    trained = [c for c in path if c.action is None and c.translation is not None]
+    """Those trained with a translation alone, acting as the kept one does."""
+    shifted = [c for c in path if c.action is None and c.translation is not None]
+    trained = [c for c in shifted if c.form == TRANSLATED]
     form = chosen.acts if chosen in trained and chosen is not None else None
     forms = [form] if form is not None else [c.acts for c in trained[:1]]
     return [c for c in trained if c.acts in forms]

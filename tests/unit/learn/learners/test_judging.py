@@ -9,6 +9,7 @@ from small_worlds import CLEAR, CLINIC, randomised, small, training
 from etips.evaluation import logged_risk, snips
 from etips.learn import DoublyRobust, EtIPS, KnownPropensity
 from etips.learn.fitting.driver import drive
+from etips.learn.learners.aims import Aim
 from etips.learn.learners.foundation import lay_foundation
 from etips.learn.learners.judging import judge_all, settle
 from etips.models.encoders.gru import GRU
@@ -21,7 +22,7 @@ def foundation(log, **more):
 
 def test_untrained_policies_that_draw_are_judged_as_the_clinicians():
     base = foundation(CLINIC.log(60, seed=0))
-    judged = judge_all(base, base.propensity.bundle, (0.5,))
+    judged = judge_all(base, base.propensity.bundle, [Aim("translated", 0.5)])
     drawn, likeliest, *constants, clinicians = judged.candidates
     assert (drawn.acts, likeliest.acts) == ("draws", "likeliest")
     assert drawn.risk == pytest.approx(clinicians.risk, abs=1e-5)
@@ -32,7 +33,7 @@ def test_untrained_policies_that_draw_are_judged_as_the_clinicians():
 def test_the_likeliest_action_is_judged_by_those_who_got_it():
     log = CLINIC.log(60, seed=0)
     base = foundation(log)
-    likeliest = judge_all(base, base.propensity.bundle, (0.5,)).candidates[1]
+    likeliest = judge_all(base, base.propensity.bundle, [Aim("translated", 0.5)]).candidates[1]
     got = base.propensity.log_probabilities.argmax(axis=1) == log.logged_action
     wanted = snips(log.logged_loss, got / base.chance, log.cluster)
     assert (likeliest.risk, likeliest.std_error) == pytest.approx((wanted.risk, wanted.std_error))
@@ -42,7 +43,9 @@ def test_where_a_policy_abstains_its_weight_is_one():
     """With known propensities, too: the fitted ones over the known would not be 1."""
     log = CLINIC.log(80, seed=0)
     base = foundation(log, model=KnownPropensity(), support=0.999)
-    drawn, likeliest, clinicians = judge_all(base, base.propensity.bundle, (0.5,)).candidates
+    drawn, likeliest, clinicians = judge_all(
+        base, base.propensity.bundle, [Aim("translated", 0.5)]
+    ).candidates
     assert clinicians.clinicians
     for own in (drawn, likeliest):
         assert own.risk == pytest.approx(log.logged_loss.mean())
@@ -55,7 +58,7 @@ def test_errors_are_by_patient():
     errors = []
     for data in (log, several):
         base = foundation(data, training=training(n_folds=4))
-        own = judge_all(base, base.propensity.bundle, (0.5,)).candidates[-1]
+        own = judge_all(base, base.propensity.bundle, [Aim("translated", 0.5)]).candidates[-1]
         errors.append(own.std_error)
         wanted = logged_risk(data.logged_loss, data.cluster).std_error
         assert own.std_error == pytest.approx(wanted)
@@ -64,10 +67,14 @@ def test_errors_are_by_patient():
 
 def test_the_chosen_candidate_alone_has_a_corrected_risk():
     base = foundation(CLINIC.log(60, seed=0))
-    path = settle(base, judge_all(base, base.propensity.bundle, (0.5,)), "held-out")
+    path = settle(
+        base, judge_all(base, base.propensity.bundle, [Aim("translated", 0.5)]), "held-out"
+    )
     assert [c.corrected is not None for c in path] == [c.chosen for c in path]
     alone = foundation(CLINIC.log(60, seed=0), training=training(n_folds=1))
-    path = settle(alone, judge_all(alone, alone.propensity.bundle, (0.5,)), "held-out")
+    path = settle(
+        alone, judge_all(alone, alone.propensity.bundle, [Aim("translated", 0.5)]), "held-out"
+    )
     assert all(c.corrected is None for c in path)
 
 

@@ -121,7 +121,7 @@ def test_ratios_are_exact_up_to_the_limit_and_go_on_along_the_tangent():
     limit = objectives.STEEPEST
     log_ratio = torch.tensor([-50.0, 0.0, limit, limit + 2], dtype=torch.float64)
     log_ratio.requires_grad_()
-    ratio = objectives._ratio(log_ratio)
+    ratio = objectives.ratio_of(log_ratio)
     wanted = [math.exp(-50), 1.0, math.exp(limit), 3 * math.exp(limit)]
     assert ratio.tolist() == pytest.approx(wanted, rel=1e-12)
     (slope,) = torch.autograd.grad(ratio.sum(), log_ratio)

@@ -1,0 +1,222 @@
+"""What sets of policy networks minimise: one aim a set, so that different ones train side by side.
+
+The formulas and where they come from are in `etips.learn.training`; `docs/method/learning.md`
+compares them.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from etips.data.decisions import Floats
+from etips.learn.fitting.groups import join_objectives
+from etips.learn.learners.foundation import Foundation
+from etips.learn.learners.policy_objective import Logged, Risk, policy_objective
+from etips.learn.training import smoothed_risks
+from etips.learn.training.objectives import (
+    Objective,
+    Pool,
+    doubly_robust,
+    translated_ips,
+    weigh,
+)
+
+Form = Literal[
+    "translated",
+    "smoothed gains",
+    "doubly robust",
+    "beta-IPS",
+    "log-sum-exp",
+    "logarithmic smoothing",
+    "exponential smoothing",
+    "weighted likelihood",
+    "pessimistic",
+]
+"""A formula that policies are trained by."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What one set of networks minimises.
+
+    Args:
+        form: The formula.
+        translation: Taken off the loss; NaN where the form has none, or finds its own.
+        strength: How much the form smooths or fears; NaN where it has no such number.
+    """
+
+    form: Form = "translated"
+    translation: float = math.nan
+    strength: float = math.nan
+
+
+class Terms(NamedTuple):
+    """What a form makes of networks.
+
+    Args:
+        risk: Its value of each decision, or terms of it.
+        pool: How the terms become a risk; None where it is the mean of the value.
+    """
+
+    risk: Risk
+    pool: Pool | None = None
+
+
+class Ground(NamedTuple):
+    """What the networks of a form learn from, one entry or row a network.
+
+    Args:
+        translation: Shape (J, 1).
+        strength: Shape (J, 1).
+        most: Largest logged loss.
+        n_decisions: That one network learns from, about.
+        expected: Predicted losses by row, shape (n_steps, n_actions); None without predictions.
+    """
+
+    translation: Tensor
+    strength: Tensor
+    most: float
+    n_decisions: float
+    expected: Tensor | None
+
+
+def aims_objective(
+    base: Foundation, aims: Sequence[Aim], *, kl: float, expected: Floats | None = None
+) -> Objective:
+    """What sets of networks minimise, one aim a set of one network a fold.
+
+    Args:
+        base: What they stand on.
+        aims: One a set.
+        kl: Weight of the KL divergence from the propensities.
+        expected: Predicted loss of every action, out of fold, shape (n_decisions, n_actions);
+            needed where an aim is doubly robust.
+    """
+    parts = [list(own) for _, own in groupby(aims, key=lambda aim: aim.form)]
+    losses = None if expected is None else base.prepared.by_row(expected.astype(np.float32))
+    each: list[Objective] = []
+    for own in parts:
+        risk, pool = _TERMS[own[0].form](_ground(base, own, losses))
+        each.append(policy_objective(base, risk, kl=kl, pool=pool))
+    if len(each) == 1:
+        return each[0]
+    n_folds = base.prepared.folds.n_networks
+    return join_objectives(each, [0, *accumulate(len(own) * n_folds for own in parts)])
+
+
+def _ground(base: Foundation, aims: Sequence[Aim], expected: Tensor | None) -> Ground:
+    n_folds, data = base.prepared.folds.n_networks, base.prepared.data
+    device = base.prepared.steps.device
+
+    def column(values: Sequence[float]) -> Tensor:
+        return torch.tensor(np.repeat(np.asarray(values, np.float32), n_folds)).to(device)[:, None]
+
+    return Ground(
+        column([aim.translation for aim in aims]),
+        column([aim.strength for aim in aims]),
+        float(data.logged_loss.max()),
+        data.n_decisions * max(n_folds - 1, 1) / n_folds,
+        expected,
+    )
+
+
+def _translated(ground: Ground) -> Terms:
+    def risk(logits: Tensor, logged: Logged, _: Tensor, these: slice) -> Tensor:
+        return translated_ips(logits, *logged, ground.translation[these])
+
+    return Terms(risk)
+
+
+def _smoothed_gains(ground: Ground) -> Terms:
+    def risk(logits: Tensor, logged: Logged, _: Tensor, these: slice) -> Tensor:
+        weight = weigh(logits, logged.action, logged.log_propensity)
+        gain = ground.translation[these] - logged.loss
+        return smoothed_risks.log_smoothed(weight, gain, ground.strength[these])
+
+    return Terms(risk)
+
+
+def _log_smoothing(ground: Ground) -> Terms:
+    most = torch.full_like(ground.translation, ground.most)
+    return _smoothed_gains(ground._replace(translation=most))
+
+
+def _doubly_robust(ground: Ground) -> Terms:
+    expected = ground.expected
+    assert expected is not None
+
+    def risk(logits: Tensor, logged: Logged, seen: Tensor, _: slice) -> Tensor:
+        return doubly_robust(logits, *logged, expected[seen])
+
+    return Terms(risk)
+
+
+def _beta_ips(_: Ground) -> Terms:
+    def risk(logits: Tensor, logged: Logged, _: Tensor, __: slice) -> Tensor:
+        weight = weigh(logits, logged.action, logged.log_propensity)
+        return smoothed_risks.baseline_terms(logits, logged.action, logged.loss, weight)
+
+    return Terms(risk, Pool(4, lambda means, _: smoothed_risks.baseline_risk(means)))
+
+
+def _log_sum_exp(ground: Ground) -> Terms:
+    def risk(logits: Tensor, logged: Logged, _: Tensor, these: slice) -> Tensor:
+        weight = weigh(logits, logged.action, logged.log_propensity)
+        gain = ground.most - logged.loss
+        return smoothed_risks.log_sum_exp_terms(weight, gain, ground.strength[these])
+
+    def combine(means: Tensor, these: slice) -> Tensor:
+        return smoothed_risks.log_sum_exp(means, ground.strength[these, 0])
+
+    return Terms(risk, Pool(1, combine))
+
+
+def _exponential_smoothing(ground: Ground) -> Terms:
+    def risk(logits: Tensor, logged: Logged, _: Tensor, these: slice) -> Tensor:
+        action, loss, log_propensity = logged
+        return smoothed_risks.exponentially_smoothed(
+            logits, action, ground.most - loss, log_propensity, ground.strength[these]
+        )
+
+    return Terms(risk)
+
+
+def _weighted_likelihood(ground: Ground) -> Terms:
+    def risk(logits: Tensor, logged: Logged, _: Tensor, __: slice) -> Tensor:
+        action, loss, log_propensity = logged
+        return smoothed_risks.weighted_likelihood(
+            logits, action, ground.most - loss, log_propensity
+        )
+
+    return Terms(risk)
+
+
+def _pessimistic(ground: Ground) -> Terms:
+    def risk(logits: Tensor, logged: Logged, _: Tensor, these: slice) -> Tensor:
+        weight = weigh(logits, logged.action, logged.log_propensity)
+        return smoothed_risks.bound_terms(weight, logged.loss, ground.translation[these])
+
+    def combine(means: Tensor, these: slice) -> Tensor:
+        width = ground.strength[these, 0] / math.sqrt(ground.n_decisions)
+        return smoothed_risks.upper_bound(means, width)
+
+    return Terms(risk, Pool(2, combine))
+
+
+_TERMS: Mapping[Form, Callable[[Ground], Terms]] = {
+    "translated": _translated,
+    "smoothed gains": _smoothed_gains,
+    "doubly robust": _doubly_robust,
+    "beta-IPS": _beta_ips,
+    "log-sum-exp": _log_sum_exp,
+    "logarithmic smoothing": _log_smoothing,
+    "exponential smoothing": _exponential_smoothing,
+    "weighted likelihood": _weighted_likelihood,
+    "pessimistic": _pessimistic,
+}

@@ -1,0 +1,99 @@
+"""Policies of several aims, trained side by side, and the one that is chosen among them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from etips.data.decisions import Floats
+from etips.learn.fitting.candidates import Judged
+from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.learners.aims import Aim, aims_objective
+from etips.learn.learners.fit import Fit
+from etips.learn.learners.foundation import Foundation
+from etips.learn.learners.judging import chosen_policy, judge_all, settle
+from etips.learn.learners.racing import Race
+from etips.learn.learners.selection import Selection
+from etips.learn.nuisance.outcome import FittedOutcome
+from etips.learn.training.settings import Settings
+from etips.models.bundle import Bundle
+
+
+@dataclass(frozen=True, eq=False)
+class PolicySearch:
+    """A search for one policy among those of several aims.
+
+    Args:
+        base: What they stand on.
+        aims: One a set of networks.
+        start: Networks before they are trained, set by set.
+        settings: How they are trained.
+        kl: Weight of the KL divergence from the propensities.
+        selection: How one is chosen.
+        racing: Train one to the end that a heat has shown; False trains all of them.
+        constants: Whether constant policies stand beside them.
+        outcome: Predicted losses, which then judge policies too; None without.
+    """
+
+    base: Foundation
+    aims: Sequence[Aim]
+    start: Bundle
+    settings: Settings
+    kl: float
+    selection: Selection = "held-out"
+    racing: bool = True
+    constants: bool = True
+    outcome: FittedOutcome | None = None
+
+    def run(self) -> Requests[Fit]:
+        """Train, judge and choose."""
+        base, everybody = self.base, range(len(self.aims))
+        if self.racing:
+            race = Race(len(self.aims), self.request, self._judge, self._distances())
+            bundle, judged = yield from race.run()
+        else:
+            bundle = yield self.request(everybody)
+            judged = self._judge(bundle, everybody)
+        path = settle(base, judged, self.selection)
+        policy = chosen_policy(base, bundle, path)
+        if self.selection == "paper" and policy.kind == "softmax":
+            policy = replace(policy, acts="likeliest")  # whatever its probabilities were chosen by
+        return Fit(
+            policy,
+            propensity=base.propensity,
+            outcome=self.outcome,
+            path=path,
+            quality=base.propensity.quality,
+            support=policy.support,
+            clipped_share=base.clipped_share,
+            rebalanced=base.rebalanced,
+        )
+
+    def request(self, sets: Sequence[int]) -> TrainingRequest:
+        """The training of some sets to the end."""
+        size = self.base.prepared.folds.n_networks
+        members = [number * size + fold for number in sets for fold in range(size)]
+        own = [self.aims[number] for number in sets]
+        return TrainingRequest(
+            self.base.prepared,
+            self.start.select(members),
+            aims_objective(self.base, own, kl=self.kl, expected=self._expected()),
+            stage="policy",
+            settings=self.settings,
+        )
+
+    def _judge(self, bundle: Bundle, sets: Sequence[int]) -> Judged:
+        own = [self.aims[number] for number in sets]
+        constants = self.constants and len(own) == len(self.aims)
+        expected = self._expected()
+        return judge_all(self.base, bundle, own, expected=expected, constants=constants)
+
+    def _expected(self) -> Floats | None:
+        return None if self.outcome is None else self.outcome.expected
+
+    def _distances(self) -> list[float]:
+        """How far each translation is from the mean loss; an aim that finds its own comes first."""
+        centre = float(self.base.prepared.data.logged_loss.mean())
+        return [
+            -1.0 if math.isnan(aim.translation) else abs(aim.translation - centre)
+            for aim in self.aims
+        ]
