@@ -12,6 +12,8 @@ Data
 Policies that learn: `fit(data)`, then `predict`, `predict_proba`, `save`
     EtIPS, TIPS, EIPS, IPS          from weighted decisions (the paper's, and its kin)
     DoublyRobust                    from predicted losses, corrected by weighted decisions
+    BetaIPS, LogSumExp, LogSmoothing, ExponentialSmoothing, WeightedLikelihood, Pessimistic
+                                    from weighted decisions, by objectives since the paper
     DirectMethod, StayDirectMethod  the least predicted loss, of a decision or of the stay
     PredictiveModel                 imitates the clinicians
     QLearning, OWL, RWL             methods of others: docs/method/systems.md
