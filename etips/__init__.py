@@ -27,6 +27,7 @@ Policies that are written down
 Results: print them, look at them in a notebook, `to_frame()`, `report("report.html")`
     evaluate        what a log says of policies, with a verdict on every number (Results)
     compare         policies, guidelines or years against each other (Comparison)
+    explain         why a policy recommends what it does: for a stay, on the whole, as rules
 
 Refusals
     EtipsError, with DataError, FileError and SettingError: one line that says what to do
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from etips.data.alignment import align as align
     from etips.data.tables.reading import read_table as read_table
     from etips.data.trajectory_writer import write_table as write_table
+    from etips.explanation.explain import explain as explain
     from etips.learn.learners.catalogue import *  # noqa: F403  # the learners
     from etips.learn.nuisance.boosting import BoostedTrees as BoostedTrees
     from etips.policies.sql_rules import SqlRule as SqlRule
@@ -78,6 +80,7 @@ _LATER = {
     "check": "etips.checks.examination",
     "compare": "etips.results.compare_policies",
     "evaluate": "etips.results.evaluate",
+    "explain": "etips.explanation.explain",
     "load": "etips.runs.loading",
     "read_table": "etips.data.tables.reading",
     "write_table": "etips.data.trajectory_writer",

@@ -76,9 +76,11 @@ OPTIONS: Mapping[str, _Option] = {
 def takes_columns(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each field of `TableColumns` in place of its `columns`.
 
-    And `--table`, a file that says the same; options go over it.
+    And `--table`, a file that says the same; options go over it. An option of the command's own
+    name keeps its meaning: `--stay` is a stay to `explain`.
     """
-    taken = {f"--{name}" for name in inspect.signature(command).parameters}
+    own_names = set(inspect.signature(command).parameters)
+    taken = {f"--{name}" for name in own_names}
     options = [
         inspect.Parameter(
             own.name,
@@ -87,6 +89,7 @@ def takes_columns(command: Callable[..., None]) -> Callable[..., None]:
             annotation=_annotation(OPTIONS[own.name], KINDS[own.name], taken),
         )
         for own in fields(TableColumns)
+        if own.name not in own_names
     ]
     help_text = f"File that says what the options below do, as `etips check` writes {TABLE_FILE}."
     file_option = Annotated[Path | None, typer.Option(help=help_text)]

@@ -71,6 +71,11 @@ COMMANDS: Mapping[str, Entry] = {
         "Compare policies, rules and what was done: paired differences, "
         "corrected for their number.",
     ),
+    "explain": Entry(
+        "explain",
+        "Say why a policy recommends what it does: for one stay, on the whole, or as rules.",
+        trains=True,
+    ),
     "reproduce": Entry(
         "reproduce",
         "Repeat a study of the paper: every method, every fold, the published figure beside ours.",

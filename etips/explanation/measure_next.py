@@ -25,6 +25,7 @@ DOUBT = 0.1
 
 _DRAWS = 9  # values of each column, spread evenly over those of similar decisions
 _MOST = 24  # columns that are tried, those without any value first, then the oldest
+_VARIES = 0.2  # share of the steps at which a column changes, if its age can be told from that
 _OLD = 2  # steps without a change from which a value counts as old
 
 
@@ -82,7 +83,7 @@ def what_to_measure(neighbours: Neighbourhood, stay: Trajectories, step: int) ->
     near = neighbours.without(stay, np.ones(len(neighbours.person))) > 0
     distance = neighbours.distances(own)
     drawn: list[tuple[_Candidate, Ints]] = []
-    for candidate in _candidates(stay.sequence[: last + 1], neighbours.schema):
+    for candidate in _candidates(stay.sequence[: last + 1], neighbours):
         values = _likely(neighbours, candidate, distance, near)
         if values is not None:
             drawn.append((candidate, values))
@@ -104,9 +105,14 @@ def wavers(answer: Answer) -> Bools:
     return np.asarray(answer.abstained | close)
 
 
-def _candidates(rows: Floats32, schema: Schema) -> list[_Candidate]:
-    """Columns without a value at the last visible step, or with an old one."""
+def _candidates(rows: Floats32, neighbours: Neighbourhood) -> list[_Candidate]:
+    """Columns without a value at the last visible step, or with an old one.
+
+    Where the data do not mark gaps, a value that has not changed for some steps is taken to be old,
+    unless the column hardly ever changes in the log: nobody measures a patient's age again.
+    """
     found = []
+    schema = neighbours.schema
     levels = {f"{name}={own}" for name, of in schema.categories.items() for own in of}
     for number, name in enumerate(schema.sequence):
         if name in levels or _is_mark(name, schema):
@@ -114,6 +120,8 @@ def _candidates(rows: Floats32, schema: Schema) -> list[_Candidate]:
         marked = f"{name}{MISSING_SUFFIX}"
         mark = schema.sequence.index(marked) if marked in schema.sequence else None
         values = rows[:, number]
+        if mark is None and neighbours.varies[number] < _VARIES and not np.isnan(values[-1]):
+            continue
         if mark is not None:
             measured = np.flatnonzero((rows[:, mark] == 0) & ~np.isnan(values))
         else:

@@ -98,6 +98,7 @@ class Neighbourhood:
         names: Whom each number stands for.
         action: Logged, shape (n,).
         loss: That followed, NaN where not known, shape (n,).
+        varies: How often each sequential feature changes from one step to the next, shape (d,).
     """
 
     preference: Preference
@@ -112,6 +113,7 @@ class Neighbourhood:
     names: Mapping[object, int]
     action: Ints
     loss: Floats
+    varies: Floats
 
     @classmethod
     def of(cls, policy: FittedPolicy, log: Trajectories, *, seed: int = 0) -> "Neighbourhood":
@@ -150,6 +152,7 @@ class Neighbourhood:
             names=dict(zip(who.tolist(), log.units.tolist(), strict=True)),
             action=log.logged_action,
             loss=log.logged_loss,
+            varies=_how_often_changed(log),
         )
 
     def distances(self, histories: Histories) -> Floats:
@@ -269,6 +272,17 @@ def _importance(
     longer = bool((some.last > 0).any())
     past = heavy[:width] * (_PAST if longer else 0.0)
     return np.concatenate([heavy[:width], past, heavy[width:]])
+
+
+def _how_often_changed(log: Trajectories) -> Floats:
+    """Share of the steps, but for first ones, at which each feature is not as before, (d,)."""
+    later = np.ones(log.n_steps, bool)
+    later[log.offsets[:-1]] = False
+    rows = np.flatnonzero(later)
+    if not rows.size:
+        return np.zeros(log.sequence.shape[1])
+    now, before = log.sequence[rows], log.sequence[rows - 1]
+    return np.asarray(((now != before) & ~(np.isnan(now) & np.isnan(before))).mean(axis=0))
 
 
 def _usual_reach(points: Floats, person: Ints, generator: np.random.Generator) -> float:

@@ -145,6 +145,12 @@ class FittedPolicy:
         )
         return Answer(probabilities.cpu().numpy(), abstained.cpu().numpy())
 
+    def leaf_of(self, data: Trajectories) -> Ints:
+        """Leaf of each decision, where the policy is a tree of questions, shape (n_decisions,)."""
+        if self.tree is None:
+            raise SettingError("policy", "is not a tree of questions")
+        return self.tree.leaf_of(last_step(self.as_fitted_on(data)))
+
     def propensities(self, data: Trajectories) -> Floats:
         """What the clinicians would do, as fitted with the policy, shape (n_decisions, K)."""
         return self.imitation().predict_proba(data)

@@ -30,7 +30,7 @@ def test_any_other_is_no_attribute(name):
 @pytest.mark.parametrize(
     ("package", "some", "count"),
     [
-        ("etips", {"EtIPS", "TIPS", "Trajectories", "evaluate", "load", "read_table"}, 43),
+        ("etips", {"EtIPS", "TIPS", "Trajectories", "evaluate", "load", "read_table"}, 44),
         ("etips.learn", {"EtIPS", "MostFrequent", "Settings", "SklearnModel", "Training"}, 27),
     ],
 )

@@ -1,0 +1,113 @@
+"""`etips explain`: why a fitted policy recommends what it does."""
+
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from etips.cli.columns import DataArgument, takes_columns
+from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, standing
+from etips.data.tables.columns import TableColumns, read_columns, read_data
+from etips.errors import FileError, SettingError
+from etips.policies.policy_manifest import read_schema
+from etips.runs.file_names import CONFIG, POLICY
+
+if TYPE_CHECKING:
+    from etips.learn.training.epoch_report import EpochReport
+
+_ENDINGS = (".html", ".json", ".png")
+
+RunArgument = Annotated[Path, typer.Argument(help="Run folder that `etips fit` wrote.")]
+StayOption = Annotated[
+    str | None, typer.Option(help="The stay that is asked about; left out, the policy as a whole.")
+]
+TreeFlag = Annotated[
+    bool, typer.Option("--tree", help="Also the policy as rules, learned and judged on DATA.")
+]
+DepthOption = Annotated[int, typer.Option(help="Questions in a row of a rule.", min=1, max=4)]
+AlsoOption = Annotated[
+    list[Path] | None, typer.Option(help="The same method under another seed; may be repeated.")
+]
+SaveOption = Annotated[
+    Path | None, typer.Option(help="Folder for the rules as a policy of their own, with --tree.")
+]
+OutOption = Annotated[
+    Path | None, typer.Option(help="Page (.html), figures (.json) or drawing (.png) to write.")
+]
+
+
+@takes_columns
+def explain(
+    run: RunArgument,
+    data: DataArgument,
+    columns: TableColumns,
+    stay: StayOption = None,
+    tree: TreeFlag = False,
+    depth: DepthOption = 3,
+    also: AlsoOption = None,
+    save_rules: SaveOption = None,
+    out: OutOption = None,
+    seed: SeedOption = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Say why a policy recommends what it does: for one stay, on the whole, or as rules.
+
+    With --stay: at every decision of that stay, which column at which step speaks for what is
+    recommended and against what was done, what was done for similar patients, and what to measure
+    next where the policy wavers. Without: which columns the policy goes by. With --tree: a few
+    rules learned from the log, with what the log says of them and of each.
+    """
+    with refusals("etips explain"):
+        _require(out, save_rules, tree=tree)
+        inside, config = run / POLICY, run / CONFIG
+        schema = read_schema(inside if inside.is_dir() else run)
+        earlier = [read_columns(config, of_run=True)] if config.is_file() else []
+        with progress_bar() as progress:
+            progress("reading", 0.0)
+            stays = read_data(data, columns, like=schema, earlier=earlier)
+            from etips.explanation.explain import explain as explain_policy  # noqa: PLC0415
+            from etips.explanation.explanation_file import finite  # noqa: PLC0415
+
+            progress("asking the policy", 0.1)
+            found = explain_policy(
+                run,
+                stays,
+                stay=stay,
+                also=also or (),
+                tree=tree,
+                depth=depth,
+                seed=seed,
+                report=_tell(progress),
+            )
+            if out is not None:
+                found.report(out)
+            if save_rules is not None and found.tree is not None:
+                found.tree.tree.save(save_rules)
+        typer.echo(json.dumps(finite(found.to_json()), indent=1) if as_json else repr(found))
+
+
+def _require(out: Path | None, save_rules: Path | None, *, tree: bool) -> None:
+    """Refuse what could not be written, before the long part."""
+    if out is not None and out.suffix not in _ENDINGS:
+        raise FileError(str(out), f"must end in {', '.join(_ENDINGS[:-1])} or {_ENDINGS[-1]}")
+    if save_rules is not None and not tree:
+        raise SettingError("--save-rules", "goes with --tree")
+    if save_rules is not None and save_rules.exists():
+        raise FileError(str(save_rules), "is there already", fix="Name another folder.")
+    if not _is_there("captum"):
+        fix = "Install it with: pip install 'etips[explain]'."
+        raise SettingError("explain", "needs captum", fix=fix)
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # what a test has put in its place
+        return False
+
+
+def _tell(progress: Callable[[str, float], None]) -> "Callable[[EpochReport], None]":
+    return lambda at: progress(standing(at), at.epoch / max(at.epochs, 1))

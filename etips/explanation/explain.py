@@ -1,0 +1,128 @@
+"""`etips.explain`: why a policy recommends what it does, for a stay, on the whole, as rules."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from etips.data.splitting import held_out
+from etips.data.trajectories import Trajectories
+from etips.errors import DataError, SettingError
+from etips.explanation.explanation_file import write_explanation
+from etips.explanation.explanation_parts import ExplanationParts
+from etips.explanation.explanation_text import describe
+from etips.explanation.global_attribution import attribute_overall, compare_seeds
+from etips.explanation.policy_tree import PolicyTree
+from etips.explanation.similar import Neighbourhood
+from etips.explanation.stay_explanation import explain_stay, find_stay, reads_features
+from etips.explanation.tree_report import TreeReport, report_tree
+from etips.learn.learners.learner import Learner
+from etips.learn.training.epoch_report import Report
+from etips.policies.policy import FittedPolicy
+from etips.results.evaluation_log import Models
+from etips.runs.folder import RunFolder
+
+JUDGED_SHARE = 1 / 3
+"""Of the stays on which rules are judged, where no run says which it was kept from."""
+
+
+class Explanation(ExplanationParts):
+    """What `explain` found; print it, `to_json()`, or `report("why.html")`."""
+
+    def report(self, place: str | Path) -> Path:
+        """Write a page (.html), the figures (.json) or a drawing (.png); return where it is."""
+        return write_explanation(self, Path(place))
+
+    def __repr__(self) -> str:
+        return describe(self)
+
+
+def explain(
+    policy: FittedPolicy | Learner | str | Path,
+    data: Trajectories,
+    *,
+    stay: object = None,
+    log: Trajectories | None = None,
+    also: Sequence[FittedPolicy | Learner | str | Path] = (),
+    tree: bool = False,
+    depth: int = 3,
+    models: Models | None = None,
+    seed: int = 0,
+    report: Report | None = None,
+) -> Explanation:
+    """Say why a policy recommends what it does.
+
+    Args:
+        policy: Fitted, or the folder of a run or a policy.
+        data: Stays, as the policy was fitted on.
+        stay: The stay that is asked about, as the data calls it; left out, all of them.
+        log: Logged stays whose decisions are compared; `data` itself if left out and logged.
+        also: The same method under other seeds, to see what changes.
+        tree: Also learn the policy as rules from two thirds of the stays and judge them on the
+            rest; of a run that was fitted with a share held out, on that share.
+        depth: Questions in a row that rules may ask, 1 to 4.
+        models: How the log of the rules is weighed.
+        seed: Of what is drawn.
+        report: Told after every epoch of what is fitted.
+    """
+    own, share = _opened(policy)
+    if stay is not None:
+        neighbours = _neighbours(own, data if log is None else log, seed)
+        one = explain_stay(own, find_stay(data, stay), neighbours)
+        found = Explanation(stay=one)
+    elif reads_features(own):
+        others = [_opened(other)[0] for other in also]
+        found = Explanation(
+            overall=attribute_overall(own, data, seed=seed),
+            seeds=compare_seeds([own, *others], data, seed=seed) if others else None,
+        )
+    elif own.tree is None and not tree:
+        rule = "gives everybody the same answer: there is nothing to explain"
+        raise SettingError(
+            "policy", rule, fix="Rules may be learned all the same: tree=True (--tree)."
+        )
+    else:
+        found = Explanation()
+    if not tree:
+        return found
+    judged = _tree(own, data, share, PolicyTree(depth=depth, models=models, seed=seed), report)
+    return Explanation(found.stay, found.overall, found.seeds, judged)
+
+
+def _opened(policy: FittedPolicy | Learner | str | Path) -> tuple[FittedPolicy, float | None]:
+    """The policy, and the share of the stays that its run was kept from."""
+    if isinstance(policy, str | Path):
+        folder = RunFolder(Path(policy))
+        return folder.open_policy(), folder.read_hold_out()
+    given: object = policy.fitted_policy() if isinstance(policy, Learner) else policy
+    if isinstance(given, FittedPolicy):
+        return given, None
+    fix = "A rule that somebody wrote explains itself."
+    raise SettingError("policy", "must be one that etips fitted", fix=fix)
+
+
+def _neighbours(policy: FittedPolicy, log: Trajectories, seed: int) -> Neighbourhood | None:
+    if not (log.logged and log.n_decisions and reads_features(policy)):
+        return None
+    return Neighbourhood.of(policy, log, seed=seed)
+
+
+def _tree(
+    policy: FittedPolicy,
+    data: Trajectories,
+    share: float | None,
+    tree: PolicyTree,
+    report: Report | None,
+) -> TreeReport:
+    """Rules learned from some of the stays and judged on the others."""
+    if not data.logged:
+        raise DataError("data", "must hold a log to learn rules from")
+    apart = held_out(data, share or JUDGED_SHARE)
+    if not apart.any() or apart.all():
+        raise DataError("data", "holds too few stays to learn rules and to judge them")
+    told = (
+        "the stays that the run was kept from"
+        if share is not None
+        else "a third of the stays, which the rules were not learned from"
+    )
+    fitted = tree.fit(policy, data.subset(~apart), report=report)
+    judged = data.subset(apart)
+    return report_tree(fitted, policy, judged, told=told, models=tree.models, report=report)
