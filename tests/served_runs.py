@@ -60,7 +60,7 @@ def ward(n_stays=80, seed=0, lag=0):
         action=(3 * fluid + vaso).astype(np.int64),
         loss=(rng.random(n) < harm).astype(float),
         static=rng.normal(60, 10, (n_stays, 1)).astype(np.float32),
-        stay=np.array([f"CANARY-{number}" for number in range(n_stays)]),
+        stay=np.array([f"CANARY-{seed}-{number}" for number in range(n_stays)]),
     )
 
 
@@ -68,8 +68,8 @@ def ward(n_stays=80, seed=0, lag=0):
 def fitted(lag=0, earlier_actions=False):
     """A policy that knows when to give a vasopressor."""
     return (
-        DirectMethod(**small(training=training(6, earlier_actions=earlier_actions)))
-        .fit(ward(lag=lag))
+        DirectMethod(**small(training=training(25, earlier_actions=earlier_actions)))
+        .fit(ward(300, lag=lag))
         .policy_
     )
 
@@ -84,6 +84,7 @@ def desk(lag=0, earlier_actions=False, with_stays=True):
     return Desk(advisor, form, record, make_card(advisor, form, record), stays)
 
 
+@cache
 def gated(own):
     """The application behind its gate."""
     return Gate(make_application(own), rules_of(Address(token=TOKEN), PORT))

@@ -70,6 +70,7 @@ def _run(app: "App", address: "Address", own: socket.socket) -> None:
 
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     logging.getLogger("etips.serve").setLevel(logging.INFO)
+    own.listen()  # whoever opens the address at once waits a moment, and is not turned away
     port = own.getsockname()[1]
     typer.echo(f"open {link_to(address, port)}")
     typer.echo("For research, not for clinical use. Ctrl-C ends it.")

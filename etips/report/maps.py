@@ -33,6 +33,7 @@ def dose_map(
     *,
     thin: Sequence[bool] = (),
     signed: bool = False,
+    rings: Sequence[tuple[int, str]] = (),
 ) -> Markup:
     """Shares by dose class as coloured cells, the highest row on top.
 
@@ -42,6 +43,7 @@ def dose_map(
         label: What it shows, for a screen reader.
         thin: Actions that the log hardly holds; they are hatched.
         signed: Below and above zero have colours of their own.
+        rings: Actions with a line around them, and its colour in the style sheet.
     """
     n_rows, n_columns = grid.n_rows, grid.n_columns
     cell = min(_CELL, 300 / n_columns)
@@ -54,6 +56,10 @@ def dose_map(
         x, y = left + cell * column, _TOP + cell * (n_rows - 1 - row)
         hatched = bool(thin[action]) if len(thin) else False
         parts.append(_cell(x, y, cell, value, most, hatched=hatched, signed=signed))
+    for place, (action, look) in enumerate(rings):
+        row, column = divmod(action, n_columns)
+        x, y = left + cell * column, _TOP + cell * (n_rows - 1 - row)
+        parts.append(_ring(x, y, cell, 2 + 4 * place, look))
     bottom = _TOP + cell * n_rows
     for row, words in enumerate(rows):
         y = _TOP + cell * (n_rows - 1 - row) + cell / 2 + 4
@@ -154,6 +160,11 @@ def _cell(
         parts.append(tag("rect", fill="url(#thin)", **box))
     parts.append(text(x + size / 2, y + size / 2 + 4, _figure(value, signed=signed), class_=look))
     return Markup("").join(parts)
+
+
+def _ring(x: float, y: float, size: float, inset: float, look: str) -> Markup:
+    box = {"x": x + inset, "y": y + inset, "width": size - 2 * inset, "height": size - 2 * inset}
+    return tag("rect", class_=f"ring {look}", rx=4, **box)
 
 
 def _shade(strength: float) -> tuple[float, str]:

@@ -15,6 +15,9 @@ from etips.policies.recommendations import describe
 from etips.results.exhibits import DoseGrid
 from etips.results.overlap import grid_of
 
+USUAL_SUPPORT = 0.01
+"""What counts as supported where the policy itself has no floor."""
+
 
 @dataclass(frozen=True, eq=False)
 class Advice:
@@ -24,7 +27,7 @@ class Advice:
         probabilities: Of each action, shape (n, K); the clinicians' where it abstains.
         abstained: Where no action has enough support, shape (n,).
         clinicians: What they do, as fitted with the policy, shape (n, K); None where nobody asked.
-        support: Least probability under the clinicians of an action that may be recommended.
+        support: Least probability under the clinicians of an action that counts as supported.
     """
 
     probabilities: Floats
@@ -96,7 +99,12 @@ class Advisor:
         answer = self.policy.answer(stays)
         known = self.policy.propensity is not None and self.policy.scaler is not None
         clinicians = self.policy.propensities(stays) if known else None
-        return Advice(*answer, clinicians, self.policy.support)
+        return Advice(*answer, clinicians, self.support)
+
+    @property
+    def support(self) -> float:
+        """The policy's own floor, or the report's where it has none: one time in a hundred."""
+        return self.policy.support or USUAL_SUPPORT
 
     @property
     def draws(self) -> bool:

@@ -116,7 +116,7 @@ def make_card(advisor: Advisor, form: Form, record: RunRecord) -> PolicyCard:
         settings={name: _plain(value) for name, value in record.told.items() if name != "method"},
         provenance=dict(schema.provenance),
         acts=policy.acts,
-        least_support=policy.support,
+        least_support=advisor.support,
         lag=schema.lag,
         reads_actions=policy.earlier_actions,
         features=[
