@@ -16,6 +16,7 @@ Codes = NDArray[np.uint8]
 DEPTH = 3
 N_BINS = 32
 LEAVES = 2**DEPTH
+BLOCK = 8192  # values of a column that are coded at a time: their comparisons stay near the core
 NO_SPLIT = 255  # above every bin: all rows go left
 
 
@@ -63,13 +64,36 @@ class Bins:
                 cuts[number, : own.size] = own
         return cls(cuts)
 
-    def code(self, rows: Rows) -> Codes:
-        """Bin of each value, shape (n, d): 0 where missing, else one more than cuts below it."""
-        codes = np.empty(rows.shape, np.uint8)
-        for number, column in enumerate(rows.T):
-            below = np.searchsorted(self.cuts[number], column, side="left")
-            codes[:, number] = np.where(np.isnan(column), 0, below + 1)
-        return codes
+    def code(self, rows: Rows, columns: Ints | None = None) -> Codes:
+        """Bin of each value, shape (n, d): 0 where missing, else one more than cuts below it.
+
+        A column's codes lie together, as trees ask for them.
+
+        Args:
+            rows: Shape (n, d).
+            columns: Those that are needed, all if left out; codes of others are 0.
+        """
+        n, width = rows.shape
+        codes = np.zeros((width, n), np.uint8)
+        cuts: Rows = self.cuts
+        if rows.dtype == np.float32 and (cuts.astype(np.float32) == cuts).all():
+            cuts = cuts.astype(np.float32)  # values of such a column, compared without a cast
+        each = np.arange(width) if columns is None else columns
+        above = np.empty((N_BINS - 2, min(n, BLOCK)), bool)
+        for start in range(0, n, BLOCK):
+            block = np.ascontiguousarray(rows[start : start + BLOCK].T)
+            for number in each:
+                own = cuts[number][cuts[number] < np.inf]
+                _count_below(block[number], own, above, codes[number, start : start + BLOCK])
+        return codes.T
+
+
+def _count_below(values: Rows, cuts: Rows, above: Bools, codes: Codes) -> None:
+    """Write one more than the cuts below each value, 0 of NaN; a search asks one at a time."""
+    some = above[: len(cuts), : len(values)]
+    np.greater(values, cuts[:, None], out=some)
+    np.add.reduce(some.view(np.uint8), axis=0, out=codes)
+    codes += values == values  # NaN is not itself
 
 
 @dataclass(frozen=True)
@@ -87,6 +111,11 @@ class Trees:
     column: Ints
     cut: Ints
     value: Floats
+
+    @property
+    def asked(self) -> Ints:
+        """The columns that a node splits by, ascending."""
+        return np.unique(self.column[self.cut < NO_SPLIT])
 
     def predict(self, codes: Codes) -> Floats:
         """Sum of all trees, shape (n,)."""

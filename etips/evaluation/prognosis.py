@@ -22,6 +22,7 @@ FEW_ROWS = 5_000
 MOST_FIT = 20_000  # rows that one fit sees
 MOST_SCREENED = 5_000  # rows that the search for products sees
 BLOCK = 50_000  # rows predicted at a time
+AT_ONCE = 256  # rows standardised at a time
 REACH = 4.0  # standard deviations beyond which a value is as good as that
 N_PRODUCTS = 10
 WIDEST_SEARCH = 150  # columns among which products are searched
@@ -174,10 +175,13 @@ class _Scale:
         return cls(centre, spread, _telling_pairs(scaled, rest), find_products(scaled, rest))
 
     def __call__(self, rows: Rows) -> Floats:
-        scaled = _standardise(rows, self.centre, self.spread)
-        first, second = self.pairs
-        pairs = scaled[:, first] * scaled[:, second]
-        return np.hstack([scaled, pairs, self.products.of(scaled)])
+        width, (first, second) = rows.shape[1], self.pairs
+        n_pairs = first.size
+        table = np.empty((len(rows), width + n_pairs + self.products.count))
+        scaled = _standardise(rows, self.centre, self.spread, out=table[:, :width])
+        np.multiply(scaled[:, first], scaled[:, second], out=table[:, width : width + n_pairs])
+        table[:, width + n_pairs :] = self.products.of(scaled)
+        return table
 
 
 @dataclass(frozen=True)
@@ -215,15 +219,26 @@ class Prognosis:
     def predict(self, rows: Rows) -> tuple[Floats, Floats]:
         """Expected target whatever is done, shape (n,), and by action, shape (n, n_actions)."""
         table = self.scale(rows)
-        plain = self.base + table @ self.slope + self.trees.predict(self.bins.code(rows))
+        plain = (
+            self.base
+            + table @ self.slope
+            + self.trees.predict(self.bins.code(rows, self.trees.asked))
+        )
         return plain, plain[:, None] + self.offset + table @ self.tilt
 
 
-def _standardise(rows: Rows, centre: Floats, spread: Floats) -> Floats:
+def _standardise(rows: Rows, centre: Floats, spread: Floats, out: Floats | None = None) -> Floats:
     flat = spread < 1e-9 * (1 + np.abs(centre))
-    scaled = (rows - centre) / np.where(flat, 1.0, spread)
-    scaled = np.where(np.isnan(scaled) | flat, 0.0, scaled)
-    return np.clip(scaled, -REACH, REACH)
+    unit = np.where(flat, 1.0, spread)
+    scaled = np.empty(rows.shape) if out is None else out
+    for start in range(0, len(rows), AT_ONCE):  # a few rows at a time, which stay near the core
+        part = scaled[start : start + AT_ONCE]
+        np.subtract(rows[start : start + AT_ONCE], centre, out=part)
+        part /= unit
+        part[np.isnan(part)] = 0.0
+        part[:, flat] = 0.0
+        np.clip(part, -REACH, REACH, out=part)
+    return scaled
 
 
 def _telling_pairs(scaled: Floats, rest: Floats) -> Ints:

@@ -35,6 +35,11 @@ class Products:
     columns: Ints
     factors: Ints
 
+    @property
+    def count(self) -> int:
+        """How many products."""
+        return len(self.factors)
+
     def of(self, scaled: Floats) -> Floats:
         """Values of the products of features in units of their spread (n, d), shape (n, m)."""
         forms = _forms(scaled[:, self.columns])

@@ -26,7 +26,7 @@ BEYOND_NOISE = 5.0
 LEAST_NEW = 0.02
 """Of a function's variance: what those chosen leave of it, for it to be chosen too."""
 
-MOST_ROWS = 6_000
+MOST_CHOSEN_BY = 6_000
 """Decisions that functions are chosen by; more tell no better which ones matter."""
 
 
@@ -96,7 +96,7 @@ def choose_functions(
         loss: Logged, shape (n,).
         residual: Whether each action was taken, less its propensity, shape (n, n_actions).
     """
-    some = slice(None, None, -(-len(loss) // MOST_ROWS))
+    some = every_so_many(np.arange(len(loss)), MOST_CHOSEN_BY)
     table, residual = _beside(prognosis[some], features[some]), residual[some]
     units = units_of(table)
     columns = np.union1d([0], _most(_promise(units.standardised(table), residual), MOST_LOOKED_AT))
@@ -108,6 +108,11 @@ def choose_functions(
     goals = np.column_stack([loss[some], scaled[:, 0]])
     best = _forward(pair_units.standardised(products), scaled[:, 0], goals, residual)
     return BalanceFunctions(columns, units, pairs[best], pair_units.take(best))
+
+
+def every_so_many(rows: Ints, most: int) -> Ints:
+    """At most so many of the rows, as far from each other as that allows."""
+    return rows[:: max(-(-len(rows) // most), 1)]
 
 
 def _beside(prognosis: Floats, features: Rows) -> Floats:

@@ -19,9 +19,11 @@ from etips.evaluation.inference.checks import (
     code_clusters,
 )
 from etips.evaluation.reweighting.balance_functions import (
+    MOST_CHOSEN_BY,
     MOST_FUNCTIONS,
     BalanceFunctions,
     choose_functions,
+    every_so_many,
 )
 from etips.evaluation.reweighting.imbalance import less_by, measure_imbalance
 from etips.evaluation.reweighting.tilt import ENOUGH, LEAST, fit_tilt, log_table, tilted
@@ -136,7 +138,7 @@ class Decided:
         if self.features.ndim != 2 or len(self.features) != n:
             raise DataError("features", "must have one row a decision")
 
-    def take(self, keep: Bools | slice) -> "Decided":
+    def take(self, keep: Bools | Ints | slice) -> "Decided":
         """Some of the decisions."""
         return Decided(
             self.action[keep], self.loss[keep], self.features[keep], self.prognosis[keep]
@@ -144,14 +146,24 @@ class Decided:
 
 
 def fit_correction(
-    propensities: Floats, decided: Decided, effort: Effort | None = None
+    propensities: Floats, decided: Decided, effort: Effort | None = None, rows: Ints | None = None
 ) -> Correction:
-    """Learn a correction of propensities (n, n_actions) from stays that it will not be used on."""
+    """Learn a correction of propensities (n, n_actions) from stays that it will not be used on.
+
+    Args:
+        propensities: Of every action, shape (n, n_actions).
+        decided: The decisions.
+        effort: How closely theta is fitted.
+        rows: Decisions that are learned from, ascending; all if left out. No more of them are
+            looked at than are of use.
+    """
     effort = effort or Effort()
-    residual = -propensities
-    residual[np.arange(len(decided.action)), decided.action] += 1
-    functions = choose_functions(decided.features, decided.prognosis, decided.loss, residual)
-    some = slice(None, None, -(-len(decided.action) // effort.most_rows))
+    rows = np.arange(len(decided.action)) if rows is None else rows
+    some = every_so_many(rows, MOST_CHOSEN_BY)
+    few, residual = decided.take(some), -propensities[some]
+    residual[np.arange(len(some)), few.action] += 1
+    functions = choose_functions(few.features, few.prognosis, few.loss, residual)
+    some = every_so_many(rows, effort.most_rows)
     few = decided.take(some)
     values, before = functions.of(few.features, few.prognosis), log_table(propensities[some])
     return Correction(functions, fit_tilt(before, values, few.action, enough=effort.enough))
@@ -212,7 +224,7 @@ def _cross_fit(
 
     def fit(number: int) -> None:
         inside = fold == number
-        correction = fit_correction(table[~inside], decided.take(~inside), effort)
+        correction = fit_correction(table, decided, effort, np.flatnonzero(~inside))
         held_out = decided.take(inside)
         own = correction.functions.of(held_out.features, held_out.prognosis)
         after[inside] = tilted(log_table(table[inside]), own, correction.theta)

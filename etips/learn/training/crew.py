@@ -147,8 +147,14 @@ def shared(values: Tensor) -> Tensor:
 
 
 def _can_fork() -> bool:
-    """Whether processes may be forked: not by macOS's libraries, nor after torch has met a GPU."""
-    return sys.platform == "linux" and not torch.cuda.is_available()
+    """Whether processes may be forked: not by macOS's libraries, nor beside threads that use a GPU.
+
+    After torch has met a GPU they may, as long as they leave it alone, which work on a CPU does;
+    torch's own loaders of data are such processes.
+    """
+    if sys.platform != "linux":
+        return False
+    return threading.active_count() == 1 or not torch.cuda.is_available()
 
 
 class _Processes:

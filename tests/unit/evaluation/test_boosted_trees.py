@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from etips.evaluation import boosted_trees
 from etips.evaluation.boosted_trees import N_BINS, NO_SPLIT, Bins, Boosting, fit_trees
 
 
@@ -77,3 +78,23 @@ def test_of_columns_that_are_alike_the_first_is_asked_whatever_the_rounding():
         other = fit_trees(codes, target + noise, seed=0)
         assert np.array_equal(other.column, plain.column)
         assert np.array_equal(other.cut, plain.cut)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_codes_are_what_a_search_among_the_cuts_finds(kind, monkeypatch):
+    monkeypatch.setattr(boosted_trees, "BLOCK", 37)
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 4)).astype(kind)
+    rows[:, 1] = rng.integers(0, 3, 200)  # few values
+    rows[:, 2] = 7  # one
+    rows[rng.random((200, 4)) < 0.1] = np.nan
+    rows[0], rows[1] = np.inf, -np.inf
+    bins = Bins.of(rows)
+    for asked in (rows, rows.astype(np.float64), np.nextafter(rows, kind(9))):
+        codes = bins.code(asked)
+        for number, column in enumerate(asked.T):
+            below = np.searchsorted(bins.cuts[number], column.astype(np.float64), side="left")
+            assert np.array_equal(codes[:, number], np.where(np.isnan(column), 0, below + 1))
+    some = bins.code(rows, np.array([1, 3]))
+    assert np.array_equal(some[:, [1, 3]], bins.code(rows)[:, [1, 3]])
+    assert not some[:, [0, 2]].any()

@@ -17,7 +17,7 @@ from etips.learn.training.crew import one_thread, run, run_all, shared, working
 
 KINDS = [
     pytest.param(
-        True, id="processes", marks=pytest.mark.skipif(not crew._can_fork(), reason="GPU")
+        True, id="processes", marks=pytest.mark.skipif(not crew._can_fork(), reason="cannot fork")
     ),
     pytest.param(False, id="threads"),
 ]
@@ -69,7 +69,7 @@ def test_an_error_of_the_work_is_raised_as_what_it_is(forked):
         run_all(many, [(1,)])
 
 
-@pytest.mark.skipif(not crew._can_fork(), reason="GPU")
+@pytest.mark.skipif(not crew._can_fork(), reason="cannot fork")
 def test_an_error_that_does_not_come_again_is_told_in_its_words():
     here = os.getpid()
 
@@ -84,7 +84,7 @@ def test_an_error_that_does_not_come_again_is_told_in_its_words():
         run_all(many, [(1,)])
 
 
-@pytest.mark.skipif(not crew._can_fork(), reason="GPU")
+@pytest.mark.skipif(not crew._can_fork(), reason="cannot fork")
 def test_a_process_that_is_killed_is_a_lack_of_memory():
     with pytest.raises(ResourceError, match="memory"), working(2, _kill_itself) as many:
         run_all(many, [(1,), (2,)])
@@ -94,7 +94,7 @@ def _kill_itself(_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.skipif(not crew._can_fork(), reason="GPU")
+@pytest.mark.skipif(not crew._can_fork(), reason="cannot fork")
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_processes_are_gone_when_the_work_is_broken_off(error):
     processes = set()
@@ -125,7 +125,7 @@ _ORPHANS = """
 """
 
 
-@pytest.mark.skipif(not crew._can_fork(), reason="GPU")
+@pytest.mark.skipif(not crew._can_fork(), reason="cannot fork")
 def test_processes_end_with_a_parent_that_is_killed_and_hold_none_of_its_locks(tmp_path):
     program = "import fcntl; held = open(sys.argv[1], 'w'); fcntl.flock(held, fcntl.LOCK_EX)"
     code = textwrap.dedent(_ORPHANS).replace("def work", f"{program}\ndef work", 1)
@@ -182,3 +182,18 @@ def test_threads_take_over_where_the_system_allows_no_more_processes(monkeypatch
     monkeypatch.setattr(os, "fork", refuse)
     with working(2, lambda order: order[0] + os.getpid()) as many:
         assert run_all(many, [(1,), (2,)]) == [os.getpid() + 1, os.getpid() + 2]
+
+
+@pytest.mark.gpu
+def test_processes_work_beside_a_gpu_that_is_in_use():
+    """They leave it alone, and it is as it was."""
+    held = torch.ones(3, device="cuda")
+    places = crew.shared(torch.zeros(4))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    with crew.working(2, lambda order: places[order[0]].fill_(order[0] + 1) and None) as own:
+        crew.run_all(own, [(number,) for number in range(4)])
+        assert isinstance(own, crew._Processes)
+    torch.set_num_threads(before)
+    assert places.tolist() == [1, 2, 3, 4]
+    assert (held + 1).cpu().tolist() == [2, 2, 2]
