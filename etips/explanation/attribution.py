@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
-from etips.explanation.feature_names import Columns, organ_systems
+from etips.explanation.feature_names import Columns, organ_systems, summary_places
 from etips.explanation.preference import Histories, Preference
+from etips.explanation.row_shares import row_shares
 from etips.explanation.tree_shares import tree_shares
 from etips.policies.policy import FittedPolicy
 
@@ -214,6 +215,8 @@ def attribute_inputs(
             _add_networks(preference, own, action[chosen], against[chosen], values, chosen)
     if preference.trees is not None:
         _add_trees(preference, histories, action, against, values)
+    if preference.row_model is not None:
+        _add_rows(preference, histories, action, against, values)
     return values
 
 
@@ -225,6 +228,8 @@ def described(preference: Preference) -> str:
         parts.append(f"integrated gradients of the mean of {count} networks")
     if preference.trees is not None:
         parts.append("Shapley values of boosted trees")
+    if preference.row_model is not None:
+        parts.append("Shapley values, by sampled orders, of a model of single rows")
     return " and ".join(parts)
 
 
@@ -313,3 +318,26 @@ def _add_trees(
         values.static[row] += shares[n_features:]
         values.preference[row] += outputs[row, action[row]] - outputs[row, against[row]]
         values.reference[row] += outputs[-1, action[row]] - outputs[-1, against[row]]
+
+
+def _add_rows(
+    preference: Preference, histories: Histories, action: Ints, against: Ints, values: FeatureValues
+) -> None:
+    """Sampled Shapley values; what a summary makes of a feature counts at the last visible step."""
+    assert preference.row_model is not None
+    model, sign = preference.row_model
+    feature, static = summary_places(preference.policy.schema, model.reads)
+    for row in range(len(action)):
+
+        def say(rows: Floats, row: int = row) -> Floats:
+            scores = model.outputs(rows).mean(axis=0) * sign
+            return np.asarray(scores[:, action[row]] - scores[:, against[row]])
+
+        own = histories.table(model)[row]
+        shares = row_shares(say, np.where(np.isnan(own), model.mean, own), model.mean)
+        last = int(histories.last[row])
+        np.add.at(values.steps[row, last], feature[feature >= 0], shares[feature >= 0])
+        np.add.at(values.static[row], static[static >= 0], shares[static >= 0])
+        here, there = say(np.stack([own, model.mean]))
+        values.preference[row] += here
+        values.reference[row] += there

@@ -8,12 +8,15 @@ import numpy as np
 
 from etips.cohorts.sepsis3.organ_systems import ORGAN_SYSTEMS
 from etips.data.decisions import Floats, Ints
+from etips.data.history_summary import summary_columns
 from etips.data.schema import MISSING_SUFFIX, Schema
+from etips.models.row_model import Reads
 
 EARLIER_ACTION = "the action before"
 """What explanations call the inputs that say which action was taken last."""
 
 OTHER = "other"
+_TOLD = ("last ", "mean ", "change ", "steps since ")  # what summaries tell of a feature
 _KNOWN_ENOUGH = 0.5  # share of the columns that the cohort must know for its systems to be shown
 
 
@@ -81,3 +84,22 @@ def _plain(name: str) -> str:
         if name.startswith(f"{stem}_") and name.endswith("hourly"):
             return f"{stem}_4hourly"
     return name
+
+
+def summary_places(schema: Schema, reads: Reads) -> tuple[Ints, Ints]:
+    """Sequential and static feature of each column of the rows that a model reads, -1 for none.
+
+    The number of steps is no feature; it counts with the first one.
+    """
+    width = len(schema.sequence)
+    if reads == "last":
+        place = np.arange(width + len(schema.static))
+        return np.where(place < width, place, -1), np.where(place < width, -1, place - width)
+    names = summary_columns(schema)
+    first_static = len(names) - len(schema.static)
+    feature, static = np.full(len(names), -1), np.full(len(names), -1)
+    static[first_static:] = np.arange(len(schema.static))
+    for number, name in enumerate(names[:first_static]):
+        bare = next((name.removeprefix(own) for own in _TOLD if name.startswith(own)), "")
+        feature[number] = schema.sequence.index(bare) if bare in schema.sequence else 0
+    return feature, static

@@ -12,6 +12,7 @@ import torch
 
 from etips.data.coded import Floats32
 from etips.data.decisions import Bools, Floats, Ints
+from etips.data.history_summary import LOG_SHIFT, summary_columns
 from etips.data.schema import MISSING_SUFFIX, Schema
 from etips.data.trajectories import Trajectories
 from etips.disclosure import LEAST_PEOPLE
@@ -177,7 +178,32 @@ def _asked(
             scaled = torch.from_numpy(neighbours.scaled[rows, column])
             steps[slice_, -1, column] = scaled
             table[slice_, column] = neighbours.rows[rows, column]
-    return Histories(steps, own.static.repeat(n, 1), own.last.repeat(n), table)
+    summary = None
+    if own.summary is not None:
+        summary = np.repeat(own.summary, n, axis=0)
+        for (candidate, rows), slice_ in zip(drawn, _slices(drawn), strict=True):
+            values = neighbours.rows[rows, candidate.feature]
+            _put(summary[slice_], candidate, values, neighbours.schema)
+    return Histories(steps, own.static.repeat(n, 1), own.last.repeat(n), table, summary)
+
+
+def _put(summary: Floats, own: _Candidate, values: Floats, schema: Schema) -> None:
+    """Write values of a column, measured now, into what a summary says of it."""
+    columns = {name: place for place, name in enumerate(summary_columns(schema))}
+    if own.name in schema.logarithms:
+        values = np.log(LOG_SHIFT + values)
+    before = summary[:, columns[f"last {own.name}"]].copy()
+    count = np.maximum(summary[:, columns["steps"]], 1)
+    mean = columns[f"mean {own.name}"]
+    so_far = np.where(np.isnan(summary[:, mean]), values, summary[:, mean])
+    summary[:, mean] = so_far + (values - so_far) / count
+    summary[:, columns[f"last {own.name}"]] = values
+    for name, value in (
+        (f"change {own.name}", np.where(np.isnan(before), 0.0, values - before)),
+        (f"steps since {own.name}", np.zeros(len(values))),
+    ):
+        if name in columns:
+            summary[:, columns[name]] = value
 
 
 def _slices(drawn: list[tuple[_Candidate, Ints]]) -> Iterator[slice]:

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from etips.data.decisions import Floats, Ints
 from etips.data.history_rows import last_step
+from etips.data.history_summary import summarise_history
 from etips.data.scale import LOG_SHIFT, Scaler
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
@@ -32,12 +33,21 @@ class Histories:
         static: Shape (n, n_static).
         last: Number of the last step that each may see, shape (n,).
         rows: What trees read, in the units of the table, shape (n, d + s).
+        summary: What models of summaries read; None where the policy has none.
     """
 
     steps: Tensor
     static: Tensor
     last: Tensor
     rows: Floats
+    summary: Floats | None = None
+
+    def table(self, member: Forest | RowModel) -> Floats:
+        """The rows that trees or a model of rows read."""
+        if isinstance(member, Forest) or member.reads == "last":
+            return self.rows
+        assert self.summary is not None
+        return self.summary
 
     def take(self, chosen: Ints) -> "Histories":
         """Some of them."""
@@ -45,7 +55,11 @@ class Histories:
         last = self.last[index]
         longest = int(last.max()) + 1
         return Histories(
-            self.steps[index, :longest], self.static[index], last, self.rows[np.asarray(chosen)]
+            self.steps[index, :longest],
+            self.static[index],
+            last,
+            self.rows[np.asarray(chosen)],
+            None if self.summary is None else self.summary[np.asarray(chosen)],
         )
 
 
@@ -67,9 +81,6 @@ class Preference:
         if own.propensity is None or own.scaler is None or own.kind in ("constant", "uniform"):
             rule = "reads no feature, so there is nothing to attribute"
             raise SettingError("policy", rule, fix="It gives everybody the same answer.")
-        if any(isinstance(member, RowModel) for member in (own.propensity, own.networks)):
-            rule = "reads a summary of the history, which is not attributed yet"
-            raise SettingError("policy", rule, fix="Ask a policy of networks or trees.")
 
     @property
     def unit(self) -> str:
@@ -94,6 +105,22 @@ class Preference:
             return own.propensity, 1 / own.temperature
         return None
 
+    @cached_property
+    def row_model(self) -> tuple[RowModel, float] | None:
+        """The model of rows that speaks, and how much each of its outputs counts."""
+        own = self.policy
+        member = own.propensity if own.kind == "imitation" else own.networks
+        if not isinstance(member, RowModel):
+            return None
+        if own.kind == "imitation":
+            return member, 1 / own.temperature
+        return member, 1.0 if own.kind == "softmax" else -1.0
+
+    @property
+    def _summarises(self) -> bool:
+        members = (self.policy.propensity, self.policy.networks)
+        return any(isinstance(own, RowModel) and own.reads == "summary" for own in members)
+
     def read(self, data: Trajectories) -> Histories:
         """What the policy reads of every decision of some stays."""
         own = self.policy
@@ -105,7 +132,9 @@ class Preference:
         rows = torch.from_numpy(data.offsets[data.decisions().stay][:, None] + window)
         static = steps.static[torch.from_numpy(data.decisions().stay.copy())]
         raw = last_step(data).astype(np.float64)
-        return Histories(steps.gather(rows).double(), static.double(), torch.from_numpy(last), raw)
+        told = summarise_history(data).astype(np.float64) if self._summarises else None
+        ended = torch.from_numpy(last)
+        return Histories(steps.gather(rows).double(), static.double(), ended, raw, told)
 
     def reference(self) -> tuple[Tensor, Tensor]:
         """The average patient as networks read them: a step, and static features."""
@@ -154,8 +183,8 @@ class Preference:
         slots = histories.last * len(histories.last) + torch.arange(len(histories.last))
 
         def ask(member: Member) -> Tensor:
-            if not isinstance(member, Bundle):  # trees
-                return torch.from_numpy(member.outputs(histories.rows))
+            if not isinstance(member, Bundle):
+                return torch.from_numpy(member.outputs(histories.table(member)))
             bundle = member.to("cpu")
             static = histories.static.float()
             return bundle.network.outputs(bundle.parameters, steps, static, slots=slots)
