@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib
-import re
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -12,10 +11,9 @@ from etips.cohorts.engines.duckdb_source import DuckDBSource
 from etips.cohorts.engines.layouts import Layouts
 from etips.cohorts.engines.raw_source import RawSource
 from etips.cohorts.engines.server_source import open_postgres
+from etips.cohorts.engines.store import size_in_bytes
 from etips.errors import FileError, SettingError
 
-_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT])i?B", re.IGNORECASE)
-_BYTES: Final = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _LEAST_BYTES: Final = 64e6
 
 
@@ -107,6 +105,5 @@ def _spark(
 
 def _require_size(memory_limit: str) -> None:
     """Refuse what DuckDB would not understand, or could not work with."""
-    size = _SIZE.fullmatch(memory_limit.strip())
-    if size is None or float(size[1]) * _BYTES[size[2].upper()] < _LEAST_BYTES:
+    if not size_in_bytes(memory_limit) >= _LEAST_BYTES:
         raise SettingError("memory limit", "must be a size such as 2GB, 64MB or more")

@@ -1,10 +1,13 @@
 """Large results on local disk: a DuckDB file that a killed build can be taken up from."""
 
 import contextlib
+import math
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 import duckdb
 import polars as pl
@@ -15,6 +18,9 @@ from etips.errors import FileError, ResourceError
 from etips.files.lock import Lock
 
 _FILE = "store.duckdb"
+_AT_REST: Final = "256MB"  # enough to read back a block of rows
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT])i?B", re.IGNORECASE)
+_BYTES: Final = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _SPENT = (  # how DuckDB says so; nobody else writes here, so that a commit fails for nothing else
     duckdb.IOException,
     duckdb.OutOfMemoryException,
@@ -41,7 +47,7 @@ class Store:
         keep: Path | None,
         memory_limit: str,
     ) -> None:
-        self.connection = connection
+        self.connection, self._memory_limit = connection, memory_limit
         self._leaving = contextlib.ExitStack()
         if keep is None:
             made = tempfile.mkdtemp(prefix=".etips-cohort-", dir=work)
@@ -136,6 +142,12 @@ class Store:
             )
         self.connection.unregister("etips_rows")
 
+    def shrink(self) -> None:
+        """Give back memory that was held to read faster; what is stored stays on disk."""
+        if size_in_bytes(self._memory_limit) > size_in_bytes(_AT_REST):
+            with contextlib.suppress(duckdb.OutOfMemoryException):  # no harm if it is in use
+                self.connection.execute(f"SET memory_limit = {quoted(_AT_REST)}")
+
     def close(self, *, keep: bool = False) -> None:
         """Let go of the file, and remove it unless it is to be taken up again."""
         with contextlib.suppress(duckdb.Error):  # a full disk; what led here is told already
@@ -162,6 +174,12 @@ class Store:
             for left in (path, path.with_name(path.name + ".wal")):
                 left.unlink(missing_ok=True)
             self.connection.execute(f"ATTACH {quoted(str(path))} AS store")
+
+
+def size_in_bytes(text: str) -> float:
+    """A size such as 2GB in bytes; NaN where DuckDB would not understand it."""
+    size = _SIZE.fullmatch(text.strip())
+    return math.nan if size is None else float(size[1]) * _BYTES[size[2].upper()]
 
 
 def _private(folder: Path) -> Path:

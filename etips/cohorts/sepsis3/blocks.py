@@ -41,6 +41,7 @@ def rows_of_both_windows(
         likely = n_rows * len(blocks) // (number + 1)
         require_memory(max(n_rows, likely // 2))  # in good time; half, as blocks differ
         progress("rows of steps", (number + 1) / len(blocks))
+    kept.shrink()  # imputing needs the memory
     return _stored_rows(kept, len(blocks), 0), lambda: _stored_rows(kept, len(blocks), 1)
 
 

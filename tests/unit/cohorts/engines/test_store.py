@@ -7,7 +7,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from etips.cohorts.engines.store import Store
+from etips.cohorts.engines.store import Store, size_in_bytes
 from etips.errors import FileError, ResourceError
 
 
@@ -52,6 +52,26 @@ def test_a_result_that_was_not_finished_does_not_count(tmp_path):
     opened.put("rows", pl.DataFrame({"a": [1]}).to_arrow(), append=False)
     assert not opened.has("rows")
     opened.close(keep=False)
+
+
+@pytest.mark.parametrize(("given", "left"), [("500MB", "244.1 MiB"), ("100MB", "95.3 MiB")])
+def test_memory_for_speed_is_given_back_and_rows_stay(tmp_path, given, left):
+    opened = Store(duckdb.connect(), work=tmp_path, keep=None, memory_limit=given)
+    opened.begin("key")
+    put(opened, a=list(range(1000)))
+    opened.shrink()
+    limit = opened.connection.execute("SELECT current_setting('memory_limit')").fetchall()
+    assert limit == [(left,)]
+    assert opened.rows("rows").height == 1000
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("2GB", 2e9), (" 64 MiB", 64e6), ("1.5tb", 1.5e12), ("2", None), ("", None)]
+)
+def test_sizes_are_understood_as_duckdb_does(text, size):
+    found = size_in_bytes(text)
+    assert found == size if size else found != found
 
 
 def test_an_unreadable_file_is_begun_anew(tmp_path):
