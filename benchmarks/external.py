@@ -1,11 +1,15 @@
 """A policy learned in one hospital and judged in another: how often the estimate holds the truth.
 
     python -m benchmarks.external [--pairs 20] [--stays 300]
+    python -m benchmarks.external --place lavish --lag 0 --pairs 16 --stays 2000
 
 Pairs of hospitals of `etips.worlds.two_hospitals`: the second has older and sicker patients, gives
-more fluid and less vasopressor, to fewer and more by pressure. Each pair is learned from in the
-first (EtIPS and the direct method, short trainings) and judged in the second, three ways: with the
-second hospital's doses in the classes of the first, as `etips evaluate RUN SECOND` does; in its own
+more fluid and less vasopressor, to fewer and more by pressure; or, as `lavish`, it gives two to
+three times the doses. With lag 1 doses are features of their step, as in a cohort, and no verdict
+is ever "reliable", since a decision does not see its own step. With lag 0 it does.
+
+Each pair is learned from in the first (EtIPS and the direct method, short trainings) and judged in
+the second, three ways: with the second hospital's doses in the classes of the first, as `etips evaluate RUN SECOND` does; in its own
 classes, as if action 3 meant the same dose everywhere; and by the estimate on stays of the first
 that were kept apart, as if nothing were known of the second. Truth: exact, in the first one's
 classes, over the patients of the second.
@@ -25,10 +29,11 @@ from etips.learn import Settings, Training
 from etips.policies.policy import FittedPolicy
 from etips.results.followed_policies import follow, true_risk
 from etips.results.results import MethodResult
-from etips.worlds.two_hospitals import SECOND, simulate_place
+from etips.worlds.two_hospitals import LAVISH, SECOND, Place, simulate_place
 
 _SHORT = Settings(epochs=5, batch_size=64, learning_rate=0.01)
 _TRAINING = Training(n_folds=2, device="cpu", propensity=_SHORT, outcome=_SHORT, policy=_SHORT)
+PLACES = {"second": SECOND, "lavish": LAVISH}
 WAYS = ("doses of the first", "doses of its own", "the first's own estimate")
 
 
@@ -60,17 +65,20 @@ def learn(first: Trajectories, seed: int) -> dict[str, FittedPolicy]:
     return {name: own for name, own in policies.items() if isinstance(own, FittedPolicy)}
 
 
-def judge_pair(pair: int, n_stays: int) -> Iterator[Judged]:
+def judge_pair(pair: int, n_stays: int, place: Place, lag: int) -> Iterator[Judged]:
     """Every policy and way of one pair of hospitals."""
-    whole = simulate_place(2 * n_stays, seed=3 * pair)
-    doses = whole.schema.dosed_features
+    whole = simulate_place(2 * n_stays, seed=3 * pair, lag=lag)
+    recipe = whole.schema.recipe
+    assert recipe is not None
     first, kept = whole.subset(slice(0, n_stays)), whole.subset(slice(n_stays, None))
     seed = 3 * pair + 1
-    second = simulate_place(n_stays, seed=seed, place=SECOND)
-    known = simulate_place(n_stays, seed=seed, place=SECOND, doses=doses)
+    second = simulate_place(n_stays, seed=seed, place=place, lag=lag)
+    known = simulate_place(n_stays, seed=seed, place=place, doses=recipe.doses, lag=lag)
     policies = learn(first, pair)
-    mistaken = replace(second, schema=replace(second.schema, recipe=whole.schema.recipe))
-    data = (align(second, whole.schema), replace(mistaken, truth=None), replace(kept, truth=None))
+    mistaken = replace(second, schema=replace(second.schema, recipe=recipe))
+    # Without doses among the features their classes are those of reading a table like the first.
+    aligned = align(second, whole.schema) if lag else replace(known, truth=None)
+    data = (aligned, replace(mistaken, truth=None), replace(kept, truth=None))
     truth = {name: true_risk(follow(own, known).deployed, known) for name, own in policies.items()}
     for way, stays in zip(WAYS, data, strict=True):
         for method in etips.evaluate(policies, stays, estimators=("sndr",)).methods:
@@ -88,10 +96,12 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--pairs", type=int, default=20)
     options.add_argument("--stays", type=int, default=300)
+    options.add_argument("--place", choices=PLACES, default="second")
+    options.add_argument("--lag", type=int, choices=(0, 1), default=1)
     asked, started = options.parse_args(), time.process_time()
     judged: list[Judged] = []
     for pair in range(asked.pairs):
-        judged += judge_pair(pair, asked.stays)
+        judged += judge_pair(pair, asked.stays, PLACES[asked.place], asked.lag)
         print(f"pair {pair + 1}, {time.process_time() - started:.0f} s", flush=True)
     print(
         "| policy | judged by | holds the truth | of those called reliable | mean error | width |"

@@ -9,7 +9,7 @@ from etips.errors import DataError
 from etips.learn import Settings, Training
 from etips.policies.policy import FittedPolicy
 from etips.results.followed_policies import follow, true_risk
-from etips.worlds.two_hospitals import FIRST, SECOND, simulate_place
+from etips.worlds.two_hospitals import FIRST, LAVISH, SECOND, simulate_place
 
 SHORT = Settings(epochs=4, batch_size=64, learning_rate=0.01)
 QUICK = Training(n_folds=2, device="cpu", propensity=SHORT, outcome=SHORT, policy=SHORT)
@@ -53,3 +53,25 @@ def test_a_policy_of_the_first_is_judged_in_the_second_by_its_own_doses():
     head = results.methods[0].estimates[0]
     assert head.low <= truth <= head.high
     assert head.high - head.low < 0.25
+
+
+def test_a_decision_that_sees_its_own_step_has_the_same_world_without_doses_as_features():
+    one, two = (simulate_place(60, seed=4, place=LAVISH, lag=lag) for lag in (0, 1))
+    assert (one.schema.lag, one.schema.dosed_features) == (0, ())
+    assert one.schema.sequence == two.schema.sequence[:3]
+    assert one.schema.recipe == two.schema.recipe
+    assert (one.action == two.action).all()
+    assert (one.loss == two.loss).all()
+    # What lag 1 shows a row earlier is what lag 0 shows at the step itself.
+    own, earlier = one.sequence, two.sequence[:, :3]
+    inside = np.ones(len(own), bool)
+    inside[one.offsets[:-1]] = False
+    assert (own[inside] == earlier[np.flatnonzero(inside) - 1]).all()
+
+
+def test_what_is_much_in_the_first_is_little_in_a_lavish_one():
+    one, two = (simulate_place(400, seed=3, place=place) for place in (FIRST, LAVISH))
+    for mine, theirs in zip(one.schema.recipe.doses, two.schema.recipe.doses, strict=True):
+        assert theirs.edges[0] > 1.8 * mine.edges[0]
+    binned = simulate_place(400, seed=3, place=LAVISH, doses=one.schema.recipe.doses)
+    assert (binned.logged_action != two.logged_action).mean() > 0.3
