@@ -9,10 +9,10 @@ three times the doses. With lag 1 doses are features of their step, as in a coho
 is ever "reliable", since a decision does not see its own step. With lag 0 it does.
 
 Each pair is learned from in the first (EtIPS and the direct method, short trainings) and judged in
-the second, three ways: with the second hospital's doses in the classes of the first, as `etips evaluate RUN SECOND` does; in its own
-classes, as if action 3 meant the same dose everywhere; and by the estimate on stays of the first
-that were kept apart, as if nothing were known of the second. Truth: exact, in the first one's
-classes, over the patients of the second.
+the second, three ways: with the second hospital's doses in the classes of the first, as `etips
+evaluate RUN SECOND` does; in its own classes, as if action 3 meant the same dose everywhere; and by
+the estimate on stays of the first that were kept apart, as if nothing were known of the second.
+Truth: exact, in the first one's classes, over the patients of the second.
 """
 
 import argparse
