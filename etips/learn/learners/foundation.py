@@ -1,6 +1,7 @@
 """What every learner stands on: prepared stays, propensities, and the actions with support."""
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -19,6 +20,7 @@ from etips.learn.nuisance.policy_start import PolicyStart
 from etips.learn.nuisance.propensity import FittedPropensity
 from etips.learn.nuisance.propensity_models import PropensityModel
 from etips.learn.nuisance.support import agreed_floor, choose_support
+from etips.learn.nuisance.weight_scale import weight_scale
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import AnyEncoder
@@ -34,7 +36,8 @@ class Foundation:
     Args:
         prepared: The stays.
         propensity: Networks or trees that imitate the clinicians.
-        chance: Propensity of each logged action, balanced and clipped, shape (n_decisions,).
+        chance: Propensity of each logged action, balanced, clipped, and scaled so that weights have
+            a mean of one where they had not, shape (n_decisions,).
         rebalanced: What balancing did to the propensities; None where it was not tried.
         clipped_share: Share of decisions whose propensity was below the clip.
         support: Least propensity of a recommended action.
@@ -153,8 +156,49 @@ def lay_foundation(
     prepared = _prepare(data, training, seed)
     propensity = yield from rivals.propensity(prepared, training)
     start = PolicyStart.of(prepared, propensity, rivals.encoder, seed=seed)
+    fitted = Fitted(prepared, propensity, start, rivals)
+    return (yield from weigh_decisions(fitted, training, support=support, model=model, clip=clip))
+
+
+class Fitted(NamedTuple):
+    """The clinicians as they were fitted, before anybody asks where weights come from.
+
+    Args:
+        prepared: The stays.
+        propensity: Networks or trees that imitate the clinicians.
+        start: Where policies begin.
+        rivals: What was fitted.
+    """
+
+    prepared: Prepared
+    propensity: FittedPropensity
+    start: PolicyStart
+    rivals: Rivals
+
+
+def weigh_decisions(
+    fitted: Fitted,
+    training: Training,
+    *,
+    support: float | None = None,
+    model: PropensityModel | None = None,
+    clip: float = PROPENSITY_FLOOR,
+) -> Requests[Foundation]:
+    """Find the propensities of the logged actions, and which actions have support.
+
+    Args:
+        fitted: The clinicians.
+        training: How policies are trained.
+        support: As in `lay_foundation`, like the others.
+        model: Where the logged propensities come from.
+        clip: Those below this are raised to it.
+    """
+    prepared, propensity, start, rivals = fitted
+    data, likely = prepared.data, np.exp(propensity.log_probabilities)
     logged = logged_propensity(prepared, propensity, model, balance=training.balance)
-    chance = np.maximum(np.exp(logged.log), clip)
+    plain = np.exp(logged.log)
+    imitated = likely[np.arange(len(plain)), data.logged_action]
+    chance = np.maximum(plain, clip) * weight_scale(imitated, plain, data.cluster, clip=clip)
     if (floor := support) is None:
         suited = rivals.suit(training.policy, data.n_stays)
         floor = yield from choose_support(prepared, propensity, start, chance, suited)
@@ -163,10 +207,10 @@ def lay_foundation(
         propensity=propensity,
         chance=chance,
         rebalanced=logged.rebalanced,
-        clipped_share=float((np.exp(logged.log) < clip).mean()),
+        clipped_share=float((plain < clip).mean()),
         support=floor,
         support_is_set=support is not None,
-        allowed=np.exp(propensity.log_probabilities) >= floor,
+        allowed=likely >= floor,
         start=start,
         rivals=rivals,
     )

@@ -46,13 +46,21 @@ class PolicySearch:
 
     def run(self) -> Requests[Fit]:
         """Train, judge and choose."""
-        base, everybody = self.base, range(len(self.aims))
+        everybody = range(len(self.aims))
         if self.racing:
             race = Race(len(self.aims), self.request, self._judge, self._distances())
             bundle, judged = yield from race.run()
         else:
             bundle = yield self.request(everybody)
             judged = self._judge(bundle, everybody)
+        return self._settle(bundle, judged)
+
+    def choose_among(self, bundle: Bundle) -> Fit:
+        """The policy that is chosen among networks that were trained before, set by set."""
+        return self._settle(bundle, self._judge(bundle, range(len(self.aims))))
+
+    def _settle(self, bundle: Bundle, judged: Judged) -> Fit:
+        base = self.base
         path = settle(base, judged, self.selection)
         policy = chosen_policy(base, bundle, path)
         if self.selection == "paper" and policy.kind == "softmax":

@@ -53,7 +53,8 @@ BEYOND_DOUBT = 4.0
 by ten and more (digits); with two it was lifted once on ICU-Sepsis, at a cost of 0.003."""
 
 LEAST_SHARE = 0.1
-"""Effective share of the decisions that a pilot without a floor must rest on to be believed."""
+"""Effective share of the decisions that a pilot without a floor must rest on to be believed: of as
+many as the fitted clinicians rest on, whose weights are all one unless propensities are given."""
 
 
 def choose_support(
@@ -82,10 +83,12 @@ def choose_support(
     usual = bearable(SUPPORT[data.lag], likely)
     if not (likely < usual).any():
         return usual
-    above = likely >= usual
+    above, rows = likely >= usual, np.arange(len(likely))
+    imitated = likely[rows, data.logged_action] / chance
+    most = float(imitated.sum() ** 2 / (imitated**2).sum())
     for look in looks(settings, data.n_stays):
         held, free = yield from _pilots(prepared, start, chance, look, above)
-        lead = _lead(data, chance, held, free)
+        lead = _lead(data, chance, held, free, least=LEAST_SHARE * most)
         if lead > BEYOND_DOUBT and look.decides:
             return 0.0
         if lead < CLOSE:
@@ -124,7 +127,7 @@ def looks(settings: Settings, n_stays: int) -> list[Look]:
     return [*each, Look(name, replace(settings, epochs=longest))]
 
 
-def _lead(data: Trajectories, chance: Floats, held: Floats, free: Floats) -> float:
+def _lead(data: Trajectories, chance: Floats, held: Floats, free: Floats, *, least: float) -> float:
     """Standard errors by which the pilot without a floor is better; minus infinity if unsound.
 
     Args:
@@ -132,10 +135,11 @@ def _lead(data: Trajectories, chance: Floats, held: Floats, free: Floats) -> flo
         chance: Clipped propensity of the logged actions, shape (n_decisions,).
         held: Probability of the logged action by the pilot with the floor.
         free: The same by the one without.
+        least: Effective decisions that the latter must rest on.
     """
     cluster, loss = data.cluster, data.logged_loss
     candidate = estimate_candidate(free, chance, loss, cluster, np.nan, None)
-    if not candidate.sound or candidate.effective_size < LEAST_SHARE * len(loss) or not held.any():
+    if not candidate.sound or candidate.effective_size < least or not held.any():
         return -np.inf
     gap = difference(snips(loss, free / chance, cluster), snips(loss, held / chance, cluster))
     return -gap.difference / gap.std_error if gap.std_error > 0 else -np.inf

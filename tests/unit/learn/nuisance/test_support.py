@@ -54,14 +54,15 @@ class Asked:
         return np.ones_like(chance), np.ones_like(chance)
         yield
 
-    def lead(self, *_):
+    def lead(self, *_, least):
+        assert least == pytest.approx(1.0)  # a tenth of what ten equal weights come to
         return self.leads.pop(0)
 
 
 def choose(monkeypatch, asked, n_stays, batch_size=256):
     monkeypatch.setattr(support, "_pilots", asked.pilots)
     monkeypatch.setattr(support, "_lead", asked.lead)
-    data = SimpleNamespace(lag=0, n_stays=n_stays)
+    data = SimpleNamespace(lag=0, n_stays=n_stays, logged_action=np.zeros(10, int))
     likely = np.log(np.tile([0.97, 0.03], (10, 1)))
     found = SimpleNamespace(log_probabilities=likely)
     settings = Settings(epochs=20, batch_size=batch_size)

@@ -1,0 +1,302 @@
+"""How objectives bear bad propensities, in worlds whose truth is known.
+
+    python -m benchmarks.noise_sweep --out sweep                 # what is there is not done again
+    python -m benchmarks.noise_sweep --out sweep --worlds icu clinic --levels known "noise 1"
+    python -m benchmarks.noise_sweep --out sweep --page docs/method/noise.md
+
+Levels: known propensities; the same times lognormal noise of growing spread; fitted as learners do
+it; fitted on 500, 2,000 and 10,000 other stays; fitted on 10,000 without the feature that tells
+most of what clinicians do. Of each world and seed the clinicians are fitted once; all objectives
+learn from the same start, and each chooses among its candidates by the held-out rule. `etips` is
+`EtIPS` with its defaults. Written: one file a world, level and seed. A stopped sweep goes on where
+it was; `--page` makes a page and a figure of what is there.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.noise_page import write_page
+from etips.data.coded import Coded
+from etips.data.decisions import Floats
+from etips.data.trajectories import Trajectories
+from etips.learn.fitting.driver import drive
+from etips.learn.fitting.stages import Training
+from etips.learn.learners.aims import Aim
+from etips.learn.learners.etips import TRANSLATIONS, EtIPS
+from etips.learn.learners.fit import Fit
+from etips.learn.learners.foundation import Fitted, Foundation, weigh_decisions
+from etips.learn.learners.policy_search import PolicySearch
+from etips.learn.learners.predictive import PredictiveModel
+from etips.learn.nuisance.outcome import FittedOutcome
+from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
+from etips.worlds import icu_sepsis
+from etips.worlds.clinic import Clinic
+
+SPREADS = (0.5, 1.0, 2.0)
+SIZES = (500, 2000, 10_000)
+LEVELS = (
+    "known",
+    *(f"noise {spread:g}" for spread in SPREADS),
+    "fitted",
+    *(f"fitted on {size}" for size in reversed(SIZES)),
+    "feature missing",
+)
+N_FRESH = 4000
+N_ASKED = 500  # stays that tell which feature matters most
+
+
+@dataclass(frozen=True)
+class Stays:
+    """A world.
+
+    Args:
+        logged: To learn from.
+        others: To fit propensities on.
+        fresh: To find the true risk.
+    """
+
+    logged: Trajectories
+    others: Trajectories
+    fresh: Trajectories
+
+
+def _icu(lag: int) -> Callable[[int, int], Stays]:
+    def make(n: int, seed: int) -> Stays:
+        sizes = ((n, seed), (max(SIZES), 5000 + seed), (N_FRESH, 10_000 + seed))
+        return Stays(*(icu_sepsis.simulate(size, seed=own, lag=lag) for size, own in sizes))
+
+    return make
+
+
+def _clinic(n: int, seed: int) -> Stays:
+    world = Clinic()
+    sizes = ((n, seed), (max(SIZES), 5000 + seed), (N_FRESH, 10_000 + seed))
+    return Stays(*(world.log(size, seed=own) for size, own in sizes))
+
+
+def _digits(n: int, seed: int) -> Stays:
+    from etips.worlds import digits  # torch, for the logging policy
+
+    logged = digits.rows(n=n + max(SIZES) + N_FRESH, seed=seed)
+    place = np.arange(logged.n_stays)
+    ends = (place < n, (place >= n) & (place < n + max(SIZES)), place >= n + max(SIZES))
+    return Stays(*(logged.subset(part) for part in ends))
+
+
+WORLDS: Mapping[str, Callable[[int, int], Stays]] = {
+    "icu": _icu(0),
+    "icu-lag1": _icu(1),
+    "digits": _digits,
+    "clinic": _clinic,
+}
+
+
+def aims_of(mean_loss: float) -> dict[str, list[Aim]]:
+    """What each objective trains; `doubly robust` is judged by predicted losses, too."""
+    return {
+        "translated": [Aim("translated", value) for value in TRANSLATIONS],
+        "smoothed gains": [Aim("smoothed gains", value, 1.0) for value in (0.3, 0.6, 0.9)],
+        "beta-IPS": [Aim("beta-IPS")],
+        "doubly robust": [Aim("doubly robust")],
+        "log-sum-exp": [Aim("log-sum-exp", strength=value) for value in (0.1, 1.0)],
+        "log smoothing": [Aim("logarithmic smoothing", strength=value) for value in (0.1, 1.0)],
+        "exp. smoothing": [Aim("exponential smoothing", strength=value) for value in (0.5, 0.8)],
+        "weighted likelihood": [Aim("weighted likelihood")],
+        "pessimistic": [Aim("pessimistic", mean_loss, value) for value in (1.0, 5.0)],
+    }
+
+
+@dataclass(eq=False)
+class Given:
+    """Propensities of a policy that was fitted elsewhere.
+
+    Args:
+        imitation: The policy.
+        missing: Feature that it was fitted without.
+    """
+
+    imitation: PredictiveModel
+    missing: int | None = None
+
+    def fit(self, _: Trajectories) -> "Given":
+        """It is fitted."""
+        return self
+
+    def predict_proba(self, data: Trajectories) -> Floats:
+        """What it says."""
+        return self.imitation.predict_proba(without(data, self.missing))
+
+
+def without(data: Trajectories, feature: int | None) -> Trajectories:
+    """The same with one feature set to zero everywhere."""
+    if feature is None:
+        return data
+    sequence = data.sequence
+    if isinstance(sequence, Coded):
+        table = np.array(sequence.table)
+        table[:, feature] = 0
+        return replace(data, sequence=Coded(table, sequence.code, sequence.unit))
+    plain = np.array(sequence)
+    plain[:, feature] = 0
+    return replace(data, sequence=plain)
+
+
+def telling_feature(imitation: PredictiveModel, stays: Trajectories) -> int:
+    """The feature without which the logged actions are least likely."""
+    some = stays.subset(np.arange(stays.n_stays) < N_ASKED)
+    rows = np.arange(some.n_decisions)
+
+    def likelihood(feature: int) -> float:
+        said = imitation.predict_proba(without(some, feature))[rows, some.logged_action]
+        return float(np.log(np.maximum(said, 1e-9)).mean())
+
+    return min(range(len(stays.schema.sequence)), key=likelihood)
+
+
+def propensities_at(
+    level: str, stays: Stays, training: Training, seed: int
+) -> tuple[Trajectories, PropensityModel | None]:
+    """The log as a level has it, and where its propensities come from."""
+    logged, others = stays.logged, stays.others
+    if level == "fitted":
+        return logged, None
+    if level == "known" or level.startswith("noise"):
+        spread = 0.0 if level == "known" else float(level.split()[1])
+        noise = np.exp(spread * np.random.default_rng([seed, 7]).normal(size=logged.n_steps))
+        rows = logged.decision_rows
+        chance = np.full(logged.n_steps, np.nan)
+        true = logged.true_logging()[np.arange(rows.size), logged.logged_action]
+        chance[rows] = np.clip(true * noise[rows], 1e-6, 1.0)
+        return replace(logged, propensity=chance), KnownPropensity()
+    size = max(SIZES) if level == "feature missing" else int(level.split()[-1])
+    some = others.subset(np.arange(others.n_stays) < size)
+    imitation = PredictiveModel(training=training, seed=seed).fit(some)
+    if level != "feature missing":
+        return logged, Given(imitation)
+    lost = telling_feature(imitation, some)
+    blind = PredictiveModel(training=training, seed=seed).fit(without(some, lost))
+    return logged, Given(blind, lost)
+
+
+def true_risk(fit: Fit, fresh: Trajectories) -> float:
+    """Of the likeliest action; clinicians decide where the policy abstains."""
+    said = fit.policy.predict_proba(fresh)
+    greedy = np.eye(fresh.n_actions)[said.argmax(axis=1)]
+    abstains = fit.policy.abstains(fresh)[:, None]
+    return float(fresh.true_risk(np.where(abstains, fresh.true_logging(), greedy)))
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """What all levels of a world and seed share."""
+
+    stays: Stays
+    learner: EtIPS
+    fitted: Fitted
+    outcome: FittedOutcome
+
+    @classmethod
+    def of(cls, stays: Stays, training: Training, seed: int) -> "Start":
+        """Clinicians and losses, fitted."""
+        learner = EtIPS(training=training, seed=seed)
+        base = drive(learner._lay_foundation(stays.logged, support=0.0))
+        outcome = drive(learner._fit_outcome(base))
+        return cls(
+            stays, learner, Fitted(base.prepared, base.propensity, base.start, base.rivals), outcome
+        )
+
+    def at(self, level: str) -> Foundation:
+        """The foundation with the propensities of a level."""
+        training, seed = self.learner.training, self.learner.seed
+        data, model = propensities_at(level, self.stays, training, seed)
+        prepared = replace(self.fitted.prepared, data=data)
+        fitted = self.fitted._replace(prepared=prepared)
+        return drive(weigh_decisions(fitted, training.with_seed(seed), model=model))
+
+
+def sweep_level(start: Start, level: str) -> dict[str, object]:
+    """True risk of what every objective chooses."""
+    base, fresh, learner = start.at(level), start.stays.fresh, start.learner
+    groups = aims_of(float(start.stays.logged.logged_loss.mean()))
+    aims = [aim for own in groups.values() for aim in own]
+    everything = _search(start, base, aims, learner.kl)
+    n_folds, first = base.prepared.folds.n_networks, 0
+    bundle = drive(_train(everything))
+    risks = {"etips": true_risk(drive(learner.learn_policy(base)), fresh)}
+    for name, own in groups.items():
+        networks = bundle.select(range(first * n_folds, (first + len(own)) * n_folds))
+        first += len(own)
+        robust = name == "doubly robust"
+        search = replace(
+            _search(start, base, own, learner.kl),
+            constants=not robust,
+            outcome=start.outcome if robust else None,
+        )
+        risks[name] = true_risk(search.choose_among(networks), fresh)
+    return {
+        "level": level,
+        "risk": risks,
+        "clinicians": float(fresh.true_risk(fresh.true_logging())),
+        "floor": base.support,
+    }
+
+
+def _search(start: Start, base: Foundation, aims: Sequence[Aim], kl: float) -> PolicySearch:
+    seeded = start.learner.training.with_seed(start.learner.seed + 1)
+    sets = base.start.sets(len(aims))
+    return PolicySearch(
+        base, aims, sets, base.settings(seeded.policy), kl=kl, racing=False, outcome=start.outcome
+    )
+
+
+def _train(search: PolicySearch):
+    """The networks of all aims, trained to the end."""
+    return (yield search.request(range(len(search.aims))))
+
+
+def main() -> None:
+    """Read the options and do what they ask for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, help="folder of figures")
+    parser.add_argument("--worlds", nargs="+", choices=WORLDS, default=list(WORLDS))
+    parser.add_argument("--levels", nargs="+", choices=LEVELS, default=list(LEVELS))
+    parser.add_argument("--n", type=int, default=20_000, help="stays to learn from")
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--page", type=Path, help="write this page of what is there, and stop")
+    given = parser.parse_args()
+    if given.page is not None:
+        write_page(given.out, given.page, LEVELS)
+        return
+    given.out.mkdir(parents=True, exist_ok=True)
+    training = Training(device=given.device, n_folds=given.folds)
+    for world in given.worlds:
+        for seed in given.seeds:
+            sweep_world(world, given.n, seed, training, given.levels, given.out)
+
+
+def sweep_world(
+    world: str, n: int, seed: int, training: Training, levels: Sequence[str], out: Path
+) -> None:
+    """The levels of one world and seed that are not there yet."""
+    files = {level: out / f"{world}-{level.replace(' ', '_')}-{seed}.json" for level in levels}
+    left = [level for level in levels if not files[level].exists()]
+    if not left:
+        return
+    start = Start.of(WORLDS[world](n, seed), training, seed)
+    for level in left:
+        found = {"world": world, "n": n, "seed": seed, **sweep_level(start, level)}
+        part = files[level].with_suffix(".part")
+        part.write_text(json.dumps(found, indent=1))
+        part.replace(files[level])
+        print(world, seed, level, {k: round(v, 4) for k, v in found["risk"].items()}, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Weights brought to a mean of one, where propensities are too small or too large on the whole."""
+
+import logging
+
+import numpy as np
+
+from etips.data.decisions import Floats, Ints
+
+_LOG = logging.getLogger(__name__)
+
+BEYOND_NOISE = 3.0
+"""Standard errors by which the mean weight of the fitted clinicians must differ from one."""
+
+BEYOND_CARE = 0.1
+"""Its least difference from one that is worth a change: guards leave more room than that."""
+
+
+def weight_scale(imitated: Floats, propensity: Floats, cluster: Ints, *, clip: float) -> float:
+    """What weights must be divided by to have a mean of one.
+
+    If logged propensities are right, the weights of any policy have a mean of one: also those of
+    the clinicians as fitted on other stays, however badly these fit. Where theirs have another
+    mean, beyond noise, all weights are off by that factor, and every guard that looks for a mean of
+    one would turn away good and bad alike. Propensities times noise of a lognormal spread s have a
+    mean weight of exp(s^2 / 2). What a clip takes away is meant, and stays away.
+
+    Args:
+        imitated: Chance of the logged action by the fitted clinicians, out of fold, shape (n,).
+        propensity: Of the logged action, shape (n,).
+        cluster: Patient (or stay) of each decision, shape (n,).
+        clip: Propensities below this are raised to it.
+    """
+    for weight in (imitated / np.maximum(propensity, clip), imitated / propensity):
+        mean, error = float(weight.mean()), _error(weight, cluster)
+        if abs(mean - 1) <= max(BEYOND_NOISE * error, BEYOND_CARE):
+            return 1.0
+        if mean > 1:  # a clip makes it less, so that it is so without one, too
+            break
+    _LOG.warning(
+        "Propensities of the logged actions are too %s: the weights of the fitted clinicians have "
+        "a mean of %.2f and should have 1. Weights are divided by it.",
+        "small" if mean > 1 else "large",
+        mean,
+    )
+    return mean
+
+
+def _error(weight: Floats, cluster: Ints) -> float:
+    """Standard error of the mean weight, by patient."""
+    patient = np.unique(cluster, return_inverse=True)[1]
+    apart = np.bincount(patient, weight - weight.mean())
+    return float(np.sqrt((apart**2).sum())) / len(weight)
