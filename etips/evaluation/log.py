@@ -11,6 +11,7 @@ from etips.data.history_rows import visible_rows
 from etips.errors import DataError, SettingError, require
 from etips.evaluation.breadth import breadth
 from etips.evaluation.censoring import complete_losses
+from etips.evaluation.fold_work import IN_TURN, FoldWork
 from etips.evaluation.inference.checks import (
     Bools,
     Clusters,
@@ -61,6 +62,7 @@ class Log:
             balanced since, shape (n,); see `weighed_by`.
         unblended: Predicted losses as networks alone had them, if simpler models have a share in
             `predicted`, shape (n, n_actions).
+        folds: Who fits what is fitted fold by fold here.
     """
 
     loss: Floats
@@ -76,6 +78,7 @@ class Log:
     lag: int = 0
     unbalanced: Floats | None = None
     unblended: Floats | None = None
+    folds: FoldWork = field(default=IN_TURN, repr=False, compare=False)
     clusters: Clusters = field(init=False, repr=False, compare=False)
     _whole: "tuple[Log, Bools] | None" = field(init=False, repr=False, compare=False, default=None)
 
@@ -112,6 +115,7 @@ class Log:
         predicted: Floats | None = None,
         floor: float = PROPENSITY_FLOOR,
         known: bool | None = None,
+        folds: FoldWork = IN_TURN,
     ) -> Self:
         """The decisions of `data`; whoever the data names as patients are its clusters.
 
@@ -124,6 +128,7 @@ class Log:
             predicted: Predicted loss of every action, shape (n_decisions, n_actions).
             floor: Estimated propensities below this are raised to it.
             known: Whether the propensities are known by design; if left out, those in the data are.
+            folds: Who fits what is fitted fold by fold.
         """
         data = complete_losses(data)
         by_design = data.propensity is not None if known is None else known
@@ -148,6 +153,7 @@ class Log:
             features=visible_rows(data),
             known=by_design,
             lag=data.lag,
+            folds=folds,
         )
 
     @property
@@ -187,7 +193,9 @@ class Log:
     def _expect(self, target: Floats) -> Expected | None:
         if self.features is None:
             return None
-        return cross_fit(self.features, target, self.clusters, self.action, self.n_actions)
+        return cross_fit(
+            self.features, target, self.clusters, self.action, self.n_actions, self.folds
+        )
 
     @cached_property
     def rows(self) -> Ints:

@@ -51,7 +51,12 @@ class Expected:
 
 
 def cross_fit(
-    features: Rows, target: Floats, clusters: Clusters, action: Ints, n_actions: int
+    features: Rows,
+    target: Floats,
+    clusters: Clusters,
+    action: Ints,
+    n_actions: int,
+    folds: FoldWork = IN_TURN,
 ) -> Expected:
     """Predict `target` from `features`, fold by fold of clusters.
 
@@ -65,8 +70,9 @@ def cross_fit(
         clusters: The cluster of each decision.
         action: Logged actions, shape (n,).
         n_actions: How many there are.
+        folds: Who does the work of the folds.
     """
-    plain, by_action = _out_of_fold(features, target, clusters, action, n_actions)
+    plain, by_action = _out_of_fold(features, target, clusters, action, n_actions, folds)
     return _calibrated(plain, by_action, target, action)
 
 

@@ -31,7 +31,7 @@ def balance_log(log: Log, *, fold: Ints | None = None) -> BalancedLog:
     if log.known or log.propensities is None or log.features is None or log.prognosis is None:
         return BalancedLog(log)
     decided = Decided(log.action, log.loss, log.features, log.prognosis)
-    rebalanced = rebalance(log.propensities, decided, log.clusters, fold=fold)
+    rebalanced = rebalance(log.propensities, decided, log.clusters, fold=fold, folds=log.folds)
     if not rebalanced.used:
         return BalancedLog(log, None, rebalanced)
     return BalancedLog(log.weighed_by(rebalanced.propensities), log, rebalanced)

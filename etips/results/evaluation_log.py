@@ -14,6 +14,7 @@ from etips.evaluation.blending import blend_predictions, blend_propensities
 from etips.evaluation.inference.checks import check_probabilities
 from etips.evaluation.log import PROPENSITY_FLOOR, Log
 from etips.learn.fitting.driver import drive
+from etips.learn.fitting.folds_at_once import AtOnce
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.nuisance.model_choice import ModelKind, Rivals
@@ -123,7 +124,8 @@ def make_log(
         table, source = np.exp(fitted_now.log_probabilities), _by(fitted_now.bundle, won)
     predicted, by = _predicted(data, models, prepared, report)
     by_design = known is not None or data.propensity is not None
-    log = Log.of(data, propensities=table, predicted=predicted, floor=models.clip, known=by_design)
+    figures = {"propensities": table, "predicted": predicted}
+    log = Log.of(data, **figures, floor=models.clip, known=by_design, folds=AtOnce())
     share = regressed = 0.0
     if not by_design:  # with known propensities nothing hangs on the predictions
         log, share = blend_predictions(log)

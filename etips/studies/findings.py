@@ -11,6 +11,7 @@ from etips.data.trajectories import Trajectories
 from etips.evaluation.log import Log
 from etips.files.json_documents import finite
 from etips.learn.fitting.candidates import Candidate
+from etips.learn.fitting.folds_at_once import AtOnce
 from etips.learn.learners.catalogue import find_method
 from etips.results.evaluate import assess_policies
 from etips.results.followed_policies import Followed
@@ -181,6 +182,7 @@ def _log(experiment: Experiment, data: Trajectories, folder: Path) -> tuple[Log,
         propensities=propensities,
         predicted=load_array(folder / PREDICTED),
         floor=experiment.clip,
+        folds=AtOnce(),
     )
     floor = f"{log.propensity_floor:g}"
     return log, {"propensities": source, "predicted losses": model, "clip": floor}

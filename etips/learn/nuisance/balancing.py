@@ -166,7 +166,7 @@ def _decided(data: Trajectories, *, brief: bool = False) -> Decided | None:
     clusters = code_clusters(data.cluster, n=data.n_decisions)
     if brief:
         return Decided(action, loss, rows, cross_fit_plain(rows, loss, clusters, AtOnce()))
-    expected = cross_fit(rows, loss, clusters, action, data.n_actions)
+    expected = cross_fit(rows, loss, clusters, action, data.n_actions, AtOnce())
     return Decided(action, loss, rows, expected.plain)
 
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from etips.evaluation.inference.checks import code_clusters
+from etips.evaluation.log import Log
 from etips.evaluation.prognosis import cross_fit_plain
 from etips.evaluation.reweighting.rebalance import Decided, rebalance
 from etips.learn.fitting.folds_at_once import AtOnce
@@ -67,3 +68,17 @@ def test_prognosis_and_balance_are_the_same_to_the_bit(three_cores):
         many.after,
         many.log_loss_after,
     )
+
+
+def test_what_a_log_leads_to_expect_is_the_same_to_the_bit(three_cores):
+    rng, n = np.random.default_rng(1), 500
+    rows, action = rng.normal(size=(n, 3)), rng.integers(0, 2, n)
+    loss, even = rows[:, 0] * action + rng.normal(size=n), np.full((n, 2), 0.5)
+    own = {"propensities": even, "predicted": rng.normal(size=(n, 2)), "features": rows}
+    one, other = (
+        Log(loss, action, np.full(n, 0.5), np.arange(n) // 2, 2, **own, **folds)
+        for folds in ({}, {"folds": AtOnce()})
+    )
+    assert np.array_equal(one.expected.by_action, other.expected.by_action)
+    assert np.array_equal(one.expected_residual.plain, other.expected_residual.plain)
+    assert isinstance(other.predicting(even).folds, AtOnce)
