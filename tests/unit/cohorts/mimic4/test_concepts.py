@@ -1,5 +1,12 @@
 """The item lists of MIMIC-IV."""
 
+import csv
+import re
+from importlib.resources import files
+
+import pytest
+
+from etips.cohorts.mimic.items import PREADMISSION_URINE_ITEMS, TONICITY
 from etips.cohorts.mimic4 import concepts
 from etips.cohorts.mimic4.switches import CLEAN, PAPER
 from etips.cohorts.sepsis3.events import DRUGS
@@ -46,3 +53,30 @@ def test_no_item_that_is_only_counted_is_read():
         assert not {*concepts.SECOND_LAB_ITEMS} & {*items.labs}
         assert not {*concepts.OTHER_PRESSORS} & {*items.infused}
         assert not {*concepts.OTHER_CHARTED} & {*items.charted}
+
+
+NOTES = {
+    (row["concept"], row["itemid"]): row["unit_note"]
+    for row in csv.DictReader(
+        (files("etips.cohorts.mimic4") / "concepts.csv").read_text("utf-8").splitlines()
+    )
+}
+
+
+def test_fluids_count_by_the_factor_that_the_list_notes():
+    factors = {
+        int(item): float(re.search(r"amount x ([\d.]+)", note)[1])
+        for (concept, item), note in NOTES.items()
+        if concept == "fluid"
+    }
+    assert set(factors) == ITEMS["paper"].fluids == ITEMS["clean"].fluids
+    assert factors == {item: TONICITY.get(item, 1.0) for item in factors}
+    before = {int(item) for concept, item in NOTES if concept == "urine_output_preadmission"}
+    assert before <= {*PREADMISSION_URINE_ITEMS}
+
+
+@pytest.mark.parametrize("item", concepts.NOT_VENTILATED)
+def test_modes_that_are_no_ventilation_are_those_that_the_list_notes(item):
+    note = NOTES["mechvent", str(item)]
+    told = re.search(r"other than (.*) = ventilated", note)[1].lower().split(", ")
+    assert tuple(told) == concepts.NOT_VENTILATED[item]

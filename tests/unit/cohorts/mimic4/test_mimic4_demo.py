@@ -170,6 +170,27 @@ def test_every_hour_of_sofa_and_every_ventilation_is_that_of_mimic_code(by_mimic
     assert episodes.equals(told.sort("stay", "start"))
 
 
+def test_figures_over_all_stays_are_those_of_the_public_programs(by_mimic_code):
+    """Of every stay, those beyond the half whose rows we hold: counts, sums and means."""
+    frames = read_hourly(by_mimic_code.kept, 0, 10**9)
+    scores = hourly_sofa(frames)
+    assert (scores.height, scores["sofa"].max(), round(scores["sofa"].mean(), 2)) == (
+        12_209,
+        23,
+        4.99,
+    )
+    means = [round(scores[part].mean(), 3) for part in PARTS]
+    assert means == [0.739, 0.674, 0.430, 1.446, 0.607, 1.097]
+    assert scores.filter(pl.col("sofa") >= 2)["stay"].n_unique() == 116
+    episodes = invasive_ventilation(frames["hourly_chart"])
+    assert (episodes.height, episodes["stay"].n_unique()) == (61, 58)
+    urine = frames["hourly_urine"]
+    assert (urine.height, urine["stay"].n_unique(), urine["volume"].sum()) == (7317, 137, 931_355)
+    given = by_mimic_code.events(0, 10**9)
+    assert (given.vasopressors.height, given.vasopressors["stay"].n_unique()) == (1691, 52)
+    assert given.boluses.height + given.infusions.height == 5157
+
+
 def test_norepinephrine_equivalents_are_those_of_mimic_code(by_mimic_code, reference4):
     """But for our three decimals for each drug, where it has four for their sum.
 
