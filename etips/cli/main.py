@@ -76,6 +76,7 @@ COMMANDS: Mapping[str, Entry] = {
         "Say why a policy recommends what it does: for one stay, on the whole, or as rules.",
         trains=True,
     ),
+    "export": Entry("export", "Write a policy for other programs, as one ONNX file."),
     "reproduce": Entry(
         "reproduce",
         "Repeat a study of the paper: every method, every fold, the published figure beside ours.",

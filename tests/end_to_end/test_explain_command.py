@@ -44,3 +44,11 @@ def test_without_captum_one_line_says_what_to_install(place, fitted, monkeypatch
     monkeypatch.setitem(sys.modules, "captum", None)
     line = refuse("explain", fitted, place / "log.csv")
     assert "pip install 'etips[explain]'" in line
+
+
+def test_a_run_is_exported_for_other_programs(fitted, tmp_path):
+    out = tmp_path / "policy.onnx"
+    assert "probabilities" in run("export", fitted, "--onnx", out)
+    session = pytest.importorskip("onnxruntime").InferenceSession(str(out))
+    assert [own.name for own in session.get_outputs()] == ["probabilities", "abstained"]
+    assert "must end in .onnx" in refuse("export", fitted, "--onnx", tmp_path / "policy.txt")

@@ -1,0 +1,186 @@
+"""A policy run by another program answers as ours does."""
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from small_worlds import small, ward
+
+from etips.errors import FileError, SettingError
+from etips.explanation.onnx_export import export_onnx, to_onnx
+from etips.learn import EtIPS
+from etips.learn.learners.qlearning import QLearning
+from etips.models.bundle import Bundle
+from etips.models.encoders.gru import GRU
+from etips.models.encoders.last_step import LastStep
+from etips.models.encoders.lstm import LSTM
+from etips.models.encoders.transformer import CausalTransformer
+from etips.models.forest import Tree, plant
+from etips.models.network import Network
+from etips.policies.policy import FittedPolicy
+from etips.policies.rule_tree import NONE, RuleTree
+
+onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+
+
+def padded(log):
+    """Stays as an array that is padded at the end with nonsense."""
+    lengths = np.diff(log.offsets)
+    steps = np.full((log.n_stays, lengths.max(), log.sequence.shape[1]), 7.0, np.float32)
+    for number, length in enumerate(lengths):
+        steps[number, :length] = log.sequence[log.offsets[number] : log.offsets[number + 1]]
+    return steps
+
+
+def asked(policy, log, **more):
+    """What the exported policy says of the decisions of a log."""
+    session = onnxruntime.InferenceSession(to_onnx(policy), providers=["CPUExecutionProvider"])
+    inputs = {"steps": padded(log), "static": log.static, **more}
+    wanted = {own.name for own in session.get_inputs()}
+    said, silent = session.run(None, {k: v for k, v in inputs.items() if k in wanted})
+    stay, step = log.decisions()
+    return said[stay, step - log.lag], silent[stay, step - log.lag]
+
+
+def same(policy, log, **more):
+    said, silent = asked(policy, log, **more)
+    wanted = policy.answer(log)
+    np.testing.assert_allclose(said, wanted.probabilities, atol=2e-5)
+    assert (silent == wanted.abstained).all()
+    return said
+
+
+def gaps(log, seed=0):
+    """The same log with missing values, which its schema allows."""
+    rng = np.random.default_rng(seed)
+    sequence = np.array(log.sequence)
+    sequence[rng.random(sequence.shape) < 0.2] = np.nan
+    schema = replace(log.schema, indicators=log.schema.sequence)
+    return replace(log, sequence=sequence, schema=schema)
+
+
+def drawn(encoder, log, seed=0, n_members=2):
+    """Networks with random weights."""
+    network = Network(encoder, log.sequence.shape[1], log.static.shape[1], log.n_actions)
+    bundle = Bundle.start(network, list(range(seed, seed + n_members)))
+    bias = torch.randn(n_members, log.n_actions, generator=torch.Generator().manual_seed(seed))
+    return replace(bundle, parameters={**bundle.parameters, "head.bias": bias})
+
+
+@pytest.mark.parametrize(
+    "encoder", [GRU(5), GRU(5, embed=4), LSTM(5), LSTM(4, embed=3), LastStep(6)], ids=str
+)
+@pytest.mark.parametrize("kind", ["softmax", "least loss", "least amount", "imitation"])
+def test_networks_of_any_kind_answer_alike(policy, log, encoder, kind):
+    own = replace(
+        policy,
+        kind=kind,
+        networks=None if kind == "imitation" else drawn(encoder, log, 5),
+        propensity=drawn(encoder, log),
+        support=0.25,
+        temperature=1.3,
+    )
+    said = same(own, log)
+    assert len(np.unique(said[:, 0])) > 1
+
+
+def test_missing_values_logarithms_and_columns_that_are_left_are_scaled_alike():
+    log = ward(60)
+    sequence = np.abs(np.array(log.sequence))
+    sequence[:, 3] = sequence[:, 3] > 1
+    schema = replace(log.schema, logarithms=("lactate",))
+    holey = gaps(replace(log, sequence=sequence, schema=schema))
+    own = EtIPS(**small(translations=(0.3, 0.7))).fit(holey).policy_
+    assert "lactate" in own.scaler.log
+    own = replace(own, kind="softmax", constant=None, networks=drawn(GRU(5), holey, 5))
+    same(own, holey)
+
+
+def test_a_policy_that_reads_earlier_actions_gets_them(log):
+    network = Network(GRU(4), 4 + 3, 2, 3)
+    bundle = Bundle.start(network, [0, 1])
+    fitted = EtIPS(**small(translations=(0.3, 0.7))).fit(log).policy_
+    own = replace(
+        fitted, kind="softmax", constant=None, networks=bundle, propensity=bundle,
+        earlier_actions=True, support=0.0,
+    )  # fmt: skip
+    lengths = np.diff(log.offsets)
+    previous = np.full((log.n_stays, lengths.max()), -1)
+    for number, length in enumerate(lengths):
+        previous[number, :length] = log.action[log.offsets[number] : log.offsets[number + 1]]
+    same(own, log, previous_action=previous)
+
+
+def forest(n_actions, seed=0, n_members=2):
+    rng = np.random.default_rng(seed)
+    trees = []
+    for _ in range(12):
+        cut = rng.normal(size=3)
+        cut[1] = rng.choice([cut[1], np.inf, -np.inf])
+        low = [bool(rng.integers(2)), bool(cut[1] > 0), bool(rng.integers(2))]
+        trees.append(
+            Tree(rng.integers(0, 6, 3).tolist(), cut.tolist(), low, [3, 1, 4], [12, 2, 8],
+                 rng.normal(size=4).tolist())
+        )  # fmt: skip
+    output = [*range(n_actions), -1] * 12
+    member = [number % n_members for number in range(12)]
+    return plant(trees, member, output[:12], rng.normal(size=(n_members, n_actions)))
+
+
+@pytest.mark.parametrize("kind", ["softmax", "least amount", "imitation"])
+def test_trees_answer_alike_with_gaps_too(policy, log, kind):
+    own = replace(
+        policy,
+        kind=kind,
+        schema=replace(policy.schema, indicators=log.schema.sequence),
+        propensity=forest(3),
+        networks={
+            "softmax": drawn(GRU(5), log),
+            "least amount": forest(3, seed=1),
+            "imitation": None,
+        }[kind],
+        support=0.1,
+    )
+    same(own, gaps(log))
+
+
+def test_rules_constants_and_chance_answer_alike(policy, log):
+    questions = RuleTree(
+        np.array([0, NONE, 4, NONE, NONE, NONE, NONE]),
+        np.array([0.1, 0, -0.3, 0, 0, 0, 0]),
+        np.array([True, False, False, False, False, False, False]),
+        np.array([NONE, 1, NONE, NONE, NONE, 2, 0]),
+    )
+    rules = FittedPolicy("tree", log.schema, tree=questions)
+    assert set(same(rules, log).argmax(axis=1)) == {0, 1, 2}
+    same(FittedPolicy("constant", log.schema, constant=2), log)
+    same(FittedPolicy("uniform", log.schema), log)
+    kept = {"networks": None, "support": 0.35, "propensity": drawn(GRU(4), log)}
+    same(replace(policy, kind="constant", constant=1, **kept), log)
+    same(replace(policy, kind="tree", tree=questions, **kept), log)
+
+
+def test_a_file_says_what_goes_in(policy, tmp_path):
+    place = export_onnx(policy, tmp_path / "policy.onnx")
+    session = onnxruntime.InferenceSession(str(place), providers=["CPUExecutionProvider"])
+    told = session.get_modelmeta().custom_metadata_map
+    assert json.loads(told["sequence"]) == ["hr", "map", "lactate", "flat"]
+    assert told["lag"] == "1"
+    assert told["notice"] == "For research, not for clinical use."
+
+
+def test_what_cannot_be_exported_is_refused(policy, log, tmp_path, monkeypatch):
+    with pytest.raises(FileError, match=r"must end in \.onnx"):
+        export_onnx(policy, tmp_path / "policy.bin")
+    odd = replace(policy, networks=drawn(CausalTransformer(4, 2, 1), log))
+    with pytest.raises(SettingError, match="encoder transformer cannot be exported"):
+        to_onnx(odd)
+    with pytest.raises(SettingError, match="summary of the history"):
+        to_onnx(QLearning().fit(log).policy_)
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(SettingError, match=r"etips\[onnx\]"):
+        to_onnx(policy)
+    assert not list(tmp_path.iterdir())
