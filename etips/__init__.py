@@ -16,7 +16,8 @@ Policies that learn: `fit(data)`, then `predict`, `predict_proba`, `save`
                                     from weighted decisions, by objectives since the paper
     DirectMethod, StayDirectMethod  the least predicted loss, of a decision or of the stay
     PredictiveModel                 imitates the clinicians
-    QLearning, OWL, RWL             methods of others: docs/method/systems.md
+    QLearning, OWL, RWL, POEM       methods of others: docs/method/systems.md
+    NormPOEM, BanditNet, AIClinician
     MostFrequent, RandomPolicy      to compare with
     BoostedTrees                    a model of tables, for what the learners need
     load                            a saved policy

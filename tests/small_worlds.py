@@ -15,13 +15,17 @@ from etips.learn import (
     EIPS,
     IPS,
     OWL,
+    POEM,
     RWL,
     TIPS,
+    AIClinician,
+    BanditNet,
     DirectMethod,
     DoublyRobust,
     EtIPS,
     LoggingPolicy,
     MostFrequent,
+    NormPOEM,
     PredictiveModel,
     QLearning,
     RandomPolicy,
@@ -54,6 +58,8 @@ NETWORKS = {
     "TIPS": lambda seed=0, **more: TIPS(**small(seed, translations=(0.3, 0.7), **more)),
     "EIPS": lambda seed=0, **more: EIPS(**small(seed, **more)),
     "IPS": lambda seed=0, **more: IPS(**small(seed, **more)),
+    "BanditNet": lambda seed=0, **more: BanditNet(**small(seed, translations=(0.7,), **more)),
+    "POEM, networks": lambda seed=0, **more: POEM(**small(seed, **more)),
     "DirectMethod": lambda seed=0, **more: DirectMethod(**small(seed, **more)),
     "additive DirectMethod": lambda seed=0, **more: DirectMethod(
         interaction=False, **small(seed, **more)
@@ -69,6 +75,9 @@ ROWS = {
     "OWL": lambda seed=0, **more: OWL(ridge=0.1, seed=seed, **more),
     "OWL, rbf": lambda seed=0, **more: OWL(kernel="rbf", ridge=0.1, n_waves=20, seed=seed, **more),
     "RWL": lambda seed=0, **more: RWL(ridge=0.1, seed=seed, **more),
+    "POEM": lambda seed=0, **more: POEM(penalty=1.0, seed=seed, **more),
+    "NormPOEM": lambda seed=0, **more: NormPOEM(penalty=1.0, seed=seed, **more),
+    "AIClinician": lambda seed=0, **more: AIClinician(n_states=3, seed=seed, **more),
 }
 """Makers of everything that reads one row a decision."""
 

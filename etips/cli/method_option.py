@@ -7,8 +7,10 @@ import typer
 from etips.errors import SettingError
 
 NAMES = (
-    *("etips", "tips", "eips", "ips", "direct", "direct-stay", "doubly-robust", "predictive"),
-    *("q-learning", "owl", "rwl"),
+    *("etips", "tips", "eips", "ips", "direct", "direct-stay", "doubly-robust"),
+    *("beta-ips", "log-sum-exp", "log-smoothing", "exponential-smoothing", "weighted-likelihood"),
+    *("pessimistic", "predictive"),
+    *("q-learning", "owl", "rwl", "poem", "norm-poem", "bandit-net", "ai-clinician"),
     *("random", "most-frequent"),
 )
 """What the help pages list: the names of the catalogue, which has the last word."""

@@ -58,8 +58,8 @@ def paper_space(method: str) -> Space:
 
 
 def _of_networks(space: Space, method: Method) -> Space:
-    """The part of a space that the method has settings for."""
-    known = setting_kinds(method)
+    """The part of a space that the method has settings for; none where it trains no networks."""
+    known = setting_kinds(method) if method.stages else {}
     return {key: own for key, own in space.items() if key in known}
 
 

@@ -20,10 +20,14 @@ from etips.learn.learners.learner import Learner, fit_together
 from etips.learn.learners.recipes import Recipe
 from etips.learn.nuisance.propensity import measure
 from etips.learn.training.sharing import Sharing
+from etips.models.row_model import RowModel
 from etips.policies.deployed import Deployed
 from etips.policies.policy import FittedPolicy
 from etips.runs.run import Run
 from etips.tasks.task import Json, Work
+
+REFITS = 3
+"""Folds in which a learner without folds of its own is judged."""
 
 DATA = "data"
 """The folder beside the trials' own that holds the stays."""
@@ -146,7 +150,11 @@ def score_trial(recipe: Recipe, learner: Learner, data: Trajectories) -> TrialRe
         known = require_method(recipe.method).known_propensities
         fitted = None if known else learner.quality_
         return _record(chosen, None if fitted is None else fitted.log_loss)
-    deployed, propensities = _out_of_fold(learner.fitted_policy(), data, recipe.seed)
+    policy = learner.fitted_policy()
+    if isinstance(policy.propensity, RowModel):
+        deployed, propensities = _refitted(recipe, data)
+    else:
+        deployed, propensities = _out_of_fold(policy, data, recipe.seed)
     row, action = np.arange(data.n_decisions), data.logged_action
     log_loss = measure(propensities, action).log_loss
     if require_method(recipe.method).imitates:
@@ -173,6 +181,20 @@ def _out_of_fold(policy: FittedPolicy, data: Trajectories, seed: int) -> tuple[D
         asked, here = data.subset(fold == number), of_decision == number
         deployed.probabilities[here], deployed.abstained[here] = own.deployed(asked)
         propensities[here] = own.propensities(asked)
+    return deployed, propensities
+
+
+def _refitted(recipe: Recipe, data: Trajectories) -> tuple[Deployed, Floats]:
+    """The same of a learner without folds of its own: fitted anew without each of some folds."""
+    n_folds = min(REFITS, int(data.units.max()) + 1)
+    fold = assign_folds(data, n_folds=n_folds, seed=recipe.seed)
+    propensities = np.empty((data.n_decisions, data.n_actions))
+    deployed = Deployed(np.empty_like(propensities), np.empty(data.n_decisions, bool))
+    for number in range(n_folds):
+        policy = recipe.make(device="cpu").fit(data.subset(fold != number)).fitted_policy()
+        asked, here = data.subset(fold == number), fold[data.decisions().stay] == number
+        deployed.probabilities[here], deployed.abstained[here] = policy.deployed(asked)
+        propensities[here] = policy.propensities(asked)
     return deployed, propensities
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Literal
 
 from etips.errors import SettingError
+from etips.learn.learners.ai_clinician import AIClinician as AIClinician
+from etips.learn.learners.banditnet import BanditNet as BanditNet
 from etips.learn.learners.baselines import MostFrequent as MostFrequent
 from etips.learn.learners.baselines import RandomPolicy as RandomPolicy
 from etips.learn.learners.direct import DirectMethod as DirectMethod
@@ -20,9 +22,11 @@ from etips.learn.learners.etips import TRANSLATIONS
 from etips.learn.learners.etips import EtIPS as EtIPS
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.owl import OWL as OWL
+from etips.learn.learners.poem import POEM as POEM
+from etips.learn.learners.poem import NormPOEM as NormPOEM
 from etips.learn.learners.predictive import PredictiveModel as PredictiveModel
 from etips.learn.learners.qlearning import QLearning as QLearning
-from etips.learn.learners.ranges import Choice, Space
+from etips.learn.learners.ranges import Choice, Range, Space
 from etips.learn.learners.robust import DoublyRobust as DoublyRobust
 from etips.learn.learners.rwl import RWL as RWL
 from etips.learn.learners.smoothing import BetaIPS as BetaIPS
@@ -272,6 +276,39 @@ _METHODS = (
         learner=RWL,
         make=RWL,
         space=_MACHINES,
+    ),
+    Method(
+        name="poem",
+        label="POEM",
+        sentence="Learned from clipped weighted losses and how much they vary.",
+        learner=POEM,
+        make=POEM,
+        space={"penalty": Range(0.1, 100.0, log=True)},
+    ),
+    Method(
+        name="norm-poem",
+        label="Norm-POEM",
+        sentence="As poem, with weights that are divided by their sum.",
+        learner=NormPOEM,
+        make=NormPOEM,
+        space={"penalty": Range(0.1, 100.0, log=True)},
+    ),
+    replace(
+        _TIPS,
+        name="bandit-net",
+        label="BanditNet",
+        sentence="As tips, from a random start and without a floor on support.",
+        make=BanditNet,
+        space={},
+        paper_space={},
+    ),
+    Method(
+        name="ai-clinician",
+        label="AI Clinician",
+        sentence="Counts what follows actions in groups of patients; least outcome of the stay.",
+        learner=AIClinician,
+        make=AIClinician,
+        space={"rare": Choice((5, 12, 20)), "n_states": Choice((100, 300, 750))},
     ),
     Method(
         name="random",

@@ -108,8 +108,8 @@ def make_learner(
     own = {key: value for key, value in settings.items() if key in _own_kinds(entry)}
     own |= {key: tuple(value) for key, value in own.items() if isinstance(value, list)}
     parts: dict[str, object] = {"seed": seed}
-    if "encoder" in entry.parameters:
-        parts["encoder"] = _encoder(settings)
+    if "encoder" in entry.parameters and (entry.stages or _SHAPE.keys() & settings.keys()):
+        parts["encoder"] = _encoder(settings)  # what trains nothing has none unless it is named
     if "training" in entry.parameters:
         parts["training"] = _training(settings, device)
     return entry.make(**{k: v for k, v in parts.items() if k in entry.parameters}, **own)

@@ -12,7 +12,7 @@ from small_worlds import CLINIC
 from etips.data.splitting import assign_folds
 from etips.learn.fitting.candidates import estimate_candidate
 from etips.learn.learners.recipes import Recipe
-from etips.studies.trials import TrialRecord, TrialsTask, read_trials, score_trial
+from etips.studies.trials import REFITS, TrialRecord, TrialsTask, read_trials, score_trial
 from etips.tasks.task import Task
 
 
@@ -103,3 +103,20 @@ def test_a_task_of_trials_survives_its_way_and_finds_a_record_each(log, tmp_path
     alone = score_trial(recipe, recipe.make(device="cpu").fit(log), log)
     assert records[1].risk == pytest.approx(alone.risk, rel=1e-4)
     assert TrialRecord.from_json(alone.to_json()) == alone
+
+
+def test_a_learner_without_folds_of_its_own_is_fitted_anew_without_each_fold(log):
+    data = replace(log, propensity=None)
+    recipe = Recipe("q-learning", {"support": 0.0})
+    found = score_trial(recipe, recipe.make().fit(data), data)
+    fold = assign_folds(data, n_folds=REFITS, seed=0)
+    taken, chance = np.empty(data.n_decisions), np.empty(data.n_decisions)
+    for k in range(REFITS):
+        own = recipe.make().fit(data.subset(fold != k))
+        part, inside = data.subset(fold == k), fold[data.decisions().stay] == k
+        row = np.arange(part.n_decisions)
+        taken[inside] = own.deployed(part).probabilities[row, part.logged_action]
+        chance[inside] = own.policy_.propensities(part)[row, part.logged_action]
+    by_hand = estimate_candidate(taken, chance, data.logged_loss, data.cluster, math.nan, None)
+    assert found.risk == pytest.approx(by_hand.risk)
+    assert found.log_loss == pytest.approx(-np.log(chance).mean())

@@ -16,7 +16,7 @@ from etips.models.encoders.lstm import LSTM
 from etips.models.encoders.transformer import CausalTransformer
 
 TINY = {"hidden": 4, "epochs": 1, "n_folds": 2, "batch_size": 64}
-SIMPLE = ("random", "most-frequent", "q-learning")
+SIMPLE = ("random", "most-frequent", "q-learning", "poem", "norm-poem", "ai-clinician")
 
 
 def tiny(method):
