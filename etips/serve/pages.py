@@ -59,7 +59,7 @@ class Pages:
         """Fields that are charted unless somebody chooses: those with a range, then the first."""
         fields = self.desk.form.sequence
         numbers = [k for k, own in enumerate(fields) if not own.levels]
-        order = {name: k for k, name in enumerate(_FIRST)}
+        order = {name: k for k, name in enumerate(dict.fromkeys(_FIRST))}
         numbers.sort(key=lambda k: order.get(fields[k].name, len(order)))
         return tuple(numbers[:_CHARTS])
 

@@ -1,35 +1,13 @@
 """W4 on sockets: heads that are too large or too slow, and many connections at once."""
 
 import socket
-import threading
 import time
-from contextlib import contextmanager
 
 import pytest
-from served_runs import TOKEN, desk
+from running_service import running
+from served_runs import TOKEN
 
 from etips.serve import protocol
-from etips.serve.application import make_application
-from etips.serve.launch import Address, listen, make_server
-
-
-@contextmanager
-def running():
-    """The service on a port of this machine."""
-    address = Address(port=0, token=TOKEN)
-    own = listen(address)
-    port = own.getsockname()[1]
-    server = make_server(make_application(desk()), address, port)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [own]})
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    try:
-        yield port
-    finally:
-        server.should_exit = True
-        thread.join()
-        own.close()
 
 
 @pytest.fixture(scope="module")
