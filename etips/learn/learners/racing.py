@@ -19,6 +19,12 @@ REACH = 2.5
 STEPS = 20
 """Learning steps of a heat: after fewer all are still the clinicians."""
 
+LEAD = 1.0
+"""Standard errors by which one that dropped out must lead what was chosen, to be called back."""
+
+MOST_CALLED = 2
+"""Of those that dropped out, how many may be called back."""
+
 TIMES = 3
 """Times as long as a heat the training to the end must be, at least; else there is no heat."""
 
@@ -48,17 +54,19 @@ class Race:
         if heat is None or self.n_sets < 2:
             bundle = yield whole
             return bundle, self.judge(bundle, everybody)
-        networks = _dropped((yield heat))
-        standing = _Standing(networks, self.judge(networks, everybody), self.n_sets)
-        again: int | None = self.leader(standing.judged)
-        n_called = 0
-        while again is not None:
+        networks = yield heat
+        judged = self.judge(networks, everybody)
+        standing = _Standing(_dropped(networks), _out(judged, self.n_sets), self.n_sets)
+        again: int | None = self.leader(judged)
+        for n_called in range(1 + MOST_CALLED):
+            if again is None:
+                break
             request = self.ask([again])
             if n_called:
                 request = replace(request, stage=f"{request.stage}-back-{n_called}")
-            networks, n_called = (yield request), n_called + 1
+            networks = yield request
             standing = standing.with_set(again, networks, self.judge(networks, [again]))
-            again = standing.dropped_winner()
+            again = standing.missed()
         return standing.bundle, standing.judged
 
     def leader(self, judged: Judged) -> int:
@@ -83,10 +91,22 @@ class _Standing:
         places = [number, self.n_sets + number]  # in both forms
         return _Standing(joined.select(order), self.judged.with_others(places, judged), self.n_sets)
 
-    def dropped_winner(self) -> int | None:
-        """Number of the set that is chosen although it dropped out, so that it has to train on."""
-        place = choose(self.judged, "held-out")
-        return None if self.judged.candidates[place].in_race else place % self.n_sets
+    def missed(self) -> int | None:
+        """Number of the set that should train on although it dropped out.
+
+        It would be chosen as it stands, and either nothing that was trained to the end is, or what
+        is lies behind it by `LEAD` standard errors.
+        """
+        judged = self.judged
+        everybody = tuple(replace(own, in_race=True) for own in judged.candidates)
+        place = choose(Judged(everybody, judged.totals), "held-out")
+        if judged.candidates[place].in_race:
+            return None
+        chosen, evidence = choose(judged, "held-out"), judged.totals.evidence
+        behind = highest(evidence(place).minus(evidence(chosen)), LEAD) < 0
+        if judged.candidates[chosen].is_rule and not behind:
+            return None
+        return place % self.n_sets
 
 
 def heat_of(request: TrainingRequest) -> TrainingRequest | None:
@@ -116,6 +136,12 @@ def _dropped(networks: Bundle) -> Bundle:
     """The same as networks that dropped out of the race."""
     ends = tuple(Trained(own.epochs, in_race=False) for own in networks.trained)
     return replace(networks, trained=ends)
+
+
+def _out(judged: Judged, n_sets: int) -> Judged:
+    """The same with all sets out of the race, so that none is chosen."""
+    rules, others = judged.candidates[: 2 * n_sets], judged.candidates[2 * n_sets :]
+    return Judged((*(replace(own, in_race=False) for own in rules), *others), judged.totals)
 
 
 def within_reach(judged: Judged, n_sets: int) -> list[int]:

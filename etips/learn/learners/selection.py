@@ -98,7 +98,7 @@ def gaps_to_clinicians(judged: Judged) -> dict[int, Evidence]:
     return {
         i: judged.totals.evidence(i).minus(usual)
         for i, c in enumerate(judged.candidates)
-        if c.sound and not c.clinicians
+        if c.sound and c.in_race and not c.clinicians
     }
 
 

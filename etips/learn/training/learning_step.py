@@ -119,7 +119,8 @@ def team_steps(task: Task, moving: Moving, running: Tensor) -> list[TeamSteps]:
     teams = teams_of(task.weight, size=size, width=width)
     left = [learning(team, running.numpy(), size=size, width=width) for team in teams]
     width = width_of(task.network, LIGHT_UNIT)
-    cut = [units_of(team, size=size, width=width) for team in chain(*left)]
+    each = list(chain(*left))
+    cut = [units_of(team, size=size, width=width, alone=len(each) == 1) for team in each]
     return [TeamSteps(own, task.of(own.these), moving.of(own.these)) for own in chain(*cut)]
 
 

@@ -97,17 +97,20 @@ def learning(team: Team, running: NDArray[np.bool_], *, size: int, width: int) -
     return [Team(_slice(part), team.counts) for part in parts]
 
 
-def units_of(team: Team, *, size: int, width: int) -> list[Team]:
+def units_of(team: Team, *, size: int, width: int, alone: bool = False) -> list[Team]:
     """The team in parts that may learn at the same time, each with enough to do.
 
     Args:
         team: Some networks.
         size: Stays a batch.
         width: Of the networks' states.
+        alone: Whether there is no other team; then one that keeps a core busy is cut in two, lest
+            a second core have nothing to do.
     """
     members = range(team.these.start, team.these.stop, team.these.step or 1)
     numbers = len(members) * team.counts.mean() * size * width
-    n_units = min(max(int(numbers // UNIT), 1), len(members))
+    least = 2 if alone and numbers >= UNIT else 1
+    n_units = min(max(int(numbers // UNIT), least), len(members))
     edges = [len(members) * number // n_units for number in range(n_units + 1)]
     return [Team(_slice(members[a:b]), team.counts) for a, b in pairwise(edges)]
 

@@ -7,7 +7,7 @@ import pytest
 from small_worlds import small, training
 
 from etips.learn import TIPS, EtIPS, Settings
-from etips.learn.fitting.candidates import blank, judge
+from etips.learn.fitting.candidates import Judged, blank, judge
 from etips.learn.fitting.risk_totals import Weighing
 from etips.learn.learners import racing
 from etips.learn.learners.racing import Race, heat_size, within_reach
@@ -82,6 +82,24 @@ def test_there_is_no_heat_where_all_is_over_soon(epochs, n_stays):
     assert heat_size(Settings(epochs=epochs, batch_size=16), n_stays) is None
 
 
+def missed(shares, trained):
+    """Who is called back once some sets were trained to the end."""
+    standing = judged(shares)
+    n = len(shares)
+    candidates = [
+        replace(own, in_race=place >= 2 * n or place % n in trained)
+        for place, own in enumerate(standing.candidates)
+    ]
+    return racing._Standing(None, Judged(tuple(candidates), standing.totals), n).missed()
+
+
+def test_one_that_dropped_out_is_called_back_where_it_leads_beyond_noise():
+    assert missed([0.5, 1.0, 0.2], {0}) == 1
+    assert missed([0.99, 1.0, 0.2], {0}) is None  # a lead that is noise
+    assert missed([0.5, 1.0, 0.2], {0, 1}) is None
+    assert missed([0.0, 0.6, 0.55], {0}) == 1  # what was trained beats nobody
+
+
 CLEAR = Clinic(n_contexts=30, n_features=3, n_actions=3, decisions_per_stay=3, effect=0.9)
 LONG = Settings(epochs=12, batch_size=64, learning_rate=0.02, patience=12)
 
@@ -103,6 +121,7 @@ def test_the_path_says_where_each_translation_stopped():
 def test_what_is_chosen_was_trained_to_the_end(monkeypatch):
     """A heat that keeps the worst: what is chosen after it is called back."""
     monkeypatch.setattr(racing, "within_reach", lambda judged, n_sets: [0])
+    monkeypatch.setattr(racing, "LEAD", -9.0)  # the least lead will do
     settings = small() | {"training": replace(training(), policy=LONG)}
     learner = TIPS(**settings | {"translations": (-3.0, 0.3, 0.5)})
     path = path_of(learner)
@@ -120,6 +139,7 @@ class StoppedError(Exception):
 
 def test_a_run_stopped_while_one_is_called_back_ends_the_same(monkeypatch, tmp_path):
     monkeypatch.setattr(racing, "within_reach", lambda judged, n_sets: [0])
+    monkeypatch.setattr(racing, "LEAD", -9.0)  # the least lead will do
     settings = small() | {"training": replace(training(), policy=LONG)}
     data, keep = CLEAR.log(400, seed=2), KeptStage.keep
 

@@ -111,3 +111,11 @@ def test_states_without_memory_cost_less_and_less_where_a_batch_must_be_read_aga
     network = Network(LastStep(32), 4, 0, 2)
     assert (width_of(network, 4), width_of(network)) == (8, 2)
     assert width_of(Network(GRU(32), 4, 0, 2), 4) == 32
+
+
+def test_a_team_that_is_alone_and_keeps_a_core_busy_is_cut_in_two():
+    team = whole(torch.ones(5, 10))
+    busy, idle = {"size": 128, "width": 64}, {"size": 64, "width": 64}
+    assert [len(range(5)[own.these]) for own in units_of(team, **busy)] == [5]
+    assert [len(range(5)[own.these]) for own in units_of(team, **busy, alone=True)] == [2, 3]
+    assert [len(range(5)[own.these]) for own in units_of(team, **idle, alone=True)] == [5]
