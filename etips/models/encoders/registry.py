@@ -11,6 +11,7 @@ from etips.models.encoders.gru import GRU
 from etips.models.encoders.last_step import LastStep
 from etips.models.encoders.lstm import LSTM
 from etips.models.encoders.module import ModuleEncoder
+from etips.models.encoders.retain import RETAIN
 from etips.models.encoders.transformer import CausalTransformer
 
 ENCODERS: Mapping[str, type[SizedEncoder]] = {
@@ -18,6 +19,7 @@ ENCODERS: Mapping[str, type[SizedEncoder]] = {
     "lstm": LSTM,
     "transformer": CausalTransformer,
     "last": LastStep,
+    "retain": RETAIN,
 }
 """By name."""
 
