@@ -26,8 +26,10 @@ from etips.policies.policy import FittedPolicy
 TOLERANCE = 0.01
 """How far the sum of the attributions may be off, as a share of what it should be."""
 
-_POINTS = (24, 96, 384)  # on the way from the average patient; more where the sum is off
+_POINTS = (24, 96, 384, 1536)  # on the way from the average patient; more where the sum is off
 _AT_ONCE = 64  # decisions
+_MOST_INPUTS = 4096  # histories that networks read at once
+_CANCELLED = 0.05  # sums below this share of the sizes are what is left after cancelling
 _NEGLIGIBLE = 1e-9  # a difference of preferences that is none
 
 
@@ -71,9 +73,9 @@ class Attribution:
 
     @property
     def completeness_error(self) -> float:
-        """How far their sum is off, as a share of what it should be; 0 where that is nothing."""
-        off = abs(float(self.values.sum() + self.static_values.sum()) - self.total)
-        return 0.0 if off < _NEGLIGIBLE else off / max(abs(self.total), _NEGLIGIBLE)
+        """How far their sum is off, as a share of what it should be; see `incompleteness`."""
+        every = np.concatenate([self.values.ravel(), self.static_values])
+        return float(incompleteness(every[None], np.array([self.total]))[0])
 
     @property
     def complete(self) -> bool:
@@ -220,6 +222,20 @@ def attribute_inputs(
     return values
 
 
+def incompleteness(values: Floats, wanted: Floats) -> Floats:
+    """How far sums are off, as a share of what they should be, shape (n,).
+
+    Where nearly everything cancels, the share is of a twentieth of the sizes that cancel.
+
+    Args:
+        values: Attributions, shape (n, inputs).
+        wanted: What they should add up to, shape (n,).
+    """
+    off = np.abs(values.sum(axis=1) - wanted)
+    scale = np.maximum(np.abs(wanted), _CANCELLED * np.abs(values).sum(axis=1))
+    return np.where(off < _NEGLIGIBLE, 0.0, off / np.maximum(scale, _NEGLIGIBLE))
+
+
 def described(preference: Preference) -> str:
     """What was attributed and how, in words."""
     parts = []
@@ -258,9 +274,8 @@ def _add_networks(
         rows = chosen[left]
         values.steps[rows, : own.steps.shape[1]] = pair[0]
         values.static[rows] = pair[1]
-        wanted = (here - there)[left]
-        off = np.abs(pair[0].sum(axis=(1, 2)) + pair[1].sum(axis=1) - wanted)
-        left = left[off > TOLERANCE / 2 * np.abs(wanted) + _NEGLIGIBLE]
+        every = np.concatenate([pair[0].reshape(len(left), -1), pair[1]], axis=1)
+        left = left[incompleteness(every, (here - there)[left]) > TOLERANCE / 2]
         if not left.size:
             break
 
@@ -279,7 +294,11 @@ def _integrate(
 
         gradients = _captum()(of_steps)
         values = gradients.attribute(
-            steps, from_steps, additional_forward_args=tuple(asked), n_steps=points
+            steps,
+            from_steps,
+            additional_forward_args=tuple(asked),
+            n_steps=points,
+            internal_batch_size=_batch(steps, points),
         )
         return values.detach().numpy(), np.zeros((len(steps), 0))
     pair = gradients.attribute(
@@ -287,8 +306,14 @@ def _integrate(
         (from_steps, from_static),
         additional_forward_args=tuple(asked),
         n_steps=points,
+        internal_batch_size=_batch(steps, points),
     )
     return pair[0].detach().numpy(), pair[1].detach().numpy()
+
+
+def _batch(steps: torch.Tensor, points: int) -> int | None:
+    """Histories at once, where all of them would be too many; Captum wants one point at least."""
+    return None if len(steps) * points <= _MOST_INPUTS else max(_MOST_INPUTS, len(steps))
 
 
 def _captum() -> Any:  # noqa: ANN401  # a class of a package that may be missing

@@ -14,7 +14,7 @@ from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.disclosure import LEAST_PEOPLE
 from etips.errors import DataError
-from etips.explanation.attribution import attribute_inputs, described
+from etips.explanation.attribution import attribute_inputs, described, incompleteness
 from etips.explanation.feature_names import Columns, organ_systems
 from etips.explanation.preference import Preference
 from etips.models.bundle import Bundle
@@ -221,9 +221,8 @@ def _sizes(preference: Preference, data: Trajectories, chosen: Ints) -> tuple[Fl
     columns = Columns.of(schema, schema.sequence, earlier_actions=earlier)
     static = Columns.of(schema, schema.static)
     by_step = np.abs(columns.total(values.steps)).sum(axis=1)
-    wanted = values.preference - values.reference
-    off = np.abs(values.steps.sum(axis=(1, 2)) + values.static.sum(axis=1) - wanted)
-    worst = float((off / np.maximum(np.abs(wanted), 1e-6)).max(initial=0.0))
+    every = np.concatenate([values.steps.reshape(len(two), -1), values.static], axis=1)
+    worst = float(incompleteness(every, values.preference - values.reference).max(initial=0.0))
     return np.concatenate([by_step, np.abs(static.total(values.static))], axis=1), worst
 
 

@@ -9,6 +9,7 @@ import torch
 
 from etips.errors import DataError, SettingError
 from etips.explanation.attribution import attribute, attribute_inputs, described
+from etips.explanation.global_attribution import rank_correlation
 from etips.explanation.preference import Preference
 from etips.models.bundle import Bundle
 from etips.policies.policy import FittedPolicy
@@ -104,3 +105,45 @@ def test_without_captum_one_line_says_what_to_install(policy, longest, monkeypat
 
 def test_it_says_what_was_attributed(policy):
     assert described(Preference(policy)) == "integrated gradients of the mean of 2 networks"
+
+
+def test_taking_away_what_speaks_loudest_changes_most(policy, log):
+    """Deletion: a third of the inputs by attribution undo more than a third by chance."""
+    preference = Preference(policy)
+    histories = preference.read(log.subset(slice(0, 60)))
+    n = len(histories.last)
+    pair = np.zeros(n, np.int64), np.ones(n, np.int64)
+    values = attribute_inputs(preference, histories, *pair)
+    whole = values.preference - values.reference
+    step, _ = preference.reference()
+    rng = np.random.default_rng(0)
+    inside = np.arange(histories.steps.shape[1]) <= histories.last.numpy()[:, None]
+    left = {}
+    for name, scores in (
+        ("by attribution", values.steps * np.sign(whole)[:, None, None]),
+        ("by chance", rng.random(values.steps.shape)),
+    ):
+        scores = np.where(inside[:, :, None], scores, -np.inf).reshape(n, -1)
+        ranks = np.argsort(np.argsort(-scores, axis=1), axis=1)
+        gone = ranks < (inside.sum(axis=1) * values.steps.shape[2] / 3)[:, None]
+        mask = torch.from_numpy(gone.reshape(values.steps.shape))
+        steps = torch.where(mask, step, histories.steps)
+        asked = (histories.last, *map(torch.from_numpy, pair))
+        with torch.no_grad():
+            said = preference.by_networks(steps, histories.static, *asked).numpy()
+        left[name] = np.mean((said - values.reference) * np.sign(whole))
+    assert left["by attribution"] < left["by chance"]
+
+
+def test_networks_with_other_weights_have_another_explanation(policy, log):
+    preference = Preference(policy)
+    drawn = Bundle.start(policy.networks.network, [900, 901])
+    other = Preference(replace(policy, networks=drawn))
+    histories = preference.read(log)
+    n = len(histories.last)
+    pair = np.zeros(n, np.int64), np.ones(n, np.int64)
+    one, two = (
+        attribute_inputs(own, histories, *pair).steps.sum(axis=1) for own in (preference, other)
+    )
+    ranks = [rank_correlation(a, b) for a, b in zip(one, two, strict=True)]
+    assert abs(np.mean(ranks)) < 0.5  # of four columns; the benchmark has forty-seven
