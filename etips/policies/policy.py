@@ -1,12 +1,13 @@
 """What a fitted policy can do: give probabilities, recommend, abstain."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from etips.data.decisions import Bools, Floats, Ints
@@ -32,6 +33,9 @@ Kind = Literal["softmax", "least loss", "least amount", "constant", "imitation",
 """How outputs become a policy: their softmax, the action of least predicted loss (as the logit of a
 loss in [0, 1], or as an amount), one action for everybody, the propensities themselves, every
 action alike, or rules that a tree of questions asks for."""
+
+
+_Ask = Callable[[Asked, Batch, int], tuple[Tensor, ...]]
 
 
 class Answer(NamedTuple):
@@ -134,16 +138,33 @@ class FittedPolicy:
         data = self.as_fitted_on(data)
         if not data.n_decisions:
             return self._answer_alike(0)
+        probabilities, abstained = self._asked(data, self._ask)
+        return Answer(probabilities, abstained)
+
+    def consult(self, data: Trajectories) -> tuple[Answer, Floats | None]:
+        """The answer, and what the clinicians would do, shape (n_decisions, K), in one pass.
+
+        None in their place where the policy was fitted without them.
+        """
+        if self.propensity is None or self.scaler is None:
+            return self.answer(data), None
+        if self.tree is not None or not data.n_decisions:
+            return self.answer(data), self.propensities(data)
+        self._require_actions(data)
+        *own, clinicians = self._asked(self.as_fitted_on(data), self._ask_both)
+        return Answer(*own), clinicians
+
+    def _asked(self, data: Trajectories, ask: _Ask) -> list[NDArray[Any]]:
+        """What networks and trees say of decisions."""
+        assert self.scaler is not None
         steps = step_tensors(
             self.scaler.transform(data),
             earlier_actions=self.earlier_actions,
             device=self._device,
         )
         asked = Asked.of(data, steps, (self.propensity, self.networks))
-        probabilities, abstained = answer_decisions(
-            steps, partial(self._ask, asked), batch_size=BATCH_SIZE
-        )
-        return Answer(probabilities.cpu().numpy(), abstained.cpu().numpy())
+        said = answer_decisions(steps, partial(ask, asked), batch_size=BATCH_SIZE)
+        return [own.cpu().numpy() for own in said]
 
     def leaf_of(self, data: Trajectories) -> Ints:
         """Leaf of each decision, where the policy is a tree of questions, shape (n_decisions,)."""
@@ -202,14 +223,19 @@ class FittedPolicy:
         members = (self.propensity, self.networks)
         return next((m.device for m in members if isinstance(m, Bundle)), torch.device("cpu"))
 
-    def _ask(self, asked: Asked, batch: Batch, _: int) -> tuple[Tensor, Tensor]:
+    def _ask(self, asked: Asked, batch: Batch, number: int) -> tuple[Tensor, ...]:
         """Probabilities and abstention at the decisions of a batch."""
+        return self._ask_both(asked, batch, number)[:2]
+
+    def _ask_both(self, asked: Asked, batch: Batch, _: int) -> tuple[Tensor, ...]:
+        """The same, and averaged propensities."""
         assert self.propensity is not None
         outputs = None if self.networks is None else asked.outputs(self.networks, batch)
         logits = asked.outputs(self.propensity, batch) / self.temperature
         if outputs is not None and self.kind == "softmax" and isinstance(self.propensity, Forest):
             outputs = outputs + logits.log_softmax(-1)
-        return self.decide(logits.double().softmax(-1).mean(0), outputs)
+        propensities = logits.double().softmax(-1).mean(0)
+        return *self.decide(propensities, outputs), propensities
 
     def decide(self, propensities: Tensor, outputs: Tensor | None) -> tuple[Tensor, Tensor]:
         """Probabilities and abstention at some decisions, from averaged propensities (n, K)."""

@@ -96,9 +96,7 @@ class Advisor:
 
     def ask(self, stays: Trajectories) -> Advice:
         """What it says of every decision of some stays, in their order."""
-        answer = self.policy.answer(stays)
-        known = self.policy.propensity is not None and self.policy.scaler is not None
-        clinicians = self.policy.propensities(stays) if known else None
+        answer, clinicians = self.policy.consult(stays)
         return Advice(*answer, clinicians, self.support)
 
     @property

@@ -133,7 +133,11 @@ def mark_policy(policy: FittedPolicy) -> str:
     members = [own for own in (policy.propensity, policy.networks) if own is not None]
     arrays = [sorted(arrays_of(own).items()) for own in members]
     return fingerprint(
-        kind=policy.kind, constant=policy.constant, schema=policy.schema.to_json(), arrays=arrays
+        kind=policy.kind,
+        constant=policy.constant,
+        tree=None if policy.tree is None else policy.tree.to_json(),
+        schema=policy.schema.to_json(),
+        arrays=arrays,
     )
 
 

@@ -116,6 +116,17 @@ def test_what_is_deployed_is_what_is_recommended(learner):
     assert (drawn.predict(data) == drawn.predict(data)).all()
 
 
+def test_one_pass_gives_the_answer_and_what_clinicians_do_to_the_bit(learner):
+    stays = ward(n_stays=20, seed=5)
+    answer, clinicians = learner.policy_.consult(stays)
+    expected = learner.policy_.answer(stays)
+    np.testing.assert_array_equal(answer.probabilities, expected.probabilities)
+    np.testing.assert_array_equal(answer.abstained, expected.abstained)
+    np.testing.assert_array_equal(clinicians, learner.policy_.propensities(stays))
+    blind = FittedPolicy("uniform", stays.schema)
+    assert blind.consult(stays)[1] is None
+
+
 def test_stays_without_a_decision_get_an_empty_answer(learner):
     data = ward()
     counts = np.bincount(data.decisions().stay, minlength=data.n_stays)
