@@ -208,13 +208,16 @@ def check(folder: str, method: str) -> None:
 # The tree
 
 
-def tree(folder: str, seed: int = 0) -> None:
-    """Rules of one to three questions learned on the log, and their true risk."""
+def tree(folder: str, n_stays: str = str(STAYS), seed: int = 0) -> None:
+    """Rules of up to three questions learned on the log, and their true risk."""
     from etips.explanation.policy_tree import PolicyTree
 
-    train, test = icu(), icu(4000, seed=99)
-    policy = load_policy(Path(folder) / f"etips-{seed}")
-    for depth in (2, 3):
+    train, test = icu(int(n_stays)), icu(4000, seed=99)
+    place = Path(folder) / f"etips-{seed}"
+    known = place.is_dir() and int(n_stays) == STAYS
+    policy = load_policy(place) if known else EtIPS(seed=seed).fit(train).policy_
+    print(f"{n_stays} stays, the policy is a {policy.kind}", flush=True)
+    for depth in (3,):
         started = time.process_time()
         own = PolicyTree(depth=depth, seed=seed).fit(policy, train)
         print(f"depth {depth}: {own.sentence}; {time.process_time() - started:.0f} s of CPU")

@@ -12,6 +12,8 @@ from etips.explanation.attribution import attribute, attribute_inputs, described
 from etips.explanation.global_attribution import rank_correlation
 from etips.explanation.preference import Preference
 from etips.models.bundle import Bundle
+from etips.models.encoders.registry import ENCODERS
+from etips.models.network import Network
 from etips.policies.policy import FittedPolicy
 
 
@@ -147,3 +149,13 @@ def test_networks_with_other_weights_have_another_explanation(policy, log):
     )
     ranks = [rank_correlation(a, b) for a, b in zip(one, two, strict=True)]
     assert abs(np.mean(ranks)) < 0.5  # of four columns; the benchmark has forty-seven
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_any_encoder_is_attributed_completely(policy, longest, name):
+    network = Network(ENCODERS[name](), 4, 2, 3)
+    drawn = replace(policy, kind="softmax", networks=Bundle.start(network, [3]))
+    own = attribute(drawn, longest, last(longest), 0, 1)
+    assert abs(own.total) > 1e-4
+    assert own.complete
+    assert np.abs(own.values).sum() > 0
