@@ -80,6 +80,15 @@ class Coded:
         """The same rows of the array, still coded and sharing the table."""
         return Coded(self.table, self.code[rows], self.unit)
 
+    def without_unused(self) -> "Coded":
+        """The same array with a table of the rows that occur in it alone."""
+        occurs = np.zeros(len(self.table), bool)
+        occurs[self.code] = True
+        if occurs.all():
+            return self
+        number = (np.cumsum(occurs) - 1).astype(np.int32)
+        return Coded(self.table[occurs], number[self.code], self.unit)
+
     def expanded_table(self) -> Floats32:
         """The table as it reads, shape (n_codes, d)."""
         return Coded(self.table, np.arange(len(self.table), dtype=np.int32), self.unit)[:]

@@ -146,7 +146,8 @@ class Scaler:
             return self._apply_plain(features, names)
         if self.left_ >= set(names):
             return features
-        return Coded(self._apply_plain(features.expanded_table(), names), features.code)
+        used = features.without_unused()
+        return Coded(self._apply_plain(used.expanded_table(), names), used.code)
 
     def _apply_plain(self, rows: Floats32, names: Sequence[str]) -> Floats32:
         unknown = [name for name in names if name not in self.mean_]
@@ -158,10 +159,13 @@ class Scaler:
         applied = np.empty(rows.shape, np.float32)
         for start in range(0, len(rows), _CHUNK):
             part = rows[start : start + _CHUNK]
-            scaled = np.clip((self._logs(part, names) - mean) / scale, -LIMIT, LIMIT)
-            scaled = np.where(np.isnan(scaled), 0.0, scaled)
-            kept = np.where(np.isnan(part), mean, part)
-            applied[start : start + _CHUNK] = np.where(left, kept, scaled)
+            scaled = self._logs(part, names) - mean
+            scaled /= scale
+            np.clip(scaled, -LIMIT, LIMIT, out=scaled)
+            scaled[np.isnan(scaled)] = 0.0
+            if left.any():
+                scaled = np.where(left, np.where(np.isnan(part), mean, part), scaled)
+            applied[start : start + _CHUNK] = scaled
         return applied
 
 

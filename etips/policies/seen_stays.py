@@ -267,7 +267,8 @@ def _code_rows(rows: Features | Floats32, salt: bytes) -> Hashes:
     rows that differ agree with a chance below one in a billion.
     """
     if isinstance(rows, Coded):
-        return _code_rows(rows.expanded_table(), salt)[rows.code]
+        used = rows.without_unused()
+        return _code_rows(used.expanded_table(), salt)[used.code]
     columns = (f"{place}".encode() for place in range(rows.shape[1]))
     odd = _hash(columns, salt, b"row") | np.uint64(1)
     codes = np.empty(len(rows), np.uint64)

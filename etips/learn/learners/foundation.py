@@ -22,6 +22,8 @@ from etips.learn.nuisance.propensity_models import PropensityModel
 from etips.learn.nuisance.support import agreed_floor, choose_support
 from etips.learn.nuisance.weight_scale import weight_scale
 from etips.learn.training.settings import Settings
+from etips.models.answers import BATCH_SIZE, answer_decisions, outputs_at
+from etips.models.batches import Batch
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import AnyEncoder
 from etips.models.forest import Forest
@@ -96,10 +98,25 @@ class Foundation:
         policy = self._policy(kind, networks=networks, constant=constant, acts=acts)
         if self.support_is_set or not self.support or kind == "imitation":
             return policy
-        together, allowed = policy.propensities(self.prepared.data), self.allowed
+        together, allowed = self._together(policy), self.allowed
         most = together.max(axis=1) if constant is None else together[:, constant]
         some = allowed.any(axis=1) if constant is None else allowed[:, constant]
         return replace(policy, support=agreed_floor(self.support, most, np.asarray(some)))
+
+    def _together(self, policy: FittedPolicy) -> Floats:
+        """What a policy takes the clinicians to do, shape (n_decisions, n_actions).
+
+        Its networks are asked about stays that are ready already, which it would get ready anew.
+        """
+        own, steps = policy.propensity, self.prepared.steps
+        if not isinstance(own, Bundle):
+            return policy.propensities(self.prepared.data)
+
+        def ask(batch: Batch, _: int) -> tuple[Tensor]:
+            return (outputs_at(own, batch, steps).double().softmax(-1).mean(0),)
+
+        (said,) = answer_decisions(steps, ask, batch_size=BATCH_SIZE)
+        return np.asarray(said.cpu().numpy())
 
     def _policy(
         self, kind: Kind, *, networks: Bundle | Forest | None, constant: int | None, acts: Acts

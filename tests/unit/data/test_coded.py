@@ -54,3 +54,11 @@ def test_its_repr_shows_no_value():
     assert (
         repr(Coded(np.full((2, 3), 777), np.zeros(4, np.int32))) == "Coded(shape=(4, 3), n_codes=2)"
     )
+
+
+def test_rows_that_do_not_occur_can_be_left_out():
+    whole = Coded(np.arange(12, dtype=np.uint8).reshape(6, 2), np.array([4, 1, 4], np.int32), 0.5)
+    used = whole.without_unused()
+    assert used.table.tolist() == [[2, 3], [8, 9]]
+    assert np.array_equal(used[:], whole[:])
+    assert used.without_unused() is used

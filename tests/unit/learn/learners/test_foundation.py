@@ -76,3 +76,10 @@ def test_a_policy_keeps_what_it_stands_on():
     assert policy.earlier_actions is False
     base = lay(data, training=training(earlier_actions=True))
     assert base.policy("imitation").earlier_actions is True
+
+
+def test_propensities_are_asked_of_stays_that_are_ready_as_a_policy_asks_them():
+    data = ward(lag=1)
+    base = lay(data)
+    policy = base._policy("imitation", networks=None, constant=None, acts="draws")
+    assert np.array_equal(base._together(policy), policy.propensities(data))
