@@ -7,7 +7,10 @@ from numpy.typing import NDArray
 
 from etips.errors import SettingError
 from etips.explanation.onnx_graph import Graph
+from etips.explanation.onnx_transformer import add_transformer
 from etips.models.bundle import Bundle
+from etips.models.encoders.encoder import Encoder
+from etips.models.encoders.transformer import CausalTransformer
 from etips.models.network import Network
 
 Weights = Mapping[str, NDArray[np.float32]]
@@ -34,7 +37,7 @@ def add_networks(graph: Graph, bundle: Bundle, steps: str, static: str | None) -
     for member in range(bundle.n_members):
         own = {name: value[member] for name, value in arrays.items()}
         inside = {n.removeprefix("encoder."): v for n, v in own.items() if n.startswith("encoder.")}
-        states = add(graph, inside, steps)
+        states = add(graph, inside, steps, network.encoder)
         outputs.append(_add_head(graph, network, own, states, static))
     return outputs
 
@@ -65,11 +68,16 @@ def _rectified(
     return graph.add("Relu", graph.add("Add", sums, graph.constant(bias)))
 
 
-def _add_last(graph: Graph, own: Weights, steps: str) -> str:
+def _add_last(graph: Graph, own: Weights, steps: str, _: Encoder) -> str:
     return _rectified(graph, own["weight"], own["bias"], steps)
 
 
-def _add_gru(graph: Graph, own: Weights, steps: str) -> str:
+def _add_transformer(graph: Graph, own: Weights, steps: str, encoder: Encoder) -> str:
+    assert isinstance(encoder, CausalTransformer)
+    return add_transformer(graph, own, steps, encoder)
+
+
+def _add_gru(graph: Graph, own: Weights, steps: str, _: Encoder) -> str:
     """ONNX has the update gate first, ours is second."""
     hidden = len(own["recurrent"])
     bias = np.zeros(6 * hidden, np.float32)
@@ -78,7 +86,7 @@ def _add_gru(graph: Graph, own: Weights, steps: str) -> str:
     return _recurrent(graph, "GRU", own, steps, (1, 0, 2), bias, linear_before_reset=1)
 
 
-def _add_lstm(graph: Graph, own: Weights, steps: str) -> str:
+def _add_lstm(graph: Graph, own: Weights, steps: str, _: Encoder) -> str:
     """ONNX has the gates input, output, forget, cell; ours are input, forget, output, cell."""
     hidden = len(own["recurrent"])
     bias = np.zeros(8 * hidden, np.float32)
@@ -118,8 +126,9 @@ def _gates(values: NDArray[np.float32], order: tuple[int, ...]) -> NDArray[np.fl
     return np.concatenate([parts[place] for place in order], axis=-1)
 
 
-_ENCODERS: Mapping[str, Callable[[Graph, Weights, str], str]] = {
+_ENCODERS: Mapping[str, Callable[[Graph, Weights, str, Encoder], str]] = {
     "gru": _add_gru,
     "lstm": _add_lstm,
+    "transformer": _add_transformer,
     "last": _add_last,
 }

@@ -14,7 +14,7 @@ from etips.errors import SettingError, require_whole
 from etips.models.encoders.encoder import Parameters, Shapes, read_sizes
 from etips.models.encoders.module import ModuleEncoder
 
-_LONGEST_WAVE = 1000.0
+LONGEST_WAVE = 1000.0
 """Positions are sines of wavelengths up to this many steps; stays are tens of steps long."""
 
 
@@ -151,5 +151,5 @@ def _positions(batch: Tensor, hidden: int) -> Tensor:
     """Sines and cosines of the step's number, shape (steps, hidden)."""
     step = torch.arange(batch.shape[1], device=batch.device, dtype=batch.dtype)[:, None]
     power = torch.arange(0, hidden, 2, device=batch.device, dtype=batch.dtype) / hidden
-    angle = step / _LONGEST_WAVE**power
+    angle = step / LONGEST_WAVE**power
     return torch.cat([angle.sin(), angle.cos()], dim=1)

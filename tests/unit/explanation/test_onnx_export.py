@@ -17,6 +17,7 @@ from etips.models.bundle import Bundle
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.last_step import LastStep
 from etips.models.encoders.lstm import LSTM
+from etips.models.encoders.module import ModuleEncoder
 from etips.models.encoders.transformer import CausalTransformer
 from etips.models.forest import Tree, plant
 from etips.models.network import Network
@@ -24,6 +25,17 @@ from etips.policies.policy import FittedPolicy
 from etips.policies.rule_tree import NONE, RuleTree
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+
+
+class OwnModule(torch.nn.Module):
+    """A module of somebody's own."""
+
+    def __init__(self, n_features):
+        super().__init__()
+        self.layer = torch.nn.Linear(n_features, 4)
+
+    def forward(self, batch):
+        return self.layer(batch)
 
 
 def padded(log):
@@ -71,7 +83,9 @@ def drawn(encoder, log, seed=0, n_members=2):
 
 
 @pytest.mark.parametrize(
-    "encoder", [GRU(5), GRU(5, embed=4), LSTM(5), LSTM(4, embed=3), LastStep(6)], ids=str
+    "encoder",
+    [GRU(5), GRU(5, embed=4), LSTM(5), LSTM(4, embed=3), LastStep(6), CausalTransformer(8, 2, 2)],
+    ids=str,
 )
 @pytest.mark.parametrize("kind", ["softmax", "least loss", "least amount", "imitation"])
 def test_networks_of_any_kind_answer_alike(policy, log, encoder, kind):
@@ -175,8 +189,8 @@ def test_a_file_says_what_goes_in(policy, tmp_path):
 def test_what_cannot_be_exported_is_refused(policy, log, tmp_path, monkeypatch):
     with pytest.raises(FileError, match=r"must end in \.onnx"):
         export_onnx(policy, tmp_path / "policy.bin")
-    odd = replace(policy, networks=drawn(CausalTransformer(4, 2, 1), log))
-    with pytest.raises(SettingError, match="encoder transformer cannot be exported"):
+    odd = replace(policy, networks=drawn(ModuleEncoder(OwnModule), log))
+    with pytest.raises(SettingError, match="encoder module cannot be exported"):
         to_onnx(odd)
     with pytest.raises(SettingError, match="summary of the history"):
         to_onnx(QLearning().fit(log).policy_)
