@@ -25,6 +25,10 @@ Policies that learn: `fit(data)`, then `predict`, `predict_proba`, `save`
 Policies that are written down
     Rule, SqlRule   a Python function, or an SQL expression, over a row of the table
 
+Policies that d3rlpy learned (etips[rl])
+    to_d3rlpy       logged stays as its data set
+    D3rlpyPolicy    its algorithm as a policy to evaluate
+
 Results: print them, look at them in a notebook, `to_frame()`, `report("report.html")`
     evaluate        what a log says of policies, with a verdict on every number (Results)
     compare         policies, guidelines or years against each other (Comparison)
@@ -62,6 +66,8 @@ if TYPE_CHECKING:
     from etips.explanation.explain import explain as explain
     from etips.learn.learners.catalogue import *  # noqa: F403  # the learners
     from etips.learn.nuisance.boosting import BoostedTrees as BoostedTrees
+    from etips.policies.d3rlpy_bridge import D3rlpyPolicy as D3rlpyPolicy
+    from etips.policies.d3rlpy_bridge import to_d3rlpy as to_d3rlpy
     from etips.policies.sql_rules import SqlRule as SqlRule
     from etips.policies.written_rules import Rule as Rule
     from etips.results.compare_policies import compare as compare
@@ -73,6 +79,7 @@ if TYPE_CHECKING:
 _LATER = {
     "BoostedTrees": "etips.learn.nuisance.boosting",
     "Comparison": "etips.results.comparison_result",
+    "D3rlpyPolicy": "etips.policies.d3rlpy_bridge",
     "Results": "etips.results.results",
     "Rule": "etips.policies.written_rules",
     "SqlRule": "etips.policies.sql_rules",
@@ -84,6 +91,7 @@ _LATER = {
     "explain": "etips.explanation.explain",
     "load": "etips.runs.loading",
     "read_table": "etips.data.tables.reading",
+    "to_d3rlpy": "etips.policies.d3rlpy_bridge",
     "write_table": "etips.data.trajectory_writer",
 }
 

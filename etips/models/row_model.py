@@ -129,6 +129,20 @@ def standardise(rows: NDArray[Any], mean: Floats, scale: Floats) -> Floats:
     return np.where(np.isnan(values), 0.0, values)
 
 
+def spread_of(rows: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of each column, over the values known; 1 where none varies."""
+    known = ~np.isnan(rows)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, rows, 0).sum(axis=0, dtype=np.float64) / count
+    squares = np.zeros_like(mean)
+    for place in range(rows.shape[1]):
+        own = rows[known[:, place], place] - mean[place]
+        squares[place] = float(own @ own)
+    scale = np.sqrt(squares / count)
+    scale[scale <= 1e-6 * np.maximum(np.abs(mean), 1)] = 1.0  # float32 noise is no variation
+    return mean, scale
+
+
 def lift(rows: Floats, directions: Floats, phase: Floats) -> Floats:
     """Cosines whose products are near a Gaussian kernel (Rahimi and Recht 2007), shape (n, m)."""
     waves: Floats = np.sqrt(2 / max(len(phase), 1)) * np.cos(rows @ directions.T + phase)

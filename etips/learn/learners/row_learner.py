@@ -17,7 +17,7 @@ from etips.learn.fitting.prepare import LARGEST_LOSS
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.learner import Learner
 from etips.learn.tabular.softmax_regression import fit_softmax
-from etips.models.row_model import Form, Reads, RowModel, rows_of, standardise
+from etips.models.row_model import Form, Reads, RowModel, rows_of, spread_of, standardise
 from etips.policies.policy import FittedPolicy, Kind
 
 Propensities = Literal["estimated", "known"]
@@ -168,15 +168,7 @@ def require_log(stays: Trajectories) -> None:
 def frame_of(stays: Trajectories, reads: Reads) -> tuple[Tensor, RowModel]:
     """Standardised rows of stays, and a model without weights that makes the same of others."""
     rows = rows_of(stays, reads)
-    known = ~np.isnan(rows)
-    count = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, rows, 0).sum(axis=0, dtype=np.float64) / count
-    squares = np.zeros_like(mean)
-    for place in range(rows.shape[1]):
-        own = rows[known[:, place], place] - mean[place]
-        squares[place] = float(own @ own)
-    scale = np.sqrt(squares / count)
-    scale[scale <= 1e-6 * np.maximum(np.abs(mean), 1)] = 1.0  # float32 noise is no variation
+    mean, scale = spread_of(rows)
     d = rows.shape[1]
     frame = RowModel(
         reads=reads,

@@ -12,6 +12,8 @@ from etips.errors import require_whole
 from etips.models.encoders.encoder import Parameters, Shapes, read_sizes
 from etips.models.kernels.gru_kernel import gru
 
+_PARTS = 4  # of the ends of a stay: early ones are not read as long as the last
+
 
 class Attention(NamedTuple):
     """How much of each step goes into a state; steps count backwards from the newest, 0.
@@ -66,13 +68,20 @@ class RETAIN:
 
     def states(self, parameters: Mapping[str, Tensor], inputs: Tensor) -> Tensor:
         """States after every step."""
+        size = -(-len(inputs) // _PARTS)
+        firsts = range(0, len(inputs), size)
+        parts = [self._ending(parameters, inputs[: first + size], first) for first in firsts]
+        return torch.cat(parts, dim=1)
+
+    def _ending(self, parameters: Mapping[str, Tensor], inputs: Tensor, first: int) -> Tensor:
+        """States after the steps from `first` on; those before are read, and have none."""
         n_steps, n_batch = inputs.shape[:2]
-        end = torch.arange(n_steps, device=inputs.device)
-        back = end[None, :] - end[:, None]  # (steps back, end): which step that is
+        step = torch.arange(n_steps, device=inputs.device)
+        back = step[None, first:] - step[:, None]  # (steps back, end): which step that is
         there = (back >= 0)[:, :, None].expand(-1, -1, n_batch).flatten(1)
-        windows = inputs[back.clamp_min(0)].flatten(1, 2)  # (T, T * B, d), newest first
+        windows = inputs[back.clamp_min(0)].flatten(1, 2)  # (T, ends * B, d), newest first
         states = self.attend(parameters, windows, there).states
-        return states.view(len(states), n_steps, n_batch, -1)
+        return states.view(len(states), n_steps - first, n_batch, -1)
 
     def attend(self, parameters: Mapping[str, Tensor], windows: Tensor, there: Tensor) -> Attention:
         """How much of each step goes into the state after the newest.
