@@ -96,8 +96,23 @@ WORLDS: Mapping[str, Callable[[int, int], Stays]] = {
 }
 
 
-def aims_of(mean_loss: float) -> dict[str, list[Aim]]:
-    """What each objective trains; `doubly robust` is judged by predicted losses, too."""
+def aims_of(mean_loss: float, *, few: bool = False) -> dict[str, list[Aim]]:
+    """What each objective trains; `doubly robust` is judged by predicted losses, too.
+
+    Args:
+        mean_loss: Of the log.
+        few: Three candidates of an objective at most, and one strength, for small machines.
+    """
+    every = all_aims(mean_loss)
+    if not few:
+        return every
+    middle = [aim for aim in every["translated"] if aim.translation in (0.3, 0.5, 0.7)]
+    short = {name: own[:1] for name, own in every.items()}
+    return {**short, "translated": middle, "smoothed gains": every["smoothed gains"][1:2]}
+
+
+def all_aims(mean_loss: float) -> dict[str, list[Aim]]:
+    """The same, all of them."""
     return {
         "translated": [Aim("translated", value) for value in TRANSLATIONS],
         "smoothed gains": [Aim("smoothed gains", value, 1.0) for value in (0.3, 0.6, 0.9)],
@@ -219,10 +234,10 @@ class Start:
         return drive(weigh_decisions(fitted, training.with_seed(seed), model=model))
 
 
-def sweep_level(start: Start, level: str) -> dict[str, object]:
+def sweep_level(start: Start, level: str, *, few: bool) -> dict[str, object]:
     """True risk of what every objective chooses."""
     base, fresh, learner = start.at(level), start.stays.fresh, start.learner
-    groups = aims_of(float(start.stays.logged.logged_loss.mean()))
+    groups = aims_of(float(start.stays.logged.logged_loss.mean()), few=few)
     aims = [aim for own in groups.values() for aim in own]
     everything = _search(start, base, aims, learner.kl)
     n_folds, first = base.prepared.folds.n_networks, 0
@@ -269,6 +284,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--few", action="store_true", help="fewer candidates of each objective")
     parser.add_argument("--page", type=Path, help="write this page of what is there, and stop")
     given = parser.parse_args()
     if given.page is not None:
@@ -278,24 +294,24 @@ def main() -> None:
     training = Training(device=given.device, n_folds=given.folds)
     for world in given.worlds:
         for seed in given.seeds:
-            sweep_world(world, given.n, seed, training, given.levels, given.out)
+            sweep_world(world, seed, training, given)
 
 
-def sweep_world(
-    world: str, n: int, seed: int, training: Training, levels: Sequence[str], out: Path
-) -> None:
+def sweep_world(world: str, seed: int, training: Training, given: argparse.Namespace) -> None:
     """The levels of one world and seed that are not there yet."""
-    files = {level: out / f"{world}-{level.replace(' ', '_')}-{seed}.json" for level in levels}
-    left = [level for level in levels if not files[level].exists()]
+    levels = {level: f"{world}-{level.replace(' ', '_')}-{seed}.json" for level in given.levels}
+    left = [level for level, name in levels.items() if not (given.out / name).exists()]
     if not left:
         return
-    start = Start.of(WORLDS[world](n, seed), training, seed)
+    start = Start.of(WORLDS[world](given.n, seed), training, seed)
     for level in left:
-        found = {"world": world, "n": n, "seed": seed, **sweep_level(start, level)}
-        part = files[level].with_suffix(".part")
+        risks = sweep_level(start, level, few=given.few)
+        sizes = {"n": given.n, "folds": given.folds, "few": given.few}
+        found = {"world": world, "seed": seed, **sizes, **risks}
+        part = given.out / f"{levels[level]}.part"
         part.write_text(json.dumps(found, indent=1))
-        part.replace(files[level])
-        print(world, seed, level, {k: round(v, 4) for k, v in found["risk"].items()}, flush=True)
+        part.replace(given.out / levels[level])
+        print(world, seed, level, {k: round(v, 4) for k, v in risks["risk"].items()}, flush=True)
 
 
 if __name__ == "__main__":

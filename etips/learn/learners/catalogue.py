@@ -63,7 +63,7 @@ def _one(_: Learner) -> int:
 
 def _one_a_translation(learner: Learner) -> int:
     assert isinstance(learner, EtIPS)
-    return len(learner.translations)
+    return len(learner.aims())
 
 
 def _one_a_strength(learner: Learner) -> int:

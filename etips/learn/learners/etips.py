@@ -52,6 +52,9 @@ class EtIPS(NetworkLearner):
     Args:
         translations: Candidates, in the units of the loss: those within its range can be of use.
             Every constant policy and the clinicians stand beside them.
+        baseline: Let a policy with the baseline of least variance stand beside the translations,
+            see `BetaIPS`. Left out it does beside the usual ones, not beside those that somebody
+            set. Never with the paper's selection or from a random start.
         propensity: Where logged propensities come from: a model with `fit` and `predict_proba`,
             `KnownPropensity()`, or our networks if left out.
         encoder: `GRU(...)`, `LSTM(...)`, or any causal torch module (a class or an instance).
@@ -67,6 +70,7 @@ class EtIPS(NetworkLearner):
     """
 
     translations: Sequence[float] = TRANSLATIONS
+    baseline: bool | None = None
     propensity: PropensityModel | None = None
     init: Init = "propensity"
     selection: Selection = "held-out"
@@ -98,7 +102,7 @@ class EtIPS(NetworkLearner):
         random = self.init == "random"
         search = PolicySearch(  # lines 3 to 7, all translations at once
             base,
-            self._aims(),
+            self.aims(),
             self._start(base),
             base.settings(self.training.with_seed(self.seed + 1).policy),
             kl=self.kl,
@@ -107,9 +111,14 @@ class EtIPS(NetworkLearner):
         )
         return (yield from search.run())
 
-    def _aims(self) -> list[Aim]:
+    def aims(self) -> list[Aim]:
         """What is trained, one set of networks each."""
-        return [Aim("translated", value) for value in self.translations]
+        aims = [Aim("translated", value) for value in self.translations]
+        if self.selection == "paper" or self.init == "random":
+            return aims
+        usual = tuple(self.translations) == TRANSLATIONS
+        beside = usual if self.baseline is None else self.baseline
+        return [*aims, Aim("beta-IPS")] if beside else aims
 
     def _check(self) -> None:
         rule, some = "must hold at least one, all of them finite", self.translations
@@ -126,12 +135,14 @@ class EtIPS(NetworkLearner):
             if value not in get_args(kind):
                 raise SettingError(name, f"must be {' or '.join(get_args(kind))}")
         check_kl(self.kl)
+        if not isinstance(self.baseline, bool | None):
+            raise SettingError("baseline", "must be true or false")
         if self.init == "random" and self.models == "trees":
             raise SettingError("models", "must be networks where policies start at random")
 
     def _start(self, base: Foundation) -> Bundle:
         """Policy networks before they are trained: a set an aim."""
-        n_folds, n_sets = base.prepared.folds.n_networks, len(self._aims())
+        n_folds, n_sets = base.prepared.folds.n_networks, len(self.aims())
         if self.init == "propensity":
             return base.start.sets(n_sets)
         seeds = list(seeds_from(self.seed, PURPOSE, n_folds)) * n_sets

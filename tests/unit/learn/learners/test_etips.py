@@ -10,6 +10,7 @@ from small_worlds import CLINIC, NETWORKS, randomised, small, training, ward
 from torch import nn
 
 import etips
+from etips.errors import SettingError
 from etips.evaluation import snips
 from etips.learn import (
     EIPS,
@@ -74,15 +75,36 @@ def chosen_of(learner):
 
 
 def test_the_path_holds_every_translation_in_both_forms_the_constants_and_the_clinicians(log):
-    learner = EtIPS(**small(translations=(0.2, 0.5, 1.5))).fit(log)
-    rules, others = learner.path_[:6], learner.path_[6:]
-    assert [c.translation for c in rules] == [0.2, 0.5, 1.5] * 2
-    assert [c.acts for c in rules] == ["draws"] * 3 + ["likeliest"] * 3
+    learner = EtIPS(**small(translations=(0.2, 0.5, 1.5), baseline=True)).fit(log)
+    rules, others = learner.path_[:8], learner.path_[8:]
+    assert [c.translation for c in rules] == pytest.approx([0.2, 0.5, 1.5, np.nan] * 2, nan_ok=True)
+    assert [c.form for c in rules] == [*["translated"] * 3, "beta-IPS"] * 2
+    assert [c.acts for c in rules] == ["draws"] * 4 + ["likeliest"] * 4
     assert [c.action for c in others] == [0, 1, 2, None]
-    assert [c.clinicians for c in learner.path_] == [False] * 9 + [True]
+    assert [c.clinicians for c in learner.path_] == [False] * 11 + [True]
     assert learner.path_[-1].risk == pytest.approx(log.logged_loss.mean())
     assert sum(c.chosen for c in learner.path_) == 1
     assert all(np.isfinite(c.risk) and c.effective_size > 0 for c in learner.path_)
+
+
+@pytest.mark.parametrize(
+    ("more", "stands"),
+    [
+        ({}, True),
+        ({"baseline": False}, False),
+        ({"translations": (0.2, 0.5)}, False),
+        ({"translations": (0.2, 0.5), "baseline": True}, True),
+        ({"selection": "paper"}, False),
+        ({"baseline": True, "init": "random"}, False),
+    ],
+)
+def test_the_baseline_of_least_variance_stands_beside_the_usual_translations(more, stands):
+    assert (EtIPS(**more).aims()[-1].form == "beta-IPS") == stands
+
+
+def test_the_baseline_is_a_switch(log):
+    with pytest.raises(SettingError, match=r"^baseline: must be true or false"):
+        EtIPS(**small(), baseline=1).fit(log)
 
 
 def test_a_chosen_constant_is_given_to_everybody_who_may_have_it():
