@@ -29,7 +29,7 @@ from etips.learn.fitting.stages import Training
 from etips.learn.learners.aims import Aim
 from etips.learn.learners.etips import TRANSLATIONS, EtIPS
 from etips.learn.learners.fit import Fit
-from etips.learn.learners.foundation import Fitted, Foundation, weigh_decisions
+from etips.learn.learners.foundation import Fitted, Foundation, usual_kl, weigh_decisions
 from etips.learn.learners.policy_search import PolicySearch
 from etips.learn.learners.predictive import PredictiveModel
 from etips.learn.nuisance.outcome import FittedOutcome
@@ -239,7 +239,8 @@ def sweep_level(start: Start, level: str, *, few: bool) -> dict[str, object]:
     base, fresh, learner = start.at(level), start.stays.fresh, start.learner
     groups = aims_of(float(start.stays.logged.logged_loss.mean()), few=few)
     aims = [aim for own in groups.values() for aim in own]
-    everything = _search(start, base, aims, learner.kl)
+    kl = usual_kl(learner.kl, base.prepared.data)
+    everything = _search(start, base, aims, kl)
     n_folds, first = base.prepared.folds.n_networks, 0
     bundle = drive(_train(everything))
     risks = {"etips": true_risk(drive(learner.learn_policy(base)), fresh)}
@@ -248,7 +249,7 @@ def sweep_level(start: Start, level: str, *, few: bool) -> dict[str, object]:
         first += len(own)
         robust = name == "doubly robust"
         search = replace(
-            _search(start, base, own, learner.kl),
+            _search(start, base, own, kl),
             constants=not robust,
             outcome=start.outcome if robust else None,
         )

@@ -15,7 +15,7 @@ from etips.learn.fitting.prepare import seeds_from
 from etips.learn.fitting.requests import Requests
 from etips.learn.learners.aims import Aim
 from etips.learn.learners.fit import Fit
-from etips.learn.learners.foundation import Foundation, check_kl
+from etips.learn.learners.foundation import Foundation, check_kl, usual_kl
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.learners.policy_search import PolicySearch
 from etips.learn.learners.selection import Selection
@@ -62,7 +62,7 @@ class EtIPS(NetworkLearner):
         selection: "held-out" looks at risk, error, matching factor and effective size on stays not
             learned from; "paper" at SNIPS alone, and takes the likeliest action.
         support: Least propensity of an action that may be recommended; see `lay_foundation`.
-        kl: Weight of the KL divergence from the propensities.
+        kl: Weight of the KL divergence from the propensities; left out 0.02, or 0.05 with lag 1.
         clip: Logged propensities below this are raised to it; the share is `clipped_share_`.
         training: Folds, device, and settings of each kind of network.
         models: As in `NetworkLearner`; a start at random needs networks.
@@ -75,7 +75,7 @@ class EtIPS(NetworkLearner):
     init: Init = "propensity"
     selection: Selection = "held-out"
     support: float | None = None
-    kl: float = 0.02
+    kl: float | None = None
     clip: float = PROPENSITY_FLOOR
 
     def _learn(self, stays: Trajectories) -> Requests[Fit]:
@@ -105,7 +105,7 @@ class EtIPS(NetworkLearner):
             self.aims(),
             self._start(base),
             base.settings(self.training.with_seed(self.seed + 1).policy),
-            kl=self.kl,
+            kl=usual_kl(self.kl, base.prepared.data),
             selection=self.selection,
             racing=racing and not random and self.selection != "paper",  # which take their time
         )

@@ -134,8 +134,20 @@ class Foundation:
         )
 
 
-def check_kl(kl: float) -> None:
+KL = (0.02, 0.05)
+"""Weight of the KL divergence from the propensities with lag 0 and 1. With lag 1 some of what moved
+the clinicians is hidden, and the log thinks too well of what they seldom did."""
+
+
+def usual_kl(kl: float | None, data: Trajectories) -> float:
+    """The weight of the KL divergence; what suits the lag of the data where nobody set it."""
+    return KL[data.lag] if kl is None else kl
+
+
+def check_kl(kl: float | None) -> None:
     """Refuse a weight of the KL divergence that would push away, or be no number."""
+    if kl is None:
+        return
     require_number("kl", kl)
     if not 0 <= kl < np.inf:
         raise SettingError("kl", "must be finite and not negative")

@@ -18,7 +18,7 @@ from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.requests import Requests
 from etips.learn.learners.aims import Aim, Form
 from etips.learn.learners.fit import Fit
-from etips.learn.learners.foundation import Foundation, check_kl
+from etips.learn.learners.foundation import Foundation, check_kl, usual_kl
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.learners.policy_search import PolicySearch
 from etips.learn.nuisance.propensity_models import PropensityModel
@@ -30,7 +30,7 @@ class WeightedLearner(NetworkLearner):
 
     Args:
         propensity: As in `EtIPS`.
-        kl: Weight of the KL divergence from the propensities.
+        kl: Weight of the KL divergence from the propensities; left out 0.02, or 0.05 with lag 1.
         clip: Logged propensities below this are raised to it.
         encoder: As in `EtIPS`.
         support: Least propensity of an action that may be recommended; see `lay_foundation`.
@@ -41,7 +41,7 @@ class WeightedLearner(NetworkLearner):
 
     propensity: PropensityModel | None = None
     support: float | None = None
-    kl: float = 0.02
+    kl: float | None = None
     clip: float = PROPENSITY_FLOOR
 
     form: ClassVar[Form]
@@ -58,7 +58,8 @@ class WeightedLearner(NetworkLearner):
         """The policies of some aims and the one that is chosen."""
         settings = base.settings(self.training.with_seed(self.seed + 1).policy)
         start = base.start.sets(len(aims))
-        search = PolicySearch(base, aims, start, settings, kl=self.kl, racing=False)
+        kl = usual_kl(self.kl, base.prepared.data)
+        search = PolicySearch(base, aims, start, settings, kl=kl, racing=False)
         return (yield from search.run())
 
     def _aims(self, mean_loss: float) -> list[Aim]:  # noqa: ARG002  # some have it

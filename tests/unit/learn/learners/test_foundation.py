@@ -7,7 +7,7 @@ from small_worlds import CLINIC, training, ward
 from etips.errors import SettingError
 from etips.learn import KnownPropensity
 from etips.learn.fitting.driver import drive
-from etips.learn.learners.foundation import lay_foundation
+from etips.learn.learners.foundation import lay_foundation, usual_kl
 from etips.models.encoders.gru import GRU
 
 
@@ -83,3 +83,11 @@ def test_propensities_are_asked_of_stays_that_are_ready_as_a_policy_asks_them():
     base = lay(data)
     policy = base._policy("imitation", networks=None, constant=None, acts="draws")
     assert np.array_equal(base._together(policy), policy.propensities(data))
+
+
+@pytest.mark.parametrize(("lag", "wanted"), [(0, 0.02), (1, 0.05)])
+def test_policies_are_pulled_harder_where_the_present_is_hidden(lag, wanted):
+    data = ward(lag=lag)
+    assert usual_kl(None, data) == wanted
+    assert usual_kl(0.3, data) == 0.3
+    assert usual_kl(0.0, data) == 0.0
