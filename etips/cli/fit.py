@@ -71,9 +71,6 @@ def fit(
 
     Interrupted, the same command goes on where it stopped. Prints what was learned; for etips and
     its kin every candidate translation with its held-out risk, matching factor and effective size.
-    etips is what we recommend: it chooses among translations, the baseline of least variance,
-    constants and the clinicians on held-out stays. doubly-robust is ahead where losses are easily
-    predicted; --set selection=paper is the paper's own rule. docs/method/learning.md compares them.
     """
     with refusals("etips fit") as tell_notes:
         require_room(out, overwrite=overwrite)

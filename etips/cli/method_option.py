@@ -17,9 +17,15 @@ NAMES = (
 
 USUAL = NAMES[0]
 
+ADVICE = (
+    f"{USUAL} if left out, which we recommend; doubly-robust is ahead where losses are easily "
+    "predicted; --set selection=paper is the paper's own rule (docs/method/learning.md)."
+)
+"""Which to take; what it rests on is in the documents."""
+
 MethodOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help=f"Learner: {', '.join(NAMES)}. {USUAL} if left out."),
+    typer.Option(metavar="NAME", help=f"Learner: {', '.join(NAMES)}. {ADVICE}"),
 ]
 
 

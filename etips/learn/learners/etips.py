@@ -30,6 +30,10 @@ PURPOSE = 3  # of the random numbers drawn for policy networks
 TRANSLATIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """The paper's grid in (0, 1), for losses in [0, 1]; values beyond 1 are allowed."""
 
+OTHERS = (Aim("beta-IPS"), Aim("smoothed gains", 0.9, 1.0))
+"""What stands beside the usual translations: the baseline of least variance, and gains smoothed by
+log(1 + weight gain) with harms left alone. Why these is in docs/method/noise.md."""
+
 BEYOND = (
     "The usual translations are for losses in [0, 1], and some losses lie beyond: "
     "rescale the loss, or set translations within its range."
@@ -52,9 +56,9 @@ class EtIPS(NetworkLearner):
     Args:
         translations: Candidates, in the units of the loss: those within its range can be of use.
             Every constant policy and the clinicians stand beside them.
-        baseline: Let a policy with the baseline of least variance stand beside the translations,
-            see `BetaIPS`. Left out it does beside the usual ones, not beside those that somebody
-            set. Never with the paper's selection or from a random start.
+        others: Let policies of other objectives stand beside the translations, see `OTHERS`. Left
+            out they do beside the usual ones, not beside those that somebody set. Never with the
+            paper's selection or from a random start.
         propensity: Where logged propensities come from: a model with `fit` and `predict_proba`,
             `KnownPropensity()`, or our networks if left out.
         encoder: `GRU(...)`, `LSTM(...)`, or any causal torch module (a class or an instance).
@@ -70,7 +74,7 @@ class EtIPS(NetworkLearner):
     """
 
     translations: Sequence[float] = TRANSLATIONS
-    baseline: bool | None = None
+    others: bool | None = None
     propensity: PropensityModel | None = None
     init: Init = "propensity"
     selection: Selection = "held-out"
@@ -117,8 +121,8 @@ class EtIPS(NetworkLearner):
         if self.selection == "paper" or self.init == "random":
             return aims
         usual = tuple(self.translations) == TRANSLATIONS
-        beside = usual if self.baseline is None else self.baseline
-        return [*aims, Aim("beta-IPS")] if beside else aims
+        beside = usual if self.others is None else self.others
+        return [*aims, *OTHERS] if beside else aims
 
     def _check(self) -> None:
         rule, some = "must hold at least one, all of them finite", self.translations
@@ -135,8 +139,8 @@ class EtIPS(NetworkLearner):
             if value not in get_args(kind):
                 raise SettingError(name, f"must be {' or '.join(get_args(kind))}")
         check_kl(self.kl)
-        if not isinstance(self.baseline, bool | None):
-            raise SettingError("baseline", "must be true or false")
+        if not isinstance(self.others, bool | None):
+            raise SettingError("others", "must be true or false")
         if self.init == "random" and self.models == "trees":
             raise SettingError("models", "must be networks where policies start at random")
 

@@ -48,7 +48,8 @@ class PolicySearch:
         """Train, judge and choose."""
         everybody = range(len(self.aims))
         if self.racing:
-            race = Race(len(self.aims), self.request, self._judge, self._distances())
+            kinds = ["smoothed" if aim.form == "smoothed gains" else "" for aim in self.aims]
+            race = Race(len(self.aims), self.request, self._judge, self._distances(), kinds)
             bundle, judged = yield from race.run()
         else:
             bundle = yield self.request(everybody)

@@ -39,12 +39,15 @@ class Race:
         judge: What held-out stays say of networks: sets in one form, then in the other, then what
             stands beside them. It is told which sets these are.
         distance: Of each set's translation from the mean loss, shape (n_sets,).
+        kinds: Of each set. One of the first kind goes on, and of any other kind the best, if it is
+            ahead of that one. Left out, all are of one kind.
     """
 
     n_sets: int
     ask: Callable[[Sequence[int]], TrainingRequest]
     judge: Callable[[Bundle, Sequence[int]], Judged]
     distance: Sequence[float]
+    kinds: Sequence[str] = ()
 
     def run(self) -> Requests[tuple[Bundle, Judged]]:
         """Networks of all sets, and what is said of them; the one to choose trained to the end."""
@@ -57,21 +60,34 @@ class Race:
         networks = yield heat
         judged = self.judge(networks, everybody)
         standing = _Standing(_dropped(networks), _out(judged, self.n_sets), self.n_sets)
-        again: int | None = self.leader(judged)
-        for n_called in range(1 + MOST_CALLED):
-            if again is None:
+        waiting = self.leaders(judged)
+        for n_trained in range(len(waiting) + MOST_CALLED):
+            if not waiting and (missed := standing.missed()) is not None:
+                waiting = [missed]
+            if not waiting:
                 break
-            request = self.ask([again])
-            if n_called:
-                request = replace(request, stage=f"{request.stage}-back-{n_called}")
+            number = waiting.pop(0)
+            request = self.ask([number])
+            if n_trained:
+                request = replace(request, stage=f"{request.stage}-back-{n_trained}")
             networks = yield request
-            standing = standing.with_set(again, networks, self.judge(networks, [again]))
-            again = standing.missed()
+            standing = standing.with_set(number, networks, self.judge(networks, [number]))
         return standing.bundle, standing.judged
 
-    def leader(self, judged: Judged) -> int:
-        """Of those within reach of the leader the nearest to the mean loss."""
-        return min(within_reach(judged, self.n_sets), key=lambda own: (self.distance[own], own))
+    def leaders(self, judged: Judged) -> list[int]:
+        """Of those within reach of the leader the nearest to the mean loss, of the first kind.
+
+        After it of every other kind the best, if it is ahead of that one.
+        """
+        best = standing_by(judged, self.n_sets)
+        near = within_reach(judged, self.n_sets)
+        kinds = self.kinds or [""] * self.n_sets
+        usual = [own for own in near if kinds[own] == kinds[0]] or near
+        first = min(usual, key=lambda own: (self.distance[own], own))
+        ahead = [own for own in best if first in best and best[own] < best[first]]
+        others = [kind for kind in dict.fromkeys(kinds) if kind not in (kinds[0], kinds[first])]
+        rest = ([own for own in ahead if kinds[own] == kind] for kind in others)
+        return [first, *(min(own, key=lambda one: best[one]) for own in rest if own)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +158,17 @@ def _out(judged: Judged, n_sets: int) -> Judged:
     """The same with all sets out of the race, so that none is chosen."""
     rules, others = judged.candidates[: 2 * n_sets], judged.candidates[2 * n_sets :]
     return Judged((*(replace(own, in_race=False) for own in rules), *others), judged.totals)
+
+
+def standing_by(judged: Judged, n_sets: int) -> dict[int, float]:
+    """By what each set that is fit to choose by stands: the better of its two forms."""
+    gaps = gaps_to_clinicians(judged)
+    stands: dict[int, float] = {}
+    for place, gap in gaps.items():
+        if place < 2 * n_sets:
+            own = highest(gap, CAUTION)
+            stands[place % n_sets] = min(own, stands.get(place % n_sets, own))
+    return stands
 
 
 def within_reach(judged: Judged, n_sets: int) -> list[int]:

@@ -75,13 +75,14 @@ def chosen_of(learner):
 
 
 def test_the_path_holds_every_translation_in_both_forms_the_constants_and_the_clinicians(log):
-    learner = EtIPS(**small(translations=(0.2, 0.5, 1.5), baseline=True)).fit(log)
-    rules, others = learner.path_[:8], learner.path_[8:]
-    assert [c.translation for c in rules] == pytest.approx([0.2, 0.5, 1.5, np.nan] * 2, nan_ok=True)
-    assert [c.form for c in rules] == [*["translated"] * 3, "beta-IPS"] * 2
-    assert [c.acts for c in rules] == ["draws"] * 4 + ["likeliest"] * 4
+    learner = EtIPS(**small(translations=(0.2, 0.5, 1.5), others=True)).fit(log)
+    rules, others = learner.path_[:10], learner.path_[10:]
+    translations = [0.2, 0.5, 1.5, np.nan, 0.9] * 2
+    assert [c.translation for c in rules] == pytest.approx(translations, nan_ok=True)
+    assert [c.form for c in rules] == [*["translated"] * 3, "beta-IPS", "smoothed gains"] * 2
+    assert [c.acts for c in rules] == ["draws"] * 5 + ["likeliest"] * 5
     assert [c.action for c in others] == [0, 1, 2, None]
-    assert [c.clinicians for c in learner.path_] == [False] * 11 + [True]
+    assert [c.clinicians for c in learner.path_] == [False] * 13 + [True]
     assert learner.path_[-1].risk == pytest.approx(log.logged_loss.mean())
     assert sum(c.chosen for c in learner.path_) == 1
     assert all(np.isfinite(c.risk) and c.effective_size > 0 for c in learner.path_)
@@ -91,20 +92,21 @@ def test_the_path_holds_every_translation_in_both_forms_the_constants_and_the_cl
     ("more", "stands"),
     [
         ({}, True),
-        ({"baseline": False}, False),
+        ({"others": False}, False),
         ({"translations": (0.2, 0.5)}, False),
-        ({"translations": (0.2, 0.5), "baseline": True}, True),
+        ({"translations": (0.2, 0.5), "others": True}, True),
         ({"selection": "paper"}, False),
-        ({"baseline": True, "init": "random"}, False),
+        ({"others": True, "init": "random"}, False),
     ],
 )
-def test_the_baseline_of_least_variance_stands_beside_the_usual_translations(more, stands):
-    assert (EtIPS(**more).aims()[-1].form == "beta-IPS") == stands
+def test_other_objectives_stand_beside_the_usual_translations(more, stands):
+    forms = [aim.form for aim in EtIPS(**more).aims()]
+    assert (forms[-2:] == ["beta-IPS", "smoothed gains"]) == stands
 
 
-def test_the_baseline_is_a_switch(log):
-    with pytest.raises(SettingError, match=r"^baseline: must be true or false"):
-        EtIPS(**small(), baseline=1).fit(log)
+def test_whether_others_stand_beside_them_is_a_switch(log):
+    with pytest.raises(SettingError, match=r"^others: must be true or false"):
+        EtIPS(**small(), others=1).fit(log)
 
 
 def test_a_chosen_constant_is_given_to_everybody_who_may_have_it():

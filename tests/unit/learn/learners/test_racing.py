@@ -61,7 +61,7 @@ TRANSLATIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 def leader(shares, translations=TRANSLATIONS, *, centre=0.5):
     distance = [abs(own - centre) for own in translations]
-    return Race(len(shares), None, None, distance).leader(judged(shares))
+    return Race(len(shares), None, None, distance).leaders(judged(shares))[0]
 
 
 def test_of_those_within_reach_the_nearest_to_the_mean_loss_goes_on():
@@ -107,6 +107,16 @@ LONG = Settings(epochs=12, batch_size=64, learning_rate=0.02, patience=12)
 def path_of(learner):
     learner.fit(CLEAR.log(400, seed=2))
     return [c for c in learner.path_ if c.is_rule and c.acts == "draws"]
+
+
+def test_of_another_kind_the_best_goes_on_too_if_it_is_ahead():
+    def leaders(shares):
+        kinds = ["", "", "other", "other"]
+        return Race(4, None, None, [1.0, 0.0, 2.0, 3.0], kinds).leaders(judged(shares))
+
+    assert leaders([0.9, 0.9, 0.8, 0.7]) == [1]
+    assert leaders([0.97, 0.97, 0.98, 1.0]) == [1, 3]
+    assert leaders([0.2, 0.3, 1.0, 0.9]) == [2]  # nobody of the first kind is within reach
 
 
 def test_the_path_says_where_each_translation_stopped():
