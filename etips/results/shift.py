@@ -182,7 +182,7 @@ def _with_sentences(shift: ShiftResult, features: Sequence[FeatureShift]) -> Shi
         "estimated where the policy was learned enters it, so that it holds here as far as its "
         "verdict says."
     )
-    command = "`etips compare RUN THERE --external HERE`"
+    command = "etips compare RUN THERE --external HERE"
     if shift.distance == "near":
         said.append(f"An estimate made there should come near this one; {command} compares them.")
     else:

@@ -131,6 +131,7 @@ def test_a_killed_build_goes_on_where_it_had_got_to(
     assert [entry.name for entry in tmp_path.iterdir()] == ["c"]
 
 
+@pytest.mark.parametrize("hospital", ["mimic3"], indirect=True)
 def test_an_interrupted_build_says_so_and_goes_on_where_it_had_got_to(
     hospital, tmp_path, uninterrupted
 ):

@@ -150,14 +150,14 @@ def packed(rng, text):
 
 
 def attempt(action):
-    """Do it, or be refused in one printable line without a canary, within five seconds."""
-    began, message = time.monotonic(), ""
+    """Do it, or be refused in one printable line without a canary, within five CPU seconds."""
+    began, message = time.process_time(), ""
     try:
         action()
     except EtipsError as refusal:
         message = str(refusal)
         assert message
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
     assert message.isprintable()
     assert CANARY.decode() not in message.replace("missing: ", "")
     return message
@@ -188,8 +188,8 @@ def read_one(ward, folder, kind, table, seed):
 
 @pytest.mark.parametrize(("kind", "table"), TABLES)
 def test_a_damaged_csv_table_is_read_or_refused(wards, tmp_path, kind, table):
-    """31 of each of the 11 tables."""
-    for seed in range(31):
+    """31 of each table of MIMIC-III; of MIMIC-IV, read by the same code, each damage once."""
+    for seed in range(31 if kind == "mimic3" else len(DAMAGE)):
         read_one(wards[kind], tmp_path, KINDS[kind], table, seed)
 
 
