@@ -23,6 +23,7 @@ from etips.runs.folder import RunFolder
 from etips.runs.run import Run
 from etips.studies.fit_clock import FitClock
 from etips.studies.plan import stage_works
+from etips.studies.stage_work import with_trees
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,10 @@ def fit_run(
     content = fingerprint(data=stays)
     identity = fingerprint(data=content, recipe=chosen.recipe, device=chosen.device.value)
     own = chosen.recipe
-    clock = FitClock(stage_works(own.method, own.settings, stays.n_stays))
+    works = stage_works(own.method, own.settings, stays.n_stays)
+    if "propensity" in works:
+        works["propensity"] = with_trees(works["propensity"], stays)
+    clock = FitClock(works)
     with Run(out, identity) as run:
         learner.fit(stays, report=lambda at: report(*clock.read(at)), run=run)
         RunFolder(out).write(

@@ -9,7 +9,10 @@ tests/unit/studies/test_fit_clock.py.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from etips.data.history_rows import has_past
+from etips.data.trajectories import Trajectories
 from etips.learn.fitting.stages import ENCODER, Training
+from etips.learn.nuisance.boosting import can_grow_trees
 from etips.learn.nuisance.model_choice import Rivals
 
 PASS = dict.fromkeys(("propensity", "outcome", "stay", "pilot", "heat", "policy"), 1.0)
@@ -30,6 +33,10 @@ AFTER = {
     "policy": 0.07,
 }
 """What follows a stage, as a share of its work: asking its networks, balance, choosing."""
+
+TREES = 4.0
+"""What trees and balance add to that where rows have no past, as a share of the networks' work:
+these read rows in no time, and scikit-learn has to be imported."""
 
 EVALUATING, EVALUATED = 0.2, 13_000
 """What follows the last training of an evaluation, as a share of all its trainings: the first, and
@@ -97,6 +104,13 @@ def work_of(
     usual = len(sets) if brief else max(round(STOPS[stage] * len(sets)), 1)
     after = AFTER[stage] * sum(each[:usual])
     return StageWork(each, usual, after, n_folds * max(sets, default=0))
+
+
+def with_trees(work: StageWork, stays: Trajectories) -> StageWork:
+    """The work of propensities, and of trees beside them where these take part."""
+    if has_past(stays) or not can_grow_trees():
+        return work
+    return replace(work, after=work.after + TREES * work.done(work.usual))
 
 
 def shortened(training: Training, n_stays: int) -> int:

@@ -8,11 +8,14 @@ from etips.learn.fitting.stages import Training
 from etips.studies.stage_work import (
     AFTER,
     PASS,
+    TREES,
     StageWork,
     evaluation_works,
     shortened,
+    with_trees,
     work_of,
 )
+from etips.worlds.clinic import Clinic
 
 
 def test_what_is_done_and_what_is_left_of_the_usual_epochs_is_all_of_it():
@@ -53,3 +56,10 @@ def test_an_evaluation_fits_two_models_and_then_judges():
     assert list(works) == ["propensity", "outcome"]
     assert works["outcome"].after > works["propensity"].after
     assert works["outcome"].after > evaluation_works(Training(), 100_000)["outcome"].after
+
+
+def test_trees_are_waited_for_where_decisions_see_one_step():
+    work = work_of("propensity", [1] * 10, n_folds=5)
+    row, past = (Clinic(decisions_per_stay=n).log(5, seed=0) for n in (1, 3))
+    assert with_trees(work, past) == work
+    assert with_trees(work, row).after == pytest.approx(work.after + TREES * work.done(work.usual))
