@@ -276,7 +276,7 @@ def test_an_lstm_reads_as_well_as_a_gru(log, tmp_path):
         ({"init": "somewhere"}, "init: must be propensity or random."),
         ({"selection": "lucky"}, "selection: must be held-out or paper."),
         ({"kl": -0.1}, "kl: must be finite and not negative."),
-        ({"kl": None}, "kl: must be a number."),
+        ({"kl": "0.1"}, "kl: must be a number."),
         ({"kl": np.nan}, "kl: must be finite and not negative."),
         ({"clip": 0.0}, "clip: must be in (0, 1]."),
         ({"clip": "a"}, "clip: must be a number."),
