@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from etips.learn.training.epoch_report import EpochReport
 
 _A_LINE_EVERY = 60.0  # seconds
-_RESUMED = ("fit", "tune", "reproduce", "demo", "cohort")  # commands that go on where they stopped
+_RESUMED = (
+    "fit",
+    "tune",
+    "reproduce",
+    "demo",
+    "cohort",
+    "bench",
+)  # commands that go on where they stopped
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 SeedOption = Annotated[int, typer.Option(help="Same seed, same result.", min=0)]

@@ -82,6 +82,11 @@ COMMANDS: Mapping[str, Entry] = {
         "Repeat a study of the paper: every method, every fold, the published figure beside ours.",
         trains=True,
     ),
+    "bench": Entry(
+        "bench",
+        "Run every method in every world with known truth: who is best, by how much, at what cost.",
+        trains=True,
+    ),
     "report": Entry(
         "report",
         "Write results as one self-contained page: finding, evidence, overlap, subgroups, record.",

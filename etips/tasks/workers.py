@@ -59,6 +59,19 @@ class RefusedError(EtipsError):
         super().__init__(line)
 
 
+class LostTaskError(ResourceError):
+    """A task that lost its worker again and again.
+
+    Args:
+        task: Its name.
+    """
+
+    def __init__(self, task: str) -> None:
+        self.task = task
+        rule = f"lost its worker {TRIES} times: killed, or out of memory"
+        super().__init__(f"task {task}", rule, fix="Use fewer jobs, or a larger machine.")
+
+
 class BrokenTaskError(RuntimeError):
     """A bug elsewhere; carries its traceback as text, without the message."""
 
@@ -89,8 +102,7 @@ def count_loss(name: str, losses: Counter[str]) -> None:
     """Count a lost worker; refuse to try the task for ever."""
     losses[name] += 1
     if losses[name] >= TRIES:
-        rule = f"lost its worker {TRIES} times: killed, or out of memory"
-        raise ResourceError(f"task {name}", rule, fix="Use fewer jobs, or a larger machine.")
+        raise LostTaskError(name)
 
 
 def run_in_processes(texts: TaskTexts, folder: Path, *, n_workers: int) -> Events:
