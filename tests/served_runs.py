@@ -77,11 +77,16 @@ def fitted(lag=0, earlier_actions=False):
 @cache
 def desk(lag=0, earlier_actions=False, with_stays=True):
     """All that the service needs of it."""
-    policy = fitted(lag, earlier_actions)
+    stays = ward(30, seed=1, lag=lag) if with_stays else None
+    return make_desk(fitted(lag, earlier_actions), stays)
+
+
+def make_desk(policy, stays):
+    """A desk that no folder stands behind."""
     advisor, form = Advisor(policy), Form.of(policy.schema, policy.scaler)
     record = RunRecord("run", {"method": "direct", "seed": 0}, "f" * 64, None)
-    stays = StayList.of(advisor, ward(30, seed=1, lag=lag), b"key") if with_stays else None
-    return Desk(advisor, form, record, make_card(advisor, form, record), stays)
+    listed = None if stays is None else StayList.of(advisor, stays, b"key")
+    return Desk(advisor, form, record, make_card(advisor, form, record), listed)
 
 
 @cache

@@ -48,7 +48,7 @@ def dose_map(
     n_rows, n_columns = grid.n_rows, grid.n_columns
     cell = min(_CELL, 300 / n_columns)
     rows, columns = _levels(n_rows, grid.row_levels), _levels(n_columns, grid.column_levels)
-    left = 58 + max(0.0, _LETTER * (max(map(len, rows)) - 5))
+    left = 58 + max(0.0, _LETTER * (max(map(len, rows)) - 4))
     most = max((abs(value) for value in values if value is not None), default=0.0) or 1.0
     parts = []
     for action, value in enumerate(values):

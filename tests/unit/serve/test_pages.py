@@ -1,10 +1,13 @@
 """Pages by way of the gate, as a browser asks for them."""
 
 import re
+from dataclasses import replace
 
 import pytest
-from served_runs import client, desk
+from served_runs import client, desk, make_desk, ward
+from small_worlds import small, training
 
+from etips.learn import DirectMethod
 from etips.serve.pages import Pages
 
 
@@ -85,3 +88,28 @@ def test_features_are_charted_that_somebody_chose():
     assert pages.charted({"f": "1-0-2-77-x"}) == (1, 0)  # 2 is a category
     assert pages.charted({}) == (0, 1)
     assert set(pages.reach) >= {"MeanBP", "age"}
+
+
+def test_hostile_names_of_columns_actions_and_levels_leave_pages_intact_p5():
+    data = ward(40)
+    script, image = "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>'
+    names = (script, "Lactate", f"shift={image}", "shift=day", "Lactate_missing")
+    actions = tuple(f"{image}{k}" for k in range(6))
+    schema = replace(
+        data.schema,
+        sequence=names,
+        static=(image,),
+        actions=actions,
+        categories={"shift": (image, "day")},
+    )
+    data = replace(data, schema=schema)
+    policy = DirectMethod(**small(training=training(1))).fit(data).policy_
+    own = client(make_desk(policy, data))
+    stay = make_desk(policy, data).stays.rows[0].code
+    for path in ("/", "/stays", f"/stays/{stay}", f"/stays/{stay}/why", f"/stays/{stay}/answer"):
+        page = own.get(path).text
+        assert "<script>alert" not in page
+        assert "<img" not in page
+    changed = own.post(f"/stays/{stay}/what-if", content="s0=3").text
+    assert "<img" not in changed
+    assert "&lt;img" in changed
