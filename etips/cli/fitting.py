@@ -13,7 +13,6 @@ from etips.disclosure import FEW, are_few, part_told
 from etips.errors import SettingError
 from etips.files.fingerprint import fingerprint
 from etips.learn.learners.learner import Learner
-from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.epoch_report import EpochReport
 from etips.notes import note
 from etips.results.path_candidate import PathCandidate
@@ -150,7 +149,9 @@ def _rows(learner: Learner) -> list[Mapping[str, object]]:
     if learner.policy_.kind == "constant":
         action = learner.policy_.constant or 0
         return [{"policy": f"always {names[action] if names else f'action {action}'}"}]
-    quality = learner.quality_ or Quality(math.nan, math.nan, math.nan)
+    quality = learner.quality_
+    if quality is None:  # no folds of its own, so nothing is known of stays not learned from
+        return [{"policy": f"of {type(learner).__name__}", "support": learner.support_ or 0.0}]
     return [
         {
             "propensity accuracy": quality.accuracy,

@@ -6,7 +6,7 @@ QUICK = ("hidden=6", "epochs=2", "n_folds=2", "translations=0.3,0.7")
 COLUMNS = ("--stay", "patient", "--step", "t", "--action", "dose", "--loss", "harm")
 STATIC = ("--static", "age,weight")
 METHODS = ("etips", "tips", "eips", "ips", "direct", "direct-stay", "doubly-robust", "predictive")
-SIMPLE = ("random", "most-frequent")
+SIMPLE = ("random", "most-frequent", "q-learning", "ai-clinician")
 
 
 def settings_for(method="etips"):

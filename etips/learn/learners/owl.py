@@ -24,11 +24,15 @@ Kernel = Literal["linear", "rbf"]
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 """Strengths of the ridge that cross-validation chooses from."""
 
-Fitting = Callable[[Tensor, Tensor, Tensor, int, float], Tensor]
-"""Coefficients from rows, actions, weights, number of actions and ridge."""
+Fitting = Callable[[Tensor, Tensor, Tensor, int, float, Tensor | None], Tensor]
+"""Coefficients from rows, actions, weights, number of actions, ridge and where to start."""
 
-MOST_ROWS = 10_000
+MOST_ROWS = 6_000
 """Cross-validation looks at no more decisions than this: it only has to rank four strengths."""
+
+FIRST_ROWS = 20_000
+"""Of more than twice as many decisions, so many are learned from first: what they lead to is where
+all of them start."""
 
 FOLDS = 3
 WAVES = 300
@@ -122,7 +126,12 @@ class Machine:
         """Coefficients of the scores, the ridge by cross-validated risk where it is left out."""
         if ridge is None:
             ridge = self._choose(fit, weight, seed)
-        return self._coefficients(fit, weight, np.arange(len(weight)), ridge)
+        every = np.arange(len(weight))
+        if len(every) <= 2 * FIRST_ROWS:
+            return self._coefficients(fit, weight, every, ridge)
+        some = np.sort(np.random.default_rng([seed, 2]).permutation(every)[:FIRST_ROWS])
+        start = self._coefficients(fit, weight, some, ridge)
+        return self._coefficients(fit, weight, every, ridge, start)
 
     def model(self, coefficients: Floats) -> RowModel:
         """What the policy keeps."""
@@ -151,7 +160,9 @@ class Machine:
         )
         return RIDGES[int(risk.argmin())]
 
-    def _coefficients(self, fit: Fitting, weight: Floats, these: Ints, ridge: float) -> Floats:
+    def _coefficients(
+        self, fit: Fitting, weight: Floats, these: Ints, ridge: float, start: Floats | None = None
+    ) -> Floats:
         own = weight[these]
         size = float(np.abs(own).mean()) or 1.0
         found = fit(
@@ -160,5 +171,6 @@ class Machine:
             torch.from_numpy((own / size).astype(np.float32)),
             self.log.data.n_actions,
             ridge,
+            None if start is None else torch.from_numpy(start),
         )
         return np.asarray(found.double().numpy())

@@ -34,8 +34,12 @@ PENALTIES = (0.0, 1.0, 10.0)
 RIDGE = 1e-4
 """Weight of half the squared coefficients: enough that they stay finite."""
 
-HELD_OUT, STEPS = 5, 60
-"""One patient in so many is held out to choose a penalty; iterations of the descent."""
+HELD_OUT, STEPS, MORE_STEPS = 5, 40, 200
+"""One patient in so many is held out to choose a penalty; iterations of the descent, and those of
+the last one where there are few decisions."""
+
+MOST_ROWS = 20_000
+"""Penalties are chosen by no more decisions than this."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -78,7 +82,8 @@ class POEM(RowLearner):
         loss, cap = self._below_zero(log.loss), self._most_weight(log.chance)
         penalty = self._choose(log, loss, cap) if self.penalty is None else self.penalty
         every = np.ones(len(loss), bool)
-        found = self._descend(log, loss, every, cap=cap, penalty=float(penalty))
+        steps = STEPS if len(loss) > MOST_ROWS else MORE_STEPS
+        found = self._descend(log, loss, every, cap=cap, penalty=float(penalty), steps=steps)
         return log.fit("softmax", log.model(found), support=self.support)
 
     def _below_zero(self, loss: Floats) -> Floats:
@@ -93,7 +98,14 @@ class POEM(RowLearner):
         return float(1 / np.quantile(chance, 0.1))
 
     def _descend(
-        self, log: RowLog, loss: Floats, these: Bools, *, cap: float, penalty: float
+        self,
+        log: RowLog,
+        loss: Floats,
+        these: Bools,
+        *,
+        cap: float,
+        penalty: float,
+        steps: int = STEPS,
     ) -> Floats:
         """Coefficients (1 + d, K) of least risk on some decisions, from the clinicians' on."""
         some = torch.from_numpy(np.flatnonzero(these))
@@ -110,7 +122,7 @@ class POEM(RowLearner):
 
         usual = np.concatenate([log.propensity.base, log.propensity.weight[0]])
         start = torch.from_numpy(usual.astype(np.float32))
-        return np.asarray(descend(value, start, steps=STEPS).double().numpy())
+        return np.asarray(descend(value, start, steps=steps).double().numpy())
 
     def _choose(self, log: RowLog, loss: Floats, cap: float) -> float:
         """The penalty of least self-normalised risk on held-out patients."""
@@ -119,8 +131,9 @@ class POEM(RowLearner):
         if out.all() or not out.any():
             return PENALTIES[1]
         risks = []
+        drawn = np.random.default_rng(self.seed).permutation(len(out)) < MOST_ROWS
         for penalty in PENALTIES:
-            found = self._descend(log, loss, ~out, cap=cap, penalty=penalty)
+            found = self._descend(log, loss, ~out & drawn, cap=cap, penalty=penalty)
             logits = log.rows.double().numpy()[out] @ found[1:] + found[0]
             taken = (
                 torch.from_numpy(logits).softmax(1).numpy()[np.arange(out.sum()), log.action[out]]

@@ -16,15 +16,22 @@ ROUNDED = 0.1
 """Width over which the corner of the hinge is rounded, so that there is a slope everywhere."""
 
 CONVEX_STEPS = 40
-"""Iterations of each convex problem."""
+"""Iterations of the hinge, which is convex."""
 
-ROUNDS = 15
-"""Difference-of-convex steps at most."""
+ROUNDS, ROUND_STEPS = 8, 20
+"""Difference-of-convex steps at most, and iterations of each convex problem."""
 
-_SETTLED = 1e-4
+_SETTLED = 1e-3
 
 
-def fit_hinge(rows: Tensor, action: Tensor, weight: Tensor, n_actions: int, ridge: float) -> Tensor:
+def fit_hinge(
+    rows: Tensor,
+    action: Tensor,
+    weight: Tensor,
+    n_actions: int,
+    ridge: float,
+    start: Tensor | None = None,
+) -> Tensor:
     """Coefficients (1 + d, K) of a weighted multi-class support vector machine.
 
     The loss is that of Lee, Lin and Wahba (2004), the hinge of every action that was not taken on
@@ -38,6 +45,7 @@ def fit_hinge(rows: Tensor, action: Tensor, weight: Tensor, n_actions: int, ridg
             for all other actions instead (Liu et al. 2018).
         n_actions: How many there are.
         ridge: Weight of half the squared coefficients, biases apart.
+        start: Coefficients that a part of the rows led to; half the steps are enough from there.
     """
     taken = torch.nn.functional.one_hot(action, n_actions).to(rows.dtype)
     shunned = torch.where(weight[:, None] < 0, taken, 1 - taken) * weight.abs()[:, None]
@@ -48,12 +56,17 @@ def fit_hinge(rows: Tensor, action: Tensor, weight: Tensor, n_actions: int, ridg
         risk = (shunned * hinge).sum(1).mean()
         return risk + _ridge(coefficients, ridge)
 
-    start = torch.zeros(rows.shape[1] + 1, n_actions, dtype=rows.dtype)
-    return _centred(descend(value, start, steps=CONVEX_STEPS))
+    steps = CONVEX_STEPS if start is None else CONVEX_STEPS // 2
+    return _centred(descend(value, _begin(start, rows, n_actions), steps=steps))
 
 
 def fit_ramp(
-    rows: Tensor, action: Tensor, residual: Tensor, n_actions: int, ridge: float
+    rows: Tensor,
+    action: Tensor,
+    residual: Tensor,
+    n_actions: int,
+    ridge: float,
+    start: Tensor | None = None,
 ) -> Tensor:
     """Coefficients (1 + d, K) of residual weighted learning.
 
@@ -68,12 +81,12 @@ def fit_ramp(
         residual: Weighted loss beyond its baseline; negative is good. Mean absolute value one.
         n_actions: How many there are.
         ridge: Weight of half the squared coefficients, biases apart.
+        start: Coefficients that a part of the rows led to; a quarter of the rounds follows.
     """
     good, size = residual < 0, residual.abs()
     upper, lower = torch.where(good, 1.0, 0.0), torch.where(good, 0.0, 1.0)
-    coefficients = torch.zeros(rows.shape[1] + 1, n_actions, dtype=rows.dtype)
-    before = math.inf
-    for _ in range(ROUNDS):
+    coefficients, before = _begin(start, rows, n_actions), math.inf
+    for _ in range(ROUNDS if start is None else ROUNDS // 4):
         slope = _slope(_margin(_scores(rows, coefficients), action), lower).detach()
 
         def value(place: Tensor, slope: Tensor = slope) -> Tensor:
@@ -81,7 +94,7 @@ def fit_ramp(
             convex = size * (_half_ramp(margin, upper) - slope * margin)
             return convex.mean() + _ridge(place, ridge)
 
-        coefficients = descend(value, coefficients, steps=CONVEX_STEPS)
+        coefficients = descend(value, coefficients, steps=ROUND_STEPS)
         margin = _margin(_scores(rows, coefficients), action)
         ramp = _half_ramp(margin, upper) - _half_ramp(margin, lower)
         now = float((size * ramp).mean() + _ridge(coefficients, ridge))
@@ -143,6 +156,12 @@ def _scores(rows: Tensor, coefficients: Tensor) -> Tensor:
 
 def _centred(coefficients: Tensor) -> Tensor:
     return coefficients - coefficients.mean(1, keepdim=True)
+
+
+def _begin(start: Tensor | None, rows: Tensor, n_actions: int) -> Tensor:
+    if start is not None:
+        return start.to(rows.dtype)
+    return torch.zeros(rows.shape[1] + 1, n_actions, dtype=rows.dtype)
 
 
 def _ridge(coefficients: Tensor, ridge: float) -> Tensor:

@@ -27,7 +27,7 @@ def ips_by_hand(log, ceiling):
     start = np.concatenate([log.propensity.base, log.propensity.weight[0]])
     place = torch.from_numpy(start).requires_grad_()
     adam = torch.optim.Adam([place], lr=0.05)
-    for _ in range(700):
+    for _ in range(1200):
         adam.zero_grad()
         policy = functional.softmax(rows @ place[1:] + place[0], 1)
         taken = policy[torch.arange(len(action)), action]
