@@ -6,12 +6,13 @@ QUICK = ("hidden=6", "epochs=2", "n_folds=2", "translations=0.3,0.7")
 COLUMNS = ("--stay", "patient", "--step", "t", "--action", "dose", "--loss", "harm")
 STATIC = ("--static", "age,weight")
 METHODS = ("etips", "tips", "eips", "ips", "direct", "direct-stay", "doubly-robust", "predictive")
-SIMPLE = ("random", "most-frequent", "q-learning", "ai-clinician")
+SIMPLE = ("random", "most-frequent")
+ROWS = ("q-learning", "ai-clinician")
 
 
 def settings_for(method="etips"):
     """Options that make a method learn in a blink."""
-    if method in SIMPLE:
+    if method in (*SIMPLE, *ROWS):
         return []
     grid = method in ("etips", "tips")
     return [p for e in QUICK if grid or "translations" not in e for p in ("--set", e)]

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 from commands import refuse, run
-from hospital_log import COLUMNS, METHODS, SIMPLE, STATIC, read, settings_for
+from hospital_log import COLUMNS, METHODS, ROWS, SIMPLE, STATIC, read, settings_for
 
 import etips
 from etips.learn import EtIPS, Settings, Training
 from etips.learn.fitting.stages import ENCODER, OUTCOME, POLICY, PROPENSITY
 
 
-@pytest.mark.parametrize("method", [*METHODS, *SIMPLE])
+@pytest.mark.parametrize("method", [*METHODS, *ROWS, *SIMPLE])
 def test_every_method_learns_from_a_table(method, place, tmp_path):
     propensity = ["--propensity", "chance"]
     run(

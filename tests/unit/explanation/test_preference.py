@@ -3,10 +3,8 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 import torch
 
-from etips.errors import SettingError
 from etips.explanation.preference import Preference
 from etips.learn import QLearning
 
@@ -42,6 +40,8 @@ def test_the_average_patient_is_the_training_mean(policy, log):
     assert len(static) == 2
 
 
-def test_a_policy_that_reads_a_summary_is_refused_in_a_line(log):
-    with pytest.raises(SettingError, match=r"^policy: reads a summary of the history"):
-        Preference(QLearning().fit(log).fitted_policy())
+def test_a_policy_that_reads_a_summary_answers_as_it_does(log):
+    policy = QLearning().fit(log).fitted_policy()
+    preference = Preference(policy)
+    said, wanted = preference.answer(preference.read(log)), policy.answer(log)
+    np.testing.assert_allclose(said.probabilities, wanted.probabilities, atol=1e-5)
