@@ -114,8 +114,8 @@ def _sentences(view: StayView) -> list[str]:
     advice, at, least = view.advice, view.at, _least(view)
     if view.abstained:
         return [
-            "With patients like this one clinicians took no action often enough for the log to "
-            f"tell what comes of it (at least {least} of the time), so the policy abstains."
+            "With patients like this one clinicians did nothing that it could advise often enough "
+            f"for the log to tell what comes of it (at least {least} of the time): it abstains."
         ]
     said = []
     if advice.clinicians is not None:

@@ -48,6 +48,8 @@ def find_neighbours(policy: FittedPolicy, data: Trajectories) -> Neighbourhood |
 
 def explain(view: StayView) -> Why:
     """What speaks for the advised action and against the logged one, or the next best."""
+    if view.abstained:
+        return Why(None, "The policy abstains here, so that there is no advice to explain.")
     advised, logged = view.advised, view.logged
     against = logged if logged is not None and logged != advised else None
     try:

@@ -1,5 +1,7 @@
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from served_runs import desk, fitted
 
@@ -21,6 +23,12 @@ def test_what_speaks_for_the_advice_is_told_by_column():
     assert {name for name, _ in why.bars} <= {"MeanBP", "Lactate", "shift", "age"}
     assert why.bars[0][0] == "MeanBP"
     assert why.against in desk().advisor.names
+
+
+def test_where_the_policy_abstains_there_is_nothing_to_explain():
+    own = view()
+    silent = replace(own.advice, abstained=np.ones(own.n_decisions, bool))
+    assert "abstains" in explain(replace(own, advice=silent)).missing
 
 
 def test_where_captum_is_missing_the_page_says_so(monkeypatch):
