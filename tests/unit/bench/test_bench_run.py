@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from small_benches import small_plan
 
-from etips.bench import contest
+from etips.bench import bench_run, contest
 from etips.bench.bench_run import choose_worlds, run_bench
 from etips.bench.bench_worlds import BENCH_WORLDS, QUICK_WORLDS, TRIAL
 from etips.errors import SettingError
@@ -14,6 +14,7 @@ from etips.learn.learners.baselines import MostFrequent
 from etips.results.bench_result import Bench
 from etips.results.parsing import from_json
 from etips.tasks import task
+from etips.tasks.workers import LostTaskError
 
 
 def without_costs(bench):
@@ -104,3 +105,17 @@ def test_a_smaller_run_says_its_size(small):
     assert all(arena.n_learn == 100 for arena in reduced.arenas("clinic-usual"))
     assert all(reduced.settings_of(name) == {} for name in ("etips", "owl"))
     assert np.isfinite(bench.seconds)
+
+
+def test_a_method_whose_process_is_lost_again_and_again_is_given_up(tmp_path, monkeypatch):
+    original = bench_run.run_tasks
+
+    def losing(tasks, *rest, **more):
+        if any(own.name == "clinic-usual-0-random" for own in tasks):
+            raise LostTaskError("clinic-usual-0-random")
+        return original(tasks, *rest, **more)
+
+    monkeypatch.setattr(bench_run, "run_tasks", losing)
+    (own,) = run_bench(small_plan(), tmp_path).standings
+    assert own.row("random").failed.startswith("its process was lost")
+    assert own.first == "most-frequent"

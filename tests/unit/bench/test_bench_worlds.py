@@ -1,5 +1,7 @@
 """The worlds of the bench: what teaches never judges, and all that is known is kept."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -43,3 +45,8 @@ def test_other_names_are_refused():
     with pytest.raises(SettingError, match="must be some of digits-zeros"):
         require_world("clinic")
     assert next(iter(BENCH_WORLDS)) == "digits-zeros"
+
+
+def test_the_document_has_a_row_for_every_world():
+    text = (Path(__file__).parents[3] / "docs" / "bench" / "index.md").read_text()
+    assert [name for name in BENCH_WORLDS if f"| `{name}` |" not in text] == []

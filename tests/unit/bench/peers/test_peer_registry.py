@@ -17,3 +17,8 @@ def test_an_entry_names_a_function_of_its_module(name):
     assert f"def {function}(" in (FOLDER / f"{module}.py").read_text()
     assert PEERS[name].installed == (find_spec(PEERS[name].package) is not None)
     assert bool(PEERS[name].version) <= PEERS[name].installed or PEERS[name].installed
+
+
+def test_the_document_names_every_peer():
+    text = (FOLDER.parents[2] / "docs" / "bench" / "index.md").read_text()
+    assert [name for name in PEERS if f"`{name}`" not in text] == []
