@@ -214,7 +214,7 @@ class PolicyTree:
     ) -> RuleTree:
         """The best tree of a depth on some decisions."""
         if depth == 0:
-            return RuleTree.always(int(scores[learns].sum(axis=0).argmin()))
+            return RuleTree.always(cautious_best(scores[learns]))
         generator = np.random.default_rng(self.seed)
         some = learns
         if len(learns) > _MOST:
@@ -243,6 +243,15 @@ def without_rare(scores: Floats, action: Ints, person: Ints) -> Floats:
     return np.where(taken.sum(axis=1) < LEAST_PEOPLE, worst, scores)
 
 
+def cautious_best(scores: Floats) -> int:
+    """The action of least mean score plus one standard error.
+
+    Among many actions a rare one, whose scores are few and large, would else look best by luck.
+    """
+    error = scores.std(axis=0) / np.sqrt(len(scores))
+    return int((scores.mean(axis=0) + error).argmin())
+
+
 def person_weights(person: Ints) -> Floats:
     """Weight of each decision such that every person counts 1 in all, shape (n,)."""
     return np.asarray(1 / np.bincount(person)[person])
@@ -264,7 +273,7 @@ def _with_best_actions(tree: RuleTree, rows: Floats32, scores: Floats) -> RuleTr
     for place in tree.leaves:
         own = leaf == place
         if own.any():
-            action[place] = int(scores[own].sum(axis=0).argmin())
+            action[place] = cautious_best(scores[own])
     return replace(tree, action=action)
 
 

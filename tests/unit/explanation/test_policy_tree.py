@@ -8,7 +8,12 @@ import etips
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
-from etips.explanation.policy_tree import PolicyTree, person_weights, without_rare
+from etips.explanation.policy_tree import (
+    PolicyTree,
+    cautious_best,
+    person_weights,
+    without_rare,
+)
 from etips.learn import EtIPS
 from etips.models.encoders.last_step import LastStep
 from etips.results.evaluation_log import Models
@@ -105,3 +110,11 @@ def test_depths_that_nobody_could_read_are_refused():
         PolicyTree(depth=5)
     with pytest.raises(SettingError, match="must be fitted first"):
         PolicyTree().rules()
+
+
+def test_a_rare_action_does_not_win_by_luck():
+    rng = np.random.default_rng(0)
+    sure, lucky = np.full(100, 0.5), rng.normal(0.45, 3.0, 100)
+    lucky += 0.45 - lucky.mean()
+    assert cautious_best(np.stack([sure, lucky], axis=1)) == 0
+    assert cautious_best(np.stack([sure, np.full(100, 0.45)], axis=1)) == 1
