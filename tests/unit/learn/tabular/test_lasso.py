@@ -60,3 +60,13 @@ def test_losses_that_are_all_alike_and_an_action_nobody_took_are_no_obstacle(shi
     found = fit_lasso(rows, action, np.full(60, 1.0 + shift), fold, 4)
     assert np.isfinite(found).all()
     assert found[:, 0] == pytest.approx(np.full(4, 1 + shift))
+
+
+def test_of_wide_rows_the_columns_that_go_with_the_loss_take_part():
+    rows, action, loss, fold = trial(500)
+    wide = np.concatenate([np.random.default_rng(2).normal(size=(500, 300)), rows], axis=1)
+    found = fit_lasso(wide, action, loss, fold, 3)
+    assert found.shape == (3, 305)
+    assert (found[:, 1:] != 0).any(axis=0).sum() <= lasso.MOST_COLUMNS
+    expected = np.array([[0, 0, 1], [1, 0, 1], [0, -1, 1.0]])
+    assert found[:, 301:304] == pytest.approx(expected, abs=0.15)
