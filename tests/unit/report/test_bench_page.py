@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from test_bench_result import BENCH, STANDING
+from told_benches import BENCH, STANDING
 
 from etips.report.bench_page import behind_plot, render_bench
 

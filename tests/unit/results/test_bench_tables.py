@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from test_bench_result import BENCH, STANDING
+from told_benches import BENCH, STANDING
 
 from etips.results.bench_result import Bench
 from etips.results.bench_tables import (
