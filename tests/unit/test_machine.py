@@ -88,7 +88,8 @@ def test_commands_that_train_keep_theirs(monkeypatch, name):
     kept = []
     monkeypatch.setattr(cli, "keep_freed", lambda: kept.append(name))
     get_command(cli.app).get_command(None, name)
-    assert kept == ([name] if name in ("demo", "fit", "tune", "reproduce") else [])
+    training = ("demo", "fit", "tune", "reproduce", "bench", "explain")
+    assert kept == ([name] if name in training else [])
 
 
 def test_importing_the_library_leaves_the_allocation_alone():

@@ -92,6 +92,7 @@ class EtIPS(NetworkLearner):
             support=self.support,
             model=self.propensity,
             clip=self.clip,
+            rescale=self.selection != "paper",
             models="networks" if self.init == "random" else None,
         )
         return (yield from self.learn_policy(base))

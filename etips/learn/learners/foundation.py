@@ -162,6 +162,7 @@ def lay_foundation(
     support: float | None = None,
     model: PropensityModel | None = None,
     clip: float = PROPENSITY_FLOOR,
+    rescale: bool = True,
     models: ModelKind = "auto",
 ) -> Requests[Foundation]:
     """Prepare stays, fit propensities, and find which actions have support.
@@ -176,6 +177,7 @@ def lay_foundation(
         model: Where the logged propensities come from; our networks if left out. They are balanced
             where that helps held-out stays, unless known or `training.balance` is off.
         clip: Logged propensities below this are raised to it.
+        rescale: Bring weights to a mean of one; see `weight_scale`.
         models: What fits propensities and losses; see `Rivals`.
     """
     _check(training, support, clip, seed)
@@ -186,7 +188,11 @@ def lay_foundation(
     propensity = yield from rivals.propensity(prepared, training)
     start = PolicyStart.of(prepared, propensity, rivals.encoder, seed=seed)
     fitted = Fitted(prepared, propensity, start, rivals)
-    return (yield from weigh_decisions(fitted, training, support=support, model=model, clip=clip))
+    return (
+        yield from weigh_decisions(
+            fitted, training, support=support, model=model, clip=clip, rescale=rescale
+        )
+    )
 
 
 class Fitted(NamedTuple):
@@ -212,6 +218,7 @@ def weigh_decisions(
     support: float | None = None,
     model: PropensityModel | None = None,
     clip: float = PROPENSITY_FLOOR,
+    rescale: bool = True,
 ) -> Requests[Foundation]:
     """Find the propensities of the logged actions, and which actions have support.
 
@@ -221,13 +228,16 @@ def weigh_decisions(
         support: As in `lay_foundation`, like the others.
         model: Where the logged propensities come from.
         clip: Those below this are raised to it.
+        rescale: As in `lay_foundation`.
     """
     prepared, propensity, start, rivals = fitted
     data, likely = prepared.data, np.exp(propensity.log_probabilities)
     logged = logged_propensity(prepared, propensity, model, balance=training.balance)
     plain = np.exp(logged.log)
-    imitated = likely[np.arange(len(plain)), data.logged_action]
-    chance = np.maximum(plain, clip) * weight_scale(imitated, plain, data.cluster, clip=clip)
+    chance = np.maximum(plain, clip)
+    if rescale:
+        imitated = likely[np.arange(len(plain)), data.logged_action]
+        chance = chance * weight_scale(imitated, plain, data.cluster, clip=clip)
     if (floor := support) is None:
         suited = rivals.suit(training.policy, data.n_stays)
         floor = yield from choose_support(prepared, propensity, start, chance, suited)

@@ -38,6 +38,7 @@ class NetworkLearner(Learner):
         support: float | None,
         model: PropensityModel | None = None,
         clip: float = PROPENSITY_FLOOR,
+        rescale: bool = True,
         models: ModelKind | None = None,
     ) -> Requests[Foundation]:
         """Propensities and support; see `lay_foundation`.
@@ -47,6 +48,7 @@ class NetworkLearner(Learner):
             support: Least propensity of a recommended action.
             model: Where the logged propensities come from.
             clip: Logged propensities below this are raised to it.
+            rescale: Bring weights to a mean of one.
             models: Instead of what the learner was told.
         """
         return lay_foundation(
@@ -57,6 +59,7 @@ class NetworkLearner(Learner):
             support=support,
             model=model,
             clip=clip,
+            rescale=rescale,
             models=models or self.models,
         )
 

@@ -1,10 +1,11 @@
 """What learners say of themselves once they are fitted."""
 
 import pytest
-from small_worlds import LEARNERS, NETWORKS, ward
+from small_worlds import LEARNERS, NETWORKS, ROWS, ward
 
-FLOORED = [name for name in NETWORKS if name != "PredictiveModel"]
-WEIGHING = ("EtIPS", "TIPS", "EIPS", "IPS", "DoublyRobust")
+FLOORED = {*NETWORKS, *ROWS} - {"PredictiveModel", "AIClinician"}
+CHOOSING = {"EtIPS", "TIPS", "EIPS", "IPS", "BanditNet", "DoublyRobust"}
+WEIGHING = {*CHOOSING, *ROWS, "POEM, networks"} - {"AIClinician"}
 PREDICTING = ("DirectMethod", "additive DirectMethod", "DoublyRobust")
 
 
@@ -15,7 +16,7 @@ def test_a_fit_holds_what_the_learner_has_and_none_where_it_has_nothing(name):
     assert (fit.propensity is None) == (fit.quality is None) == (name not in NETWORKS)
     assert (fit.support is None) == (name not in FLOORED)
     assert (fit.clipped_share is None) == (name not in WEIGHING)
-    assert (len(fit.path) > 0) == (name in WEIGHING)
+    assert (len(fit.path) > 0) == (name in CHOOSING)
     assert (fit.outcome is None) == (name not in PREDICTING)
     if fit.outcome is not None:
         assert fit.outcome.expected.shape == (data.n_decisions, data.n_actions)
