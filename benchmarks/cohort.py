@@ -133,6 +133,8 @@ def main() -> None:
     print("|" + " --- |" * 7)
     demo = demo_folder(options.source)
     profile = options.profile or next(iter(SOURCES[options.source][1].PROFILES))
+    if options.work:
+        options.work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="etips-cohort-", dir=options.work) as work:
         runs = [measure(demo, profile, Path(work)) for _ in range(options.repeat)]
         if runs:
