@@ -99,7 +99,7 @@ def _out_of_fold(
     clusters: Clusters,
     action: Ints,
     n_actions: int,
-    folds: FoldWork = IN_TURN,
+    folds: FoldWork,
 ) -> tuple[Floats, NDArray[np.float32]]:
     """Both means by models that never saw the cluster, each fold's about its own mean."""
     if features.shape[1] == 0:
