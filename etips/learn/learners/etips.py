@@ -18,6 +18,7 @@ from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import Foundation, check_kl, usual_kl
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.learners.policy_search import PolicySearch
+from etips.learn.learners.regression import fit_regression
 from etips.learn.learners.selection import Selection
 from etips.learn.nuisance.outcome import is_share
 from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
@@ -113,17 +114,20 @@ class EtIPS(NetworkLearner):
             kl=usual_kl(self.kl, base.prepared.data),
             selection=self.selection,
             racing=racing and not random and self.selection != "paper",  # which take their time
+            regression=fit_regression(base.prepared) if self._has_others() else None,
         )
         return (yield from search.run())
 
     def aims(self) -> list[Aim]:
         """What is trained, one set of networks each."""
         aims = [Aim("translated", value) for value in self.translations]
+        return [*aims, *OTHERS] if self._has_others() else aims
+
+    def _has_others(self) -> bool:
+        """Whether other objectives and a regression stand beside the translations."""
         if self.selection == "paper" or self.init == "random":
-            return aims
-        usual = tuple(self.translations) == TRANSLATIONS
-        beside = usual if self.others is None else self.others
-        return [*aims, *OTHERS] if beside else aims
+            return False
+        return tuple(self.translations) == TRANSLATIONS if self.others is None else self.others
 
     def _check(self) -> None:
         rule, some = "must hold at least one, all of them finite", self.translations

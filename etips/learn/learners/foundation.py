@@ -27,6 +27,7 @@ from etips.models.batches import Batch
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import AnyEncoder
 from etips.models.forest import Forest
+from etips.models.row_model import RowModel
 from etips.policies.deployed import Acts
 from etips.policies.policy import FittedPolicy, Kind
 
@@ -80,7 +81,7 @@ class Foundation:
         self,
         kind: Kind,
         *,
-        networks: Bundle | Forest | None = None,
+        networks: Bundle | Forest | RowModel | None = None,
         constant: int | None = None,
         acts: Acts = "likeliest",
     ) -> FittedPolicy:
@@ -119,7 +120,12 @@ class Foundation:
         return np.asarray(said.cpu().numpy())
 
     def _policy(
-        self, kind: Kind, *, networks: Bundle | Forest | None, constant: int | None, acts: Acts
+        self,
+        kind: Kind,
+        *,
+        networks: Bundle | Forest | RowModel | None,
+        constant: int | None,
+        acts: Acts,
     ) -> FittedPolicy:
         return FittedPolicy(
             kind=kind,

@@ -14,11 +14,15 @@ from etips.learn.fitting.crossfit import out_of_fold
 from etips.learn.fitting.risk_totals import Weighing
 from etips.learn.learners.aims import Aim
 from etips.learn.learners.foundation import Foundation
+from etips.learn.learners.regression import Regression
 from etips.learn.learners.selection import Selection, choose, risk_of_choosing
 from etips.models.bundle import Bundle, Trained
 from etips.models.masking import forbid
 from etips.policies.deployed import Acts
 from etips.policies.policy import FittedPolicy
+
+REGRESSION = "regression"
+"""What a candidate of regressions is called, in place of an aim."""
 
 FORMS: tuple[Acts, ...] = ("draws", "likeliest")
 """What a softmax may be taken for: probabilities to draw from, or a likeliest action."""
@@ -31,8 +35,9 @@ def judge_all(
     *,
     expected: Floats | None = None,
     constants: bool = True,
+    regression: Regression | None = None,
 ) -> Judged:
-    """Every set of trained networks in both forms, every constant, and the clinicians.
+    """Every set of trained networks in both forms, every constant, a regression, the clinicians.
 
     Where nothing is allowed, or not the constant, a policy abstains: the clinicians decide, and the
     weight is 1.
@@ -43,6 +48,7 @@ def judge_all(
         aims: What each set was trained by.
         expected: Predicted loss of every action, out of fold, shape (n_decisions, n_actions).
         constants: Whether these are among them.
+        regression: That stands beside them, if any does.
     """
     data, logged = base.prepared.data, base.prepared.data.logged_action
     said = None if expected is None else expected[np.arange(len(logged)), logged]
@@ -60,6 +66,12 @@ def judge_all(
         chosen.append((logged == action).astype(np.float64))
         predicted.append(None if expected is None else expected[:, action])
         abstains.append(~base.allowed[:, action])
+    if regression is not None:
+        best = regression.least(base.allowed)
+        candidates.append(replace(blank(math.nan, None, "likeliest"), form=REGRESSION))
+        chosen.append((logged == best).astype(np.float64))
+        predicted.append(None if expected is None else expected[np.arange(len(best)), best])
+        abstains.append(np.asarray(~base.allowed.any(axis=1)))
     candidates.append(replace(blank(math.nan, None), clinicians=True))
     chosen.append(base.chance)
     predicted.append(said)
@@ -81,13 +93,19 @@ def settle(base: Foundation, judged: Judged, selection: Selection) -> tuple[Cand
     return tuple(path)
 
 
-def chosen_policy(base: Foundation, bundle: Bundle, path: Sequence[Candidate]) -> FittedPolicy:
+def chosen_policy(
+    base: Foundation,
+    bundle: Bundle,
+    path: Sequence[Candidate],
+    regression: Regression | None = None,
+) -> FittedPolicy:
     """The policy that the chosen candidate stands for.
 
     Args:
         base: What it stands on.
         bundle: As judged by `judge_all`, like the path.
         path: The candidates, one of them chosen.
+        regression: As judged, like the others.
     """
     place = next(i for i, c in enumerate(path) if c.chosen)
     winner = path[place]
@@ -95,6 +113,9 @@ def chosen_policy(base: Foundation, bundle: Bundle, path: Sequence[Candidate]) -
         return base.policy("imitation")
     if winner.action is not None:
         return base.policy("constant", constant=winner.action)
+    if winner.form == REGRESSION:
+        assert regression is not None
+        return base.policy("least amount", networks=regression.model)
     n_folds = base.prepared.folds.n_networks
     first = place % (bundle.n_members // n_folds) * n_folds  # sets come again in every form
     networks = bundle.select(range(first, first + n_folds))

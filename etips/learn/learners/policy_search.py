@@ -12,6 +12,7 @@ from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import Foundation
 from etips.learn.learners.judging import chosen_policy, judge_all, settle
 from etips.learn.learners.racing import Race
+from etips.learn.learners.regression import Regression
 from etips.learn.learners.selection import Selection
 from etips.learn.nuisance.outcome import FittedOutcome
 from etips.learn.training.settings import Settings
@@ -32,6 +33,7 @@ class PolicySearch:
         racing: Train one to the end that a heat has shown; False trains all of them.
         constants: Whether constant policies stand beside them.
         outcome: Predicted losses, which then judge policies too; None without.
+        regression: That stands beside them; None without.
     """
 
     base: Foundation
@@ -43,6 +45,7 @@ class PolicySearch:
     racing: bool = True
     constants: bool = True
     outcome: FittedOutcome | None = None
+    regression: Regression | None = None
 
     def run(self) -> Requests[Fit]:
         """Train, judge and choose."""
@@ -63,7 +66,7 @@ class PolicySearch:
     def _settle(self, bundle: Bundle, judged: Judged) -> Fit:
         base = self.base
         path = settle(base, judged, self.selection)
-        policy = chosen_policy(base, bundle, path)
+        policy = chosen_policy(base, bundle, path, self.regression)
         if self.selection == "paper" and policy.kind == "softmax":
             policy = replace(policy, acts="likeliest")  # whatever its probabilities were chosen by
         return Fit(
@@ -92,12 +95,23 @@ class PolicySearch:
 
     def _judge(self, bundle: Bundle, sets: Sequence[int]) -> Judged:
         own = [self.aims[number] for number in sets]
-        constants = self.constants and len(own) == len(self.aims)
-        expected = self._expected()
-        return judge_all(self.base, bundle, own, expected=expected, constants=constants)
+        everybody = len(own) == len(self.aims)
+        return judge_all(
+            self.base,
+            bundle,
+            own,
+            expected=self._predicted(),
+            constants=self.constants and everybody,
+            regression=self.regression if everybody else None,
+        )
 
     def _expected(self) -> Floats | None:
         return None if self.outcome is None else self.outcome.expected
+
+    def _predicted(self) -> Floats | None:
+        """Predicted losses that take noise out of held-out risks, whoever predicted them."""
+        by_regression = None if self.regression is None else self.regression.expected
+        return by_regression if self.outcome is None else self.outcome.expected
 
     def _distances(self) -> list[float]:
         """How far each translation is from the mean loss; an aim that finds its own comes first."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from etips.data.trajectories import Trajectories
+from etips.errors import SettingError
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.requests import Requests
 from etips.learn.learners.aims import Aim
@@ -10,6 +11,7 @@ from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import check_kl
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.learners.policy_search import PolicySearch
+from etips.learn.learners.regression import fit_regression
 from etips.learn.nuisance.propensity_models import PropensityModel
 
 
@@ -19,11 +21,13 @@ class DoublyRobust(NetworkLearner):
 
     Both the propensities and the predicted losses are cross-fitted. No translation is needed: the
     correction has mean zero, so there is nothing to flee from. As with `EtIPS` the policy draws or
-    takes its likeliest action, or gives way to the clinicians, by held-out risk.
+    takes its likeliest action, or gives way to the clinicians, or to a regression of the loss, by
+    held-out risk.
 
     Args:
         propensity: As in `EtIPS`.
         kl: Weight of the KL divergence from the propensities.
+        others: Let a regression of the loss stand beside it where the log is small.
         clip: Logged propensities below this are raised to it.
         encoder: As in `EtIPS`.
         support: Least propensity of an action that may be recommended; see `lay_foundation`.
@@ -36,9 +40,12 @@ class DoublyRobust(NetworkLearner):
     kl: float = 0.01
     clip: float = PROPENSITY_FLOOR
     support: float | None = None
+    others: bool = True
 
     def _learn(self, stays: Trajectories) -> Requests[Fit]:
         check_kl(self.kl)
+        if not isinstance(self.others, bool):
+            raise SettingError("others", "must be true or false")
         base = yield from self._lay_foundation(
             stays, support=self.support, model=self.propensity, clip=self.clip
         )
@@ -51,5 +58,6 @@ class DoublyRobust(NetworkLearner):
             kl=self.kl,
             constants=False,
             outcome=outcome,
+            regression=fit_regression(base.prepared) if self.others else None,
         )
         return (yield from search.run())

@@ -39,8 +39,10 @@ def choose(judged: Judged, selection: Selection) -> int:
     is so by more standard errors than the luckiest of as many, as alike as these are, would be with
     a chance of `CHANCE`; networks are if they are in either form. Of those that are better the
     lowest risk plus `CAUTION` standard errors wins, so that a rule has to beat the constants, too,
-    and the better supported of two equals is kept. A rule takes its likeliest action unless drawing
-    is better by `DRAWING` standard errors. Where nothing is better the clinicians are imitated.
+    and the better supported of two equals is kept. The best constant is the luckiest of as many as
+    there are actions; what that luck comes to is added to constants, and to rules that are one. A
+    rule takes its likeliest action unless drawing is better by `DRAWING` standard errors. Where
+    nothing is better the clinicians are imitated.
     Paper: the lowest SNIPS of those that were trained and draw.
     """
     candidates = judged.candidates
@@ -51,11 +53,15 @@ def choose(judged: Judged, selection: Selection) -> int:
     gaps = gaps_to_clinicians(judged)
     reach = luckiest([gap.influence for gap in gaps.values()])
     better = {_origin(candidates[i]) for i, gap in gaps.items() if highest(gap, reach) < 0}
-    best = min(
-        (i for i in gaps if _origin(candidates[i]) in better),
-        key=lambda i: (round(highest(gaps[i], CAUTION), _DIGITS), candidates[i].is_rule),
-        default=clinicians,
-    )
+    constants = [gap for i, gap in gaps.items() if not candidates[i].is_rule]
+    luck, lucky = _luck_of_best(constants), {round(gap.value, _DIGITS) for gap in constants}
+
+    def cautious(place: int) -> tuple[float, bool]:
+        risk, gap = highest(gaps[place], CAUTION), round(gaps[place].value, _DIGITS)
+        return round(risk + luck * (gap in lucky), _DIGITS), candidates[place].is_rule
+
+    some = (i for i in gaps if _origin(candidates[i]) in better)
+    best = min(some, key=cautious, default=clinicians)
     forms = {
         candidates[i].acts: i for i in gaps if _origin(candidates[i]) == _origin(candidates[best])
     }
@@ -120,11 +126,33 @@ def luckiest(effects: Sequence[Floats]) -> float:
     Args:
         effects: What each of k patients adds to each, shape (k,): they correlate as these do.
     """
+    return float(np.quantile(_noise(effects).max(axis=1), 1 - CHANCE))
+
+
+def _luck_of_best(gaps: Sequence[Evidence]) -> float:
+    """How much lower the lowest of several risks lies than that candidate's own, on average.
+
+    As noise like theirs would have it, were the risks as they are: next to nothing where one of
+    them is far ahead, a standard error where five are alike.
+
+    Args:
+        gaps: Risks less that of the clinicians.
+    """
+    known = [gap for gap in gaps if np.isfinite(gap.std_error) and gap.influence.any()]
+    if len(known) < 2:
+        return 0.0
+    noise = _noise([gap.influence for gap in known]) * [gap.std_error for gap in known]
+    lowest = (noise + [gap.value for gap in known]).argmin(axis=1)
+    return float(-noise[np.arange(len(noise)), lowest].mean())
+
+
+def _noise(effects: Sequence[Floats]) -> Floats:
+    """Standard normal numbers, drawn many times, that correlate as effects do, shape (draws, m)."""
     some = [effect for effect in effects if effect.any()]
     if not some:
-        return 0.0
+        return np.zeros((1, 1))
     alike = np.stack([effect / np.sqrt((effect**2).sum()) for effect in some], axis=1)
     values, directions = np.linalg.eigh(alike.T @ alike)
     root = directions * np.sqrt(np.maximum(values, 0))
     drawn = np.random.default_rng(0).normal(size=(_DRAWS, len(values)))
-    return float(np.quantile((drawn @ root.T).max(axis=1), 1 - CHANCE))
+    return np.asarray(drawn @ root.T)

@@ -117,17 +117,20 @@ class Rivals:
         return replace(plain, encoder=own, networks=models == "auto", trees=True)
 
     def suit(self, settings: Settings, n_stays: int) -> Settings:
-        """Settings for networks beside trees: batches by the number of rows, each read in no time.
+        """Settings whose batches suit the number of stays: an epoch has about ten of them.
 
-        A batch size that somebody set is left alone.
+        Of few stays batches are small, or networks would have taken a few dozen steps when they
+        end. Beside trees, where rows are read in no time, those of many stays are large. A batch
+        size that somebody set, and those of an evaluation, are left alone.
 
         Args:
             settings: As given.
             n_stays: How many there are to learn from.
         """
-        if not self.trees or settings.batch_size != Settings().batch_size:
+        if not (self.trees or self.brief) or settings.batch_size != Settings().batch_size:
             return settings
-        size = min(max(n_stays // STEPS, SMALLEST_BATCH), LARGEST_BATCH)
+        largest = LARGEST_BATCH if self.trees else settings.batch_size
+        size = min(max(n_stays // STEPS, SMALLEST_BATCH), largest)
         faster = math.sqrt(max(size / settings.batch_size, 1.0))
         return replace(settings, batch_size=size, learning_rate=settings.learning_rate * faster)
 

@@ -79,27 +79,67 @@ def fit_lasso(rows: Floats, action: Ints, loss: Floats, fold: Ints, n_actions: i
         fold: Of each decision, so that patients stay together, shape (n,).
         n_actions: How many there are.
     """
-    centre, unit = float(loss.mean()), float(loss.std()) or 1.0
-    scaled = (loss - centre) / unit
+    each = [fold == k for k in np.unique(fold)]
     if rows.shape[1] > MOST_COLUMNS:
-        kept = _screen(rows, action, scaled, n_actions)
-        found = np.zeros((n_actions, 1 + rows.shape[1]))
-        some = fit_lasso(rows[:, kept], action, loss, fold, n_actions)
-        found[:, 0], found[:, 1 + kept] = some[:, 0], some[:, 1:]
-        return found
+        kept = _screen(rows, action, loss, n_actions)
+        return _spread(fit_lasso(rows[:, kept], action, loss, fold, n_actions), kept, rows.shape[1])
+    centre, unit = _spread_of(loss)
+    scaled = (loss - centre) / unit
     whole = Products.of(rows, action, scaled, n_actions)
-    parts = [
-        Products.of(rows[fold == k], action[fold == k], scaled[fold == k], n_actions)
-        for k in np.unique(fold)
-    ]
+    parts = [Products.of(rows[own], action[own], scaled[own], n_actions) for own in each]
     penalties = _most(whole) * np.geomspace(1, LEAST, PENALTIES)
     errors = np.zeros(PENALTIES)
     for part in parts if len(parts) > 1 else ():
         path = _path(whole.less(part), penalties)
         errors += [part.squared_error(own) for own in path]
     best = int(errors.argmin()) if len(parts) > 1 else PENALTIES // 2
-    found = _path(whole, penalties[: best + 1])[-1] * unit
+    return _in_units(_path(whole, penalties[: best + 1])[-1], centre, unit)
+
+
+def fit_lasso_by(
+    rows: Floats, action: Ints, loss: Floats, learns: Bools, held: Bools, n_actions: int
+) -> Floats:
+    """The same of some decisions, where others say which penalty is the best.
+
+    Args:
+        rows: Standardised, shape (n, d).
+        action: Shape (n,).
+        loss: Shape (n,).
+        learns: Which to learn from, shape (n,).
+        held: Which choose the penalty, shape (n,); where there are none it is the middle one.
+        n_actions: How many there are.
+    """
+    if rows.shape[1] > MOST_COLUMNS:
+        kept = _screen(rows[learns], action[learns], loss[learns], n_actions)
+        some = fit_lasso_by(rows[:, kept], action, loss, learns, held, n_actions)
+        return _spread(some, kept, rows.shape[1])
+    centre, unit = _spread_of(loss[learns])
+    scaled = (loss - centre) / unit
+    products, others = (
+        Products.of(rows[own], action[own], scaled[own], n_actions) for own in (learns, held)
+    )
+    path = _path(products, _most(products) * np.geomspace(1, LEAST, PENALTIES))
+    errors = [others.squared_error(own) for own in path]
+    best = int(np.argmin(errors)) if held.any() else PENALTIES // 2
+    return _in_units(path[best], centre, unit)
+
+
+def _spread_of(loss: Floats) -> tuple[float, float]:
+    """Mean and standard deviation of losses; 1 where they do not vary."""
+    return float(loss.mean()), float(loss.std()) or 1.0
+
+
+def _in_units(coefficients: Floats, centre: float, unit: float) -> Floats:
+    """Coefficients of losses in standard deviations as those of the losses themselves."""
+    found = coefficients * unit
     found[:, 0] += centre
+    return found
+
+
+def _spread(coefficients: Floats, kept: Ints, width: int) -> Floats:
+    """Coefficients of some columns as those of all of them."""
+    found = np.zeros((len(coefficients), 1 + width))
+    found[:, 0], found[:, 1 + kept] = coefficients[:, 0], coefficients[:, 1:]
     return found
 
 

@@ -81,8 +81,9 @@ def test_the_path_holds_every_translation_in_both_forms_the_constants_and_the_cl
     assert [c.translation for c in rules] == pytest.approx(translations, nan_ok=True)
     assert [c.form for c in rules] == [*["translated"] * 3, "beta-IPS", "smoothed gains"] * 2
     assert [c.acts for c in rules] == ["draws"] * 5 + ["likeliest"] * 5
-    assert [c.action for c in others] == [0, 1, 2, None]
-    assert [c.clinicians for c in learner.path_] == [False] * 13 + [True]
+    assert [c.action for c in others] == [0, 1, 2, None, None]
+    assert (others[-2].form, others[-2].acts) == ("regression", "likeliest")
+    assert [c.clinicians for c in learner.path_] == [False] * 14 + [True]
     assert learner.path_[-1].risk == pytest.approx(log.logged_loss.mean())
     assert sum(c.chosen for c in learner.path_) == 1
     assert all(np.isfinite(c.risk) and c.effective_size > 0 for c in learner.path_)

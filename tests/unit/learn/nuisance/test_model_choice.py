@@ -73,6 +73,10 @@ def test_batches_beside_trees_grow_with_the_stays_unless_somebody_set_them():
     assert larger.learning_rate == pytest.approx(usual.learning_rate * math.sqrt(2000 / 256))
     assert both.suit(Settings(batch_size=64), 20_000) == Settings(batch_size=64)
     assert Rivals(ENCODER).suit(usual, 20_000) == usual
+    learned = Rivals(ENCODER, brief=True)
+    assert learned.suit(usual, 20_000) == usual
+    assert learned.suit(usual, 600) == Settings(batch_size=60)
+    assert Rivals(ENCODER).suit(usual, 600) == usual  # of an evaluation
 
 
 def fitted(data):
