@@ -143,7 +143,8 @@ class _Writer:
             cuts = graph.constant(np.full(member.n_members, self.k, np.int64))
             return graph.add_many("Split", table, cuts, n_outputs=member.n_members, axis=-1)
         rule = "reads a summary of the history, which cannot be exported"
-        raise SettingError("policy", rule, fix="Export a policy of networks or trees.")
+        fix = "Fit one of networks: with etips or doubly-robust, --set others=false."
+        raise SettingError("policy", rule, fix=fix)
 
     def _scaled(self) -> tuple[str, str | None]:
         """Steps and static features as networks read them."""
