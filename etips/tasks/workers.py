@@ -12,8 +12,8 @@ import selectors
 import signal
 import subprocess
 import sys
-from collections import Counter, deque
-from collections.abc import Generator, Mapping
+from collections import Counter
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,15 +105,20 @@ def count_loss(name: str, losses: Counter[str]) -> None:
         raise LostTaskError(name)
 
 
-def run_in_processes(texts: TaskTexts, folder: Path, *, n_workers: int) -> Events:
+def run_in_processes(
+    texts: TaskTexts, folder: Path, *, n_workers: int, lenders: Mapping[str, Collection[str]]
+) -> Events:
     """Have every task done by `n_workers` processes; close the iterator to stop them.
 
+    Whoever is free takes the first task whose lenders are done.
+
     Args:
-        texts: The tasks.
+        texts: The tasks, each behind its lenders.
         folder: Holds the folder of each.
         n_workers: How many processes; the cores are shared out among them.
+        lenders: Of a task those that must be done before it; none for one that is left out.
     """
-    pool = _Pool(texts, folder, threads=max(1, (os.cpu_count() or 1) // n_workers))
+    pool = _Pool(texts, folder, lenders, threads=max(1, (os.cpu_count() or 1) // n_workers))
     try:
         for _ in range(n_workers):
             pool.start_worker()
@@ -170,9 +175,17 @@ class _Worker:
 class _Pool:
     """Workers and what there is to do."""
 
-    def __init__(self, texts: TaskTexts, folder: Path, *, threads: int) -> None:
+    def __init__(
+        self,
+        texts: TaskTexts,
+        folder: Path,
+        lenders: Mapping[str, Collection[str]],
+        *,
+        threads: int,
+    ) -> None:
         self._texts, self._folder, self._threads = texts, folder, threads
-        self._waiting = deque(texts)
+        self._lenders, self._undone = lenders, set(texts)
+        self._waiting = list(texts)
         self._losses: Counter[str] = Counter()
         self._workers: list[_Worker] = []
         self._selector = selectors.DefaultSelector()
@@ -188,12 +201,19 @@ class _Pool:
         """Hand out tasks and listen, until all are done."""
         while self._waiting or any(worker.at is not None for worker in self._workers):
             for worker in self._workers:
-                if worker.at is None and self._waiting:
-                    name = self._waiting.popleft()
+                if worker.at is None and (name := self._next()) is not None:
                     worker.take(name, self._texts[name], self._folder / name)
                     yield Event(name)
             for key, _ in self._selector.select():
                 yield from self._listen(key.data)
+
+    def _next(self) -> str | None:
+        """The first task that nobody has taken up and that need not wait for another."""
+        for name in self._waiting:
+            if self._undone.isdisjoint(self._lenders.get(name, ())):
+                self._waiting.remove(name)
+                return name
+        return None
 
     def _listen(self, worker: _Worker) -> Events:
         name, outcome = worker.at, worker.hear()
@@ -202,6 +222,7 @@ class _Pool:
         elif name is not None:
             outcome.require_done(name)
             worker.at = None
+            self._undone.remove(name)
             yield Event(name, done=True)
 
     def _replace(self, worker: _Worker) -> None:
@@ -210,7 +231,7 @@ class _Pool:
         worker.stop()
         if worker.at is not None:
             count_loss(worker.at, self._losses)
-            self._waiting.appendleft(worker.at)
+            self._waiting.insert(0, worker.at)
         if self._waiting:
             self.start_worker()
 

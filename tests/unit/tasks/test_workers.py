@@ -53,6 +53,27 @@ def test_two_processes_find_what_one_finds_in_the_order_of_the_tasks(tmp_path):
     assert not any(alive(f["process"]) for f in there.values())
 
 
+def test_a_task_waits_for_its_lender_while_others_go_on(tmp_path):
+    slow = Task("slow", odd_work.Die(2))  # its worker is lost twice before it is done
+    waits = Task("waits", odd_work.Add((1,), lent="slow"))
+    tasks, heard = [slow, waits, *additions(2)], []
+    folder = tmp_path / "there"
+    texts = {task.name: task.to_json() for task in tasks}
+    lenders = {task.name: task.work.lenders for task in tasks}
+    for event in workers.run_in_processes(texts, folder, n_workers=2, lenders=lenders):
+        heard.append((event.name, event.done))
+    assert heard.index(("slow", True)) < heard.index(("waits", False))
+    assert heard.index(("add-1", True)) < heard.index(("waits", False))
+    assert {name for name, done in heard if done} == set(texts)
+
+
+def test_a_task_whose_lender_was_done_before_does_not_wait(tmp_path):
+    lender, *_ = additions(1)
+    run_tasks([lender], tmp_path)
+    both = [lender, Task("waits", odd_work.Add((1,), lent=lender.name))]
+    assert run_tasks([*both, *additions(3)[1:]], tmp_path, jobs=2)["waits"]["sum"] == 1
+
+
 def test_a_lost_worker_has_its_task_done_again_and_the_others_stay(tmp_path):
     mixed = [*additions(2), Task("mortal", odd_work.Die(2))]
     found = run_tasks(mixed, tmp_path, jobs=2)
