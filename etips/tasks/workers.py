@@ -110,7 +110,7 @@ def run_in_processes(
 ) -> Events:
     """Have every task done by `n_workers` processes; close the iterator to stop them.
 
-    Whoever is free takes the first task whose lenders are done.
+    Whoever is free takes a task whose lenders are done, by itself if possible.
 
     Args:
         texts: The tasks, each behind its lenders.
@@ -132,6 +132,7 @@ class _Worker:
 
     def __init__(self, threads: int) -> None:
         self.at: str | None = None
+        self.did: set[str] = set()
         # A session of its own: the terminal's interrupt is for us alone, and we stop the workers.
         self.process = subprocess.Popen(  # noqa: S603  # our own module
             COMMAND,
@@ -201,19 +202,24 @@ class _Pool:
         """Hand out tasks and listen, until all are done."""
         while self._waiting or any(worker.at is not None for worker in self._workers):
             for worker in self._workers:
-                if worker.at is None and (name := self._next()) is not None:
+                if worker.at is None and (name := self._next(worker)) is not None:
                     worker.take(name, self._texts[name], self._folder / name)
                     yield Event(name)
             for key, _ in self._selector.select():
                 yield from self._listen(key.data)
 
-    def _next(self) -> str | None:
-        """The first task that nobody has taken up and that need not wait for another."""
-        for name in self._waiting:
-            if self._undone.isdisjoint(self._lenders.get(name, ())):
-                self._waiting.remove(name)
-                return name
-        return None
+    def _next(self, worker: _Worker) -> str | None:
+        """Of the tasks that need not wait for another the one with most lenders done here.
+
+        Its worker may remember what it found out about the same stays; the first, if several have.
+        """
+        lent = {name: set(self._lenders.get(name, ())) for name in self._waiting}
+        ready = [name for name in self._waiting if self._undone.isdisjoint(lent[name])]
+        if not ready:
+            return None
+        name = max(ready, key=lambda own: len(lent[own] & worker.did))
+        self._waiting.remove(name)
+        return name
 
     def _listen(self, worker: _Worker) -> Events:
         name, outcome = worker.at, worker.hear()
@@ -222,6 +228,7 @@ class _Pool:
         elif name is not None:
             outcome.require_done(name)
             worker.at = None
+            worker.did.add(name)
             self._undone.remove(name)
             yield Event(name, done=True)
 

@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
+from types import SimpleNamespace
 
 import odd_work
 import pytest
@@ -65,6 +66,19 @@ def test_a_task_waits_for_its_lender_while_others_go_on(tmp_path):
     assert heard.index(("slow", True)) < heard.index(("waits", False))
     assert heard.index(("add-1", True)) < heard.index(("waits", False))
     assert {name for name, done in heard if done} == set(texts)
+
+
+def test_a_task_goes_to_the_worker_that_did_most_of_its_lenders(tmp_path):
+    lenders = {"of-a": ("a",), "of-b": ("b",), "of-both": ("a", "b"), "of-c": ("c",)}
+    pool = workers._Pool(dict.fromkeys([*"abc", *lenders], ""), tmp_path, lenders, threads=1)
+    nobody, first, second = (SimpleNamespace(did=set(did)) for did in ("", "a", "ab"))
+    assert [pool._next(nobody) for _ in range(4)] == ["a", "b", "c", None]
+    pool._undone -= {"a", "b"}
+    assert pool._next(second) == "of-both"
+    assert pool._next(SimpleNamespace(did={"b"})) == "of-b"
+    assert pool._next(nobody) == "of-a"
+    assert pool._next(first) is None  # what is left waits
+    pool.stop_all()
 
 
 def test_a_task_whose_lender_was_done_before_does_not_wait(tmp_path):
