@@ -6,10 +6,12 @@ again: a tenth of the time of a training on a CPU. The processes that are ours a
 that train and their workers, keep them. A library must not decide that for somebody else's.
 
 The same holds for threads. Our steps are small, and threads that wait for each other by spinning
-take ten times as long as soon as another process wants one of the cores.
+take ten times as long as soon as another process wants one of the cores. And for Python's search
+for garbage, which looks through all that was imported.
 """
 
 import ctypes
+import gc
 import os
 import resource
 import threading
@@ -45,9 +47,37 @@ _QUOTAS = (  # of both versions: microseconds of work, and in how many
     ),
 )
 
+_OURS: list[None] = []  # something in it: this process is ours alone
 _LOCK = threading.Lock()
 _HOLDERS: list[None] = []  # one for everybody who wants products without threads
 _STILL: list[tuple[Callable[[int], None], int]] = []  # libraries, and the threads they had
+
+
+def own_process() -> None:
+    """Let `importing` do its work from here on: this process is a command's, or its helper's."""
+    _OURS.append(None)
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Import torch or scikit-learn within, without Python looking for garbage among what they make.
+
+    They make so many objects that looking through them again and again is a tenth of the import,
+    and a last time at the end of the process 0.4 s; modules stay to the end anyway. Backends of
+    torch that nobody can ask for here are not looked for either. See `own_process`.
+    """
+    if not _OURS:
+        yield
+        return
+    os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if collects:
+            gc.enable()
 
 
 def keep_freed() -> bool:

@@ -14,6 +14,7 @@ from etips.data.tables.columns import TableColumns
 from etips.evaluation.estimators import BESIDE, ESTIMATORS
 from etips.files.json_documents import canonical, read_document
 from etips.files.writing import write_file
+from etips.machine import importing
 from etips.report.finding import hidden_confounding
 from etips.report.policy_words import what_it_does
 from etips.results.conclusions import better_words
@@ -79,8 +80,9 @@ def evaluate(
         with progress_bar() as progress:
             progress("reading", 0.0)
             stays = asked.read(columns, allow_seen=allow_seen)
-            from etips.results.evaluate import evaluate as evaluate_policies  # noqa: PLC0415
-            from etips.results.evaluation_log import Models  # noqa: PLC0415
+            with importing():
+                from etips.results.evaluate import evaluate as evaluate_policies  # noqa: PLC0415
+                from etips.results.evaluation_log import Models  # noqa: PLC0415
 
             progress("fitting what the estimators need", 0.0)
             results = evaluate_policies(

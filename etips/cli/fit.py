@@ -30,6 +30,7 @@ from etips.data.tables.columns import (
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
 from etips.learn.nuisance.tree_process import start as start_trees
+from etips.machine import importing
 from etips.runs.device import Device
 from etips.runs.file_names import CONFIG
 from etips.runs.room import require_room
@@ -87,7 +88,8 @@ def fit(
             tell_notes()  # before the long part
             progress("getting ready", 0.0)
             start_trees(stays)
-            from etips.cli.fitting import Told, fit_run  # noqa: PLC0415  # with torch
+            with importing():
+                from etips.cli.fitting import Told, fit_run  # noqa: PLC0415  # with torch
 
             read_as = as_read(columns, stays)
             told = Told(config, method, tuple(set_ or ()), read_as, device, seed, hold_out)
@@ -98,8 +100,7 @@ def fit(
                 overwrite=overwrite,
                 report=lambda at, share: progress(standing(at), share),
             )
-        took = time.perf_counter() - started
-        title = f"{fitted.method}, fitted in {took:.0f} s, in {out}"
+        title = f"{fitted.method}, fitted in {time.perf_counter() - started:.0f} s, in {out}"
         if as_json:
             show(title, fitted.rows(), as_json=True)
         else:

@@ -21,7 +21,7 @@ from etips.runs.device import Device
 from etips.runs.folder import RunFolder
 from etips.runs.run import Run
 from etips.studies.fit_clock import FitClock
-from etips.studies.plan import stage_works
+from etips.studies.method_work import stage_works
 from etips.studies.stage_work import with_trees
 
 

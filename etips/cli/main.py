@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Annotated, Any
@@ -11,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from etips.cli.exit_codes import INTERRUPTED
-from etips.machine import keep_freed, share_cores
+from etips.machine import importing, keep_freed, own_process, share_cores
 from etips.version import __version__
 
 
@@ -125,7 +126,8 @@ class _Group(TyperGroup):
             return TyperCommand(cmd_name, help=entry.sentence)
         if entry.trains:
             keep_freed()
-        module = import_module(f"etips.cli.{entry.module}")
+        with importing() if entry.trains else nullcontext():
+            module = import_module(f"etips.cli.{entry.module}")
         own = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
         own.command(cmd_name)(getattr(module, cmd_name))
         return get_command(own)
@@ -163,6 +165,7 @@ def _root(
 def main() -> None:
     """Run the command line; a slip in the options is refused in one line like any other."""
     share_cores()
+    own_process()
     try:
         code = app(prog_name="etips", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):  # before a command took over, or at a question

@@ -18,6 +18,7 @@ from etips.disclosure import part_told
 from etips.errors import DataError, FileError, SettingError
 from etips.files.toml import read_toml
 from etips.learn.nuisance.tree_process import start as start_trees
+from etips.machine import importing
 from etips.notes import note
 from etips.policies.policy_manifest import read_schema
 from etips.policies.sql_rules import SqlRule
@@ -85,7 +86,8 @@ class AskedPolicies:
         """The run folders."""
         if not self.runs:
             return {}
-        from etips.runs.folder import RunFolder  # noqa: PLC0415  # torch
+        with importing():
+            from etips.runs.folder import RunFolder  # noqa: PLC0415  # torch
 
         return {name: RunFolder(run) for name, run in self.runs.items()}
 

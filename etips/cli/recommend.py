@@ -13,6 +13,7 @@ from etips.data.tables.columns import TableColumns, read_columns, read_data
 from etips.disclosure import FEW, are_few, shown_parts
 from etips.errors import FileError
 from etips.files.writing import write_file
+from etips.machine import importing
 from etips.policies.policy_manifest import read_schema
 from etips.runs.file_names import CONFIG, POLICY
 
@@ -45,8 +46,9 @@ def recommend(
             progress("reading", 0.1)
             stays = read_data(data, columns, like=schema, earlier=earlier)
             progress("asking the policy", 0.4)
-            from etips.policies.recommendations import Recommendations  # noqa: PLC0415  # torch
-            from etips.runs.folder import RunFolder  # noqa: PLC0415
+            with importing():
+                from etips.policies.recommendations import Recommendations  # noqa: PLC0415  # torch
+                from etips.runs.folder import RunFolder  # noqa: PLC0415
 
             policy = RunFolder(run).open_policy()
             advice = Recommendations.of(policy, stays)

@@ -10,6 +10,7 @@ from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
 from etips.evaluation.assessment import Assessment, assess
+from etips.evaluation.estimators import find_estimators
 from etips.evaluation.inference.estimate import Estimate
 from etips.evaluation.inference.improvement import safe_improvement
 from etips.evaluation.inference.intervals import DEFAULT, Interval
@@ -158,7 +159,7 @@ def assess_policies(
         summarize_method(
             name,
             assessments[name],
-            as_drawn=_if_drawn(own, assessments[name], judge),
+            as_drawn=_if_drawn(own, assessments[name], log, interval),
             sensitivity=bound_risk(log, view(log, *own.deployed.judged), interval=interval),
             improvement=improvement,
             truth=true_risk(own.deployed, data),
@@ -174,13 +175,13 @@ def assess_policies(
 
 
 def _if_drawn(
-    policy: Followed, followed: Assessment, judge: Callable[..., Assessment]
+    policy: Followed, followed: Assessment, log: Log, interval: Interval
 ) -> Estimate | None:
     """The headline of a policy that takes its likeliest action, if it drew its actions instead."""
     if policy.drawn is None:
         return None
-    headline = followed.estimates[0].estimator
-    return judge(*policy.drawn.judged, estimators=(headline,)).estimates[0]
+    (headline,) = find_estimators((followed.estimates[0].estimator,), log)
+    return headline.estimate(log, view(log, *policy.drawn.judged), interval=interval)
 
 
 def _check(horizon: str, outcome: str) -> None:

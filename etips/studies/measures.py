@@ -9,9 +9,10 @@ import numpy as np
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.disclosure import FEW, shown_parts
-from etips.evaluation.assessment import assess
+from etips.evaluation.estimators import find_estimators
 from etips.evaluation.inference.contrast import atenp
-from etips.evaluation.log import Log
+from etips.evaluation.log import Log, view
+from etips.evaluation.risk import matching_factor
 from etips.files.json_documents import finite
 from etips.policies.deployed import Deployed
 from etips.results.followed_policies import Followed, as_followed, true_risk
@@ -53,8 +54,10 @@ def measure_policy(
     """
     followed = as_followed(policy)
     deployed, drawn = followed.deployed, followed.drawn or followed.deployed
-    assessment = assess(log, *deployed.judged, estimators=("snips", "ips", "dr"))
-    snips, ips, dr = (estimate.risk for estimate in assessment.estimates)
+    seen = view(log, *deployed.judged)
+    snips, ips, dr = (
+        entry.estimate(log, seen).risk for entry in find_estimators(("snips", "ips", "dr"), log)
+    )
     taken = drawn.probabilities.argmax(axis=1) if answers is None else answers
     answered = np.eye(held.n_actions)[taken]
     matched = atenp(log.loss, log.action, answered, log.clusters)
@@ -62,7 +65,7 @@ def measure_policy(
     return Measures(
         # Where the loss is 1 for a wrong label.
         accuracy=None if held.truth is None else 1 - held.true_risk(answered),
-        matching_factor=finite(assessment.diagnostics.matching_factor.risk),
+        matching_factor=finite(matching_factor(seen.weight, log.clusters).risk),
         snips=finite(snips),
         ips=finite(ips),
         dr=finite(dr),

@@ -1,21 +1,14 @@
 """Which tasks a study consists of, in waves: a wave needs what the waves before it left."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Self
 
-from etips.evaluation.log import PROPENSITY_FLOOR
-from etips.learn.fitting.stages import Training
-from etips.learn.learners.catalogue import Stage, find_method, require_method
-from etips.learn.learners.learner import Learner
-from etips.learn.learners.racing import heat_size
+from etips.learn.learners.catalogue import find_method, require_method
 from etips.learn.learners.recipes import make_learner
-from etips.learn.nuisance.support import looks
 from etips.studies.experiment import EVALUATOR, SUPERVISED, Experiment, Settings, recipe_of
 from etips.studies.fits import FitTask, FoldOfStudy
 from etips.studies.folds import Dealing
+from etips.studies.method_work import LearnerParts, stage_works
 from etips.studies.outcome_fits import EvaluationTask
-from etips.studies.stage_work import StageWork, shortened, work_of
 from etips.studies.study_data import DATA, DataTask, FolderData, SimulatedData, StudyData
 from etips.tasks.task import Task
 
@@ -23,10 +16,6 @@ EVALUATION = "evaluation"
 """Name of the task that fits what policies are evaluated with."""
 
 _NOTHING, _THE_DATA = 0.1, 2.0  # in passes of a network over the stays, as `fit_cost` counts
-SOME_STAYS = 1_000
-"""Where nobody knows how many there are."""
-
-_STAY_ROUNDS = 3  # predicted outcomes of stays are learned round by round, most of them short
 
 
 def make_plan(
@@ -103,55 +92,6 @@ def fit_cost(
     return _NOTHING + sum(work.total for stage, work in own.items() if stage not in lent)
 
 
-def stage_works(
-    method: str, settings: Settings, n_stays: int | None = None
-) -> dict[str, StageWork]:
-    """What each stage of a method usually costs, in order; nothing for one that trains no networks.
-
-    Args:
-        method: Which.
-        settings: Of it.
-        n_stays: That it learns from, if that is known.
-    """
-    known = find_method(method)
-    if known is None or not known.stages:
-        return {}
-    learner = make_learner(known.name, settings, device="cpu")
-    parts = _Parts.of(learner)
-    training, n_policies = parts.training, known.n_policies(learner)
-    brief, n_stays = shortened(training, n_stays or 0), n_stays or SOME_STAYS
-    n_batches = -(-n_stays // training.policy.batch_size)
-    pilot = looks(training.policy, n_stays)[0]
-    heat = heat_size(training.policy, n_stays) if parts.races and n_policies > 1 else None
-    sets: dict[str, list[int]] = {
-        "propensity": [1] * brief,
-        "outcome": [1] * training.outcome.epochs,
-        "stay": [1] * (_STAY_ROUNDS * training.outcome.epochs),
-        "pilot": [2] * pilot.settings.epochs if parts.looks_for_support else [],
-        "heat": [n_policies] * heat[0] if heat else [],
-        "policy": [1 if heat else n_policies] * training.policy.epochs,
-    }
-    share = {"pilot": (pilot.n_batches or n_batches) / n_batches}
-    share |= {"heat": heat[1] / n_batches} if heat else {}
-    short = ("propensity",) if brief < training.propensity.epochs else ()
-    stages = [own for stage in known.stages for own in _with_heat(stage, heat is not None)]
-    return {
-        stage: work_of(
-            stage,
-            sets[stage],
-            n_folds=training.n_folds,
-            brief=stage in short,
-            share=share.get(stage, 1.0),
-        )
-        for stage in stages
-    }
-
-
-def _with_heat(stage: Stage, races: bool) -> list[str]:
-    """A stage, and the heat before it where there is one."""
-    return ["heat", stage] if races and stage == "policy" else [stage]
-
-
 def task_name(method: str, fold: int) -> str:
     """Of a method's task on a fold."""
     return f"{method}-fold-{fold + 1}"
@@ -165,69 +105,16 @@ def lent_stages(methods: Mapping[str, Settings], method: str) -> dict[str, str]:
     """
     if _rank(method) == 0 or method == SUPERVISED:
         return {}
-    own = _Parts.of(make_learner(method, methods[method], device="cpu"))
+    own = LearnerParts.of(make_learner(method, methods[method], device="cpu"))
     lent: dict[str, str] = {}
     for lender in _lenders(methods):
         if _rank(lender) >= _rank(method):
             continue
-        theirs = _Parts.of(make_learner(lender, methods[lender], device="cpu"))
+        theirs = LearnerParts.of(make_learner(lender, methods[lender], device="cpu"))
         wanted = require_method(method).stages
         stages = [stage for stage in require_method(lender).lends if stage in wanted]
         lent |= {stage: lender for stage in stages if own.is_like(theirs, stage)}
     return lent
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """What decides whether a stage of one learner is that of another."""
-
-    encoder: object
-    training: Training
-    propensity: object  # None: our own networks
-    support: object  # None: pilots look for it
-    clip: object
-    interaction: object  # False: additive networks predict its losses
-    horizon: object  # "stay": networks predict the outcome of the stay, not losses
-    races: bool  # whether its translations race
-
-    @classmethod
-    def of(cls, learner: Learner) -> Self:
-        params = learner.get_params(deep=False)
-        training = params["training"]
-        assert isinstance(training, Training)
-        return cls(
-            params["encoder"],
-            training,
-            params.get("propensity"),
-            params.get("support", 0.0),
-            params.get("clip", PROPENSITY_FLOOR),
-            params.get("interaction", True),
-            params.get("horizon", "decision"),
-            params.get("selection") == "held-out" and params.get("init") == "propensity",
-        )
-
-    @property
-    def looks_for_support(self) -> bool:
-        return self.support is None
-
-    def is_like(self, theirs: Self, stage: Stage) -> bool:
-        """Whether the stage of one learner is that of the other."""
-        one, other = self.training, theirs.training
-        same = (self.encoder, one.n_folds, one.earlier_actions, one.propensity) == (
-            theirs.encoder,
-            other.n_folds,
-            other.earlier_actions,
-            other.propensity,
-        )
-        if stage == "propensity" or not same:
-            return same
-        if stage == "outcome":
-            alike = (self.interaction, self.horizon) == (theirs.interaction, theirs.horizon)
-            return one.outcome == other.outcome and alike
-        weighed = self.propensity is None and self.clip == PROPENSITY_FLOOR
-        looked = self.looks_for_support and theirs.looks_for_support
-        mine, others = ((t.policy, t.calibrate, t.balance) for t in (one, other))
-        return weighed and looked and mine == others
 
 
 def _lenders(methods: Iterable[str]) -> list[str]:

@@ -26,7 +26,7 @@ from etips.studies.forecast import TELL_FROM, forecast
 from etips.studies.paper_tables import make_tables
 from etips.studies.plan import costs, make_plan
 from etips.studies.study_data import DATA, FolderData, data_of
-from etips.tasks.runner import run_tasks
+from etips.tasks.runner import join_waves, run_tasks
 from etips.tasks.task import Json, Task, recorded
 from etips.tasks.time_left import StudyProgress
 
@@ -70,7 +70,8 @@ def run_study(
     """
     source = data_of(experiment, data)
     outside = None if external is None else FolderData.of(external, experiment.lag)
-    waves = make_plan(experiment, source, device=device, external=outside)
+    first, *later = make_plan(experiment, source, device=device, external=outside)
+    waves = [first, *join_waves(later, cluster=cluster)]
     tasks, shares = folder / TASKS, costs(waves, span)
     tell = StudyProgress(report) if callable(report) else report
     left: dict[str, Json] = {}
@@ -165,7 +166,7 @@ def _shown(fit: FitRecord, measures: Measures, about: DataSummary) -> FitRecord:
 
 def _inputs(wave: Sequence[Task]) -> list[str]:
     """Folders of earlier tasks that those of a wave read."""
-    lent = {name for task in wave for name in task.work.lenders}
+    lent = {name for task in wave for name in task.work.lenders} - {task.name for task in wave}
     return [] if wave[0].name == DATA else [DATA, *sorted(lent)]
 
 

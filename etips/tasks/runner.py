@@ -39,7 +39,8 @@ def run_tasks(
     not done again.
 
     Args:
-        tasks: In an order in which they can be done one after the other.
+        tasks: In an order in which they can be done one after the other; lenders among them only
+            as `join_waves` allows.
         folder: Gets one folder a task; one process at a time works in it.
         jobs: How many at a time.
         cluster: Address of a Ray cluster to do them on; "local" starts a small one here.
@@ -61,6 +62,21 @@ def run_tasks(
         with closing(events):
             records |= _follow(events, waiting, folder, progress)
     return {task.name: records[task.name].findings for task in tasks}
+
+
+def join_waves(waves: Sequence[Sequence[Task]], *, cluster: str | None) -> list[list[Task]]:
+    """Waves of tasks as `run_tasks` may be given them: in one go, where a task waits for lenders.
+
+    Threads that share a GPU and machines of a cluster take tasks wave by wave.
+
+    Args:
+        waves: Each needs what those before it left.
+        cluster: Address of a Ray cluster that does them, if one does.
+    """
+    joined = [task for wave in waves for task in wave]
+    if cluster is not None or any(_is_for_gpu(task) for task in joined):
+        return [list(wave) for wave in waves]
+    return [joined] if joined else []
 
 
 def jobs_for(device: str) -> int:
@@ -113,7 +129,8 @@ def _events(
             return hands, run_in_threads(
                 list(waiting), partial(_do_named, waiting, folder), n_threads=hands
             )
-        return hands, run_in_processes(_texts(waiting), folder, n_workers=hands)
+        lenders = {name: task.work.lenders for name, task in waiting.items()}
+        return hands, run_in_processes(_texts(waiting), folder, n_workers=hands, lenders=lenders)
     return 1, _one_by_one(waiting.values(), folder)
 
 

@@ -12,8 +12,8 @@ import selectors
 import signal
 import subprocess
 import sys
-from collections import Counter, deque
-from collections.abc import Generator, Mapping
+from collections import Counter
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,15 +105,20 @@ def count_loss(name: str, losses: Counter[str]) -> None:
         raise LostTaskError(name)
 
 
-def run_in_processes(texts: TaskTexts, folder: Path, *, n_workers: int) -> Events:
+def run_in_processes(
+    texts: TaskTexts, folder: Path, *, n_workers: int, lenders: Mapping[str, Collection[str]]
+) -> Events:
     """Have every task done by `n_workers` processes; close the iterator to stop them.
 
+    Whoever is free takes a task whose lenders are done, by itself if possible.
+
     Args:
-        texts: The tasks.
+        texts: The tasks, each behind its lenders.
         folder: Holds the folder of each.
         n_workers: How many processes; the cores are shared out among them.
+        lenders: Of a task those that must be done before it; none for one that is left out.
     """
-    pool = _Pool(texts, folder, threads=max(1, (os.cpu_count() or 1) // n_workers))
+    pool = _Pool(texts, folder, lenders, threads=max(1, (os.cpu_count() or 1) // n_workers))
     try:
         for _ in range(n_workers):
             pool.start_worker()
@@ -127,6 +132,7 @@ class _Worker:
 
     def __init__(self, threads: int) -> None:
         self.at: str | None = None
+        self.did: set[str] = set()
         # A session of its own: the terminal's interrupt is for us alone, and we stop the workers.
         self.process = subprocess.Popen(  # noqa: S603  # our own module
             COMMAND,
@@ -170,9 +176,17 @@ class _Worker:
 class _Pool:
     """Workers and what there is to do."""
 
-    def __init__(self, texts: TaskTexts, folder: Path, *, threads: int) -> None:
+    def __init__(
+        self,
+        texts: TaskTexts,
+        folder: Path,
+        lenders: Mapping[str, Collection[str]],
+        *,
+        threads: int,
+    ) -> None:
         self._texts, self._folder, self._threads = texts, folder, threads
-        self._waiting = deque(texts)
+        self._lenders, self._undone = lenders, set(texts)
+        self._waiting = list(texts)
         self._losses: Counter[str] = Counter()
         self._workers: list[_Worker] = []
         self._selector = selectors.DefaultSelector()
@@ -188,12 +202,24 @@ class _Pool:
         """Hand out tasks and listen, until all are done."""
         while self._waiting or any(worker.at is not None for worker in self._workers):
             for worker in self._workers:
-                if worker.at is None and self._waiting:
-                    name = self._waiting.popleft()
+                if worker.at is None and (name := self._next(worker)) is not None:
                     worker.take(name, self._texts[name], self._folder / name)
                     yield Event(name)
             for key, _ in self._selector.select():
                 yield from self._listen(key.data)
+
+    def _next(self, worker: _Worker) -> str | None:
+        """Of the tasks that need not wait for another the one with most lenders done here.
+
+        Its worker may remember what it found out about the same stays; the first, if several have.
+        """
+        lent = {name: set(self._lenders.get(name, ())) for name in self._waiting}
+        ready = [name for name in self._waiting if self._undone.isdisjoint(lent[name])]
+        if not ready:
+            return None
+        name = max(ready, key=lambda own: len(lent[own] & worker.did))
+        self._waiting.remove(name)
+        return name
 
     def _listen(self, worker: _Worker) -> Events:
         name, outcome = worker.at, worker.hear()
@@ -202,6 +228,8 @@ class _Pool:
         elif name is not None:
             outcome.require_done(name)
             worker.at = None
+            worker.did.add(name)
+            self._undone.remove(name)
             yield Event(name, done=True)
 
     def _replace(self, worker: _Worker) -> None:
@@ -210,7 +238,7 @@ class _Pool:
         worker.stop()
         if worker.at is not None:
             count_loss(worker.at, self._losses)
-            self._waiting.appendleft(worker.at)
+            self._waiting.insert(0, worker.at)
         if self._waiting:
             self.start_worker()
 

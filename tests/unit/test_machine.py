@@ -1,5 +1,6 @@
 """Memory that is free and kept; threads that let others have the cores."""
 
+import gc
 import os
 import platform
 import resource
@@ -233,3 +234,56 @@ def test_an_evaluation_and_a_fit_in_somebody_elses_process_leave_its_threads_as_
     assert n_threads() == before
     for taken in (etips.evaluate, etips.compare):
         assert hasattr(taken, "__wrapped__")
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_nothing_is_looked_for_among_objects_while_modules_are_imported(monkeypatch, collects):
+    monkeypatch.delenv("TORCH_DEVICE_BACKEND_AUTOLOAD", raising=False)
+    monkeypatch.setattr(machine, "_OURS", [None])
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(gc.isenabled()))
+    frozen, before = [], gc.isenabled()
+    (gc.enable if collects else gc.disable)()
+    try:
+        with machine.importing():
+            assert not gc.isenabled()
+            assert os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] == "0"
+        assert frozen == [False]  # what was imported is left out from then on
+        assert gc.isenabled() == collects
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_backends_that_somebody_asked_for_are_loaded(monkeypatch):
+    monkeypatch.setenv("TORCH_DEVICE_BACKEND_AUTOLOAD", "1")
+    monkeypatch.setattr(machine, "_OURS", [None])
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    with machine.importing():
+        assert os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] == "1"
+
+
+def test_somebody_elses_process_imports_as_it_always_does(monkeypatch):
+    monkeypatch.setattr(gc, "freeze", lambda: pytest.fail("changed"))
+    monkeypatch.setattr(machine, "_OURS", [])
+    before = gc.isenabled()
+    with machine.importing():
+        assert gc.isenabled() == before
+
+
+def test_a_fit_leaves_torch_out_of_the_search_for_garbage(tmp_path):
+    table = tmp_path / "log.csv"
+    rows = [f"{n},{n % 2},{n % 3 % 2},{n % 5}" for n in range(60)]
+    table.write_text("\n".join(["stay,drug,died,age", *rows]))
+    code = (
+        "import gc, sys\n"
+        "from etips.cli import main\n"
+        "try:\n"
+        "    main.main()\n"
+        "finally:\n"
+        "    print(gc.get_freeze_count(), gc.isenabled())\n"
+    )
+    options = ["--stay", "stay", "--action", "drug", "--loss", "died", "--method", "most-frequent"]
+    command = [sys.executable, "-c", code, "fit", str(table), "--out", str(tmp_path / "run")]
+    done = subprocess.run([*command, *options], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    count, collects = done.stdout.splitlines()[-1].split()
+    assert (int(count) > 100_000, collects) == (True, "True")

@@ -1,7 +1,7 @@
 """Balancing weights as a propensity model: another model's propensities, corrected to balance."""
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from etips.data.history_rows import visible_rows
 from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
-from etips.evaluation.inference.checks import code_clusters
+from etips.evaluation.inference.checks import Rows, code_clusters
 from etips.evaluation.prognosis import Prognosis, cross_fit, cross_fit_plain
 from etips.evaluation.reweighting.rebalance import (
     LEAST_CLUSTERS,
@@ -22,6 +22,7 @@ from etips.evaluation.reweighting.rebalance import (
     fit_correction,
     rebalance,
 )
+from etips.files.fingerprint import fingerprint
 from etips.learn.fitting.driver import drive
 from etips.learn.fitting.folds_at_once import AtOnce
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
@@ -39,6 +40,9 @@ BRIEF = Effort(most_rows=25_000, enough=2e-4)
 """How closely the correction is fitted where a policy learns by it. On 63,000 decisions of
 ICU-Sepsis this took off 0.020 of a log-loss that was 0.026 too large, as did the full effort in
 twice the time."""
+
+MOST_REMEMBERED, LARGEST_REMEMBERED = 4, 2**26
+"""Answers of `rebalance_table` that a process keeps, and bytes of the largest table among them."""
 
 LEAST = 1e-300  # of a propensity before its logarithm is taken
 
@@ -63,7 +67,8 @@ class BalancedPropensity:
         """Fit the model, and the correction to what it says of stays it had not seen."""
         check_propensities(self, data)
         self.model_, table = _fit_networks(data) if self.model is None else _fit(self.model, data)
-        decided = _decided(data)
+        few = np.unique(data.cluster).size < LEAST_CLUSTERS
+        decided = None if few else _decided(data, visible_rows(data))
         self.rebalanced_ = None if decided is None else rebalance(table, decided, data.cluster)
         self.correction_: Correction | None = None
         if decided is not None and self.rebalanced_ is not None and self.rebalanced_.used:
@@ -142,7 +147,8 @@ def rebalance_table(
 ) -> Rebalanced | None:
     """Correct cross-fitted propensities of stays where that improves their balance, held out.
 
-    None where there are too few stays to tell.
+    None where there are too few stays to tell. Asked about the same again, as by several learners
+    of one log, a process answers from memory.
 
     Args:
         data: Logged stays.
@@ -150,19 +156,40 @@ def rebalance_table(
         fold: Of each stay, as the models were fitted; others are dealt if left out.
         brief: Fit the correction as closely as learning needs it, not as an evaluation does.
     """
-    decided = _decided(data, brief=brief)
-    if decided is None:
-        return None
-    by_decision = None if fold is None or not fold.any() else fold[data.decisions().stay]
-    effort = BRIEF if brief else None
-    return rebalance(table, decided, data.cluster, fold=by_decision, effort=effort, folds=AtOnce())
-
-
-def _decided(data: Trajectories, *, brief: bool = False) -> Decided | None:
-    """The decisions, with all that was visible and the prognosis from that; None of too few."""
     if np.unique(data.cluster).size < LEAST_CLUSTERS:
         return None
-    rows, loss, action = visible_rows(data), data.logged_loss, data.logged_action
+    rows = visible_rows(data)
+    logged = (data.logged_action, data.logged_loss, data.cluster, data.decisions().stay)
+    asked = fingerprint(rows=rows, logged=logged, table=table, fold=fold, brief=brief)
+    if (known := _REMEMBERED.get(asked)) is not None:
+        return known
+    decided = _decided(data, rows, brief=brief)
+    by_decision = None if fold is None or not fold.any() else fold[data.decisions().stay]
+    effort = BRIEF if brief else None
+    balanced = rebalance(
+        table, decided, data.cluster, fold=by_decision, effort=effort, folds=AtOnce()
+    )
+    _remember(asked, balanced)
+    return balanced
+
+
+_REMEMBERED: dict[str, Rebalanced] = {}
+
+
+def _remember(asked: str, balanced: Rebalanced) -> None:
+    """Keep an answer, in place of the oldest; a large one is none to keep."""
+    if balanced.propensities.nbytes > LARGEST_REMEMBERED:
+        return
+    kept = balanced.propensities.copy()
+    kept.flags.writeable = False  # the next who asks must find it as it is
+    while len(_REMEMBERED) >= MOST_REMEMBERED:
+        _REMEMBERED.pop(next(iter(_REMEMBERED)), None)
+    _REMEMBERED[asked] = replace(balanced, propensities=kept)
+
+
+def _decided(data: Trajectories, rows: Rows, *, brief: bool = False) -> Decided:
+    """The decisions, with all that was visible and the prognosis from that."""
+    loss, action = data.logged_loss, data.logged_action
     clusters = code_clusters(data.cluster, n=data.n_decisions)
     if brief:
         return Decided(action, loss, rows, cross_fit_plain(rows, loss, clusters, AtOnce()))

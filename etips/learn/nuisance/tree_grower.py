@@ -19,6 +19,8 @@ import numpy as np
 from numpy.lib.format import read_array, write_array
 from numpy.typing import NDArray
 
+from etips.machine import importing, own_process
+
 Kind = Literal["HistGradientBoostingClassifier", "HistGradientBoostingRegressor"]
 _ARRAYS = ("rows", "target", "learns", "stops")
 
@@ -168,16 +170,29 @@ def _taken_up(asked: BinaryIO, pool: ThreadPoolExecutor) -> "Iterator[Future[Rou
         begun.put(None)
 
     threading.Thread(target=listen, daemon=True).start()
-    import sklearn.ensemble  # noqa: F401, PLC0415  # before anybody has asked
-
+    _import()  # before anybody has asked
     while (grown := begun.get()) is not None:
         yield grown
+
+
+def _import() -> None:
+    """Import scikit-learn without pandas, a fourth of it: what it reads here are arrays."""
+    hides = "pandas" not in sys.modules
+    if hides:
+        sys.modules["pandas"] = None  # type: ignore[assignment]  # as if it were not installed
+    try:
+        with importing():
+            import sklearn.ensemble  # noqa: F401, PLC0415
+    finally:
+        if hides:
+            del sys.modules["pandas"]
 
 
 def main() -> None:
     """Serve on the standard streams."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what some library prints is no answer
+    own_process()
     serve(sys.stdin.buffer, answers, int(sys.argv[1]))
 
 

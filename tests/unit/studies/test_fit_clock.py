@@ -5,7 +5,7 @@ import pytest
 from etips.learn.fitting.stages import Training
 from etips.learn.training.epoch_report import EpochReport
 from etips.studies.fit_clock import FitClock
-from etips.studies.plan import stage_works
+from etips.studies.method_work import stage_works
 from etips.studies.stage_work import StageWork, evaluation_works
 
 WORKS = {
@@ -54,13 +54,6 @@ def test_other_names_of_stages_are_known_and_unknown_ones_stand_alone():
     assert clock.read(at("stay-value-2", 10, 0.0))[1] == pytest.approx(2 / 3)
     assert clock.read(at("pilot-again", 10, 0.0))[1] == pytest.approx(1.0)
     assert clock.read(at("odd", 5, 3.0)) == (at("odd", 5, 3.0), 0.5)
-
-
-def test_a_method_that_trains_nothing_costs_nothing():
-    assert stage_works("random", {}) == {}
-    plain = stage_works("etips", {"n_folds": 3, "epochs": 2, "translations": [0.5, 0.7]})
-    assert list(plain) == ["propensity", "pilot", "policy"]
-    assert [own.networks for own in plain.values()] == [3, 6, 6]
 
 
 RECORDED = (  # ICU-Sepsis, 6,000 stays: processor seconds, stage, epoch, of how many, seconds left

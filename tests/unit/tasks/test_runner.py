@@ -98,3 +98,14 @@ def test_left_to_itself_a_gpu_is_shared(monkeypatch):
     monkeypatch.setattr(runner, "choose_device", lambda _: torch.device("cuda"))
     assert runner.jobs_for("auto") > 1
     assert runner._is_for_gpu(Task("a", odd_work.Add(device="auto")))
+
+
+def test_waves_are_one_where_tasks_can_wait_for_their_lenders(monkeypatch):
+    first, second, third = additions(3)
+    waves = [[first, second], [third]]
+    assert runner.join_waves(waves, cluster=None) == [[first, second, third]]
+    assert runner.join_waves([], cluster=None) == []
+    assert runner.join_waves(waves, cluster="local") == waves
+    monkeypatch.setattr(runner, "choose_device", lambda _: torch.device("cuda"))
+    on_gpu = Task("trains", odd_work.Add(device="auto"))
+    assert runner.join_waves([*waves, [on_gpu]], cluster=None) == [*waves, [on_gpu]]

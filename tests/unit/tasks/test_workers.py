@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
+from types import SimpleNamespace
 
 import odd_work
 import pytest
@@ -51,6 +52,40 @@ def test_two_processes_find_what_one_finds_in_the_order_of_the_tasks(tmp_path):
     threads = max(1, (os.cpu_count() or 1) // 2)
     assert {f["threads"] for f in there.values()} == {threads}
     assert not any(alive(f["process"]) for f in there.values())
+
+
+def test_a_task_waits_for_its_lender_while_others_go_on(tmp_path):
+    slow = Task("slow", odd_work.Die(2))  # its worker is lost twice before it is done
+    waits = Task("waits", odd_work.Add((1,), lent="slow"))
+    tasks, heard = [slow, waits, *additions(2)], []
+    folder = tmp_path / "there"
+    texts = {task.name: task.to_json() for task in tasks}
+    lenders = {task.name: task.work.lenders for task in tasks}
+    for event in workers.run_in_processes(texts, folder, n_workers=2, lenders=lenders):
+        heard.append((event.name, event.done))
+    assert heard.index(("slow", True)) < heard.index(("waits", False))
+    assert heard.index(("add-1", True)) < heard.index(("waits", False))
+    assert {name for name, done in heard if done} == set(texts)
+
+
+def test_a_task_goes_to_the_worker_that_did_most_of_its_lenders(tmp_path):
+    lenders = {"of-a": ("a",), "of-b": ("b",), "of-both": ("a", "b"), "of-c": ("c",)}
+    pool = workers._Pool(dict.fromkeys([*"abc", *lenders], ""), tmp_path, lenders, threads=1)
+    nobody, first, second = (SimpleNamespace(did=set(did)) for did in ("", "a", "ab"))
+    assert [pool._next(nobody) for _ in range(4)] == ["a", "b", "c", None]
+    pool._undone -= {"a", "b"}
+    assert pool._next(second) == "of-both"
+    assert pool._next(SimpleNamespace(did={"b"})) == "of-b"
+    assert pool._next(nobody) == "of-a"
+    assert pool._next(first) is None  # what is left waits
+    pool.stop_all()
+
+
+def test_a_task_whose_lender_was_done_before_does_not_wait(tmp_path):
+    lender, *_ = additions(1)
+    run_tasks([lender], tmp_path)
+    both = [lender, Task("waits", odd_work.Add((1,), lent=lender.name))]
+    assert run_tasks([*both, *additions(3)[1:]], tmp_path, jobs=2)["waits"]["sum"] == 1
 
 
 def test_a_lost_worker_has_its_task_done_again_and_the_others_stay(tmp_path):

@@ -15,6 +15,7 @@ from etips.learn import BalancedPropensity, EtIPS, KnownPropensity, SklearnModel
 from etips.learn.fitting.driver import drive
 from etips.learn.fitting.prepare import prepare
 from etips.learn.learners.foundation import lay_foundation
+from etips.learn.nuisance import balancing
 from etips.learn.nuisance.balancing import check_propensities, logged_propensity, rebalance_table
 from etips.learn.nuisance.propensity_models import PropensityModel
 from etips.models.encoders.gru import GRU
@@ -107,6 +108,50 @@ def test_too_few_stays_are_not_tried():
     data = ward(n_stays=12)
     table = np.full((data.n_decisions, 3), 1 / 3)
     assert rebalance_table(data, table) is None
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Whoever is balanced anew, with nothing remembered before."""
+    asked, whole = [], balancing.rebalance
+
+    def rebalance(*given, **named):
+        asked.append(given[0])
+        return whole(*given, **named)
+
+    monkeypatch.setattr(balancing, "_REMEMBERED", {})
+    monkeypatch.setattr(balancing, "rebalance", rebalance)
+    return asked
+
+
+def test_the_same_question_is_answered_from_memory_and_another_is_not(counted):
+    data = stays_of(confounded("linear", n_stays=60, seed=6))
+    table = np.full((data.n_decisions, data.n_actions), 1 / data.n_actions)
+    fold = np.arange(data.n_stays) % 3
+    first, again = (rebalance_table(data, table, fold, brief=True) for _ in range(2))
+    assert len(counted) == 1
+    assert np.array_equal(first.propensities, again.propensities)
+    assert first.sentence == again.sentence
+    with pytest.raises(ValueError, match="read-only"):
+        again.propensities[:] = 0.5
+    other = table + np.linspace(0, 1e-6, table.shape[1])
+    rebalance_table(data, other / other.sum(axis=1, keepdims=True), fold, brief=True)
+    rebalance_table(data, table, (fold + 1) % 3, brief=True)
+    rebalance_table(data, table, fold)
+    rebalance_table(data.subset(np.arange(data.n_stays) > 0), table[data.decisions().stay > 0])
+    assert len(counted) == 5
+    assert len(balancing._REMEMBERED) == balancing.MOST_REMEMBERED
+    rebalance_table(data, table, fold, brief=True)  # the oldest is forgotten
+    assert len(counted) == 6
+
+
+def test_a_large_answer_is_not_kept(counted, monkeypatch):
+    monkeypatch.setattr(balancing, "LARGEST_REMEMBERED", 100)
+    data = stays_of(confounded("linear", n_stays=60, seed=6))
+    table = np.full((data.n_decisions, data.n_actions), 1 / data.n_actions)
+    for _ in range(2):
+        rebalance_table(data, table)
+    assert len(counted) == 2
 
 
 def test_in_sample_propensities_are_balanced_in_folds_of_their_own():

@@ -1,6 +1,8 @@
 """Trees that are ordered as arrays and grown elsewhere are those that grow here."""
 
 import io
+import subprocess
+import sys
 
 import numpy as np
 
@@ -66,3 +68,18 @@ def test_orders_are_served_one_after_the_other():
 def test_a_member_that_has_nothing_to_tell_apart_grows_nothing():
     alike = BoostedTrees().order_classes(ROWS, np.zeros(600, np.int64), LEARNS, ~LEARNS)
     assert [own.trees for own in grow_members(alike, 1)] == [(), (), ()]
+
+
+def test_a_process_that_grows_trees_does_without_pandas_and_knows_of_it_afterwards():
+    code = (
+        "import sys\n"
+        "from etips.learn.nuisance import tree_grower\n"
+        "tree_grower._import()\n"
+        "assert 'sklearn.ensemble' in sys.modules\n"
+        "assert not [name for name in sys.modules if name.split('.')[0] == 'pandas']\n"
+        "import pandas\n"
+        "tree_grower._import()\n"
+        "assert sys.modules['pandas'] is pandas\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
