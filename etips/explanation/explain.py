@@ -1,6 +1,7 @@
 """`etips.explain`: why a policy recommends what it does, for a stay, on the whole, as rules."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from etips.data.splitting import held_out
@@ -66,25 +67,37 @@ def explain(
     own, share = _opened(policy)
     if stay is not None:
         neighbours = _neighbours(own, data if log is None else log, seed)
-        one = explain_stay(own, find_stay(data, stay), neighbours)
-        found = Explanation(stay=one)
-    elif reads_features(own):
-        others = [_opened(other)[0] for other in also]
-        found = Explanation(
-            overall=attribute_overall(own, data, seed=seed),
-            seeds=compare_seeds([own, *others], data, seed=seed) if others else None,
-        )
-    elif own.tree is None and not tree:
-        rule = "gives everybody the same answer: there is nothing to explain"
-        raise SettingError(
-            "policy", rule, fix="Rules may be learned all the same: tree=True (--tree)."
-        )
+        found = Explanation(stay=explain_stay(own, find_stay(data, stay), neighbours))
     else:
-        found = Explanation()
+        found = _whole(own, data, also, seed, tree=tree)
     if not tree:
         return found
     judged = _tree(own, data, share, PolicyTree(depth=depth, models=models, seed=seed), report)
-    return Explanation(found.stay, found.overall, found.seeds, judged)
+    return replace(found, tree=judged)
+
+
+def _whole(
+    policy: FittedPolicy,
+    data: Trajectories,
+    also: Sequence[FittedPolicy | Learner | str | Path],
+    seed: int,
+    *,
+    tree: bool,
+) -> Explanation:
+    """What a policy goes by on the whole; a refusal if that is nothing and no rules are wanted."""
+    if reads_features(policy):
+        others = [_opened(other)[0] for other in also]
+        return Explanation(
+            overall=attribute_overall(policy, data, seed=seed),
+            seeds=compare_seeds([policy, *others], data, seed=seed) if others else None,
+        )
+    if policy.tree is not None:
+        return Explanation(rules=tuple(policy.tree.rules(policy.schema)))
+    if tree:
+        return Explanation()
+    rule = "gives everybody the same answer: there is nothing to explain"
+    fix = "Rules may be learned all the same: tree=True (--tree)."
+    raise SettingError("policy", rule, fix=fix)
 
 
 def _opened(policy: FittedPolicy | Learner | str | Path) -> tuple[FittedPolicy, float | None]:

@@ -34,6 +34,9 @@ def _lines(parts: ExplanationParts) -> Iterator[str]:
             f"over {own_seeds.n_policies} seeds: {own_seeds.first_in_common:.0%} of the first ten "
             f"columns in common, rank correlation {own_seeds.rank_correlation:.2f}"
         )
+    if parts.rules is not None:
+        yield "the policy is rules, which explain themselves"
+        yield from (f"  {rule}" for rule in parts.rules)
     if parts.tree is not None:
         yield from tree_lines(parts.tree)
 
@@ -93,6 +96,9 @@ def measure_words(own: Measurement) -> str:
 
 def _overall(own: GlobalAttribution) -> Iterator[str]:
     yield f"what the policy goes by: {own.by}, mean size in {own.unit}"
+    if not any(column.mean > 0 for column in own.columns):
+        yield "  no column moves it: it says the same of everybody"
+        return
     for column in own.columns[:_ROWS]:
         limits = f"[{column.low:.3f}, {column.high:.3f}]"
         yield f"  {column.name}: {column.mean:.3f} {limits}, {column.share:.0%}"
