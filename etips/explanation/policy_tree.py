@@ -30,7 +30,7 @@ from etips.results.evaluation_log import Models, make_log
 N_FOLDS = 3
 """Parts of the stays that depths are compared on."""
 
-_MOST = 360_000  # scores that questions are searched on; leaves take their action from all
+_MOST = 1_000_000  # scores that questions are searched on; leaves take their action from all
 _WIDEST = 48  # features that may be asked for, the most telling ones
 _LEAST_SHARE = 0.02  # of the people in a leaf
 _USUAL = 0.1  # of the decisions: an action that fewer have support for is no rule
