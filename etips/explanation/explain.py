@@ -4,8 +4,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from etips.data.decisions import Bools
 from etips.data.splitting import held_out
 from etips.data.trajectories import Trajectories
+from etips.disclosure import LEAST_PEOPLE
 from etips.errors import DataError, SettingError
 from etips.explanation.explanation_file import write_explanation
 from etips.explanation.explanation_parts import ExplanationParts
@@ -129,8 +133,9 @@ def _tree(
     if not data.logged:
         raise DataError("data", "must hold a log to learn rules from")
     apart = held_out(data, share or JUDGED_SHARE)
-    if not apart.any() or apart.all():
-        raise DataError("data", "holds too few stays to learn rules and to judge them")
+    if min(_n_people(data, apart), _n_people(data, ~apart)) < LEAST_PEOPLE:
+        rule = f"must be of {LEAST_PEOPLE} people or more to learn rules from, and to judge them by"
+        raise DataError("data", rule)
     told = (
         "the stays that the run was kept from"
         if share is not None
@@ -139,3 +144,7 @@ def _tree(
     fitted = tree.fit(policy, data.subset(~apart), report=report)
     judged = data.subset(apart)
     return report_tree(fitted, policy, judged, told=told, models=tree.models, report=report)
+
+
+def _n_people(data: Trajectories, stays: Bools) -> int:
+    return len(np.unique(data.units[stays]))

@@ -67,7 +67,8 @@ def _why(own: Attribution, schema: Schema) -> Iterator[str]:
         chosen = [(name, value) for name, value in sums.items() if sign * value > 0][:_STRONGEST]
         if chosen:
             told = ", ".join(f"{name} {value:+.2g}" for name, value in chosen)
-            yield f"{word} it, over {schema.action_name(own.against)}: {told}"
+            action, other = schema.action_name(own.action), schema.action_name(own.against)
+            yield f"{word} {action}, over {other}: {told}"
     if own.groups:
         told = ", ".join(f"{name} {value:+.2g}" for name, value in own.by_group().items())
         yield f"by organ system: {told}"

@@ -8,7 +8,7 @@ import pytest
 from small_worlds import small, training
 
 import etips
-from etips.errors import SettingError
+from etips.errors import DataError, SettingError
 from etips.explanation.explanation_parts import ExplanationParts
 from etips.explanation.explanation_text import describe
 from etips.explanation.global_attribution import ColumnStrength, GlobalAttribution
@@ -96,6 +96,11 @@ def test_where_no_column_moves_the_policy_a_line_says_so(log):
     columns = (ColumnStrength("hr", 0.0, 0.0, 0.0, 0.0),)
     still = GlobalAttribution(columns, {}, "log-odds", "networks", None, 0.0)
     assert "no column moves it" in describe(ExplanationParts(overall=still))
+
+
+def test_rules_are_neither_learned_from_nor_judged_on_fewer_than_eleven_people(policy, log):
+    with pytest.raises(DataError, match="data: must be of 11 people or more to learn rules from"):
+        etips.explain(policy, log.subset(slice(0, 20)), tree=True)
 
 
 def test_nothing_shown_counts_few_people(with_rules, log):
