@@ -2,7 +2,7 @@
 
     python -m benchmarks.explanations fit FOLDER     # policies of five seeds on ICU-Sepsis, lag 0
     python -m benchmarks.explanations check FOLDER   # deletion, insertion, random weights, seeds
-    python -m benchmarks.explanations fit-two FOLDER 10000   # a clinic in which two features matter
+    python -m benchmarks.explanations fit-two FOLDER 10000 [LOG]   # a clinic: two features matter
     python -m benchmarks.explanations two FOLDER
     python -m benchmarks.explanations tree FOLDER    # rules on ICU-Sepsis, and their true risk
     python -m benchmarks.explanations best           # the best rules there are, by trying all
@@ -79,11 +79,11 @@ def two_features(n: int, seed: int, n_features: int = 5, steps: int = 2) -> Traj
     )
 
 
-def fit_two(folder: str, n: int) -> None:
-    """Policies that learned in that clinic."""
+def fit_two(folder: str, n: int, log: int = 0) -> None:
+    """Policies that learned in that clinic; how much noise a log holds differs from log to log."""
     for name, learner in METHODS.items():
-        policy = learner(seed=0).fit(two_features(n, 0)).policy_
-        save_policy(policy, Path(folder) / f"two-{name}-{n}", overwrite=True)
+        policy = learner(seed=0).fit(two_features(n, log)).policy_
+        save_policy(policy, Path(folder) / f"two-{name}-{n}-log-{log}", overwrite=True)
 
 
 def two(folder: str) -> None:
@@ -159,7 +159,10 @@ def curves(policy: FittedPolicy, data: Trajectories, n: int = 120) -> dict[str, 
 def against_random_weights(
     policy: FittedPolicy, data: Trajectories, n: int = 200
 ) -> dict[str, float]:
-    """Rank correlation with the explanation of networks whose weights were drawn afresh."""
+    """Rank correlation with the explanation of networks whose weights were drawn afresh.
+
+    Also for mean sizes divided by how far each column lies from the average patient.
+    """
     from etips.explanation.attribution import attribute_inputs
     from etips.explanation.global_attribution import rank_correlation
     from etips.explanation.preference import Preference
@@ -177,9 +180,13 @@ def against_random_weights(
     ]
     signed = [rank_correlation(one, other) for one, other in zip(*tables, strict=True)]
     sizes = [np.abs(table).mean(axis=0) for table in tables]
+    inside = torch.arange(histories.steps.shape[1]) <= histories.last[:, None]
+    away = (histories.steps - either[0].reference()[0]).abs() * inside[:, :, None]
+    distance = away.sum(1).mean(0).clamp(min=1e-12).numpy()
     return {
         "signed, mean over decisions": float(np.mean(signed)),
         "mean sizes of the columns": rank_correlation(*sizes),
+        "the same by distance": rank_correlation(*(size / distance for size in sizes)),
     }
 
 
@@ -325,7 +332,7 @@ def main() -> None:
         for seed in seeds:
             fit_seed(seed, rest[0])
     elif what == "fit-two":
-        fit_two(rest[0], int(rest[1]))
+        fit_two(rest[0], *map(int, rest[1:]))
     elif what == "check":
         for method in rest[1:] or METHODS:
             check(rest[0], method)

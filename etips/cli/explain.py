@@ -10,10 +10,9 @@ import typer
 
 from etips.cli.columns import DataArgument, takes_columns
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, standing
-from etips.data.tables.columns import TableColumns, read_columns, read_data
+from etips.cli.run_data import read_like
+from etips.data.tables.columns import TableColumns
 from etips.errors import FileError, SettingError
-from etips.policies.policy_manifest import read_schema
-from etips.runs.file_names import CONFIG, POLICY
 
 if TYPE_CHECKING:
     from etips.learn.training.epoch_report import EpochReport
@@ -62,12 +61,9 @@ def explain(
     """
     with refusals("etips explain"):
         _require(out, save_rules, tree=tree)
-        inside, config = run / POLICY, run / CONFIG
-        schema = read_schema(inside if inside.is_dir() else run)
-        earlier = [read_columns(config, of_run=True)] if config.is_file() else []
         with progress_bar() as progress:
             progress("reading", 0.0)
-            stays = read_data(data, columns, like=schema, earlier=earlier)
+            stays = read_like(run, data, columns)
             from etips.explanation.explain import explain as explain_policy  # noqa: PLC0415
             from etips.explanation.explanation_file import finite  # noqa: PLC0415
 

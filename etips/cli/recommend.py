@@ -9,13 +9,12 @@ import typer
 
 from etips.cli.columns import DataArgument, takes_columns
 from etips.cli.console import JsonFlag, progress_bar, refusals, show
-from etips.data.tables.columns import TableColumns, read_columns, read_data
+from etips.cli.run_data import read_like
+from etips.data.tables.columns import TableColumns
 from etips.disclosure import FEW, are_few, shown_parts
 from etips.errors import FileError
 from etips.files.writing import write_file
 from etips.machine import importing
-from etips.policies.policy_manifest import read_schema
-from etips.runs.file_names import CONFIG, POLICY
 
 _WRITERS = {".parquet": pq.write_table, ".csv": pa_csv.write_csv}
 _MOST_ROWS = 30
@@ -39,12 +38,9 @@ def recommend(
     with refusals("etips recommend"):
         if out.suffix not in _WRITERS:
             raise FileError(str(out), f"must end in {' or '.join(_WRITERS)}")
-        inside, config = run / POLICY, run / CONFIG
-        schema = read_schema(inside if inside.is_dir() else run)
-        earlier = [read_columns(config, of_run=True)] if config.is_file() else []
         with progress_bar() as progress:
             progress("reading", 0.1)
-            stays = read_data(data, columns, like=schema, earlier=earlier)
+            stays = read_like(run, data, columns)
             progress("asking the policy", 0.4)
             with importing():
                 from etips.policies.recommendations import Recommendations  # noqa: PLC0415  # torch

@@ -11,10 +11,9 @@ import typer
 
 from etips.cli.columns import takes_columns
 from etips.cli.console import progress_bar, refusals
-from etips.data.tables.columns import TableColumns, read_columns, read_data
+from etips.cli.run_data import read_like
+from etips.data.tables.columns import TableColumns
 from etips.errors import SettingError
-from etips.policies.policy_manifest import read_schema
-from etips.runs.file_names import CONFIG, POLICY
 
 if TYPE_CHECKING:
     from etips.data.trajectories import Trajectories
@@ -83,10 +82,7 @@ def _read(run: Path, data: Path | None, columns: TableColumns) -> "Trajectories 
         if columns.given:
             raise SettingError("column options", "go with --data")
         return None
-    inside, config = run / POLICY, run / CONFIG
-    schema = read_schema(inside if inside.is_dir() else run)
-    earlier = [read_columns(config, of_run=True)] if config.is_file() else []
-    return read_data(data, columns, like=schema, earlier=earlier)
+    return read_like(run, data, columns)
 
 
 def _require_extra() -> None:

@@ -1,10 +1,15 @@
 """`etips.explain`: why a policy recommends what it does, for a stay, on the whole, as rules."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from etips.data.decisions import Bools
 from etips.data.splitting import held_out
 from etips.data.trajectories import Trajectories
+from etips.disclosure import LEAST_PEOPLE
 from etips.errors import DataError, SettingError
 from etips.explanation.explanation_file import write_explanation
 from etips.explanation.explanation_parts import ExplanationParts
@@ -66,25 +71,37 @@ def explain(
     own, share = _opened(policy)
     if stay is not None:
         neighbours = _neighbours(own, data if log is None else log, seed)
-        one = explain_stay(own, find_stay(data, stay), neighbours)
-        found = Explanation(stay=one)
-    elif reads_features(own):
-        others = [_opened(other)[0] for other in also]
-        found = Explanation(
-            overall=attribute_overall(own, data, seed=seed),
-            seeds=compare_seeds([own, *others], data, seed=seed) if others else None,
-        )
-    elif own.tree is None and not tree:
-        rule = "gives everybody the same answer: there is nothing to explain"
-        raise SettingError(
-            "policy", rule, fix="Rules may be learned all the same: tree=True (--tree)."
-        )
+        found = Explanation(stay=explain_stay(own, find_stay(data, stay), neighbours))
     else:
-        found = Explanation()
+        found = _whole(own, data, also, seed, tree=tree)
     if not tree:
         return found
     judged = _tree(own, data, share, PolicyTree(depth=depth, models=models, seed=seed), report)
-    return Explanation(found.stay, found.overall, found.seeds, judged)
+    return replace(found, tree=judged)
+
+
+def _whole(
+    policy: FittedPolicy,
+    data: Trajectories,
+    also: Sequence[FittedPolicy | Learner | str | Path],
+    seed: int,
+    *,
+    tree: bool,
+) -> Explanation:
+    """What a policy goes by on the whole; a refusal if that is nothing and no rules are wanted."""
+    if reads_features(policy):
+        others = [_opened(other)[0] for other in also]
+        return Explanation(
+            overall=attribute_overall(policy, data, seed=seed),
+            seeds=compare_seeds([policy, *others], data, seed=seed) if others else None,
+        )
+    if policy.tree is not None:
+        return Explanation(rules=tuple(policy.tree.rules(policy.schema)))
+    if tree:
+        return Explanation()
+    rule = "gives everybody the same answer: there is nothing to explain"
+    fix = "Rules may be learned all the same: tree=True (--tree)."
+    raise SettingError("policy", rule, fix=fix)
 
 
 def _opened(policy: FittedPolicy | Learner | str | Path) -> tuple[FittedPolicy, float | None]:
@@ -116,8 +133,9 @@ def _tree(
     if not data.logged:
         raise DataError("data", "must hold a log to learn rules from")
     apart = held_out(data, share or JUDGED_SHARE)
-    if not apart.any() or apart.all():
-        raise DataError("data", "holds too few stays to learn rules and to judge them")
+    if min(_n_people(data, apart), _n_people(data, ~apart)) < LEAST_PEOPLE:
+        rule = f"must be of {LEAST_PEOPLE} people or more to learn rules from, and to judge them by"
+        raise DataError("data", rule)
     told = (
         "the stays that the run was kept from"
         if share is not None
@@ -126,3 +144,7 @@ def _tree(
     fitted = tree.fit(policy, data.subset(~apart), report=report)
     judged = data.subset(apart)
     return report_tree(fitted, policy, judged, told=told, models=tree.models, report=report)
+
+
+def _n_people(data: Trajectories, stays: Bools) -> int:
+    return len(np.unique(data.units[stays]))

@@ -31,6 +31,8 @@ def render_explanation(parts: ExplanationParts) -> str:
         sections.append(("stay", "The stay, decision by decision", _stay(parts.stay)))
     if parts.overall is not None:
         sections.append(("overall", "What the policy goes by", _overall(parts)))
+    if parts.rules is not None:
+        sections.append(("own-rules", "What the policy goes by", _own_rules(parts.rules)))
     if parts.tree is not None:
         sections.append(("rules", "The policy as rules", _tree(parts.tree)))
     title = "Why" if parts.stay is None else f"Why: stay {clean(parts.stay.stay, 60)}"
@@ -137,6 +139,11 @@ def _strengths(own: GlobalAttribution) -> Markup:
     ]
     scale = Scale.around([0.0, *(c.high for c in columns)], 0, 100)
     return interval_rows(rows, Axis(scale, f"mean size, {own.unit}"), label="Strength by column")
+
+
+def _own_rules(rules: tuple[str, ...]) -> Markup:
+    template = environment().get_template("explanation_given_rules.html")
+    return Markup(template.render(rules=rules))  # noqa: S704
 
 
 def _tree(own: TreeReport) -> Markup:

@@ -34,6 +34,9 @@ def _lines(parts: ExplanationParts) -> Iterator[str]:
             f"over {own_seeds.n_policies} seeds: {own_seeds.first_in_common:.0%} of the first ten "
             f"columns in common, rank correlation {own_seeds.rank_correlation:.2f}"
         )
+    if parts.rules is not None:
+        yield "the policy is rules, which explain themselves"
+        yield from (f"  {rule}" for rule in parts.rules)
     if parts.tree is not None:
         yield from tree_lines(parts.tree)
 
@@ -64,7 +67,8 @@ def _why(own: Attribution, schema: Schema) -> Iterator[str]:
         chosen = [(name, value) for name, value in sums.items() if sign * value > 0][:_STRONGEST]
         if chosen:
             told = ", ".join(f"{name} {value:+.2g}" for name, value in chosen)
-            yield f"{word} it, over {schema.action_name(own.against)}: {told}"
+            action, other = schema.action_name(own.action), schema.action_name(own.against)
+            yield f"{word} {action}, over {other}: {told}"
     if own.groups:
         told = ", ".join(f"{name} {value:+.2g}" for name, value in own.by_group().items())
         yield f"by organ system: {told}"
@@ -93,6 +97,9 @@ def measure_words(own: Measurement) -> str:
 
 def _overall(own: GlobalAttribution) -> Iterator[str]:
     yield f"what the policy goes by: {own.by}, mean size in {own.unit}"
+    if not any(column.mean > 0 for column in own.columns):
+        yield "  no column moves it: it says the same of everybody"
+        return
     for column in own.columns[:_ROWS]:
         limits = f"[{column.low:.3f}, {column.high:.3f}]"
         yield f"  {column.name}: {column.mean:.3f} {limits}, {column.share:.0%}"

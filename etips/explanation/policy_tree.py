@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from etips.data.coded import Floats32
-from etips.data.decisions import Floats, Ints
+from etips.data.decisions import Bools, Floats, Ints
 from etips.data.history_rows import last_step
 from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
@@ -30,9 +30,10 @@ from etips.results.evaluation_log import Models, make_log
 N_FOLDS = 3
 """Parts of the stays that depths are compared on."""
 
-_MOST = 12_000  # decisions that questions are searched on; leaves take their action from all
+_MOST = 1_000_000  # scores that questions are searched on; leaves take their action from all
 _WIDEST = 48  # features that may be asked for, the most telling ones
 _LEAST_SHARE = 0.02  # of the people in a leaf
+_USUAL = 0.1  # of the decisions: an action that fewer have support for is no rule
 _ONE_SIDED = 1.645  # standard errors by which rules must beat one action for everybody
 
 
@@ -205,9 +206,11 @@ class PolicyTree:
         scores = predicted.copy()
         error = log.loss - predicted[rows, log.action]
         scores[rows, log.action] += error / log.propensity
-        if policy.propensity is not None:
-            scores = np.where(policy.propensities(train) < support, log.loss[:, None], scores)
-        return without_rare(scores, log.action, train.cluster)
+        if policy.propensity is None:
+            return without_rare(scores, log.action, train.cluster)
+        supported = policy.propensities(train) >= support
+        scores = np.where(supported, scores, log.loss[:, None])
+        return without_rare(scores, log.action, train.cluster, supported)
 
     def _grow(
         self, rows: Floats32, scores: Floats, person: Floats, learns: Ints, depth: int
@@ -215,32 +218,43 @@ class PolicyTree:
         """The best tree of a depth on some decisions."""
         if depth == 0:
             return RuleTree.always(cautious_best(scores[learns]))
-        generator = np.random.default_rng(self.seed)
+        used = _used(scores)
+        most = _MOST // (len(used) + 1)
         some = learns
-        if len(learns) > _MOST:
-            some = np.sort(generator.permutation(learns)[:_MOST])
+        if len(learns) > most:
+            some = np.sort(np.random.default_rng(self.seed).permutation(learns)[:most])
         share = person[some].sum()
         least = max(2 * LEAST_PEOPLE, _LEAST_SHARE * share)
-        telling = _telling(rows[some], scores[some], person[some], least)
-        search = Search(Cuts.of(rows[some][:, telling]), scores[some], person[some], least)
-        tree = search.grow(depth)
+        own = scores[some][:, used]
+        telling = _telling(rows[some], own, person[some], least)
+        tree = Search(Cuts.of(rows[some][:, telling]), own, person[some], least).grow(depth)
         asked = tree.column >= 0
         column = np.where(asked, telling[np.where(asked, tree.column, 0)], tree.column)
         return _with_best_actions(replace(tree, column=column), rows[learns], scores[learns])
 
 
-def without_rare(scores: Floats, action: Ints, person: Ints) -> Floats:
+def without_rare(
+    scores: Floats, action: Ints, person: Ints, supported: Bools | None = None
+) -> Floats:
     """Scores in which an action that fewer than eleven people had is never the best.
+
+    Nor is one that has support at fewer than a tenth of the decisions, if others have more: a rule
+    with it would mostly leave things be, and its few scores are large.
 
     Args:
         scores: Shape (n, K).
         action: Logged, shape (n,).
         person: Of each decision, shape (n,).
+        supported: Where each action has support, shape (n, K).
     """
     taken = np.zeros((scores.shape[1], int(person.max()) + 1), bool)
     taken[action, person] = True
+    rare = taken.sum(axis=1) < LEAST_PEOPLE
+    if supported is not None:
+        unusual = rare | (supported.mean(axis=0) < _USUAL)
+        rare = rare if unusual.all() else unusual
     worst = np.abs(scores).max() + 1
-    return np.where(taken.sum(axis=1) < LEAST_PEOPLE, worst, scores)
+    return np.where(rare, worst, scores)
 
 
 def cautious_best(scores: Floats) -> int:
@@ -255,6 +269,12 @@ def cautious_best(scores: Floats) -> int:
 def person_weights(person: Ints) -> Floats:
     """Weight of each decision such that every person counts 1 in all, shape (n,)."""
     return np.asarray(1 / np.bincount(person)[person])
+
+
+def _used(scores: Floats) -> Ints:
+    """Actions that are not the worst everywhere: the others need no place in a search."""
+    used = np.flatnonzero((scores < scores.max()).any(axis=0))
+    return used if used.size else np.arange(scores.shape[1])
 
 
 def _telling(rows: Floats32, scores: Floats, person: Floats, least: float) -> Ints:

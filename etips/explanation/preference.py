@@ -78,6 +78,8 @@ class Preference:
 
     def __post_init__(self) -> None:
         own = self.policy
+        if own.kind == "tree":
+            raise SettingError("policy", "is rules, which explain themselves")
         if own.propensity is None or own.scaler is None or own.kind in ("constant", "uniform"):
             rule = "reads no feature, so there is nothing to attribute"
             raise SettingError("policy", rule, fix="It gives everybody the same answer.")

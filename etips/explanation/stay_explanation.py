@@ -124,7 +124,7 @@ def explain_stay(
     logged = stay.logged_action if stay.logged else None
     labels = _labels(stay)
     doubt = wavers(answer)
-    rules = _rules(policy, stay)
+    rules = rules_met(policy, stay)
     decisions = []
     for place, step in enumerate(stay.decisions().step.tolist()):
         recommended = int(advised[place])
@@ -176,8 +176,8 @@ def _measure(
     return tuple(one for one in found if one.changes > 0)[:_ASKED_FOR]
 
 
-def _rules(policy: FittedPolicy, stay: Trajectories) -> list[str] | None:
-    """The rule that each decision meets."""
+def rules_met(policy: FittedPolicy, stay: Trajectories) -> list[str] | None:
+    """The rule that each decision meets; None where the policy is not made of rules."""
     if policy.tree is None:
         return None
     from_leaf = dict(zip(policy.tree.leaves, policy.tree.rules(policy.schema), strict=True))

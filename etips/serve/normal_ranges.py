@@ -75,11 +75,12 @@ def ranges_of(columns: Sequence[str], scaler: Scaler | None) -> dict[str, Range]
     if scaler is None:
         return {}
     known = [name for name in columns if name in RANGES and name in scaler.mean_]
-    near = [name for name in known if _is_near(RANGES[name], _mean(name, scaler))]
+    near = [name for name in known if _is_near(RANGES[name], mean_of(name, scaler))]
     return {name: RANGES[name] for name in near} if len(near) >= _ENOUGH * len(known) else {}
 
 
-def _mean(column: str, scaler: Scaler) -> float:
+def mean_of(column: str, scaler: Scaler) -> float:
+    """The training mean of a column, in the unit of the table."""
     mean = scaler.mean_[column]
     return float(np.exp(mean)) - LOG_SHIFT if column in scaler.log else mean
 

@@ -1,6 +1,7 @@
 """The pages: overview, stays, one stay with its decisions, and what if."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 from urllib.parse import parse_qs
@@ -10,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
 
+from etips.data.scale import Scaler
 from etips.disclosure import shown_count
 from etips.explanation.similar import Neighbourhood
 from etips.serve.choices import Control, make_control, reaches, read_change
@@ -18,6 +20,7 @@ from etips.serve.desk import Desk
 from etips.serve.fields import Field, Value
 from etips.serve.normal_ranges import RANGES, Range, ranges_of
 from etips.serve.overview import show_overview, verdict_of
+from etips.serve.patient_age import show_fact, show_name
 from etips.serve.reasons import explain, find_measurements, find_neighbours, find_similar
 from etips.serve.service import Turns
 from etips.serve.stay_list import ORDERS, SHOWN, Order, Show, StayList
@@ -48,11 +51,16 @@ class Pages:
         if desk.stays is not None:
             self.neighbours = find_neighbours(desk.advisor.policy, desk.stays.data)
 
+    @property
+    def scaler(self) -> Scaler | None:
+        """Mean and spread of the training data."""
+        return self.desk.advisor.policy.scaler
+
     @cached_property
     def ranges(self) -> dict[str, Range]:
         """Reference ranges of the columns that have one."""
         names = [own.name for own in self.desk.form.sequence]
-        return ranges_of(names, self.desk.advisor.policy.scaler)
+        return ranges_of(names, self.scaler)
 
     @cached_property
     def usual(self) -> tuple[int, ...]:
@@ -67,12 +75,11 @@ class Pages:
     def reach(self) -> dict[str, tuple[float, float]]:
         """Where sliders begin and end."""
         stays, schema = self.listed, self.desk.form.schema
-        scaler = self.desk.advisor.policy.scaler
         sequence = {name: k for k, name in enumerate(schema.sequence)}
         static = {name: k for k, name in enumerate(schema.static)}
         rows = np.asarray(stays.data.sequence[:20_000], np.float32)
-        found = reaches(sequence, rows, scaler)
-        return found | reaches(static, np.asarray(stays.data.static), scaler)
+        found = reaches(sequence, rows, self.scaler)
+        return found | reaches(static, np.asarray(stays.data.static), self.scaler)
 
     @property
     def listed(self) -> StayList:
@@ -138,7 +145,7 @@ class Pages:
             "charted": charted,
             "f": "-".join(map(str, charted)),
             "ranges": any(self.ranges.get(fields[k].name) for k in charted),
-            "facts": [(own.name, view.fixed(own)) for own in self.desk.form.static],
+            "facts": [self._fact(view, own) for own in self.desk.form.static],
         }
         return render("stay.html" if whole else "stay_decision.html", **context)
 
@@ -212,11 +219,15 @@ class Pages:
         rest = [own for k, own in enumerate(steps) if k not in charted]
         return {"first": first, "more": [*rest, *static]}
 
+    def _fact(self, view: StayView, field: Field) -> tuple[str, Value]:
+        return field.name, show_fact(field.name, view.fixed(field), self.scaler)
+
     def _numbered(self) -> list[tuple[int, Field]]:
         return list(enumerate(self.desk.form.sequence))
 
     def _control(self, key: str, field: Field, value: Value) -> Control:
-        return make_control(key, field, value, self.reach.get(field.name, (0.0, 1.0)))
+        control = make_control(key, field, value, self.reach.get(field.name, (0.0, 1.0)))
+        return replace(control, name=show_name(field.name, self.scaler))
 
     def _changes(self, view: StayView, body: bytes) -> tuple[dict[str, Value], dict[str, Value]]:
         """What somebody changed, of the steps and of the stay."""

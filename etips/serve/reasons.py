@@ -8,6 +8,7 @@ from etips.errors import DataError, EtipsError, SettingError
 from etips.explanation.attribution import Attribution, attribute
 from etips.explanation.measure_next import Measurement, what_to_measure
 from etips.explanation.similar import Neighbourhood, SimilarDecisions, similar_decisions
+from etips.explanation.stay_explanation import rules_met
 from etips.policies.policy import FittedPolicy
 from etips.serve.stay_view import StayView
 
@@ -24,7 +25,7 @@ class Why:
 
     Args:
         said: The attribution; None where there is none.
-        missing: Why there is none.
+        missing: Why there is none, or the rule that is met.
         against: Name of the action that it is held against.
     """
 
@@ -50,6 +51,9 @@ def explain(view: StayView) -> Why:
     """What speaks for the advised action and against the logged one, or the next best."""
     if view.abstained:
         return Why(None, "The policy abstains here, so that there is no advice to explain.")
+    rules = rules_met(view.advisor.policy, view.stay)
+    if rules is not None:
+        return Why(None, rules[view.at])
     advised, logged = view.advised, view.logged
     against = logged if logged is not None and logged != advised else None
     try:

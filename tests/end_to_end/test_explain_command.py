@@ -4,7 +4,9 @@ import json
 import sys
 
 import pytest
-from commands import refuse, run
+from commands import call, refuse, run
+
+from etips.cli.exit_codes import INTERRUPTED
 
 
 def test_a_stay_is_explained_on_the_terminal_and_as_a_page(place, fitted, tmp_path):
@@ -52,3 +54,15 @@ def test_a_run_is_exported_for_other_programs(fitted, tmp_path):
     session = pytest.importorskip("onnxruntime").InferenceSession(str(out))
     assert [own.name for own in session.get_outputs()] == ["probabilities", "abstained"]
     assert "must end in .onnx" in refuse("export", fitted, "--onnx", tmp_path / "policy.txt")
+
+
+def test_interrupted_it_says_so_in_a_line_and_leaves_nothing(place, fitted, tmp_path, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("etips.explanation.explanation_file.render_explanation", stop)
+    result = call("explain", fitted, place / "log.csv", "--out", tmp_path / "a.html")
+    assert result.exit_code == INTERRUPTED
+    assert result.stdout == ""
+    assert result.stderr == "etips explain: interrupted\n"
+    assert list(tmp_path.iterdir()) == []

@@ -1,18 +1,22 @@
 """`etips.explain`: a stay, the whole, the rules; from a policy, a learner or a folder."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from small_worlds import small, training
 
 import etips
-from etips.errors import SettingError
+from etips.errors import DataError, SettingError
 from etips.explanation.explanation_parts import ExplanationParts
+from etips.explanation.explanation_text import describe
+from etips.explanation.global_attribution import ColumnStrength, GlobalAttribution
 from etips.learn import PredictiveModel
 from etips.models.encoders.last_step import LastStep
 from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import save_policy
+from etips.policies.rule_tree import RuleTree
 from etips.results.evaluation_log import Models
 
 
@@ -77,6 +81,26 @@ def test_who_answers_alike_for_everybody_is_refused_and_so_is_who_is_not_ours(po
         etips.explain(constant, log)
     with pytest.raises(SettingError, match="must be one that etips fitted"):
         etips.explain(lambda row: 0, log)
+
+
+def test_a_policy_that_is_rules_is_told_as_its_rules(policy, log, tmp_path):
+    rules = replace(policy, kind="tree", tree=RuleTree.always(1), networks=None)
+    found = etips.explain(rules, log)
+    assert repr(found).splitlines()[0] == "the policy is rules, which explain themselves"
+    assert repr(found).splitlines()[1].startswith("  Always: ")
+    assert found.to_json()["rules"] == rules.tree.rules(policy.schema)
+    assert "Always: " in found.report(tmp_path / "why.html").read_text()
+
+
+def test_where_no_column_moves_the_policy_a_line_says_so(log):
+    columns = (ColumnStrength("hr", 0.0, 0.0, 0.0, 0.0),)
+    still = GlobalAttribution(columns, {}, "log-odds", "networks", None, 0.0)
+    assert "no column moves it" in describe(ExplanationParts(overall=still))
+
+
+def test_rules_are_neither_learned_from_nor_judged_on_fewer_than_eleven_people(policy, log):
+    with pytest.raises(DataError, match="data: must be of 11 people or more to learn rules from"):
+        etips.explain(policy, log.subset(slice(0, 20)), tree=True)
 
 
 def test_nothing_shown_counts_few_people(with_rules, log):

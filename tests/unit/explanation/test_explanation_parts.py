@@ -9,4 +9,5 @@ def test_what_was_not_asked_for_is_null():
         "overall": None,
         "seeds": None,
         "tree": None,
+        "rules": None,
     }

@@ -1,5 +1,7 @@
 """Lines of text."""
 
+from dataclasses import replace
+
 from etips.data.schema import Schema
 from etips.explanation.explanation_parts import ExplanationParts
 from etips.explanation.explanation_text import describe, measure_words, similar_words
@@ -29,3 +31,12 @@ def test_a_stay_is_told_step_by_step(policy, log, longest):
     assert lines[0] == f"stay {longest.stay[0]}"
     assert sum(line.startswith("  step ") for line in lines) == longest.n_decisions
     assert describe(ExplanationParts()) == ""
+
+
+def test_what_is_explained_is_named_since_a_policy_that_abstains_has_no_it(policy, log, longest):
+    silent = replace(policy, support=0.999)
+    said = describe(ExplanationParts(stay=explain_stay(silent, longest)))
+    assert "abstains" in said
+    assert " it, over " not in said
+    names = [policy.schema.action_name(k) for k in range(policy.schema.n_actions)]
+    assert any(f"for {name}, over " in said or f"against {name}, over " in said for name in names)

@@ -118,3 +118,51 @@ def test_a_rare_action_does_not_win_by_luck():
     lucky += 0.45 - lucky.mean()
     assert cautious_best(np.stack([sure, lucky], axis=1)) == 0
     assert cautious_best(np.stack([sure, np.full(100, 0.45)], axis=1)) == 1
+
+
+def test_an_action_that_has_support_at_few_decisions_is_never_a_rule():
+    scores = np.array([[0.0, 1.0]] * 40)
+    action, people = np.array([0, 1] * 20), np.arange(40)
+    supported = np.ones((40, 2), bool)
+    supported[3:, 0] = False
+    assert (without_rare(scores, action, people, supported)[:, 0] > 1).all()
+    supported[3:, 1] = False  # nothing has much support: then people decide alone
+    np.testing.assert_array_equal(without_rare(scores, action, people, supported), scores)
+
+
+def test_actions_that_are_never_a_rule_take_no_place_in_the_search():
+    """Of a log that is too large to be searched whole, more decisions are looked at then."""
+    rng = np.random.default_rng(0)
+    log = two_kinds(400)
+    scores = rng.normal(0.5, 0.1, (400, 3))
+    scores[:, 1] -= np.where(log.sequence[:, 0] > 2, 0.4, -0.4)
+    wide = np.full((400, 40), 9.0)
+    wide[:, [5, 17, 30]] = scores
+    plain, among = PolicyTree(depth=1), PolicyTree(depth=1)
+    narrow, broad = plain.choose(log, scores), among.choose(log, wide)
+    assert [own.difference for own in plain.gains_] == [own.difference for own in among.gains_]
+    np.testing.assert_array_equal(narrow.column, broad.column)
+    leaves = list(narrow.leaves)
+    np.testing.assert_array_equal(np.array([5, 17, 30])[narrow.action[leaves]],
+                                  broad.action[leaves])  # fmt: skip
+
+
+def test_in_worlds_without_an_effect_rules_are_seldom_found():
+    """Noise of scores alone, 8 features and 6 actions: 4 logs in 40 may err, the seeds are set."""
+    found = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n = 600
+        log = Trajectories(
+            sequence=rng.normal(size=(n, 8)).astype(np.float32),
+            offsets=np.arange(n + 1),
+            schema=Schema(sequence=tuple("abcdefgh"), n_actions=6, lag=0),
+            action=rng.integers(0, 6, n),
+            loss=rng.integers(0, 2, n).astype(np.float64),
+        )
+        scores = np.full((n, 6), 0.5)
+        scores[np.arange(n), log.action] += 6 * (log.loss - 0.5)
+        rules = PolicyTree(depth=2, seed=seed)
+        rules.choose(log, scores)
+        found += rules.individualises
+    assert found <= 4

@@ -6,6 +6,7 @@ import pytest
 from served_runs import desk, fitted
 
 from etips.learn import RandomPolicy
+from etips.policies.rule_tree import RuleTree
 from etips.serve.advice import Advisor
 from etips.serve.reasons import explain, find_measurements, find_neighbours, find_similar
 from etips.serve.stay_view import StayView
@@ -53,3 +54,10 @@ def test_a_policy_that_reads_nothing_has_nothing_to_explain():
     blind = StayView(Advisor(policy), own.form, own.code, own.stay, own.advice, 0)
     assert "nothing to attribute" in explain(blind).missing
     assert isinstance(find_neighbours(policy, desk().stays.data), str)
+
+
+def test_a_policy_that_is_rules_shows_the_rule_that_is_met():
+    own, policy = view(), replace(fitted(), kind="tree", tree=RuleTree.always(1), networks=None)
+    ruled = StayView(Advisor(policy), own.form, own.code, own.stay, own.advice, 0)
+    assert explain(ruled).missing.startswith("Always: ")
+    assert "explain themselves" in find_neighbours(policy, desk().stays.data)
