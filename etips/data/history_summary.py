@@ -28,21 +28,26 @@ BLOCK = 64
 """Columns that are looked at together."""
 
 
-def summarise_history(data: "Trajectories") -> "Floats32":
+def summarise_history(data: "Trajectories", like: Schema | None = None) -> "Floats32":
     """What a decision may see, in one row: nothing of a later step, nor of its own where lag is 1.
 
     Of every sequential feature the last value known, the mean of the values known, the change from
     the one known before to the last; of features that may be missing, how many steps ago they were
     measured; the number of steps; static features. Features whose logarithm learners take are
     logarithms here too. NaN stands where nothing is known yet. Shape (n_decisions, columns).
+
+    Args:
+        data: The stays.
+        like: Says which features may be missing and which are logarithms, in place of their own
+            schema: a policy's, where they are read for it.
     """
-    schema, last = data.schema, data.seen_rows
+    schema, last = like or data.schema, data.seen_rows
     kept, stay = _kept(schema), data.decisions().stay
     gaps, wide = _may_be_missing(schema, kept), _is_wide(schema)
     each: list[list[Floats32]] = [[], [], [], []]
     for start in range(0, len(kept), BLOCK):  # wide steps, a few columns at a time
         some = kept[start : start + BLOCK]
-        features = _features(data, some)
+        features = _features(data, some, schema)
         known = ~np.isnan(features)
         each[1].append(_mean(data.offsets, features, known)[last])
         newest, earlier, age = _newest(data.offsets, features, known)
@@ -84,9 +89,9 @@ def _may_be_missing(schema: Schema, kept: Sequence[int]) -> Bools:
     )
 
 
-def _features(data: "Trajectories", kept: Sequence[int]) -> "Floats32":
+def _features(data: "Trajectories", kept: Sequence[int], schema: Schema) -> "Floats32":
     """Some features of all steps, NaN where missing, as logarithms where learners take them."""
-    names, logs = data.schema.sequence, data.schema.logarithms
+    names, logs = schema.sequence, schema.logarithms
     features = _columns(data.sequence, kept)
     for place, source in enumerate(kept):
         mark = names[source] + MISSING_SUFFIX

@@ -134,7 +134,7 @@ class Preference:
         rows = torch.from_numpy(data.offsets[data.decisions().stay][:, None] + window)
         static = steps.static[torch.from_numpy(data.decisions().stay.copy())]
         raw = last_step(data).astype(np.float64)
-        told = summarise_history(data).astype(np.float64) if self._summarises else None
+        told = summarise_history(data, own.schema).astype(np.float64) if self._summarises else None
         ended = torch.from_numpy(last)
         return Histories(steps.gather(rows).double(), static.double(), ended, raw, told)
 

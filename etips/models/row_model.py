@@ -111,9 +111,12 @@ class RowModel:
 _ARRAYS = tuple(own.name for own in fields(RowModel) if own.name not in ("reads", "form"))
 
 
-def rows_of(data: Trajectories, reads: Reads) -> NDArray[np.float32]:
-    """The rows that a model reads of stays, one a decision."""
-    return summarise_history(data) if reads == "summary" else last_step(data)
+def rows_of(data: Trajectories, reads: Reads, like: Schema | None = None) -> NDArray[np.float32]:
+    """The rows that a model reads of stays, one a decision; `like` is the schema it was fitted on.
+
+    That need not be theirs in every word: a table knows what may be missing, a simulation does not.
+    """
+    return summarise_history(data, like) if reads == "summary" else last_step(data)
 
 
 def row_width(schema: Schema, reads: Reads) -> int:

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.models.answers import outputs_at
 from etips.models.batches import Batch, StepTensors
@@ -37,9 +38,20 @@ class Asked:
 
     @classmethod
     def of(
-        cls, data: Trajectories, steps: StepTensors, members: Sequence[Member | None]
+        cls,
+        data: Trajectories,
+        steps: StepTensors,
+        members: Sequence[Member | None],
+        like: Schema | None = None,
     ) -> "Asked":
-        """Stays before those that are to be asked; what reads rows is asked at once."""
+        """Stays before those that are to be asked; what reads rows is asked at once.
+
+        Args:
+            data: The stays.
+            steps: Their scaled features.
+            members: Who is to be asked.
+            like: Schema that those were fitted on; that of the stays if left out.
+        """
         place = np.zeros(data.n_steps, np.int64)
         place[data.seen_rows] = np.arange(data.n_decisions)
         said: dict[int, Tensor] = {}
@@ -49,7 +61,7 @@ class Asked:
                 continue
             reads = member.reads if isinstance(member, RowModel) else "last"
             if reads not in rows:
-                rows[reads] = rows_of(data, reads)
+                rows[reads] = rows_of(data, reads, like)
             said[id(member)] = torch.from_numpy(member.outputs(rows[reads])).to(steps.device)
         return cls(steps, said, torch.from_numpy(place).to(steps.device))
 

@@ -162,7 +162,7 @@ class FittedPolicy:
             earlier_actions=self.earlier_actions,
             device=self._device,
         )
-        asked = Asked.of(data, steps, (self.propensity, self.networks))
+        asked = Asked.of(data, steps, (self.propensity, self.networks), self.schema)
         said = answer_decisions(steps, partial(ask, asked), batch_size=BATCH_SIZE)
         return [own.cpu().numpy() for own in said]
 

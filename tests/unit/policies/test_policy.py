@@ -14,7 +14,7 @@ from etips.policies.policy import Answer, FittedPolicy, _combine
 
 @pytest.fixture(scope="module")
 def learner():
-    return DoublyRobust(**small(support=0.0)).fit(ward())
+    return DoublyRobust(**small(support=0.0), others=False).fit(ward())
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +208,7 @@ def test_nothing_of_a_patient_is_in_the_policy(learner):
         for bundle in (learner.policy_.propensity, learner.policy_.networks)
         for value in bundle.parameters.values()
     )
-    bigger = DoublyRobust(**small(support=0.0)).fit(ward(n_stays=90)).policy_
+    bigger = DoublyRobust(**small(support=0.0), others=False).fit(ward(n_stays=90)).policy_
     assert count == sum(
         value.numel()
         for bundle in (bigger.propensity, bigger.networks)

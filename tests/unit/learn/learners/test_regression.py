@@ -7,6 +7,7 @@ import pytest
 from small_worlds import CLINIC, small, training
 
 import etips
+from etips.data.intake.recipe import Recipe
 from etips.learn import DoublyRobust, EtIPS
 from etips.learn.fitting.prepare import prepare
 from etips.learn.learners import regression
@@ -77,3 +78,14 @@ def test_few_stays_that_follow_a_line_are_learned_by_it(learner, tmp_path):
     fitted[True].save(tmp_path / "policy")
     again = etips.load(tmp_path / "policy")
     assert again.predict_proba(test) == pytest.approx(policy.predict_proba(test))
+
+
+def test_it_answers_data_that_say_less_of_what_may_be_missing():
+    """A table knows that any feature may be missing, a simulation that none is."""
+    log = LINEAR.log(300, seed=0)
+    told = replace(log.schema, recipe=Recipe(missing="carry"))
+    learner = DoublyRobust(**small(training=training(2, 3))).fit(replace(log, schema=told))
+    assert next(c for c in learner.path_ if c.chosen).form == "regression"
+    fresh = LINEAR.log(50, seed=1)
+    said = learner.predict_proba(replace(fresh, schema=told))
+    assert learner.predict_proba(fresh) == pytest.approx(said)
