@@ -6,8 +6,11 @@ from functools import partial
 from types import FunctionType
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
+from etips.disclosure import are_few
 from etips.errors import SettingError
 from etips.evaluation.assessment import Assessment, assess
 from etips.evaluation.estimators import find_estimators
@@ -37,7 +40,7 @@ from etips.results.named_policies import GivenPolicies, name_policies
 from etips.results.results import MethodResult, Results
 from etips.results.shift import find_shift
 from etips.results.strength_measures import measure_features
-from etips.results.summaries import summarize_data, summarize_method
+from etips.results.summaries import summarize_data, summarize_method, without_figures
 from etips.results.translation_path import path_of
 from etips.results.unseen import require_unseen_stays
 from etips.results.whole_stay_evaluation import (
@@ -155,7 +158,7 @@ def assess_policies(
     # Holm: each policy tried makes a lucky one likelier.
     improvements = safe_improvement({name: own.gain for name, own in assessments.items()})
     about, features = summarize_data(data), measure_features(data)
-    return tuple(
+    results = (
         summarize_method(
             name,
             assessments[name],
@@ -172,6 +175,8 @@ def assess_policies(
         )
         for (name, own), improvement in zip(policies.items(), improvements, strict=True)
     )
+    few = are_few(np.unique(data.cluster).size)
+    return tuple(without_figures(own) if few else own for own in results)
 
 
 def _if_drawn(

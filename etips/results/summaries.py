@@ -1,6 +1,7 @@
 """Evaluations made fit to be shown: numbers that exist, and no count of 1 to 10 people."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -112,6 +113,25 @@ def summarize_method(
         prognosis=summarize_prognosis(assessment, hidden=data.mean_loss is None),
         whole_stay=whole_stay,
         in_sample=in_sample,
+    )
+
+
+FEW_PEOPLE = "There are fewer than eleven people: what became of so few is not told."
+
+
+def without_figures(result: MethodResult) -> MethodResult:
+    """The same without any figure of what became of people, for there are too few of them."""
+    blank = (replace(e, risk=None, std_error=None, low=None, high=None) for e in result.estimates)
+    return replace(
+        result,
+        estimates=tuple(blank),
+        gain=GainResult(),
+        atenp=AtenpResult(None, None, None),
+        sensitivity=SensitivityResult(None, None, ()),
+        as_probabilities=None,
+        prognosis=None,
+        whole_stay=None,
+        reasons=(FEW_PEOPLE, *result.reasons),
     )
 
 

@@ -240,3 +240,17 @@ def test_a_mean_loss_that_counts_a_few_events_is_hidden_and_so_is_the_gain(world
     assert document["data"]["mean_loss"] is None
     assert set(document["methods"][0]["gain"].values()) == {None}
     assert all(row.n_people is None for table in results.exhibits.subgroups for row in table.rows)
+
+
+@pytest.mark.parametrize("people", [10, 11])
+def test_what_became_of_fewer_than_eleven_people_is_not_told(world, people):
+    """Stays of one patient count once."""
+    log = world.log(2 * people, seed=4)
+    log = replace(log, group=np.arange(2 * people) // 2, truth=None)
+    results = evaluate(RandomPolicy().fit(log), log, models=replace(SMALL, outcome=False))
+    (method,) = results.methods
+    told = [own.risk for own in method.estimates] + [own.high for own in method.estimates]
+    assert all(value is None for value in told) == (people < 11)
+    assert (method.atenp.difference is None) == (people < 11)
+    assert any("fewer than eleven people" in reason for reason in method.reasons) == (people < 11)
+    assert str(results)
