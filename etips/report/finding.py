@@ -94,6 +94,10 @@ def _sentences(method: MethodResult, data: DataSummary, n_policies: int) -> Mark
     if not method.estimates:
         return Markup("No risk of {} was estimated from the log.").format(name(method.name))
     head = method.estimates[0]
+    if head.risk is None:
+        return Markup("What the log says of <b>{}</b> is hidden or not known.").format(
+            name(method.name)
+        )
     first = Markup(
         "Had the policy <b>{}</b> decided{}, the risk is estimated at <strong>{}</strong> "
         "(95\u00a0% interval {}) against {} under the clinicians, {}."

@@ -9,6 +9,7 @@ from report_documents import Page, render, section_of
 from etips.report.finding import hidden_confounding, one_line
 from etips.results.parsing import parse_results
 from etips.results.results import GainResult, MethodResult, SensitivityResult
+from etips.results.summaries import without_figures
 
 
 def test_the_finding_says_better_only_when_reliable_and_shown(found):
@@ -119,3 +120,12 @@ def test_a_null_result_is_no_proof_that_nothing_differs(found):
     main["gain"] |= {"difference": 0.0, "low": -0.02, "high": 0.02, "better": False}
     main["gain"]["better_at_one_decision"] = False
     assert "That they are equal: anything from \u22120.020 to +0.020" in finding_of(changed)
+
+
+def test_of_a_risk_that_is_hidden_no_empty_interval_is_printed(found):
+    results = parse_results(found)
+    made = replace(results, methods=tuple(without_figures(own) for own in results.methods))
+    words = finding_of(made.to_json())
+    assert "is hidden or not known" in words
+    assert "fewer than eleven people" in words
+    assert "estimated at" not in words
