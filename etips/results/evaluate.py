@@ -175,8 +175,12 @@ def assess_policies(
         )
         for (name, own), improvement in zip(policies.items(), improvements, strict=True)
     )
-    few = are_few(np.unique(data.cluster).size)
-    return tuple(without_figures(own) if few else own for own in results)
+    return tuple(map(without_figures, results)) if _are_few(data) else tuple(results)
+
+
+def _are_few(data: Trajectories) -> bool:
+    """Whether there are too few people for anything to be told of what became of them."""
+    return are_few(np.unique(data.cluster).size)
 
 
 def _if_drawn(

@@ -54,11 +54,7 @@ def judge_all(
     said = None if expected is None else expected[np.arange(len(logged)), logged]
     weighing = Weighing(base.chance, data.logged_loss, data.cluster, said)
     chosen, predicted = _of_rules(base, bundle, expected)
-    n_folds = base.prepared.folds.n_networks
-    rules = [
-        _of_set(aim, bundle.trained[place * n_folds : (place + 1) * n_folds])
-        for place, aim in enumerate(aims)
-    ]
+    rules = _of_sets(aims, bundle.trained, base.prepared.folds.n_networks)
     candidates = [replace(own, acts=acts) for acts in FORMS for own in rules]
     abstains: list[Bools] = [np.asarray(~base.allowed.any(axis=1))] * len(candidates)
     for action in np.flatnonzero(base.allowed.any(axis=0) & constants):
@@ -144,6 +140,14 @@ def _of_rules(
         return answers, [None] * len(answers)
     half = len(answers) // 2
     return answers[:half], list(answers[half:])
+
+
+def _of_sets(aims: Sequence[Aim], trained: Sequence[Trained], n_folds: int) -> list[Candidate]:
+    """A candidate for each set of networks."""
+    return [
+        _of_set(aim, trained[place * n_folds : (place + 1) * n_folds])
+        for place, aim in enumerate(aims)
+    ]
 
 
 def _of_set(aim: Aim, trained: Sequence[Trained]) -> Candidate:
