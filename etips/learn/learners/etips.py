@@ -57,9 +57,9 @@ class EtIPS(NetworkLearner):
     Args:
         translations: Candidates, in the units of the loss: those within its range can be of use.
             Every constant policy and the clinicians stand beside them.
-        others: Let policies of other objectives stand beside the translations, see `OTHERS`. Left
-            out they do beside the usual ones, not beside those that somebody set. Never with the
-            paper's selection or from a random start.
+        others: Let policies of other objectives (`OTHERS`) and, in a small log, a regression of the
+            loss stand beside the translations. Left out they do beside the usual ones, not beside
+            those that somebody set. Never with the paper's selection or from a random start.
         propensity: Where logged propensities come from: a model with `fit` and `predict_proba`,
             `KnownPropensity()`, or our networks if left out.
         encoder: `GRU(...)`, `LSTM(...)`, or any causal torch module (a class or an instance).
