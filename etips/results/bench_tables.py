@@ -89,7 +89,7 @@ def gain_chart(bench: Bench) -> Chart:
 def as_markdown(bench: Bench) -> str:
     """The tables as a document holds them."""
     lines = [bench.lead, "", NOTES, ""]
-    machine = ", ".join(f"{key} {value}" for key, value in bench.machine.items())
+    machine = ", ".join(f"{key} {value}" for key, value in sorted(bench.machine.items()))
     lines += [f"Machine: {machine}.", ""]
     if bench.absent:
         lines += [f"Peers that were not installed: {', '.join(bench.absent)}.", ""]

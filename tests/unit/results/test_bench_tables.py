@@ -51,3 +51,8 @@ def test_the_document_names_the_machine_the_absent_and_the_reasons():
     text = as_markdown(replace(BENCH, standings=(replace(STANDING, why=("Because.",)),)))
     for words in ("A small run.", "cores 2", "obp-ipw", "- Because.", "| owl | 1st | 0.4000 |"):
         assert words in text
+
+
+def test_the_document_is_the_same_in_whatever_order_the_machine_was_told():
+    turned = dict(reversed(BENCH.machine.items()))
+    assert as_markdown(replace(BENCH, machine=turned)) == as_markdown(BENCH)
