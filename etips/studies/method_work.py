@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Self
 
 from etips.evaluation.log import PROPENSITY_FLOOR
-from etips.learn.fitting.stages import Training
+from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.learners.catalogue import Stage, find_method
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.racing import heat_size
 from etips.learn.learners.recipes import make_learner
+from etips.learn.nuisance.model_choice import Rivals
 from etips.learn.nuisance.support import looks
 from etips.studies.stage_work import StageWork, shortened, work_of
 
@@ -91,9 +92,10 @@ def stage_works(
     parts = LearnerParts.of(learner)
     training, n_policies = parts.training, known.n_policies(learner)
     brief, n_stays = shortened(training, n_stays or 0), n_stays or SOME_STAYS
-    n_batches = -(-n_stays // training.policy.batch_size)
-    pilot = looks(training.policy, n_stays)[0]
-    heat = heat_size(training.policy, n_stays) if parts.races and n_policies > 1 else None
+    policy = Rivals(ENCODER, brief=True).suit(training.policy, n_stays)  # small logs, small batches
+    n_batches = -(-n_stays // policy.batch_size)
+    pilot = looks(policy, n_stays)[0]
+    heat = heat_size(policy, n_stays) if parts.races and n_policies > 1 else None
     sets: dict[str, list[int]] = {
         "propensity": [1] * brief,
         "outcome": [1] * training.outcome.epochs,

@@ -13,6 +13,11 @@ def test_a_method_that_trains_nothing_costs_nothing():
     assert [own.networks for own in plain.values()] == [3, 6, 6]
 
 
+def test_a_small_log_has_a_heat_since_its_batches_are_small():
+    assert "heat" in stage_works("etips", {}, 600)
+    assert "heat" not in stage_works("etips", {"batch_size": 300}, 600)
+
+
 def test_a_fit_knows_its_work_without_what_studies_import():
     code = (
         "import sys, etips.cli.fitting\n"
