@@ -81,21 +81,20 @@ class Network:
         """
         start = "encoder."
         own = {name[len(start) :]: v for name, v in parameters.items() if name.startswith(start)}
-        states = self.encoder.states(own, inputs).transpose(0, 1)  # (T, J, B, hidden)
-        n_batch, width = states.shape[2:]
+        states = self.encoder.states(own, inputs)  # (J, T, B, hidden)
+        n_steps, n_batch, width = states.shape[1:]
         weight, beside = parameters["head.weight"], parameters["head.bias"][:, None]
-        if slots is not None:
-            every = len(slots) == len(inputs) * n_batch  # in order then: nothing to pick
-            states = states.transpose(0, 1).flatten(1, 2) if every else _pick(states, slots)
-            static = static[slots % n_batch]
-        elif keep is not None:
-            keep = keep.view(len(inputs), 1, n_batch, width)
+        if slots is None or len(slots) == n_steps * n_batch:  # in order then: nothing to pick
+            states = states.flatten(1, 2)
+        else:
+            states = _pick(states.transpose(0, 1), slots)
         if keep is not None:
             states = states * keep.to(states.dtype)
         if self.n_static:
-            beside = beside + static @ weight[:, width:]
-        outputs = states @ weight[:, :width] + beside
-        return outputs.transpose(0, 1).flatten(1, 2) if slots is None else outputs
+            known = static if slots is None else static[slots % n_batch]
+            always = known @ weight[:, width:]
+            beside = beside + (always.repeat(1, n_steps, 1) if slots is None else always)
+        return states @ weight[:, :width] + beside
 
 
 def _pick(values: Tensor, slots: Tensor) -> Tensor:

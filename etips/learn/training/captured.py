@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 _LOG = logging.getLogger(__name__)
-_WARM_UPS = 2  # libraries choose their kernels and take their memory before the capture
 _CAPTURE = threading.Lock()
 """One capture at a time: it waits for the whole device, which another one's capture forbids."""
 
@@ -67,11 +66,11 @@ class Replay:
 
     def _graph(self, shape: int) -> torch.cuda.CUDAGraph:
         side = _stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(_WARM_UPS):
+        if self._first is None:  # libraries choose their kernels before the capture
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
                 self._work(shape)
-        torch.cuda.current_stream().wait_stream(side)
+            torch.cuda.current_stream().wait_stream(side)
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         # One pool of memory for all shapes, since only one of them runs at a time. Other threads

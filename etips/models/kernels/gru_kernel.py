@@ -1,5 +1,8 @@
 """The GRU for many networks at once."""
 
+import logging
+from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -8,6 +11,8 @@ from torch import Tensor
 from etips.models.kernels import recurrent as shared
 from etips.models.kernels.fused import fused_gru_backward, fused_gru_forward
 from etips.models.kernels.recurrent import Block, add_product, inputs_each
+
+_LOG = logging.getLogger(__name__)
 
 
 def gru(inputs: Tensor, weight: Tensor, recurrent: Tensor, bias: Tensor, new: Tensor) -> Tensor:
@@ -20,7 +25,39 @@ def gru(inputs: Tensor, weight: Tensor, recurrent: Tensor, bias: Tensor, new: Te
         bias: Of the gates; input and recurrent bias of the first two add up, shape (J, 3H).
         new: Recurrent bias of the new gate, which the reset gate multiplies, shape (J, H).
     """
-    return shared.apply(_FusedGru if inputs.is_cuda else _Gru, inputs, weight, recurrent, bias, new)
+    return shared.apply(_form(inputs, new.shape[1]), inputs, weight, recurrent, bias, new)
+
+
+def _form(inputs: Tensor, size: int) -> type[torch.autograd.Function]:
+    """What suits the device: on a GPU one kernel for all steps, or some a step where none can be.
+
+    Args:
+        inputs: Of the networks.
+        size: Of their states.
+    """
+    if not inputs.is_cuda:
+        return _Gru
+    rounded = torch.is_autocast_enabled("cuda") or inputs.dtype != torch.float32
+    return _FusedGru if rounded else _whole(size) or _FusedGru
+
+
+@cache
+def _whole(size: int) -> type[torch.autograd.Function] | None:
+    """The form with one kernel for all steps; None without Triton, or where it cannot compile."""
+    if find_spec("triton") is None:
+        return None
+    from etips.models.kernels import whole_gru  # noqa: PLC0415  # Triton, which may be absent
+
+    if size not in whole_gru.SIZES:
+        return None
+    like = torch.zeros(1, 1, 1, 3 * size, device="cuda")
+    weight = torch.zeros(1, size, 3 * size, device="cuda")
+    try:
+        whole_gru.whole_forward(like, weight, weight[:, 0, :size], None)
+    except Exception as error:  # noqa: BLE001  # whatever a compiler may say
+        _LOG.warning("Kernels cannot be compiled, training will run slower: %s", error)
+        return None
+    return whole_gru.WholeGru
 
 
 class _Gru(torch.autograd.Function):
