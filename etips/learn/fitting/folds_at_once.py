@@ -12,7 +12,14 @@ from etips.learn.training.crew import n_workers, run_all, shared, working
 
 
 class AtOnce(InTurn):
-    """Processes of a crew, as many as there are cores; what they write is the same in any order."""
+    """Processes of a crew, as many as there are cores; what they write is the same in any order.
+
+    Args:
+        most: Processes, where somebody else knows how many there may be.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
 
     def zeros(self, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
         """An array of zeros that processes share."""
@@ -28,6 +35,5 @@ class AtOnce(InTurn):
         with working(size, lambda order: work(int(order[0]))) as crew:
             run_all(crew, [(number,) for number in range(n_folds)])
 
-    @staticmethod
-    def _size(n_folds: int) -> int:
-        return max(n_workers(n_folds), 1)
+    def _size(self, n_folds: int) -> int:
+        return max(n_workers(n_folds) if self._most is None else min(self._most, n_folds), 1)

@@ -18,7 +18,6 @@ from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import Foundation, check_kl, usual_kl
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.learners.policy_search import PolicySearch
-from etips.learn.learners.regression import fit_regression
 from etips.learn.learners.selection import Selection
 from etips.learn.nuisance.outcome import is_share
 from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
@@ -95,6 +94,7 @@ class EtIPS(NetworkLearner):
             clip=self.clip,
             rescale=self.selection != "paper",
             models="networks" if self.init == "random" else None,
+            regression=self._has_others(),
         )
         return (yield from self.learn_policy(base))
 
@@ -114,7 +114,7 @@ class EtIPS(NetworkLearner):
             kl=usual_kl(self.kl, base.prepared.data),
             selection=self.selection,
             racing=racing and not random and self.selection != "paper",  # which take their time
-            regression=fit_regression(base.prepared) if self._has_others() else None,
+            regression=base.regression() if self._has_others() else None,
         )
         return (yield from search.run())
 

@@ -1,5 +1,6 @@
 """What every learner stands on: prepared stays, propensities, and the actions with support."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -14,13 +15,21 @@ from etips.evaluation.reweighting.rebalance import Rebalanced
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.fitting.requests import Requests
 from etips.learn.fitting.stages import Training
-from etips.learn.nuisance.balancing import check_propensities, logged_propensity
+from etips.learn.learners.regression import Regression, begin_regression, fit_regression
+from etips.learn.nuisance.balancing import (
+    BalancedPropensity,
+    Ground,
+    begin_ground,
+    check_propensities,
+    logged_propensity,
+)
 from etips.learn.nuisance.model_choice import ModelKind, Rivals
 from etips.learn.nuisance.policy_start import PolicyStart
 from etips.learn.nuisance.propensity import FittedPropensity
-from etips.learn.nuisance.propensity_models import PropensityModel
+from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
 from etips.learn.nuisance.support import agreed_floor, choose_support
 from etips.learn.nuisance.weight_scale import weight_scale
+from etips.learn.training.beside import Beside
 from etips.learn.training.settings import Settings
 from etips.models.answers import BATCH_SIZE, answer_decisions, outputs_at
 from etips.models.batches import Batch
@@ -48,6 +57,7 @@ class Foundation:
         allowed: Actions with that much support, out of fold, shape (n_decisions, n_actions).
         start: Where policies begin.
         rivals: What was fitted, so that losses are predicted by the same.
+        begun: What was begun beside the propensities.
     """
 
     prepared: Prepared
@@ -60,6 +70,12 @@ class Foundation:
     allowed: Bools
     start: PolicyStart
     rivals: Rivals
+    begun: "Begun"
+
+    def regression(self) -> Regression | None:
+        """Regressions of the loss in the folds of the networks; None in a large log."""
+        begun = self.begun.regression
+        return fit_regression(self.prepared) if begun is None else begun()
 
     def allowed_rows(self) -> Tensor:
         """Allowed actions by row, shape (n_steps, n_actions)."""
@@ -170,6 +186,7 @@ def lay_foundation(
     clip: float = PROPENSITY_FLOOR,
     rescale: bool = True,
     models: ModelKind = "auto",
+    regression: bool = False,
 ) -> Requests[Foundation]:
     """Prepare stays, fit propensities, and find which actions have support.
 
@@ -185,20 +202,59 @@ def lay_foundation(
         clip: Logged propensities below this are raised to it.
         rescale: Bring weights to a mean of one; see `weight_scale`.
         models: What fits propensities and losses; see `Rivals`.
+        regression: Begin regressions of the loss, which somebody will ask for.
     """
     _check(training, support, clip, seed)
     check_propensities(model, data)
     training, earlier = training.with_seed(seed), training.earlier_actions
     rivals = Rivals.of(models, data, encoder, seed=seed, earlier_actions=earlier, brief=True)
     prepared = _prepare(data, training, seed)
+    begun = Begun.of(prepared, balance=training.balance, model=model, regression=regression)
     propensity = yield from rivals.propensity(prepared, training)
     start = PolicyStart.of(prepared, propensity, rivals.encoder, seed=seed)
-    fitted = Fitted(prepared, propensity, start, rivals)
+    fitted = Fitted(prepared, propensity, start, rivals, begun)
     return (
         yield from weigh_decisions(
             fitted, training, support=support, model=model, clip=clip, rescale=rescale
         )
     )
+
+
+class Begun(NamedTuple):
+    """What needs the log alone, and is done while networks learn.
+
+    Args:
+        ground: For balance; None where nobody has begun it.
+        regression: Of the loss; None where nobody has begun it.
+    """
+
+    ground: Beside[Ground] | None = None
+    regression: Callable[[], Regression | None] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        prepared: Prepared,
+        *,
+        balance: bool,
+        model: PropensityModel | None,
+        regression: bool,
+    ) -> "Begun":
+        """What will be asked for.
+
+        Args:
+            prepared: The stays.
+            balance: Whether fitted propensities are balanced.
+            model: Where propensities come from.
+            regression: Whether regressions are asked for.
+        """
+        balanced = isinstance(model, BalancedPropensity) or (
+            balance and not isinstance(model, KnownPropensity)
+        )
+        return cls(
+            begin_ground(prepared.data) if balanced else None,
+            begin_regression(prepared) if regression else None,
+        )
 
 
 class Fitted(NamedTuple):
@@ -209,12 +265,14 @@ class Fitted(NamedTuple):
         propensity: Networks or trees that imitate the clinicians.
         start: Where policies begin.
         rivals: What was fitted.
+        begun: Beside it.
     """
 
     prepared: Prepared
     propensity: FittedPropensity
     start: PolicyStart
     rivals: Rivals
+    begun: Begun = Begun()
 
 
 def weigh_decisions(
@@ -236,9 +294,10 @@ def weigh_decisions(
         clip: Those below this are raised to it.
         rescale: As in `lay_foundation`.
     """
-    prepared, propensity, start, rivals = fitted
+    prepared, propensity, start, rivals, begun = fitted
     data, likely = prepared.data, np.exp(propensity.log_probabilities)
-    logged = logged_propensity(prepared, propensity, model, balance=training.balance)
+    balance, ground = training.balance, begun.ground
+    logged = logged_propensity(prepared, propensity, model, balance=balance, ground=ground)
     plain = np.exp(logged.log)
     chance = np.maximum(plain, clip)
     if rescale:
@@ -258,6 +317,7 @@ def weigh_decisions(
         allowed=likely >= floor,
         start=start,
         rivals=rivals,
+        begun=begun._replace(ground=None),  # its tables are no longer needed
     )
 
 

@@ -40,6 +40,7 @@ class NetworkLearner(Learner):
         clip: float = PROPENSITY_FLOOR,
         rescale: bool = True,
         models: ModelKind | None = None,
+        regression: bool = False,
     ) -> Requests[Foundation]:
         """Propensities and support; see `lay_foundation`.
 
@@ -50,6 +51,7 @@ class NetworkLearner(Learner):
             clip: Logged propensities below this are raised to it.
             rescale: Bring weights to a mean of one.
             models: Instead of what the learner was told.
+            regression: Begin regressions of the loss, which it will ask for.
         """
         return lay_foundation(
             stays,
@@ -61,6 +63,7 @@ class NetworkLearner(Learner):
             clip=clip,
             rescale=rescale,
             models=models or self.models,
+            regression=regression,
         )
 
     def _fit_outcome(self, base: Foundation, *, additive: bool = False) -> Requests[FittedOutcome]:

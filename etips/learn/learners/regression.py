@@ -5,18 +5,24 @@ not yet to a network. It is `QLearning` cut into folds: network k and regression
 same stays and are judged on the same others.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from etips.data.decisions import Bools, Floats, Ints
+from etips.data.trajectories import Trajectories
 from etips.learn.fitting.prepare import Prepared
 from etips.learn.learners.row_learner import frame_of
 from etips.learn.tabular.lasso import fit_lasso_by
-from etips.models.row_model import RowModel
+from etips.learn.training.beside import Arrays, Beside
+from etips.models.row_model import Reads, RowModel
 
 MOST_DECISIONS = 30_000
 """Of a larger log networks learn lines too, and the regression would take as long as a heat."""
+
+READS: Reads = "summary"
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,15 +51,30 @@ def fit_regression(prepared: Prepared) -> Regression | None:
     Args:
         prepared: The stays.
     """
-    data = prepared.data
-    if data.n_decisions > MOST_DECISIONS:
-        return None
-    rows, frame = frame_of(data, "summary")
+    return begin_regression(prepared)()
+
+
+def begin_regression(prepared: Prepared) -> Callable[[], Regression | None]:
+    """The same, begun in a process of its own where there can be one; call it for the answer."""
+    folds = prepared.folds
+    if prepared.data.n_decisions > MOST_DECISIONS:
+        return lambda: None
+    learns, stops = (part.cpu().numpy().astype(bool) for part in (folds.weight, folds.held_out))
+    work = partial(_fit, prepared.data, folds.fold, learns, stops)
+    return Beside(work, partial(_regression, n_actions=prepared.data.n_actions), prepared.data)
+
+
+def _regression(arrays: Arrays, *, n_actions: int) -> Regression:
+    own = {name: values for name, values in arrays.items() if name != "expected"}
+    model = RowModel.from_arrays(own, reads=READS, form="linear", n_outputs=n_actions)
+    return Regression(model, arrays["expected"])
+
+
+def _fit(data: Trajectories, fold: Ints, learns: Bools, stops: Bools) -> Arrays:
+    """The regressions; fold (n_stays,), who learns from and stops by whom (n_networks, n_stays)."""
+    rows, frame = frame_of(data, READS)
     values, stay = rows.double().numpy(), data.decisions().stay
-    learns, stops = (
-        part.cpu().numpy().astype(bool)[:, stay]
-        for part in (prepared.folds.weight, prepared.folds.held_out)
-    )
+    learns, stops, fold = learns[:, stay], stops[:, stay], fold[stay]
     found = np.stack(
         [
             fit_lasso_by(values, data.logged_action, data.logged_loss, own, held, data.n_actions)
@@ -61,8 +82,8 @@ def fit_regression(prepared: Prepared) -> Regression | None:
         ]
     )
     model = replace(frame, weight=found[:, :, 1:].transpose(0, 2, 1), base=found[:, :, 0])
-    fold, expected = prepared.folds.fold[stay], np.zeros((data.n_decisions, data.n_actions))
+    expected = np.zeros((data.n_decisions, data.n_actions))
     for number, own in enumerate(found):
         asked = fold == number
         expected[asked] = own[:, 0] + values[asked] @ own[:, 1:].T
-    return Regression(model, expected)
+    return {**model.arrays(), "expected": expected}

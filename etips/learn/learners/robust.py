@@ -11,7 +11,6 @@ from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import check_kl
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.learners.policy_search import PolicySearch
-from etips.learn.learners.regression import fit_regression
 from etips.learn.nuisance.propensity_models import PropensityModel
 
 
@@ -47,7 +46,11 @@ class DoublyRobust(NetworkLearner):
         if not isinstance(self.others, bool):
             raise SettingError("others", "must be true or false")
         base = yield from self._lay_foundation(
-            stays, support=self.support, model=self.propensity, clip=self.clip
+            stays,
+            support=self.support,
+            model=self.propensity,
+            clip=self.clip,
+            regression=self.others,
         )
         outcome = yield from self._fit_outcome(base)
         search = PolicySearch(
@@ -58,6 +61,6 @@ class DoublyRobust(NetworkLearner):
             kl=self.kl,
             constants=False,
             outcome=outcome,
-            regression=fit_regression(base.prepared) if self.others else None,
+            regression=base.regression() if self.others else None,
         )
         return (yield from search.run())

@@ -2,7 +2,9 @@
 
 import copy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, Self
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -33,6 +35,8 @@ from etips.learn.nuisance.propensity import (
     fit_propensity,
 )
 from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel, check_model
+from etips.learn.training.beside import Arrays, Beside
+from etips.learn.training.crew import n_workers
 from etips.policies.policy import FittedPolicy
 
 N_FOLDS = 5
@@ -67,8 +71,7 @@ class BalancedPropensity:
         """Fit the model, and the correction to what it says of stays it had not seen."""
         check_propensities(self, data)
         self.model_, table = _fit_networks(data) if self.model is None else _fit(self.model, data)
-        few = np.unique(data.cluster).size < LEAST_CLUSTERS
-        decided = None if few else _decided(data, visible_rows(data))
+        decided = None if _too_few(data) else _decided(data, visible_rows(data))
         self.rebalanced_ = None if decided is None else rebalance(table, decided, data.cluster)
         self.correction_: Correction | None = None
         if decided is not None and self.rebalanced_ is not None and self.rebalanced_.used:
@@ -111,8 +114,66 @@ class LoggedPropensity(NamedTuple):
     rebalanced: Rebalanced | None
 
 
+class Ground(NamedTuple):
+    """What balancing needs of the log alone, whatever the propensities.
+
+    Args:
+        decided: The decisions, what was visible at each, and the prognosis.
+        told: Says which log it is.
+    """
+
+    decided: Decided
+    told: str
+
+
+def begin_ground(data: Trajectories) -> Beside[Ground] | None:
+    """Let the ground for balance be laid, briefly; None where there are too few stays to balance.
+
+    Learners of the same stays share it.
+    """
+    if _too_few(data):
+        return None
+    begun = _UNDER_WAY.get(id(data))
+    if begun is None:
+        work = partial(_lay_ground, data, n_workers(N_FOLDS))
+        begun = Beside(work, partial(_ground, data), data)
+        _UNDER_WAY[id(data)] = begun
+    return begun
+
+
+_UNDER_WAY: WeakValueDictionary[int, Beside[Ground]] = WeakValueDictionary()
+"""By the number of the stays, which stay as long as it is under way."""
+
+
+def _lay_ground(data: Trajectories, n_processes: int) -> Arrays:
+    rows = visible_rows(data)
+    decided = _decided(data, rows, brief=True, folds=AtOnce(n_processes))
+    told = np.frombuffer(_tell(data, rows).encode(), np.uint8)
+    return {"rows": rows, "prognosis": decided.prognosis, "told": told}
+
+
+def _ground(data: Trajectories, laid: Arrays) -> Ground:
+    decided = Decided(data.logged_action, data.logged_loss, laid["rows"], laid["prognosis"])
+    return Ground(decided, laid["told"].tobytes().decode())
+
+
+def _tell(data: Trajectories, rows: Rows) -> str:
+    """Which log it is: all that a correction is learned from but the propensities."""
+    logged = (data.logged_action, data.logged_loss, data.cluster, data.decisions().stay)
+    return fingerprint(rows=rows, logged=logged)
+
+
+def _too_few(data: Trajectories) -> bool:
+    return bool(np.unique(data.cluster).size < LEAST_CLUSTERS)
+
+
 def logged_propensity(
-    prepared: Prepared, fitted: FittedPropensity, model: PropensityModel | None, *, balance: bool
+    prepared: Prepared,
+    fitted: FittedPropensity,
+    model: PropensityModel | None,
+    *,
+    balance: bool,
+    ground: Beside[Ground] | None = None,
 ) -> LoggedPropensity:
     """Propensity of each logged action from a model that had not seen its stay.
 
@@ -121,6 +182,7 @@ def logged_propensity(
         fitted: Networks fitted on them.
         model: Instead of the networks; known propensities are taken as they are.
         balance: Correct what is fitted, where that improves balance on held-out stays.
+        ground: What that needs, where somebody has begun it.
     """
     data = prepared.data
     if isinstance(model, KnownPropensity):
@@ -129,7 +191,9 @@ def logged_propensity(
         model, balance = model.model, True
     table = _table(prepared, fitted, model)
     fold = prepared.folds.fold
-    rebalanced = rebalance_table(data, table, fold, brief=True) if balance else None
+    rebalanced = None
+    if balance:
+        rebalanced = rebalance_table(data, table, fold, brief=True, ground=ground)
     if rebalanced is not None:
         table = rebalanced.propensities
     logged = table[np.arange(data.n_decisions), data.logged_action]
@@ -143,7 +207,12 @@ def _table(prepared: Prepared, fitted: FittedPropensity, model: PropensityModel 
 
 
 def rebalance_table(
-    data: Trajectories, table: Floats, fold: Ints | None = None, *, brief: bool = False
+    data: Trajectories,
+    table: Floats,
+    fold: Ints | None = None,
+    *,
+    brief: bool = False,
+    ground: Beside[Ground] | None = None,
 ) -> Rebalanced | None:
     """Correct cross-fitted propensities of stays where that improves their balance, held out.
 
@@ -155,15 +224,17 @@ def rebalance_table(
         table: Propensities from models that had not seen the stay, shape (n_decisions, n_actions).
         fold: Of each stay, as the models were fitted; others are dealt if left out.
         brief: Fit the correction as closely as learning needs it, not as an evaluation does.
+        ground: Of the stays, where somebody has begun to lay it, briefly.
     """
-    if np.unique(data.cluster).size < LEAST_CLUSTERS:
+    if _too_few(data):
         return None
-    rows = visible_rows(data)
-    logged = (data.logged_action, data.logged_loss, data.cluster, data.decisions().stay)
-    asked = fingerprint(rows=rows, logged=logged, table=table, fold=fold, brief=brief)
+    laid = None if ground is None or not brief else ground()
+    rows = visible_rows(data) if laid is None else laid.decided.features
+    told = _tell(data, rows) if laid is None else laid.told
+    asked = fingerprint(told=told, table=table, fold=fold, brief=brief)
     if (known := _REMEMBERED.get(asked)) is not None:
         return known
-    decided = _decided(data, rows, brief=brief)
+    decided = _decided(data, rows, brief=brief) if laid is None else laid.decided
     by_decision = None if fold is None or not fold.any() else fold[data.decisions().stay]
     effort = BRIEF if brief else None
     balanced = rebalance(
@@ -187,13 +258,16 @@ def _remember(asked: str, balanced: Rebalanced) -> None:
     _REMEMBERED[asked] = replace(balanced, propensities=kept)
 
 
-def _decided(data: Trajectories, rows: Rows, *, brief: bool = False) -> Decided:
+def _decided(
+    data: Trajectories, rows: Rows, *, brief: bool = False, folds: AtOnce | None = None
+) -> Decided:
     """The decisions, with all that was visible and the prognosis from that."""
     loss, action = data.logged_loss, data.logged_action
     clusters = code_clusters(data.cluster, n=data.n_decisions)
+    folds = folds or AtOnce()
     if brief:
-        return Decided(action, loss, rows, cross_fit_plain(rows, loss, clusters, AtOnce()))
-    expected = cross_fit(rows, loss, clusters, action, data.n_actions, AtOnce())
+        return Decided(action, loss, rows, cross_fit_plain(rows, loss, clusters, folds))
+    expected = cross_fit(rows, loss, clusters, action, data.n_actions, folds)
     return Decided(action, loss, rows, expected.plain)
 
 

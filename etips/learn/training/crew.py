@@ -9,26 +9,23 @@ down, and what pieces change lies in memory that all of them share (`shared`).
 Where processes cannot be forked, threads do the same pieces.
 """
 
-import ctypes
 import json
 import mmap
 import os
 import queue
-import signal
-import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import partial
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
 import torch
 from torch import Tensor
 
 from etips.errors import ResourceError
+from etips.learn.training.forking import can_fork, end_child, fork_child, holding_interrupts
 from etips.machine import cores
 
 Order = tuple[int | str, ...]
@@ -37,7 +34,6 @@ Order = tuple[int | str, ...]
 Work = Callable[[Order], Any]
 """Does what an order says; what it returns must be small, of numbers, texts and lists."""
 
-_DIE_WITH_PARENT = 1  # prctl's PR_SET_PDEATHSIG
 _LOST = "a process that trained was ended, as by a system that runs out of it"
 
 
@@ -109,7 +105,7 @@ def working(size: int, work: Work) -> Iterator[Crew]:
 def _begun(size: int, work: Work) -> "_Processes | _Threads":
     """Processes at work, or threads where there can be none, as where a system allows no more."""
     threads = _Threads(size, work)
-    if _can_fork():
+    if can_fork():
         processes = _Processes(size, work)
         try:
             processes.begin()
@@ -146,17 +142,6 @@ def shared(values: Tensor) -> Tensor:
     return place.view(values.shape).copy_(values)
 
 
-def _can_fork() -> bool:
-    """Whether processes may be forked: not by macOS's libraries, nor beside threads that use a GPU.
-
-    After torch has met a GPU they may, as long as they leave it alone, which work on a CPU does;
-    torch's own loaders of data are such processes.
-    """
-    if sys.platform != "linux":
-        return False
-    return threading.active_count() == 1 or not torch.cuda.is_available()
-
-
 class _Processes:
     """Forked from this one."""
 
@@ -168,21 +153,13 @@ class _Processes:
 
     def begin(self) -> None:
         """Fork them. Ctrl-C is for this process alone, which ends them."""
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-        try:
+        with holding_interrupts():
             for _ in range(self.size):
                 mine, theirs = Pipe()
                 self._pipes.append(mine)
-                parent = os.getpid()
-                with warnings.catch_warnings():  # of threads: those of torch and of numpy sleep
-                    warnings.simplefilter("ignore", DeprecationWarning)
-                    child = os.fork()
-                if not child:
-                    _serve(theirs, self._work, parent)
+                child = fork_child(theirs, partial(_serve, theirs, self._work, os.getpid()))
                 theirs.close()
                 self._children.append(child)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def give(self, worker: int, order: Order) -> None:
         """Let a worker that has nothing to do begin."""
@@ -215,30 +192,13 @@ class _Processes:
         for pipe in self._pipes:
             pipe.close()
         for child in self._children:
-            with suppress(OSError):
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
+            end_child(child)
 
 
-def _serve(pipe: "Connection[Any, Any]", work: Work, parent: int) -> NoReturn:
-    """Be one of the processes, until the pipe or the parent ends."""
-    try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-        held = [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]
-        for number in held:  # the parent's locks must end with it
-            if number > 2 and number != pipe.fileno():  # 0 to 2: the terminal
-                with suppress(OSError):
-                    os.close(number)
-        torch.set_num_threads(1)
-        while os.getppid() == parent:
-            pipe.send_bytes(_done(work, tuple(json.loads(pipe.recv_bytes()))))
-    except (EOFError, OSError):
-        pass
-    finally:
-        os._exit(0)
+def _serve(pipe: "Connection[Any, Any]", work: Work, parent: int) -> None:
+    """Do what orders say until the pipe or the parent ends."""
+    while os.getppid() == parent:
+        pipe.send_bytes(_done(work, tuple(json.loads(pipe.recv_bytes()))))
 
 
 def _done(work: Work, order: Order) -> bytes:

@@ -19,7 +19,7 @@ def three_cores(request, monkeypatch):
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     monkeypatch.setattr(crew, "cores", lambda: 3)
-    monkeypatch.setattr(crew, "_can_fork", lambda: request.param == "processes")
+    monkeypatch.setattr(crew, "can_fork", lambda: request.param == "processes")
     yield request.param
     torch.set_num_threads(before)
 

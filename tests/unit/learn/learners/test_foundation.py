@@ -8,6 +8,8 @@ from etips.errors import SettingError
 from etips.learn import KnownPropensity
 from etips.learn.fitting.driver import drive
 from etips.learn.learners.foundation import lay_foundation, usual_kl
+from etips.learn.nuisance import balancing
+from etips.learn.training import beside
 from etips.models.encoders.gru import GRU
 
 
@@ -91,3 +93,42 @@ def test_policies_are_pulled_harder_where_the_present_is_hidden(lag, wanted):
     assert usual_kl(None, data) == wanted
     assert usual_kl(0.3, data) == 0.3
     assert usual_kl(0.0, data) == 0.0
+
+
+def test_what_is_done_beside_the_networks_comes_to_the_same(monkeypatch):
+    data = CLINIC.log(150, seed=0)
+    here = lay(data, regression=True)
+    monkeypatch.setattr(beside, "FEWEST", 1)
+    monkeypatch.setattr(beside, "n_workers", lambda n: n)
+    balancing._REMEMBERED.clear()
+    forked = []
+    fork = beside.fork_child
+    monkeypatch.setattr(beside, "fork_child", lambda *a: forked.append(1) or fork(*a))
+    there = lay(data, regression=True)
+    assert len(forked) == 2  # for balance, and for regressions
+    assert np.array_equal(there.chance, here.chance)
+    assert there.rebalanced.log_loss_after == here.rebalanced.log_loss_after
+    assert np.array_equal(there.regression().expected, here.regression().expected)
+    assert np.array_equal(there.regression().model.weight, here.regression().model.weight)
+
+
+@pytest.mark.parametrize(
+    ("model", "balance", "n_forked"),
+    [(None, True, 1), (None, False, 0), (KnownPropensity(), True, 0)],
+)
+def test_nothing_is_begun_that_nobody_asks_for(model, balance, n_forked, monkeypatch):
+    monkeypatch.setattr(beside, "FEWEST", 1)
+    monkeypatch.setattr(beside, "n_workers", lambda n: n)
+    forked = []
+    fork = beside.fork_child
+    monkeypatch.setattr(beside, "fork_child", lambda *a: forked.append(1) or fork(*a))
+    lay(CLINIC.log(60, seed=0), model=model, training=training(balance=balance))
+    assert len(forked) == n_forked
+
+
+def test_learners_of_the_same_stays_share_what_is_begun():
+    data = CLINIC.log(60, seed=0)
+    first = balancing.begin_ground(data)
+    assert balancing.begin_ground(data) is first
+    assert balancing.begin_ground(CLINIC.log(60, seed=0)) is not first
+    assert balancing.begin_ground(data.subset(np.arange(60) < 10)) is None  # too few to balance

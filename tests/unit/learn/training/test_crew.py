@@ -17,7 +17,7 @@ from etips.learn.training.crew import one_thread, run, run_all, shared, working
 
 KINDS = [
     pytest.param(
-        True, id="processes", marks=pytest.mark.skipif(not crew._can_fork(), reason="cannot fork")
+        True, id="processes", marks=pytest.mark.skipif(not crew.can_fork(), reason="cannot fork")
     ),
     pytest.param(False, id="threads"),
 ]
@@ -25,7 +25,7 @@ KINDS = [
 
 @pytest.fixture(params=KINDS)
 def forked(request, monkeypatch):
-    monkeypatch.setattr(crew, "_can_fork", lambda: request.param)
+    monkeypatch.setattr(crew, "can_fork", lambda: request.param)
     return request.param
 
 
@@ -69,7 +69,7 @@ def test_an_error_of_the_work_is_raised_as_what_it_is(forked):
         run_all(many, [(1,)])
 
 
-@pytest.mark.skipif(not crew._can_fork(), reason="cannot fork")
+@pytest.mark.skipif(not crew.can_fork(), reason="cannot fork")
 def test_an_error_that_does_not_come_again_is_told_in_its_words():
     here = os.getpid()
 
@@ -84,7 +84,7 @@ def test_an_error_that_does_not_come_again_is_told_in_its_words():
         run_all(many, [(1,)])
 
 
-@pytest.mark.skipif(not crew._can_fork(), reason="cannot fork")
+@pytest.mark.skipif(not crew.can_fork(), reason="cannot fork")
 def test_a_process_that_is_killed_is_a_lack_of_memory():
     with pytest.raises(ResourceError, match="memory"), working(2, _kill_itself) as many:
         run_all(many, [(1,), (2,)])
@@ -94,7 +94,7 @@ def _kill_itself(_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.skipif(not crew._can_fork(), reason="cannot fork")
+@pytest.mark.skipif(not crew.can_fork(), reason="cannot fork")
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_processes_are_gone_when_the_work_is_broken_off(error):
     processes = set()
@@ -125,7 +125,7 @@ _ORPHANS = """
 """
 
 
-@pytest.mark.skipif(not crew._can_fork(), reason="cannot fork")
+@pytest.mark.skipif(not crew.can_fork(), reason="cannot fork")
 def test_processes_end_with_a_parent_that_is_killed_and_hold_none_of_its_locks(tmp_path):
     program = "import fcntl; held = open(sys.argv[1], 'w'); fcntl.flock(held, fcntl.LOCK_EX)"
     code = textwrap.dedent(_ORPHANS).replace("def work", f"{program}\ndef work", 1)
@@ -160,7 +160,7 @@ def test_as_many_work_as_torch_has_threads_the_machine_cores_and_the_work_pieces
 
 
 def test_torch_has_its_threads_back_afterwards(monkeypatch):
-    monkeypatch.setattr(crew, "_can_fork", lambda: False)
+    monkeypatch.setattr(crew, "can_fork", lambda: False)
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
@@ -178,7 +178,7 @@ def test_threads_take_over_where_the_system_allows_no_more_processes(monkeypatch
     def refuse():
         raise BlockingIOError
 
-    monkeypatch.setattr(crew, "_can_fork", lambda: True)
+    monkeypatch.setattr(crew, "can_fork", lambda: True)
     monkeypatch.setattr(os, "fork", refuse)
     with working(2, lambda order: order[0] + os.getpid()) as many:
         assert run_all(many, [(1,), (2,)]) == [os.getpid() + 1, os.getpid() + 2]

@@ -30,7 +30,7 @@ def allowing(monkeypatch):
     def allow(n_cores, forked=True):
         torch.set_num_threads(n_cores)
         monkeypatch.setattr(crew, "cores", lambda: n_cores)
-        monkeypatch.setattr(crew, "_can_fork", lambda: forked)
+        monkeypatch.setattr(crew, "can_fork", lambda: forked)
 
     yield allow
     torch.set_num_threads(before)
