@@ -208,18 +208,15 @@ def _backward(  # type: ignore[no-untyped-def]
     from_reset, from_update = tl.load(weights), tl.load(weights + SIZE)
     from_new = tl.load(weights + 2 * SIZE)
     carried = tl.zeros((ROWS, SIZE), tl.float32)
-    all_reset, all_update = carried, carried
-    all_new, all_part = carried, carried
+    all_new, all_reset, all_update, all_part = carried, carried, carried, carried
     row = ((network * n_steps + n_steps - 1) * n_batch + rows)[:, None]
     place = ((network * (n_steps + 1) + n_steps - 1) * n_batch + rows)[:, None]
     for _ in range(n_steps):
         own = kept + row * 4 * SIZE + unit
-        reset = tl.load(own, mask=real, other=0.0)
-        update = tl.load(own + SIZE, mask=real, other=0.0)
-        candidate = tl.load(own + 2 * SIZE, mask=real, other=0.0)
-        part = tl.load(own + 3 * SIZE, mask=real, other=0.0)
-        before = tl.load(states + place * SIZE + unit, mask=real, other=0.0)
-        d_state = carried + tl.load(grad + row * SIZE + unit, mask=real, other=0.0)
+        reset, update = tl.load(own, real, 0.0), tl.load(own + SIZE, real, 0.0)
+        candidate, part = tl.load(own + 2 * SIZE, real, 0.0), tl.load(own + 3 * SIZE, real, 0.0)
+        before = tl.load(states + place * SIZE + unit, real, 0.0)
+        d_state = carried + tl.load(grad + row * SIZE + unit, real, 0.0)
         d_update = d_state * (before - candidate) * update * (1 - update)
         d_new = d_state * (1 - update) * (1 - candidate * candidate)
         d_reset = d_new * part * reset * (1 - reset)
@@ -229,18 +226,13 @@ def _backward(  # type: ignore[no-untyped-def]
         carried += tl.dot(d_update, from_update, input_precision="tf32x3")
         carried += tl.dot(d_part, from_new, input_precision="tf32x3")
         to = gates + row * 4 * SIZE + unit
-        tl.store(to, d_new, mask=real)
-        tl.store(to + SIZE, d_reset, mask=real)
-        tl.store(to + 2 * SIZE, d_update, mask=real)
-        tl.store(to + 3 * SIZE, d_part, mask=real)
-        all_new += d_new
-        all_reset += d_reset
-        all_update += d_update
-        all_part += d_part
-        row -= n_batch
-        place -= n_batch
+        each = (d_new, d_reset, d_update, d_part)
+        for number in tl.static_range(4):
+            tl.store(to + number * SIZE, each[number], mask=real)
+        all_new, all_reset = all_new + d_new, all_reset + d_reset
+        all_update, all_part = all_update + d_update, all_part + d_part
+        row, place = row - n_batch, place - n_batch
     to = totals + (network * tl.num_programs(1) + tl.program_id(1)) * 4 * SIZE + tl.arange(0, SIZE)
-    tl.store(to, tl.sum(all_new, 0))
-    tl.store(to + SIZE, tl.sum(all_reset, 0))
-    tl.store(to + 2 * SIZE, tl.sum(all_update, 0))
-    tl.store(to + 3 * SIZE, tl.sum(all_part, 0))
+    each = (all_new, all_reset, all_update, all_part)
+    for number in tl.static_range(4):
+        tl.store(to + number * SIZE, tl.sum(each[number], 0))
