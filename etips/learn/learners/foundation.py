@@ -208,8 +208,9 @@ def lay_foundation(
     check_propensities(model, data)
     training, earlier = training.with_seed(seed), training.earlier_actions
     rivals = Rivals.of(models, data, encoder, seed=seed, earlier_actions=earlier, brief=True)
+    ground = begin_ground(data) if _to_balance(training, model) else None
     prepared = _prepare(data, training, seed)
-    begun = Begun.of(prepared, balance=training.balance, model=model, regression=regression)
+    begun = Begun(ground, begin_regression(prepared) if regression else None)
     propensity = yield from rivals.propensity(prepared, training)
     start = PolicyStart.of(prepared, propensity, rivals.encoder, seed=seed)
     fitted = Fitted(prepared, propensity, start, rivals, begun)
@@ -230,31 +231,6 @@ class Begun(NamedTuple):
 
     ground: Beside[Ground] | None = None
     regression: Callable[[], Regression | None] | None = None
-
-    @classmethod
-    def of(
-        cls,
-        prepared: Prepared,
-        *,
-        balance: bool,
-        model: PropensityModel | None,
-        regression: bool,
-    ) -> "Begun":
-        """What will be asked for.
-
-        Args:
-            prepared: The stays.
-            balance: Whether fitted propensities are balanced.
-            model: Where propensities come from.
-            regression: Whether regressions are asked for.
-        """
-        balanced = isinstance(model, BalancedPropensity) or (
-            balance and not isinstance(model, KnownPropensity)
-        )
-        return cls(
-            begin_ground(prepared.data) if balanced else None,
-            begin_regression(prepared) if regression else None,
-        )
 
 
 class Fitted(NamedTuple):
@@ -319,6 +295,13 @@ def weigh_decisions(
         rivals=rivals,
         begun=begun._replace(ground=None),  # its tables are no longer needed
     )
+
+
+def _to_balance(training: Training, model: PropensityModel | None) -> bool:
+    """Whether propensities will be corrected, so that what it takes can begin."""
+    if isinstance(model, BalancedPropensity):
+        return True
+    return training.balance and not isinstance(model, KnownPropensity)
 
 
 def _prepare(data: Trajectories, training: Training, seed: int) -> Prepared:

@@ -148,7 +148,7 @@ _UNDER_WAY: WeakValueDictionary[int, Beside[Ground]] = WeakValueDictionary()
 def _lay_ground(data: Trajectories, n_processes: int) -> Arrays:
     rows = visible_rows(data)
     decided = _decided(data, rows, brief=True, folds=AtOnce(n_processes))
-    told = np.frombuffer(_tell(data, rows).encode(), np.uint8)
+    told = np.frombuffer(_tell(data).encode(), np.uint8)
     return {"rows": rows, "prognosis": decided.prognosis, "told": told}
 
 
@@ -157,10 +157,11 @@ def _ground(data: Trajectories, laid: Arrays) -> Ground:
     return Ground(decided, laid["told"].tobytes().decode())
 
 
-def _tell(data: Trajectories, rows: Rows) -> str:
+def _tell(data: Trajectories) -> str:
     """Which log it is: all that a correction is learned from but the propensities."""
+    seen = (data.sequence, data.offsets, data.static, data.action, data.seen_rows)
     logged = (data.logged_action, data.logged_loss, data.cluster, data.decisions().stay)
-    return fingerprint(rows=rows, logged=logged)
+    return fingerprint(seen=seen, logged=logged)
 
 
 def _too_few(data: Trajectories) -> bool:
@@ -228,13 +229,12 @@ def rebalance_table(
     """
     if _too_few(data):
         return None
-    laid = None if ground is None or not brief else ground()
-    rows = visible_rows(data) if laid is None else laid.decided.features
-    told = _tell(data, rows) if laid is None else laid.told
+    laid = ground() if ground is not None and brief else None
+    told = _tell(data) if laid is None else laid.told
     asked = fingerprint(told=told, table=table, fold=fold, brief=brief)
     if (known := _REMEMBERED.get(asked)) is not None:
         return known
-    decided = _decided(data, rows, brief=brief) if laid is None else laid.decided
+    decided = _decided(data, visible_rows(data), brief=brief) if laid is None else laid.decided
     by_decision = None if fold is None or not fold.any() else fold[data.decisions().stay]
     effort = BRIEF if brief else None
     balanced = rebalance(

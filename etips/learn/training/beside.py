@@ -7,12 +7,15 @@ lost, the work is done when it is asked for: the same answer, later.
 """
 
 import json
+import math
+import mmap
+import os
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +31,8 @@ Arrays = dict[str, NDArray[Any]]
 
 FEWEST = 5_000
 """Decisions from which such work is worth a process."""
+
+_APART = 64  # arrays begin at multiples of so many bytes
 
 
 class Beside(Generic[Answer]):
@@ -46,7 +51,7 @@ class Beside(Generic[Answer]):
         self._work: Callable[[], Arrays] | None = work
         self._made = made
         self._answer: Answer
-        self._pipe: Connection[Any, Any] | None = None
+        self._line: _Line | None = None
         if data.n_decisions >= FEWEST and n_workers(2) > 1 and can_fork():
             self._begin(work)
 
@@ -59,40 +64,57 @@ class Beside(Generic[Answer]):
 
     def _begin(self, work: Callable[[], Arrays]) -> None:
         mine, theirs = Pipe(duplex=False)
+        memory = os.memfd_create("etips")
         try:
-            child = fork_child(theirs, lambda: _tell(theirs, work))
+            child = fork_child(theirs, lambda: _tell(theirs, memory, work), [memory])
         except OSError:  # as where a system allows no more
             mine.close()
+            os.close(memory)
+        else:
+            self._line = _Line(mine, memory)
+            weakref.finalize(self, _forget, child, self._line)  # nobody waits for it any more
+        finally:
             theirs.close()
-            return
-        theirs.close()
-        self._pipe = mine
-        weakref.finalize(self, end_child, child)  # nobody waits for it any more
 
     def _fetch(self, work: Callable[[], Arrays]) -> Arrays:
-        if self._pipe is not None:
-            with self._pipe as pipe, suppress(EOFError, OSError):
-                return _hear(pipe)
+        if self._line is not None:
+            with suppress(EOFError, OSError):
+                return _hear(self._line)
         return work()
 
 
-def _tell(pipe: "Connection[Any, Any]", work: Callable[[], Arrays]) -> None:
-    """Do the work in the process and send what it comes to; an error is for who does it again."""
+class _Line(NamedTuple):
+    """To a process: where it says what it wrote, and the memory that it wrote to."""
+
+    pipe: "Connection[Any, Any]"
+    memory: int
+
+
+def _forget(child: int, line: _Line) -> None:
+    end_child(child)
+    line.pipe.close()
+    os.close(line.memory)
+
+
+def _tell(pipe: "Connection[Any, Any]", memory: int, work: Callable[[], Arrays]) -> None:
+    """Do the work in the process and write what it comes to; an error is for who does it again."""
     with suppress(Exception):
         arrays = {name: np.ascontiguousarray(own) for name, own in work().items()}
+        with os.fdopen(memory, "wb", closefd=False) as file:
+            for own in arrays.values():
+                file.write(own.data)
+                file.write(bytes(-own.nbytes % _APART))
         named = [(name, own.dtype.str, own.shape) for name, own in arrays.items()]
         pipe.send_bytes(json.dumps(named).encode())
-        for own in arrays.values():
-            pipe.send_bytes(own.data.cast("B") if own.size else b"")
 
 
-def _hear(pipe: "Connection[Any, Any]") -> Arrays:
-    """What the process sent."""
+def _hear(line: _Line) -> Arrays:
+    """What the process wrote, where it lies."""
     arrays: Arrays = {}
-    for name, kind, shape in json.loads(pipe.recv_bytes()):
-        arrays[name] = own = np.empty(shape, kind)
-        if own.size:
-            pipe.recv_bytes_into(own.data.cast("B"))
-        else:
-            pipe.recv_bytes()
+    named, start = json.loads(line.pipe.recv_bytes()), 0
+    whole = mmap.mmap(line.memory, 0) if os.fstat(line.memory).st_size else b""
+    for name, kind, shape in named:
+        size = math.prod(shape)
+        arrays[name] = np.frombuffer(whole, kind, size, start).reshape(shape)
+        start += -(-arrays[name].nbytes // _APART) * _APART
     return arrays

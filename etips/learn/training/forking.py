@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -38,15 +38,18 @@ def holding_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def fork_child(pipe: "Connection[Any, Any]", work: Callable[[], None]) -> int:
+def fork_child(
+    pipe: "Connection[Any, Any]", work: Callable[[], None], files: Collection[int] = ()
+) -> int:
     """The number of a process, forked from this one, that does the work with one thread.
 
     It leaves Ctrl-C to this process and ends with it. Nothing of this process is open in it but
-    the pipe and the terminal: the parent's locks must end with the parent.
+    the pipe, the files named, and the terminal: the parent's locks must end with the parent.
 
     Args:
         pipe: Its end of one.
         work: After which it ends.
+        files: Numbers of files that it may use.
     """
     with holding_interrupts(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # threads of torch and numpy sleep
@@ -60,7 +63,7 @@ def fork_child(pipe: "Connection[Any, Any]", work: Callable[[], None]) -> int:
             ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
             held = [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]
             for number in held:
-                if number > 2 and number != pipe.fileno():  # 0 to 2: the terminal
+                if number > 2 and number not in (pipe.fileno(), *files):  # 0 to 2: the terminal
                     with suppress(OSError):
                         os.close(number)
             torch.set_num_threads(1)
