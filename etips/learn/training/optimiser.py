@@ -9,6 +9,7 @@ from torch import Tensor
 
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import Moving, State
+from etips.models.kernels.compiling import can_compile
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # Adam's usual
 
@@ -83,6 +84,9 @@ def adam(moving: Moving, gradients: Sequence[Tensor], schedule: Schedule, longes
         schedule: Of this step.
         longest: Gradient that a network may have; a longer one is shortened.
     """
+    if gradients[0].is_cuda and _is_plain(moving) and can_compile():
+        _move_on_gpu(moving, gradients, schedule, longest)
+        return
     squares = torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients]).sum(0)
     shrink = (longest / squares.sqrt().clamp_min(1e-12)).clamp_max(1.0)
     for (name, value), whole in zip(moving.parameters.items(), gradients, strict=True):
@@ -95,3 +99,26 @@ def adam(moving: Moving, gradients: Sequence[Tensor], schedule: Schedule, longes
         if value.dim() > 2:  # a weight and not a bias
             value.mul_(schedule.kept.view(shape))
         value.sub_((first * (rate / schedule.first)).div_(spread))
+
+
+def _is_plain(moving: Moving) -> bool:
+    """Whether all parameters are of the kind that the kernel moves."""
+    groups = (moving.parameters, moving.first, moving.second)
+    each = [value for group in groups for value in group.values()]
+    return all(value.dtype == torch.float32 and value.is_contiguous() for value in each)
+
+
+def _move_on_gpu(
+    moving: Moving, gradients: Sequence[Tensor], schedule: Schedule, longest: float
+) -> None:
+    """The same by a kernel of our own."""
+    from etips.models.kernels.adam_kernel import Adam, adam_step  # noqa: PLC0415  # needs Triton
+
+    norms = [torch.linalg.vector_norm(own.flatten(1), dim=1) for own in gradients]
+    length = torch.linalg.vector_norm(torch.stack(norms), dim=0)
+    shrink = (longest / length.clamp_min(1e-12)).clamp_max(1.0)
+    each = torch.stack([shrink, schedule.rates, schedule.kept])
+    every, usual = torch.stack([schedule.first, schedule.second]), Adam(BETA_1, BETA_2, EPSILON)
+    for (name, value), gradient in zip(moving.parameters.items(), gradients, strict=True):
+        moments = moving.first[name], moving.second[name]
+        adam_step(value, gradient, *moments, each, every, usual, decays=value.dim() > 2)

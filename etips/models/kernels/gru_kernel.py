@@ -1,18 +1,17 @@
 """The GRU for many networks at once."""
 
-import logging
-from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from etips.models.kernels import recurrent as shared
+from etips.models.kernels.compiling import can_compile
 from etips.models.kernels.fused import fused_gru_backward, fused_gru_forward
 from etips.models.kernels.recurrent import Block, add_product, inputs_each
 
-_LOG = logging.getLogger(__name__)
+SIZES = (16, 32, 64)
+"""Of a state, that `kernels.whole_gru` takes: powers of two whose weights fit beside a block."""
 
 
 def gru(inputs: Tensor, weight: Tensor, recurrent: Tensor, bias: Tensor, new: Tensor) -> Tensor:
@@ -41,23 +40,13 @@ def _form(inputs: Tensor, size: int) -> type[torch.autograd.Function]:
     return _FusedGru if rounded else _whole(size) or _FusedGru
 
 
-@cache
 def _whole(size: int) -> type[torch.autograd.Function] | None:
-    """The form with one kernel for all steps; None without Triton, or where it cannot compile."""
-    if find_spec("triton") is None:
+    """The form with one kernel for all steps; None where there is none for states of this size."""
+    if size not in SIZES or not can_compile():
         return None
-    from etips.models.kernels import whole_gru  # noqa: PLC0415  # Triton, which may be absent
+    from etips.models.kernels.whole_gru import WholeGru  # noqa: PLC0415  # Triton may be absent
 
-    if size not in whole_gru.SIZES:
-        return None
-    like = torch.zeros(1, 1, 1, 3 * size, device="cuda")
-    weight = torch.zeros(1, size, 3 * size, device="cuda")
-    try:
-        whole_gru.whole_forward(like, weight, weight[:, 0, :size], None)
-    except Exception as error:  # noqa: BLE001  # whatever a compiler may say
-        _LOG.warning("Kernels cannot be compiled, training will run slower: %s", error)
-        return None
-    return whole_gru.WholeGru
+    return WholeGru
 
 
 class _Gru(torch.autograd.Function):

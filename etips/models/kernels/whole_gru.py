@@ -17,9 +17,6 @@ from torch import Tensor
 ROWS = 16
 """Of the batch in a block: the fewest that a tensor core takes, so that there are most blocks."""
 
-SIZES = (16, 32, 64)
-"""Of the state: powers of two whose weights fit beside a block."""
-
 PARTS = 8
 """Most parts of a sum over steps that are added up apart."""
 

@@ -1,7 +1,6 @@
 """The GRU with one kernel for all steps: on a GPU, and on a CPU with stand-ins for its kernels."""
 
 import importlib
-import logging
 import sys
 import types
 
@@ -85,30 +84,14 @@ def test_nothing_is_kept_where_nobody_goes_back(whole, monkeypatch):
     assert states.shape[:3] == (J, 3, B)
 
 
-def test_without_triton_the_other_form_is_taken(monkeypatch):
-    monkeypatch.setattr(gru_kernel, "find_spec", lambda _: None)
-    gru_kernel._whole.cache_clear()
-    assert gru_kernel._whole(64) is None
-    gru_kernel._whole.cache_clear()
-
-
-def test_where_nothing_can_be_compiled_the_other_form_is_taken_with_a_warning(
-    whole, monkeypatch, caplog
+@pytest.mark.parametrize(
+    ("size", "compiles", "form"), [(64, True, 1), (64, False, 0), (63, True, 0)]
+)
+def test_it_is_taken_for_states_of_its_sizes_where_it_can_be_compiled(
+    size, compiles, form, whole, monkeypatch
 ):
-    def refuse(*_):
-        raise RuntimeError("no compiler")
-
-    zeros = torch.zeros
-    monkeypatch.setattr(whole, "whole_forward", refuse)
-    monkeypatch.setattr(gru_kernel, "find_spec", lambda _: True)
-    monkeypatch.setattr(torch, "zeros", lambda *shape, device: zeros(*shape))
-    gru_kernel._whole.cache_clear()
-    with caplog.at_level(logging.WARNING):
-        assert gru_kernel._whole(64) is None
-        assert gru_kernel._whole(63) is None  # not a size of its own: no warning
-    gru_kernel._whole.cache_clear()
-    assert len(caplog.records) == 1
-    assert "no compiler" in caplog.text
+    monkeypatch.setattr(gru_kernel, "can_compile", lambda: compiles)
+    assert gru_kernel._whole(size) is (whole.WholeGru if form else None)
 
 
 @pytest.mark.gpu
