@@ -145,11 +145,19 @@ class Weighing:
         sums = np.zeros((len(_SUMS), len(chosen), len(count)))
         largest = np.ones(len(chosen))
         for place, probability in enumerate(chosen):
-            weight = probability / self.propensity
-            largest[place] = weight.max() or 1.0
-            parts = [weight * own, weight, (weight / largest[place]) ** 2]
-            parts += [predicted[place]] if predicted else []
+            some = _where_any(probability)
+            weight = probability[some] / self.propensity[some]
+            largest[place] = weight.max(initial=0.0) or 1.0
+            parts = (weight * own[some], weight, (weight / largest[place]) ** 2)
             for kind, part in enumerate(parts):
-                sums[kind, place] = np.bincount(patient, part, len(count))
+                sums[kind, place] = np.bincount(patient[some], part, len(count))
+            if predicted:
+                sums[-1, place] = np.bincount(patient, predicted[place], len(count))
         by_name = dict(zip(_SUMS, sums.transpose(0, 2, 1), strict=True))
         return Totals(**by_name, count=count, largest=largest)
+
+
+def _where_any(probability: Floats) -> Ints | slice:
+    """Where a probability (n,) is not zero, as of a constant's seldom action; all if mostly so."""
+    some = np.flatnonzero(probability)
+    return some if len(some) < len(probability) / 2 else slice(None)
