@@ -5,6 +5,7 @@ choosing comes to on patients that it did not look at.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -154,5 +155,12 @@ def _noise(effects: Sequence[Floats]) -> Floats:
     alike = np.stack([effect / np.sqrt((effect**2).sum()) for effect in some])
     values, directions = np.linalg.eigh(alike @ alike.T)
     root = directions * np.sqrt(np.maximum(values, 0))
-    drawn = np.random.default_rng(0).normal(size=(_DRAWS, len(values)))
-    return np.asarray(drawn @ root.T)
+    return np.asarray(_drawn(len(values)) @ root.T)
+
+
+@lru_cache(maxsize=8)
+def _drawn(m: int) -> Floats:
+    """Independent standard normal numbers, always the same, shape (draws, m)."""
+    drawn = np.random.default_rng(0).normal(size=(_DRAWS, m))
+    drawn.flags.writeable = False
+    return drawn
