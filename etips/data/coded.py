@@ -63,7 +63,7 @@ class Coded:
         return self.shape[0]
 
     def __getitem__(self, rows: Rows) -> Floats32:
-        expanded = self.table[self.code[rows]].astype(np.float32)
+        expanded = self.table.take(self.code[rows], axis=0).astype(np.float32, copy=False)
         if self.unit != 1.0:
             expanded *= np.float32(self.unit)
         return expanded

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etips.data.decisions import NO_ACTION, Floats, Ints
+from etips.data.step_walk import Parts, gather, mean_of, side_by_side, some_columns, walk
 
 if TYPE_CHECKING:  # the evaluation makes rows too, and must not reach pyarrow by way of files
     from etips.data.coded import Features, Floats32
@@ -23,8 +24,6 @@ MOST_FEATURES = 128
 
 MOST_NUMBERS = 100_000_000
 """A table of more numbers (400 MB) leaves out summaries of the history, the least telling first."""
-
-BLOCK = 4096
 
 
 class Classifier(Protocol):
@@ -116,22 +115,32 @@ def visible_rows(data: "Trajectories", *, most_numbers: int = MOST_NUMBERS) -> "
     room = (most_numbers / n - sum(part.shape[1] for part in common)) / max(width, 1)
     if bool((np.diff(data.offsets) <= 1).all()):  # one step: all summaries are that step
         return np.concatenate([sequence[last], *common], axis=1)
-    parts = [sequence[last], _mean_so_far(data.offsets, sequence)[last]]
+    widths = (width, width, width * (room >= 3), width * 2 * (room >= 5))
+    table, parts = side_by_side(n, (*widths, *(part.shape[1] for part in common)))
+    parts[0][:] = sequence[last]
     if room >= 3:
-        parts.append(_change(data.offsets, sequence, last, stay))
-    if room >= 5:
-        parts += [_so_far(data.offsets, sequence, f)[last] for f in (np.fmin, np.fmax)]
-    return np.concatenate([*parts, *common], axis=1)
+        first = last == data.offsets[stay]
+        np.subtract(parts[0], sequence[np.where(first, last, last - 1)], out=parts[2])
+        parts[2][first] = 0
+    gather(
+        walk(data),
+        [parts[1], *np.split(parts[3], 2, axis=1)][: 3 if room >= 5 else 1],
+        begin=lambda rows: _alone(sequence[rows], extremes=room >= 5),
+        join=_join,
+        finish=lambda own: [mean_of(*own[:2]), *own[2:]],
+    )
+    for part, own in zip(parts[4:], common, strict=True):
+        part[:] = own
+    return table
 
 
-def _narrow(sequence: "Features") -> "Floats32":
-    """All steps in full, at most `MOST_FEATURES` columns of them."""
+def _narrow(sequence: "Features") -> "Features":
+    """All steps, at most `MOST_FEATURES` columns of them."""
     if sequence.shape[1] <= MOST_FEATURES:
-        return sequence[:]
+        return sequence
     some = sequence[:: max(1, len(sequence) // 5000)].astype(np.float64)
     keep = np.sort(np.argsort(-_variance(some), kind="stable")[:MOST_FEATURES])
-    parts = (sequence[start : start + BLOCK][:, keep] for start in range(0, len(sequence), BLOCK))
-    return np.concatenate(list(parts))
+    return some_columns(sequence, keep.tolist())
 
 
 def _variance(values: Floats) -> Floats:
@@ -144,31 +153,18 @@ def _variance(values: Floats) -> Floats:
     return variance
 
 
-def _mean_so_far(offsets: Ints, sequence: "Floats32") -> "Floats32":
-    """Mean of the values known up to each step of its stay, shape (n_steps, d)."""
-    known = ~np.isnan(sequence)
-    total = _so_far(offsets, np.where(known, sequence, np.float32(0)), np.add)
-    count = _so_far(offsets, known.astype(np.float32), np.add)
-    mean = np.full_like(total, np.nan)
-    return np.divide(total, count, out=mean, where=count > 0)
+def _alone(values: "Floats32", *, extremes: bool) -> Parts:
+    """Of a step: sum and number of the values known, and the least and the largest if asked for."""
+    known = ~np.isnan(values)
+    total = values if known.all() else np.where(known, values, np.float32(0))
+    parts = (total, known.astype(np.float32))
+    return (*parts, values, values) if extremes else parts
 
 
-def _so_far(offsets: Ints, values: "Floats32", join: np.ufunc) -> "Floats32":
-    """`join` over the steps of a stay up to each of them, all stays a step at a time."""
-    result = values.copy()
-    starts, lengths = offsets[:-1], np.diff(offsets)
-    for step in range(1, int(lengths.max(initial=0))):
-        rows = starts[lengths > step] + step
-        result[rows] = join(result[rows - 1], values[rows])
-    return result
-
-
-def _change(offsets: Ints, sequence: "Floats32", last: Ints, stay: Ints) -> "Floats32":
-    """Last value minus the one a step before; 0 at a stay's first step."""
-    first = last == offsets[stay]
-    change: Floats32 = sequence[last] - sequence[np.where(first, last, last - 1)]
-    change[first] = 0
-    return change
+def _join(before: Parts, now: Parts) -> Parts:
+    """The same of a history, of what was before a step and that step alone."""
+    ways = (np.add, np.add, np.fmin, np.fmax)[: len(now)]
+    return [way(own, new) for way, own, new in zip(ways, before, now, strict=True)]
 
 
 def _action_before(data: "Trajectories") -> "Floats32":

@@ -6,13 +6,15 @@ in data that it was not fitted on; `docs/method/systems.md` says what each of th
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from etips.data.decisions import Bools, Ints
 from etips.data.schema import MISSING_SUFFIX, Schema
+from etips.data.step_walk import Parts, gather, mean_of, side_by_side, some_columns, walk
 
 if TYPE_CHECKING:  # the evaluation makes rows too, and must not reach pyarrow by way of files
     from etips.data.coded import Features, Floats32
@@ -41,23 +43,27 @@ def summarise_history(data: "Trajectories", like: Schema | None = None) -> "Floa
         like: Says which features may be missing and which are logarithms, in place of their own
             schema: a policy's, where they are read for it.
     """
-    schema, last = like or data.schema, data.seen_rows
-    kept, stay = _kept(schema), data.decisions().stay
+    schema, steps, stay = like or data.schema, walk(data), data.decisions().stay
+    kept = _kept(schema)
     gaps, wide = _may_be_missing(schema, kept), _is_wide(schema)
-    each: list[list[Floats32]] = [[], [], [], []]
-    for start in range(0, len(kept), BLOCK):  # wide steps, a few columns at a time
-        some = kept[start : start + BLOCK]
-        features = _features(data, some, schema)
-        known = ~np.isnan(features)
-        each[1].append(_mean(data.offsets, features, known)[last])
-        newest, earlier, age = _newest(data.offsets, features, known)
-        each[0].append(newest[last])
-        if not wide:
-            each[2].append((newest - earlier)[last])
-            each[3].append(age[last][:, gaps[start : start + BLOCK]])
-    count = (last - data.offsets[stay] + 1).astype(np.float32)[:, None]
-    parts = [block for part in each for block in part]
-    return np.concatenate([*parts, count, data.static[stay]], axis=1)
+    n_kept, ages = len(kept), np.concatenate([[0], np.cumsum(gaps)])
+    widths = (n_kept, n_kept, 0 if wide else n_kept, 0 if wide else int(ages[-1]))
+    table, parts = side_by_side(data.n_decisions, (*widths, 1, data.static.shape[1]))
+    for start in range(0, n_kept, BLOCK):  # wide steps, a few columns at a time
+        stop = min(start + BLOCK, n_kept)
+        reader = _Reader.of(data, kept[start:stop], schema)
+        bounds = [(start, stop)] * 3 + [(ages[start], ages[stop])]
+        results = [part[:, low:high] for part, (low, high) in zip(parts, bounds, strict=False)]
+        gather(
+            steps,
+            results[: 2 if wide else 4],
+            begin=partial(_alone, reader, wide),
+            join=_join,
+            finish=partial(_finish, gaps[start:stop]),
+        )
+    parts[4][:, 0] = data.seen_rows - data.offsets[stay] + 1
+    parts[5][:] = data.static[stay]
+    return table
 
 
 def summary_columns(schema: Schema) -> tuple[str, ...]:
@@ -89,55 +95,86 @@ def _may_be_missing(schema: Schema, kept: Sequence[int]) -> Bools:
     )
 
 
-def _features(data: "Trajectories", kept: Sequence[int], schema: Schema) -> "Floats32":
-    """Some features of all steps, NaN where missing, as logarithms where learners take them."""
-    names, logs = schema.sequence, schema.logarithms
-    features = _columns(data.sequence, kept)
-    for place, source in enumerate(kept):
-        mark = names[source] + MISSING_SUFFIX
-        if mark in names:
-            missing = _columns(data.sequence, [names.index(mark)])[:, 0] == 1
-            features[missing, place] = np.nan
-        if names[source] in logs:
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Some features, NaN where missing, as logarithms where learners take them.
+
+    Args:
+        features: Their columns.
+        marks: Columns that are 1 where a feature is missing.
+        marked: Places of the features that these are about.
+        logs: Places of the features that are logarithms.
+    """
+
+    features: "Features"
+    marks: "Features"
+    marked: Sequence[int]
+    logs: Sequence[int]
+
+    @classmethod
+    def of(cls, data: "Trajectories", kept: Sequence[int], schema: Schema) -> "_Reader":
+        source = {name: place for place, name in enumerate(schema.sequence)}
+        names = [schema.sequence[place] for place in kept]
+        marked = [i for i, name in enumerate(names) if name + MISSING_SUFFIX in source]
+        marks = [source[names[i] + MISSING_SUFFIX] for i in marked]
+        logs = [i for i, name in enumerate(names) if name in schema.logarithms]
+        features = some_columns(data.sequence, kept)
+        return cls(features, some_columns(data.sequence, marks), marked, logs)
+
+    def read(self, rows: Ints) -> "Floats32":
+        """The features of some steps, a copy, shape (len(rows), d)."""
+        features = self.features[rows]
+        if self.marked:
+            missing = self.marks[rows] == 1
+            for column, place in enumerate(self.marked):
+                features[missing[:, column], place] = np.nan
+        for place in self.logs:
             values = features[:, place] + np.float32(LOG_SHIFT)
             features[:, place] = np.log(np.where(values > 0, values, np.float32(np.nan)))
-    return features
+        return features
 
 
-def _columns(sequence: "Features", kept: Sequence[int]) -> "Floats32":
-    """A copy of some columns; those of a coded sequence are looked up by themselves."""
-    places = list(kept)
-    if isinstance(sequence, np.ndarray):
-        return np.array(sequence[:, places], np.float32)
-    return replace(sequence, table=sequence.table[:, places])[:]
+def _alone(reader: _Reader, wide: bool, rows: Ints) -> Parts:
+    """Of a first step: the last value known, the sum and the number of those known.
 
-
-def _newest(
-    offsets: Ints, features: "Floats32", known: Bools
-) -> tuple["Floats32", "Floats32", "Floats32"]:
-    """The last value known at every step, the one known before it, and how many steps ago it was.
-
-    Where there is one value only, the one before is that one; without any, all are NaN.
+    Unless steps are wide the one known before the last and how many steps ago the last was, too.
+    Where there is one value only, the one before is that one; without any, all these are NaN.
     """
-    newest, earlier = features.copy(), features.copy()
-    age = np.where(known, np.float32(0), np.float32(np.nan))
-    starts, lengths = offsets[:-1], np.diff(offsets)
-    for step in range(1, int(lengths.max(initial=0))):
-        rows = starts[lengths > step] + step
-        there, before = known[rows], newest[rows - 1]
-        newest[rows] = np.where(there, features[rows], before)
-        first = np.isnan(before)
-        earlier[rows] = np.where(there, np.where(first, features[rows], before), earlier[rows - 1])
-        age[rows] = np.where(there, np.float32(0), age[rows - 1] + 1)
-    return newest, earlier, age
+    features = reader.read(rows)
+    known = ~np.isnan(features)
+    if known.all():
+        total, age = features, np.zeros_like(features)
+    else:
+        total = np.where(known, features, np.float32(0))
+        age = np.where(known, np.float32(0), np.float32(np.nan))
+    parts = (features, total, known.astype(np.float32))
+    return parts if wide else (*parts, features, age)
 
 
-def _mean(offsets: Ints, features: "Floats32", known: Bools) -> "Floats32":
-    """Mean of the values known up to each step of its stay."""
-    total, count = np.where(known, features, np.float32(0)), known.astype(np.float32)
-    starts, lengths = offsets[:-1], np.diff(offsets)
-    for step in range(1, int(lengths.max(initial=0))):
-        rows = starts[lengths > step] + step
-        total[rows] += total[rows - 1]
-        count[rows] += count[rows - 1]
-    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+def _join(before: Parts, now: Parts) -> Parts:
+    """The same of a history, of what was before a step and that step alone."""
+    newest, total, count, *rest = before
+    features, added, counted, *_ = now
+    known = counted > 0
+    all_known = bool(known.all())
+    joined = (
+        features if all_known else np.where(known, features, newest),
+        added + total,
+        counted + count,
+    )
+    if not rest:
+        return joined
+    earlier = np.where(np.isnan(newest), features, newest)
+    age = now[-1]
+    if not all_known:
+        earlier = np.where(known, earlier, rest[0])
+        age = np.where(known, np.float32(0), rest[1] + 1)
+    return (*joined, earlier, age)
+
+
+def _finish(gaps: Bools, parts: Parts) -> Parts:
+    """Last value and mean; unless steps are wide the change, and the age of what may be missing."""
+    newest, total, count, *rest = parts
+    if not rest:
+        return newest, mean_of(total, count)
+    return newest, mean_of(total, count), newest - rest[0], rest[1][:, gaps]

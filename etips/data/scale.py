@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from etips.data.coded import Coded, Features, Floats32
-from etips.data.decisions import Floats
+from etips.data.decisions import Bools, Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError, require
 
@@ -33,7 +33,8 @@ SEPSIS_LOG = (
 )
 """Features of the Sepsis-3 cohort whose logarithm is standardised."""
 
-_CHUNK = 65_536
+_CHUNK = 65_536  # rows that are added up together
+_BLOCK = 4096  # rows that are scaled together: few enough for the processor's own memory
 
 
 @dataclass(eq=False)
@@ -108,15 +109,20 @@ class Scaler:
         total, squares, count = (np.zeros(len(names)) for _ in range(3))
         binary = np.ones(len(names), bool)
         for rows, times in _chunks(table, weight):
-            there = ~np.isnan(rows)
-            binary &= ((rows == 0) | (rows == 1) | ~there).all(axis=0)
-            values = np.where(there, self._logs(rows, names), 0.0)
+            gaps = np.isnan(rows)
+            binary[binary] = _only_two(rows[:, binary])
+            values = self._logs(rows, names)
+            if some := bool(gaps.any()):
+                values[gaps] = 0.0
             total += times @ values
-            count += times @ there
+            count += times @ ~gaps if some else times.sum()  # whole numbers: exact in any order
         mean = total / np.maximum(count, 1)
         for rows, times in _chunks(table, weight):  # a second look: squares of centred values only
-            values = self._logs(rows, names) - mean
-            squares += times @ np.where(np.isnan(values), 0.0, values) ** 2
+            values = self._logs(rows, names)
+            values -= mean
+            values[np.isnan(values)] = 0.0
+            values *= values
+            squares += times @ values
         scale = np.sqrt(squares / np.maximum(count, 1))
         scale[scale <= 1e-7 * np.maximum(np.abs(mean), 1)] = 1.0  # float32 noise is no variation
         self.mean_ |= dict(zip(names, mean.tolist(), strict=True))
@@ -157,16 +163,22 @@ class Scaler:
         scale = np.array([self.scale_[name] for name in names])
         left = np.array([name in self.left_ for name in names], bool)
         applied = np.empty(rows.shape, np.float32)
-        for start in range(0, len(rows), _CHUNK):
-            part = rows[start : start + _CHUNK]
-            scaled = self._logs(part, names) - mean
+        for start in range(0, len(rows), _BLOCK):
+            part = rows[start : start + _BLOCK]
+            scaled = self._logs(part, names)
+            scaled -= mean
             scaled /= scale
             np.clip(scaled, -LIMIT, LIMIT, out=scaled)
             scaled[np.isnan(scaled)] = 0.0
             if left.any():
                 scaled = np.where(left, np.where(np.isnan(part), mean, part), scaled)
-            applied[start : start + _CHUNK] = scaled
+            applied[start : start + _BLOCK] = scaled
         return applied
+
+
+def _only_two(rows: Floats32) -> Bools:
+    """Whether each column holds nothing but 0, 1 and gaps, shape (d,)."""
+    return np.asarray(((rows == 0) | (rows == 1) | np.isnan(rows)).all(axis=0))
 
 
 def _distinct_rows(features: Features) -> tuple[Features, Floats | None]:

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from etips.errors import SettingError
 
-Update = Callable[[bytes], None]
+Update = Callable[[bytes | memoryview], None]
 """Takes the next bytes of what is being named."""
 
 
@@ -40,7 +40,7 @@ def _feed(update: Update, value: object) -> None:
         _feed_array(update, value)
     elif isinstance(value, Tensor):
         _token(update, "tensor", str(value.dtype), str(tuple(value.shape)))
-        update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().tobytes())
+        update(value.detach().cpu().reshape(-1).view(torch.uint8).numpy().data)
     elif isinstance(value, Mapping):
         _feed_items(update, {str(key): item for key, item in value.items()})
     elif isinstance(value, list | tuple):
@@ -90,7 +90,8 @@ def _feed_array(update: Update, values: np.ndarray[Any, Any]) -> None:
         _feed_list(update, values.ravel().tolist())
         return
     _token(update, "array", values.dtype.str, str(values.shape))
-    update(values.tobytes())
+    plain = np.ascontiguousarray(values)  # hashed where it lies: a copy takes as long as the hash
+    update(plain.reshape(-1).view(np.uint8).data if plain.size else b"")
 
 
 def _feed_items(update: Update, items: Mapping[str, object]) -> None:

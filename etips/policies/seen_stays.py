@@ -12,7 +12,7 @@ somebody's name or record can still ask whether they are among those it learned 
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -38,7 +38,7 @@ BEYOND_CHANCE = 6.0
 """Standard errors by which stays must agree more often than different ones do."""
 
 _ARRAYS = ("names", "beginnings", "contents", "patients")
-_BLOCK = 2**16  # rows coded at a time
+_BLOCK = 2**12  # rows coded at a time
 
 
 class Overlap(NamedTuple):
@@ -164,7 +164,7 @@ def make_salt(stays: Trajectories, *parts: bytes) -> bytes:
     """The salt of a policy that has these `parts` and learned from `stays`."""
     digest = hashlib.blake2b(digest_size=SALT_BYTES)
     for array in (stays.action, stays.loss, stays.offsets, stays.static):
-        digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+        digest.update(b"" if array is None or not array.size else np.ascontiguousarray(array).data)
     for part in parts:
         digest.update(part)
     return digest.digest()
@@ -268,12 +268,20 @@ def _code_rows(rows: Features | Floats32, salt: bytes) -> Hashes:
     """
     if isinstance(rows, Coded):
         used = rows.without_unused()
-        return _code_rows(used.expanded_table(), salt)[used.code]
+        return _code_each(replace(used, code=np.arange(len(used.table), dtype=np.int32)), salt)[
+            used.code
+        ]
+    return _code_each(rows, salt)
+
+
+def _code_each(rows: Features | Floats32, salt: bytes) -> Hashes:
+    """A number for each row, a block of them expanded at a time."""
     columns = (f"{place}".encode() for place in range(rows.shape[1]))
     odd = _hash(columns, salt, b"row") | np.uint64(1)
     codes = np.empty(len(rows), np.uint64)
     for start in range(0, len(rows), _BLOCK):
         values = np.asarray(rows[start : start + _BLOCK], np.float32) + np.float32(0)  # no -0
-        values[np.isnan(values)] = np.nan  # one of many
+        if (gaps := np.isnan(values)).any():
+            values[gaps] = np.nan  # one of many
         codes[start : start + _BLOCK] = values.view(np.uint32).astype(np.uint64) @ odd
     return codes

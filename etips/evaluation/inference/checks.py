@@ -51,19 +51,23 @@ def code_clusters(cluster: ClusterLike, *, n: int) -> Clusters:
     if ids.dtype.kind == "f":
         require("cluster", "must be a whole number", np.isfinite(ids) & (ids == np.floor(ids)))
         ids = ids.astype(np.int64)
-    if ids.dtype.kind in "iu" and ids.min() >= 0 and ids.max() < 4 * n:
-        present = np.bincount(ids) > 0  # sorting a million ids takes ten times as long
-        unique = np.flatnonzero(present)
-        code = (np.cumsum(present) - 1)[ids]
-    else:
-        unique, code = np.unique(ids, return_inverse=True)
+    unique, code = code_ids(ids)
     if unique.size < 2:
         raise DataError(
             "cluster",
             "must name at least two clusters",
             fix="One cluster has no spread to learn from.",
         )
-    return Clusters(code.astype(np.int64, copy=False), unique)
+    return Clusters(code, unique)
+
+
+def code_ids(ids: NDArray[Any]) -> tuple[NDArray[Any], Ints]:
+    """The distinct ids, sorted, and the place of each of `ids` (n,) among them, shape (n,)."""
+    if ids.dtype.kind in "iu" and ids.min() >= 0 and ids.max() < 4 * ids.size:
+        present = np.bincount(ids) > 0  # sorting a million ids takes ten times as long
+        return np.flatnonzero(present), (np.cumsum(present) - 1)[ids]
+    unique, code = np.unique(ids, return_inverse=True)
+    return unique, code.astype(np.int64, copy=False)
 
 
 def check_numbers(where: str, values: ArrayLike, *, n: int | None = None) -> Floats:

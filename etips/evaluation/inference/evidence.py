@@ -54,8 +54,7 @@ class Evidence:
     @cached_property
     def influence(self) -> Floats:
         """First-order effect of each cluster on the value, shape (k,); sums to zero."""
-        effect: Floats = deviations(self.numerator, self.denominator) @ self.sign
-        return effect
+        return self._effects[0]
 
     @cached_property
     def jackknife(self) -> Floats:
@@ -64,26 +63,26 @@ class Evidence:
         For a ratio it is the influence over one minus the cluster's share of the denominator: a
         cluster that carries much of the weight counts for more than its influence says.
         """
+        return self._effects[1]
+
+    @cached_property
+    def _effects(self) -> tuple[Floats, Floats]:
+        """Influence and jackknife, from one look at the deviations."""
         share = divide(self.denominator, self.denominator.sum(axis=0))
+        effect = deviations(self.numerator, self.denominator)
         with np.errstate(divide="ignore", invalid="ignore"):
-            change = deviations(self.numerator, self.denominator) / (1 - share)
-            return np.asarray(change @ self.sign)
+            change = effect / (1 - share)
+            return np.asarray(effect @ self.sign), np.asarray(change @ self.sign)
 
     @cached_property
     def std_error(self) -> float:
         """Jackknife standard error; infinite when a single cluster carries all the weight."""
-        if np.isnan(self.value):
-            return float("nan")
-        change = self.jackknife
-        if not np.isfinite(change).all():
-            return float("inf")
-        return float(np.sqrt((self.errors**2).sum()))
+        return _error_of(self.value, self.jackknife)
 
     @cached_property
     def errors(self) -> Floats:
         """Share of each cluster in the error, shape (k,): their squares sum to that squared."""
-        k = self.n_clusters
-        return np.asarray((self.jackknife - self.jackknife.mean()) * np.sqrt((k - 1) / k))
+        return _errors(self.jackknife)
 
     @property
     def n_clusters(self) -> int:
@@ -104,6 +103,50 @@ class Evidence:
             self.clusters,
             exposure=exposure,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """A paired difference, from what is known of its two sides: `minus`, where many are asked.
+
+    Args:
+        first: One quantity.
+        second: The other, from the same clusters.
+    """
+
+    first: Evidence
+    second: Evidence
+
+    @property
+    def value(self) -> float:
+        """The point estimate; NaN where either has none."""
+        return self.first.value - self.second.value
+
+    @property
+    def influence(self) -> Floats:
+        """First-order effect of each cluster on the value, shape (k,)."""
+        return np.asarray(self.first.influence - self.second.influence)
+
+    @cached_property
+    def std_error(self) -> float:
+        """As of `Evidence`: what a cluster changes in a difference is the difference of both."""
+        with np.errstate(invalid="ignore"):
+            change = self.first.jackknife - self.second.jackknife
+        return _error_of(self.value, change)
+
+
+def _error_of(value: float, change: Floats) -> float:
+    """Standard error by what each cluster changes, shape (k,)."""
+    if np.isnan(value):
+        return float("nan")
+    if not np.isfinite(change).all():
+        return float("inf")
+    return float(np.sqrt((_errors(change) ** 2).sum()))
+
+
+def _errors(change: Floats) -> Floats:
+    """Share of each cluster in the error, by what it changes, shape (k,)."""
+    return np.asarray((change - change.mean()) * np.sqrt((change.size - 1) / change.size))
 
 
 def ratio_of(

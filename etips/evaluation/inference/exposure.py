@@ -165,11 +165,15 @@ def deviations(numerator: Floats, denominator: Floats) -> Floats:
     share = ratio * denominator
     excess = numerator - share
     rounding = np.abs(excess) <= 1e-13 * (np.abs(numerator) + np.abs(share))
-    return divide(np.where(rounding, 0.0, excess), below)  # a constant loss has no error at all
+    np.copyto(excess, 0.0, where=rounding)  # a constant loss has no error at all
+    return divide(excess, below)
 
 
 def divide(above: Floats, below: Floats) -> Floats:
     """`above / below` with NaN, and no warning, where `below` is zero."""
+    there = np.not_equal(below, 0)
+    if there.all():  # what is masked takes far longer
+        return np.asarray(np.divide(above, below))
     result = np.full(np.broadcast_shapes(np.shape(above), np.shape(below)), np.nan)
-    np.divide(above, below, out=result, where=below != 0)
+    np.divide(above, below, out=result, where=there)
     return result

@@ -1,5 +1,6 @@
 """How far the decisions of an action, weighted by one over its propensity, differ from all."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,28 +33,40 @@ class Imbalance:
         return float(np.sqrt(self.share @ self.gap[:, 0] ** 2))
 
 
-def measure_imbalance(propensities: Floats, action: Ints, functions: Floats) -> Imbalance:
+def measure_imbalance(tables: Sequence[Floats], action: Ints, functions: Floats) -> list[Imbalance]:
     """Weigh the decisions of each action by one over its propensity and compare with all.
 
     Args:
-        propensities: Shape (n, n_actions).
+        tables: Propensities, shape (n, n_actions) each.
         action: Taken, shape (n,).
         functions: Values, the prognosis first, shape (n, q); brought to unit variance here.
     """
-    n, n_actions = propensities.shape
-    values = functions - functions.mean(axis=0)
-    spread = values.std(axis=0)
-    values = values / np.where(spread > 1e-12, spread, 1.0)
-    weight = 1 / np.maximum(propensities[np.arange(n), action], FLOOR)
-    total = np.bincount(action, weight, minlength=n_actions)
-    sums = np.stack([np.bincount(action, weight * v, minlength=n_actions) for v in values.T], 1)
-    gap = sums / np.where(total > 0, total, 1.0)[:, None]
-    share = np.bincount(action, minlength=n_actions) / n
-    count = np.full(values.shape[1], (1 - HALF) / max(values.shape[1] - 1, 1))
+    order = np.argsort(action, kind="stable")  # decisions of an action lie together
+    values = functions[order]
+    values -= values.mean(axis=0)
+    spread = np.sqrt(np.einsum("ij,ij->j", values, values) / len(values))
+    values /= np.where(spread > 1e-12, spread, 1.0)
+    return [_measure(table, action, values, order) for table in tables]
+
+
+def _measure(table: Floats, action: Ints, values: Floats, order: Ints) -> Imbalance:
+    """By values that are standardised and, unlike the table and the actions, in order of these."""
+    n, n_actions = table.shape
+    size = np.bincount(action, minlength=n_actions)
+    weight = 1 / np.maximum(table[np.arange(n), action], FLOOR)[order]
+    parts = [slice(end - own, end) for own, end in zip(size, np.cumsum(size), strict=True)]
+    total = np.array([weight[own].sum() for own in parts])
+    total[size == 0] = 1.0
+    gap = np.stack([weight[own] @ values[own] for own in parts]) / total[:, None]
+    share, count = size / n, np.full(values.shape[1], (1 - HALF) / max(values.shape[1] - 1, 1))
     count[0] = HALF if values.shape[1] > 1 else 1.0
     pull = 2 * share[:, None] * count * gap  # derivative of the size by each gap
-    own = weight / np.where(total > 0, total, 1.0)[action]
-    influence = own * ((values - gap[action]) * pull[action]).sum(axis=1) - values @ pull.sum(0) / n
+    sorted_influence = -(values @ pull.sum(0)) / n
+    for number, own in enumerate(parts):
+        beyond = values[own] @ pull[number] - gap[number] @ pull[number]
+        sorted_influence[own] += weight[own] / total[number] * beyond
+    influence = np.empty(n)
+    influence[order] = sorted_influence
     return Imbalance(gap, share, float((share[:, None] * count * gap**2).sum()), influence)
 
 

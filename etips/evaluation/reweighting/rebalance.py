@@ -239,7 +239,7 @@ def _compare(
 ) -> Rebalanced:
     """Keep the corrected table if it is better on decisions that it was not learned from."""
     action, spread = decided.action, float(decided.prognosis.std())
-    old, new = (measure_imbalance(own, action, values) for own in (table, after))
+    old, new = measure_imbalance((table, after), action, values)
     logs = [np.log(np.maximum(own[np.arange(len(own)), action], LEAST)) for own in (table, after)]
     likelier = clusters.sums(logs[1] - logs[0])
     noise = float(likelier.std()) * np.sqrt(clusters.size)

@@ -118,8 +118,8 @@ class _Standing:
         place = choose(Judged(everybody, judged.totals), "held-out")
         if judged.candidates[place].in_race:
             return None
-        chosen, evidence = choose(judged, "held-out"), judged.totals.evidence
-        behind = highest(evidence(place).minus(evidence(chosen)), LEAD) < 0
+        chosen = choose(judged, "held-out")
+        behind = highest(judged.totals.gap(place, chosen), LEAD) < 0
         if judged.candidates[chosen].is_rule and not behind:
             return None
         return place % self.n_sets
@@ -190,7 +190,6 @@ def within_reach(judged: Judged, n_sets: int) -> list[int]:
         best.setdefault(place % n_sets, place)
     if not best:
         return list(range(n_sets))
-    evidence = judged.totals.evidence
-    leader = evidence(next(iter(best.values())))
-    behind = {own: evidence(place).minus(leader) for own, place in best.items()}
+    leader = next(iter(best.values()))
+    behind = {own: judged.totals.gap(place, leader) for own, place in best.items()}
     return [own for own, gap in behind.items() if not gap.value > REACH * gap.std_error]

@@ -5,12 +5,13 @@ choosing comes to on patients that it did not look at.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 
 from etips.data.decisions import Floats, Ints
-from etips.evaluation.inference.evidence import Evidence
+from etips.evaluation.inference.evidence import Gap
 from etips.learn.fitting.candidates import Candidate, Judged
 
 Selection = Literal["held-out", "paper"]
@@ -67,7 +68,7 @@ def choose(judged: Judged, selection: Selection) -> int:
     }
     if not candidates[best].is_rule or len(forms) < 2:
         return best
-    gap = judged.totals.evidence(forms["draws"]).minus(judged.totals.evidence(forms["likeliest"]))
+    gap = judged.totals.gap(forms["draws"], forms["likeliest"])
     return forms["draws" if highest(gap, DRAWING) < 0 else "likeliest"]
 
 
@@ -98,11 +99,11 @@ def place_of_clinicians(judged: Judged) -> int:
     return next(i for i, c in enumerate(judged.candidates) if c.clinicians)
 
 
-def gaps_to_clinicians(judged: Judged) -> dict[int, Evidence]:
+def gaps_to_clinicians(judged: Judged) -> dict[int, Gap]:
     """Risk less that of the clinicians, paired by patient, of every candidate fit to choose by."""
-    usual = judged.totals.evidence(place_of_clinicians(judged))
+    clinicians = place_of_clinicians(judged)
     return {
-        i: judged.totals.evidence(i).minus(usual)
+        i: judged.totals.gap(i, clinicians)
         for i, c in enumerate(judged.candidates)
         if c.sound and c.in_race and not c.clinicians
     }
@@ -114,7 +115,7 @@ def _origin(candidate: Candidate) -> tuple[int | None, str, str]:
     return candidate.action, candidate.form, numbers
 
 
-def highest(gap: Evidence, reach: float) -> float:
+def highest(gap: Gap, reach: float) -> float:
     """How much worse than the clinicians one may be, at most; infinite where nothing is known."""
     highest = gap.value + reach * gap.std_error
     return highest if np.isfinite(highest) else np.inf
@@ -129,7 +130,7 @@ def luckiest(effects: Sequence[Floats]) -> float:
     return float(np.quantile(_noise(effects).max(axis=1), 1 - CHANCE))
 
 
-def _luck_of_best(gaps: Sequence[Evidence]) -> float:
+def _luck_of_best(gaps: Sequence[Gap]) -> float:
     """How much lower the lowest of several risks lies than that candidate's own, on average.
 
     As noise like theirs would have it, were the risks as they are: next to nothing where one of
@@ -151,8 +152,15 @@ def _noise(effects: Sequence[Floats]) -> Floats:
     some = [effect for effect in effects if effect.any()]
     if not some:
         return np.zeros((1, 1))
-    alike = np.stack([effect / np.sqrt((effect**2).sum()) for effect in some], axis=1)
-    values, directions = np.linalg.eigh(alike.T @ alike)
+    alike = np.stack([effect / np.sqrt((effect**2).sum()) for effect in some])
+    values, directions = np.linalg.eigh(alike @ alike.T)
     root = directions * np.sqrt(np.maximum(values, 0))
-    drawn = np.random.default_rng(0).normal(size=(_DRAWS, len(values)))
-    return np.asarray(drawn @ root.T)
+    return np.asarray(_drawn(len(values)) @ root.T)
+
+
+@lru_cache(maxsize=8)
+def _drawn(m: int) -> Floats:
+    """Independent standard normal numbers, always the same, shape (draws, m)."""
+    drawn = np.random.default_rng(0).normal(size=(_DRAWS, m))
+    drawn.flags.writeable = False
+    return drawn

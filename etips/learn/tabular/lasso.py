@@ -5,6 +5,7 @@ meet in a product, so that all of the Gram matrix is a block an action, and fold
 blocks: nothing of the size of rows times columns times actions is ever made.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -157,18 +158,17 @@ def _screen(rows: Floats, action: Ints, loss: Floats, n_actions: int) -> Ints:
 class _Problem:
     """Scaled products: every column that varies has variance about one.
 
+    Coefficients have shape (1 + K, 1 + d): the common ones, then those of each action.
+
     Args:
         gram: Per decision, shape (K, 1 + d, 1 + d).
         cross: Shape (K, 1 + d).
-        common: What the common coefficients are divided by, shape (1 + d,).
-        own: The same of each action's own, shape (K, 1 + d).
-        free: Where a coefficient may differ from zero: of common ones then of own ones.
+        scale: What coefficients are divided by, shape (1 + K, 1 + d).
     """
 
     gram: Floats
     cross: Floats
-    common: Floats
-    own: Floats
+    scale: Floats
 
     @classmethod
     def of(cls, products: Products) -> "_Problem":
@@ -176,17 +176,22 @@ class _Problem:
         gram, cross = products.gram / size, products.cross / size
         spread = np.sqrt(np.maximum(np.einsum("kii->ki", gram), 0.0))
         total = np.sqrt((spread**2).sum(axis=0))
-        return cls(gram, cross, _inverse(total), _inverse(spread))
+        return cls(gram, cross, _inverse(np.concatenate([total[None], spread])))
 
-    def slope(self, common: Floats, own: Floats) -> tuple[Floats, Floats]:
+    def slope(self, at: Floats) -> Floats:
         """Gradient of half the mean squared error."""
-        joined = self.common * common + self.own * own
-        each = np.einsum("kij,kj->ki", self.gram, joined, optimize=True) - self.cross
-        return each.sum(axis=0) * self.common, each * self.own
+        slope = np.empty_like(at)
+        np.matmul(self.gram, self.coefficients(at)[:, :, None], out=slope[1:, :, None])
+        slope[1:] -= self.cross
+        slope[1:].sum(axis=0, out=slope[0])
+        slope *= self.scale
+        return slope
 
-    def coefficients(self, common: Floats, own: Floats) -> Floats:
-        """Of every action, with the common part in them."""
-        joined: Floats = self.common * common + self.own * own
+    def coefficients(self, at: Floats) -> Floats:
+        """Of every action, with the common part in them, shape (K, 1 + d)."""
+        scaled = self.scale * at
+        joined: Floats = scaled[1:]
+        joined += scaled[0]
         return joined
 
 
@@ -199,59 +204,54 @@ def _inverse(spread: Floats) -> Floats:
 def _most(products: Products) -> float:
     """The least penalty that leaves nothing but the common mean."""
     problem = _Problem.of(products)
-    zero = np.zeros_like(problem.own)
-    common, own = problem.slope(zero[0], zero)
-    return max(float(np.abs(common[1:]).max(initial=0.0)), float(np.abs(own).max()), 1e-9)
+    size = np.abs(problem.slope(np.zeros_like(problem.scale)))
+    size[0, 0] = 0.0  # the common mean is free
+    return max(float(size.max()), 1e-9)
 
 
 def _path(products: Products, penalties: Floats) -> list[Floats]:
     """Coefficients at falling penalties, each begun where the one before ended."""
     problem = _Problem.of(products)
     step = 1 / _steepest(problem)
-    common, own = np.zeros_like(problem.common), np.zeros_like(problem.own)
-    found = []
+    found, at = [], np.zeros_like(problem.scale)
     for penalty in penalties:
-        common, own = _proximal(problem, common, own, float(penalty), step)
-        found.append(problem.coefficients(common, own))
+        at = _proximal(problem, at, float(penalty), step)
+        found.append(problem.coefficients(at))
     return found
 
 
 def _steepest(problem: _Problem) -> float:
     """Largest curvature, by power iteration from a fixed start."""
-    rng = np.random.default_rng(0)
-    common, own = rng.normal(size=problem.common.shape), rng.normal(size=problem.own.shape)
-    plain = _Problem(problem.gram, np.zeros_like(problem.cross), problem.common, problem.own)
+    at = np.random.default_rng(0).normal(size=problem.scale.shape)
+    plain = _Problem(problem.gram, np.zeros_like(problem.cross), problem.scale)
     size = 1.0
     for _ in range(30):
-        common, own = plain.slope(common, own)
-        size = float(np.sqrt((common**2).sum() + (own**2).sum())) or 1.0
-        common, own = common / size, own / size
+        at = plain.slope(at)
+        size = float(np.sqrt((at**2).sum())) or 1.0
+        at /= size
     return 1.05 * size
 
 
-def _proximal(
-    problem: _Problem, common: Floats, own: Floats, penalty: float, step: float
-) -> tuple[Floats, Floats]:
+def _proximal(problem: _Problem, start: Floats, penalty: float, step: float) -> Floats:
     """Accelerated proximal gradient (Beck and Teboulle 2009), begun anew where it turns uphill."""
-    at_common, at_own, pace = common, own, 1.0
+    last, at, pace = start, start, 1.0
     for _ in range(PASSES):
-        down_common, down_own = problem.slope(at_common, at_own)
-        new_common = _shrink(at_common - step * down_common, step * penalty)
-        new_common[0] = at_common[0] - step * down_common[0]  # the mean is not penalised
-        new_own = _shrink(at_own - step * down_own, step * penalty)
-        moved_common, moved_own = new_common - common, new_own - own
-        uphill = ((at_common - new_common) * moved_common).sum()
-        uphill += ((at_own - new_own) * moved_own).sum()
-        faster = 1.0 if uphill > 0 else (1 + np.sqrt(1 + 4 * pace**2)) / 2
-        push = 0.0 if uphill > 0 else (pace - 1) / faster
-        at_common, at_own = new_common + push * moved_common, new_own + push * moved_own
-        change = np.abs(moved_common).max(initial=0.0) + np.abs(moved_own).max(initial=0.0)
-        common, own, pace = new_common, new_own, faster
-        if change < _SETTLED:
+        down = problem.slope(at)
+        down *= -step
+        down += at
+        new = _shrink(down, step * penalty)
+        new[0, 0] = down[0, 0]  # the mean is not penalised
+        moved = new - last
+        uphill = np.vdot(at - new, moved) > 0
+        faster = 1.0 if uphill else (1 + math.sqrt(1 + 4 * pace**2)) / 2
+        at = new + (0.0 if uphill else (pace - 1) / faster) * moved
+        last, pace = new, faster
+        change = np.abs(moved, out=moved)
+        if change[0].max() + change[1:].max() < _SETTLED:
             break
-    return common, own
+    return last
 
 
 def _shrink(values: Floats, by: float) -> Floats:
-    shrunk: Floats = np.sign(values) * np.maximum(np.abs(values) - by, 0.0)
-    return shrunk
+    """Each nearer to zero by so much, or zero."""
+    return np.asarray(values - np.maximum(np.minimum(values, by), -by))

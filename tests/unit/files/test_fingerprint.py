@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from etips.errors import SettingError
-from etips.files.fingerprint import fingerprint
+from etips.files.fingerprint import _feed, fingerprint
 from etips.learn.training.settings import Settings
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.lstm import LSTM
@@ -154,7 +154,7 @@ def test_an_encoder_that_has_been_used_keeps_its_fingerprint():
 
 def test_another_process_finds_the_same():
     script = """
-from etips.files.fingerprint import fingerprint
+from etips.files.fingerprint import _feed, fingerprint
 from etips.learn.training.settings import Settings
 from etips.worlds.clinic import Clinic
 print(fingerprint(data=Clinic().log(20, seed=0), settings=Settings(), names={"a", "b", "c"}))
@@ -174,3 +174,25 @@ def test_what_cannot_be_told_apart_is_refused():
         fingerprint(thing=Slots())
     with pytest.raises(SettingError, match=r"^Generator: cannot be told"):
         fingerprint(thing=Model(seed=np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.arange(6.0).reshape(2, 3),
+        np.zeros((3, 0)),
+        np.array(2.5),
+        np.array(["a", "bcd"]),
+        np.array([1, 2], ">i4"),
+        np.array(["2020-01-01"], "datetime64[D]"),
+        np.array([True, False]),
+    ],
+    ids=str,
+)
+def test_an_array_counts_by_its_bytes_wherever_they_lie(array):
+    told = []
+    _feed(told.append, array)
+    assert bytes(told[-1]) == array.tobytes()
+    spread = np.empty((2, *array.shape), array.dtype)
+    spread[:] = array
+    assert fingerprint(a=np.moveaxis(spread, 0, -1)[..., 0]) == fingerprint(a=array)

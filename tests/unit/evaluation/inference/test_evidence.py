@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from etips.errors import DataError
 from etips.evaluation import Evidence, sndr, snips
 from etips.evaluation.inference.checks import code_clusters
-from etips.evaluation.inference.evidence import divide, ratio_of
+from etips.evaluation.inference.evidence import Gap, divide, ratio_of
 
 ONE = np.ones(4)
 CLUSTERS = code_clusters([5, 5, 9, 9], n=4)
@@ -78,3 +78,28 @@ def test_a_paired_difference_needs_the_same_clusters():
     other = ratio_of(code_clusters([5, 5, 8, 8], n=4), [(ONE, ONE)])
     with pytest.raises(DataError, match=r"^cluster: must be the same in both"):
         first.minus(other)
+
+
+@pytest.mark.parametrize("terms", [1, 2])
+def test_a_gap_is_the_paired_difference(terms):
+    rng = np.random.default_rng(terms)
+    above, below = rng.random((2, 40, 2 * terms)), rng.random((2, 40, 2 * terms))
+    first, second = (
+        Evidence(a[:, :terms], b[:, :terms], np.ones(terms), np.arange(40))
+        for a, b in zip(above, below, strict=True)
+    )
+    gap, wanted = Gap(first, second), first.minus(second)
+    assert gap.value == pytest.approx(wanted.value, rel=1e-10)
+    assert gap.std_error == pytest.approx(wanted.std_error, rel=1e-12)
+    assert gap.influence == pytest.approx(wanted.influence, rel=1e-10, abs=1e-15)
+    assert not Gap(first, first).influence.any()
+
+
+def test_a_gap_knows_no_more_than_its_two_sides():
+    fine = Evidence(np.ones((3, 1)), np.ones((3, 1)), np.ones(1), np.arange(3))
+    nothing = Evidence(np.zeros((3, 1)), np.zeros((3, 1)), np.ones(1), np.arange(3))
+    alone = np.array([[1.0], [0.0], [0.0]])  # a single cluster carries all the weight
+    assert math.isnan(Gap(fine, nothing).value)
+    assert math.isnan(Gap(fine, nothing).std_error)
+    carried = Evidence(alone, alone, np.ones(1), np.arange(3))
+    assert Gap(fine, carried).std_error == fine.minus(carried).std_error == math.inf
