@@ -152,6 +152,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=["icu", "icu-lag1"])
     parser.add_argument("--n", type=int, default=6000, help="stays to learn from")
     parser.add_argument("--seeds", type=int, default=10, help="how many")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--null", type=int, default=0, help="worlds without any effect, instead")
     given = parser.parse_args()
@@ -159,7 +160,8 @@ def main() -> None:
         without_effect(given.null)
         return
     for task in given.tasks:
-        compare(task, given.n, range(given.seeds), given.device)
+        seeds = range(given.first, given.first + given.seeds)
+        compare(task, given.n, seeds, given.device)
 
 
 if __name__ == "__main__":
