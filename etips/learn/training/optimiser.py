@@ -9,7 +9,7 @@ from torch import Tensor
 
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import Moving, State
-from etips.models.kernels.compiling import can_compile
+from etips.models.kernels.compiling import takes
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # Adam's usual
 
@@ -84,7 +84,7 @@ def adam(moving: Moving, gradients: Sequence[Tensor], schedule: Schedule, longes
         schedule: Of this step.
         longest: Gradient that a network may have; a longer one is shortened.
     """
-    if gradients[0].is_cuda and _is_plain(moving) and can_compile():
+    if _taken(moving):
         _move_on_gpu(moving, gradients, schedule, longest)
         return
     squares = torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients]).sum(0)
@@ -101,11 +101,11 @@ def adam(moving: Moving, gradients: Sequence[Tensor], schedule: Schedule, longes
         value.sub_((first * (rate / schedule.first)).div_(spread))
 
 
-def _is_plain(moving: Moving) -> bool:
-    """Whether all parameters are of the kind that the kernel moves."""
+def _taken(moving: Moving) -> bool:
+    """Whether a kernel of our own takes all that is moved."""
     groups = (moving.parameters, moving.first, moving.second)
     each = [value for group in groups for value in group.values()]
-    return all(value.dtype == torch.float32 and value.is_contiguous() for value in each)
+    return all(value.is_contiguous() and takes(value) for value in each)
 
 
 def _move_on_gpu(

@@ -5,7 +5,17 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 
+import torch
+from torch import Tensor
+
 _LOG = logging.getLogger(__name__)
+
+
+def takes(values: Tensor) -> bool:
+    """Whether kernels of our own take these: float32 on the GPU in use, where they compile."""
+    if not values.is_cuda or values.dtype != torch.float32:
+        return False
+    return values.device.index == torch.cuda.current_device() and can_compile()
 
 
 @cache

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from etips.models.kernels import recurrent as shared
-from etips.models.kernels.compiling import can_compile
+from etips.models.kernels.compiling import takes
 from etips.models.kernels.fused import fused_gru_backward, fused_gru_forward
 from etips.models.kernels.recurrent import Block, add_product, inputs_each
 
@@ -36,14 +36,8 @@ def _form(inputs: Tensor, size: int) -> type[torch.autograd.Function]:
     """
     if not inputs.is_cuda:
         return _Gru
-    rounded = torch.is_autocast_enabled("cuda") or inputs.dtype != torch.float32
-    return _FusedGru if rounded else _whole(size) or _FusedGru
-
-
-def _whole(size: int) -> type[torch.autograd.Function] | None:
-    """The form with one kernel for all steps; None where there is none for states of this size."""
-    if size not in SIZES or not can_compile():
-        return None
+    if size not in SIZES or torch.is_autocast_enabled("cuda") or not takes(inputs):
+        return _FusedGru
     from etips.models.kernels.whole_gru import WholeGru  # noqa: PLC0415  # Triton may be absent
 
     return WholeGru

@@ -6,13 +6,14 @@ import torch
 from etips.learn.training import optimiser
 from etips.learn.training.optimiser import Schedule
 from etips.learn.training.state import Moving
+from etips.models.kernels import compiling
 
 J = 3
 
 
 def moved(device, *, kernel, monkeypatch):
     """Parameters and moments after a step, from the same start."""
-    monkeypatch.setattr(optimiser, "can_compile", lambda: kernel)
+    monkeypatch.setattr(compiling, "can_compile", lambda: kernel)
     random = torch.Generator().manual_seed(0)
 
     def some():

@@ -4,6 +4,7 @@ import logging
 import types
 
 import pytest
+import torch
 
 from etips.models.kernels import compiling
 
@@ -41,6 +42,29 @@ def test_where_nothing_can_be_compiled_a_warning_comes_once(monkeypatch, caplog)
         assert not compiling.can_compile()
     assert len(caplog.records) == 1
     assert "no compiler" in caplog.text
+
+
+class Values:
+    """A tensor as far as the question goes."""
+
+    def __init__(self, dtype=torch.float32, device="cuda:0"):
+        self.dtype, self.device = dtype, torch.device(device)
+        self.is_cuda = self.device.type == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("values", "taken"),
+    [
+        (Values(), True),
+        (Values(dtype=torch.float64), False),
+        (Values(device="cuda:1"), False),  # not the GPU in use
+        (Values(device="cpu"), False),
+    ],
+)
+def test_kernels_take_float32_on_the_gpu_in_use(values, taken, monkeypatch):
+    tried_out(monkeypatch, lambda: None)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    assert compiling.takes(values) is taken
 
 
 @pytest.mark.gpu

@@ -84,14 +84,19 @@ def test_nothing_is_kept_where_nobody_goes_back(whole, monkeypatch):
     assert states.shape[:3] == (J, 3, B)
 
 
-@pytest.mark.parametrize(
-    ("size", "compiles", "form"), [(64, True, 1), (64, False, 0), (63, True, 0)]
-)
-def test_it_is_taken_for_states_of_its_sizes_where_it_can_be_compiled(
-    size, compiles, form, whole, monkeypatch
+class OnGpu:
+    """Inputs as far as the choice of a form asks."""
+
+    is_cuda = True
+
+
+@pytest.mark.parametrize(("size", "taken"), [(64, True), (64, False), (63, True)])
+def test_it_is_used_for_states_of_its_sizes_where_kernels_take_the_inputs(
+    size, taken, whole, monkeypatch
 ):
-    monkeypatch.setattr(gru_kernel, "can_compile", lambda: compiles)
-    assert gru_kernel._whole(size) is (whole.WholeGru if form else None)
+    monkeypatch.setattr(gru_kernel, "takes", lambda _: taken)
+    used = whole.WholeGru if taken and size == 64 else gru_kernel._FusedGru
+    assert gru_kernel._form(OnGpu(), size) is used
 
 
 @pytest.mark.gpu
@@ -99,7 +104,7 @@ def test_it_is_taken_for_states_of_its_sizes_where_it_can_be_compiled(
 @pytest.mark.parametrize(("n_batch", "n_steps", "shared"), [(5, 1, True), (40, 9, False)])
 def test_on_a_gpu_one_kernel_says_what_the_plain_form_says_on_a_cpu(size, n_batch, n_steps, shared):
     pytest.importorskip("triton")
-    assert gru_kernel._whole(size) is not None
+    assert gru_kernel._form(torch.zeros(1, device="cuda"), size) is not gru_kernel._FusedGru
     generator = torch.Generator().manual_seed(size)
     shape = (n_steps, n_batch, 7) if shared else (3, n_steps, n_batch, 7)
     shapes = [shape, (3, 7, 3 * size), (3, size, 3 * size), (3, 3 * size), (3, size)]
