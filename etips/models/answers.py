@@ -32,6 +32,7 @@ def answer_decisions(
     groups: Sequence[Ints] | None = None,
     batch_size: int | None = None,
     axis: int = 0,
+    answers: tuple[Tensor, ...] = (),
 ) -> tuple[Tensor, ...]:
     """What networks say of every decision, in decision order.
 
@@ -42,15 +43,15 @@ def answer_decisions(
         groups: Stays that are asked together, such as those of a fold; all of them if left out.
         batch_size: Stays at once; what suits the device if left out.
         axis: Where the tensors that `ask` returns have the decisions.
+        answers: Where to write, in place; made here if left out.
     """
     place = _places(steps)
-    answers: tuple[Tensor, ...] = ()
     size = batch_size or batch_size_on(steps.device)
     with torch.no_grad():
         for number, stays in enumerate(groups or [np.arange(steps.n_stays)]):
             for batch in steps.batches(stays, size):
                 said = ask(batch, number)
-                answers = answers or tuple(_blank(value, axis, steps.n_decisions) for value in said)
+                answers = answers or tuple(blank(value, axis, steps.n_decisions) for value in said)
                 for whole, part in zip(answers, said, strict=True):
                     whole.index_copy_(axis, place[batch.seen], part)
     return answers
@@ -92,5 +93,6 @@ def _places(steps: StepTensors) -> Tensor:
     return torch.from_numpy(np.cumsum(steps.answers) - 1).to(steps.device)
 
 
-def _blank(like: Tensor, axis: int, n_decisions: int) -> Tensor:
+def blank(like: Tensor, axis: int, n_decisions: int) -> Tensor:
+    """Zeros in the shape of an answer of all decisions, as that of some of them has it."""
     return like.new_zeros(*like.shape[:axis], n_decisions, *like.shape[axis + 1 :])

@@ -3,17 +3,22 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from etips.data.decisions import Bools
+from etips.data.decisions import Bools, Ints
 from etips.learn.fitting.prepare import Prepared
 from etips.learn.training import memory
-from etips.models.answers import answer_decisions, outputs_at
-from etips.models.batches import Batch
+from etips.learn.training.crew import Order, n_workers, one_thread, run_all, shared, working
+from etips.models.answers import Ask, answer_decisions, blank, outputs_at
+from etips.models.batches import Batch, StepTensors
 from etips.models.bundle import Bundle
 
 Readout = Callable[[Tensor, Tensor], Tensor]
 """What to keep of outputs (sets, n, K) at rows (n,)."""
+
+FEWEST = 50_000
+"""Decisions times sets from which asking is worth processes."""
 
 
 def out_of_fold(bundle: Bundle, prepared: Prepared, readout: Readout) -> Tensor:
@@ -55,11 +60,29 @@ def _ask(bundle: Bundle, prepared: Prepared, readout: Readout, asked: Sequence[B
     def ask(batch: Batch, fold: int) -> tuple[Tensor, ...]:
         return (readout(outputs_at(each[fold], batch, prepared.steps), batch.seen),)
 
-    (answers,) = answer_decisions(
-        prepared.steps,
-        ask,
-        groups=[np.flatnonzero(stays) for stays in asked],
-        batch_size=memory.stays_at_once(bundle.network, prepared.steps, n_sets),
-        axis=1,
-    )
+    groups = [np.flatnonzero(stays) for stays in asked]
+    at_once = memory.stays_at_once(bundle.network, prepared.steps, n_sets)
+    steps = prepared.steps
+    size = n_workers(n_networks) if steps.device.type == "cpu" else 1
+    if size == 1 or steps.n_decisions * n_sets < FEWEST:
+        return answer_decisions(steps, ask, groups=groups, batch_size=at_once, axis=1)[0]
+    return _ask_in_processes(steps, ask, groups, at_once, size)
+
+
+def _ask_in_processes(
+    steps: StepTensors, ask: Ask, groups: Sequence[Ints], at_once: int, size: int
+) -> Tensor:
+    """The same, groups at the same time, each by a process that writes where all can read."""
+    each = ((batch, n) for n, stays in enumerate(groups) for batch in steps.batches(stays, 1))
+    with torch.no_grad(), one_thread():
+        (some,) = ask(*next(each))  # tells the shape
+    answers = shared(blank(some, 1, steps.n_decisions))
+
+    def work(order: Order) -> None:
+        number = int(order[0])
+        own = [stays if group == number else stays[:0] for group, stays in enumerate(groups)]
+        answer_decisions(steps, ask, groups=own, batch_size=at_once, axis=1, answers=(answers,))
+
+    with working(size, work) as crew:
+        run_all(crew, [(number,) for number in range(len(groups))])
     return answers

@@ -5,7 +5,8 @@ import pytest
 import torch
 from small_worlds import ward
 
-from etips.learn.fitting.crossfit import out_of_fold
+from etips.learn.fitting import crossfit
+from etips.learn.fitting.crossfit import out_of_fold, where_stopped
 from etips.learn.fitting.prepare import prepare
 from etips.models.answers import outputs_at
 from etips.models.bundle import Bundle
@@ -36,3 +37,23 @@ def test_only_what_is_read_out_is_kept():
     bundle = Bundle.start(Network(GRU(4), prepared.steps.n_features, 2, 3), range(2))
     rows = out_of_fold(bundle, prepared, lambda outputs, seen: seen.expand(len(outputs), -1))
     assert rows.tolist() == [prepared.seen.tolist()]
+
+
+@pytest.mark.parametrize("asks", [out_of_fold, where_stopped])
+def test_processes_say_the_same_to_the_bit(asks, monkeypatch):
+    prepared = prepare(ward(lag=1), n_folds=3, seed=0, device=torch.device("cpu"))
+    bundle = Bundle.start(Network(GRU(4), prepared.steps.n_features, 2, 3), range(6))
+
+    def said():
+        found = asks(bundle, prepared, lambda outputs, _: outputs.double())
+        return found if asks is out_of_fold else found[0]
+
+    here = said()
+    crews, working = [], crossfit.working
+    monkeypatch.setattr(crossfit, "working", lambda *a: crews.append(a[0]) or working(*a))
+    monkeypatch.setattr(crossfit, "n_workers", lambda n: min(n, 2))
+    assert torch.equal(said(), here)
+    assert not crews  # so little is asked here
+    monkeypatch.setattr(crossfit, "FEWEST", 1)
+    assert torch.equal(said(), here)
+    assert crews == [2]
