@@ -17,6 +17,7 @@ from etips.learn.fitting.stages import Training
 from etips.learn.nuisance.balancing import check_propensities, logged_propensity
 from etips.learn.nuisance.model_choice import ModelKind, Rivals
 from etips.learn.nuisance.policy_start import PolicyStart
+from etips.learn.nuisance.pooled_propensity import pooled_propensity
 from etips.learn.nuisance.propensity import FittedPropensity
 from etips.learn.nuisance.propensity_models import PropensityModel
 from etips.learn.nuisance.support import agreed_floor, choose_support
@@ -48,6 +49,8 @@ class Foundation:
         allowed: Actions with that much support, out of fold, shape (n_decisions, n_actions).
         start: Where policies begin.
         rivals: What was fitted, so that losses are predicted by the same.
+        pooled: Propensities of the logged actions that tell better what was done than those that
+            were given, shape (n_decisions,); None where none do. See `pooled_propensity`.
     """
 
     prepared: Prepared
@@ -60,6 +63,7 @@ class Foundation:
     allowed: Bools
     start: PolicyStart
     rivals: Rivals
+    pooled: Floats | None = None
 
     def allowed_rows(self) -> Tensor:
         """Allowed actions by row, shape (n_steps, n_actions)."""
@@ -241,8 +245,8 @@ def weigh_decisions(
     logged = logged_propensity(prepared, propensity, model, balance=training.balance)
     plain = np.exp(logged.log)
     chance = np.maximum(plain, clip)
+    imitated = likely[np.arange(len(plain)), data.logged_action]
     if rescale:
-        imitated = likely[np.arange(len(plain)), data.logged_action]
         chance = chance * weight_scale(imitated, plain, data.cluster, clip=clip)
     if (floor := support) is None:
         suited = rivals.suit(training.policy, data.n_stays)
@@ -258,6 +262,9 @@ def weigh_decisions(
         allowed=likely >= floor,
         start=start,
         rivals=rivals,
+        pooled=None
+        if model is None
+        else pooled_propensity(plain, imitated, data.cluster, clip=clip),
     )
 
 
