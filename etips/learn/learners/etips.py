@@ -3,7 +3,7 @@
 import logging
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -34,9 +34,17 @@ OTHERS = (Aim("beta-IPS"), Aim("smoothed gains", 0.9, 1.0))
 """What stands beside the usual translations: the baseline of least variance, and gains smoothed by
 log(1 + weight gain) with harms left alone. Why these is in docs/method/noise.md."""
 
+ROBUST = (Aim("doubly robust"),)
+"""What stands beside them where a regression of the loss does, whose predictions it corrects."""
+
 BEYOND = (
     "The usual translations are for losses in [0, 1], and some losses lie beyond: "
     "rescale the loss, or set translations within its range."
+)
+
+POOLED = (
+    "The propensities that were given tell less well what was done than their mean with fitted "
+    "ones. Weights are made of that mean."
 )
 
 Init = Literal["propensity", "random"]
@@ -106,20 +114,25 @@ class EtIPS(NetworkLearner):
             racing: Let translations drop out where they may; False trains all to the end.
         """
         random = self.init == "random"
+        if self._has_others() and base.pooled is not None:
+            _LOG.warning(POOLED)
+            base = replace(base, chance=base.pooled)
+        regression = base.regression() if self._has_others() else None
+        aims = [*self.aims(), *(() if regression is None else ROBUST)]
         search = PolicySearch(  # lines 3 to 7, all translations at once
             base,
-            self.aims(),
-            self._start(base),
+            aims,
+            self._start(base, len(aims)),
             base.settings(self.training.with_seed(self.seed + 1).policy),
             kl=usual_kl(self.kl, base.prepared.data),
             selection=self.selection,
             racing=racing and not random and self.selection != "paper",  # which take their time
-            regression=base.regression() if self._has_others() else None,
+            regression=regression,
         )
         return (yield from search.run())
 
     def aims(self) -> list[Aim]:
-        """What is trained, one set of networks each."""
+        """What is trained, one set of networks each; of a small log `ROBUST` is, too."""
         aims = [Aim("translated", value) for value in self.translations]
         return [*aims, *OTHERS] if self._has_others() else aims
 
@@ -149,9 +162,9 @@ class EtIPS(NetworkLearner):
         if self.init == "random" and self.models == "trees":
             raise SettingError("models", "must be networks where policies start at random")
 
-    def _start(self, base: Foundation) -> Bundle:
+    def _start(self, base: Foundation, n_sets: int) -> Bundle:
         """Policy networks before they are trained: a set an aim."""
-        n_folds, n_sets = base.prepared.folds.n_networks, len(self.aims())
+        n_folds = base.prepared.folds.n_networks
         if self.init == "propensity":
             return base.start.sets(n_sets)
         seeds = list(seeds_from(self.seed, PURPOSE, n_folds)) * n_sets

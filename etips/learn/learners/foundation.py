@@ -25,6 +25,7 @@ from etips.learn.nuisance.balancing import (
 )
 from etips.learn.nuisance.model_choice import ModelKind, Rivals
 from etips.learn.nuisance.policy_start import PolicyStart
+from etips.learn.nuisance.pooled_propensity import pooled_propensity
 from etips.learn.nuisance.propensity import FittedPropensity
 from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
 from etips.learn.nuisance.support import agreed_floor, choose_support
@@ -58,6 +59,8 @@ class Foundation:
         start: Where policies begin.
         rivals: What was fitted, so that losses are predicted by the same.
         begun: What was begun beside the propensities.
+        pooled: Propensities of the logged actions that tell better what was done than those that
+            were given, shape (n_decisions,); None where none do. See `pooled_propensity`.
     """
 
     prepared: Prepared
@@ -71,6 +74,7 @@ class Foundation:
     start: PolicyStart
     rivals: Rivals
     begun: "Begun"
+    pooled: Floats | None = None
 
     def regression(self) -> Regression | None:
         """Regressions of the loss in the folds of the networks; None in a large log."""
@@ -276,8 +280,8 @@ def weigh_decisions(
     logged = logged_propensity(prepared, propensity, model, balance=balance, ground=ground)
     plain = np.exp(logged.log)
     chance = np.maximum(plain, clip)
+    imitated = likely[np.arange(len(plain)), data.logged_action]
     if rescale:
-        imitated = likely[np.arange(len(plain)), data.logged_action]
         chance = chance * weight_scale(imitated, plain, data.cluster, clip=clip)
     if (floor := support) is None:
         suited = rivals.suit(training.policy, data.n_stays)
@@ -294,6 +298,9 @@ def weigh_decisions(
         start=start,
         rivals=rivals,
         begun=begun._replace(ground=None),  # its tables are no longer needed
+        pooled=None
+        if model is None
+        else pooled_propensity(plain, imitated, data.cluster, clip=clip),
     )
 
 

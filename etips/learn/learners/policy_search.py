@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from etips.data.decisions import Floats
 from etips.learn.fitting.candidates import Judged
 from etips.learn.fitting.requests import Requests, TrainingRequest
-from etips.learn.learners.aims import Aim, aims_objective
+from etips.learn.learners.aims import Aim, Form, aims_objective
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import Foundation
 from etips.learn.learners.judging import chosen_policy, judge_all, settle
@@ -17,6 +17,9 @@ from etips.learn.learners.selection import Selection
 from etips.learn.nuisance.outcome import FittedOutcome
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
+
+APART: tuple[Form, ...] = ("smoothed gains", "doubly robust")
+"""Forms that are a kind of their own in a race; see `Race`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,7 @@ class PolicySearch:
         """Train, judge and choose."""
         everybody = range(len(self.aims))
         if self.racing:
-            kinds = ["smoothed" if aim.form == "smoothed gains" else "" for aim in self.aims]
+            kinds = [aim.form if aim.form in APART else "" for aim in self.aims]
             race = Race(len(self.aims), self.request, self._judge, self._distances(), kinds)
             bundle, judged = yield from race.run()
         else:
@@ -88,7 +91,7 @@ class PolicySearch:
         return TrainingRequest(
             self.base.prepared,
             self.start.select(members),
-            aims_objective(self.base, own, kl=self.kl, expected=self._expected()),
+            aims_objective(self.base, own, kl=self.kl, expected=self._predicted()),
             stage="policy",
             settings=self.settings,
         )
@@ -105,11 +108,11 @@ class PolicySearch:
             regression=self.regression if everybody else None,
         )
 
-    def _expected(self) -> Floats | None:
-        return None if self.outcome is None else self.outcome.expected
-
     def _predicted(self) -> Floats | None:
-        """Predicted losses that take noise out of held-out risks, whoever predicted them."""
+        """Predicted losses, whoever predicted them.
+
+        They take noise out of held-out risks, and doubly robust policies learn from them.
+        """
         by_regression = None if self.regression is None else self.regression.expected
         return by_regression if self.outcome is None else self.outcome.expected
 

@@ -4,7 +4,7 @@ The chosen candidate is the luckiest of many, so its risk is too low; `risk_of_c
 choosing comes to on patients that it did not look at.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -37,8 +37,8 @@ def choose(judged: Judged, selection: Selection) -> int:
     """Place of the candidate that becomes the policy.
 
     Held-out: all are compared with the clinicians, paired by patient. A candidate is better if it
-    is so by more standard errors than the luckiest of as many, as alike as these are, would be with
-    a chance of `CHANCE`; networks are if they are in either form. Of those that are better the
+    is so by more standard errors than luck explains (`_better`); networks are if they are in either
+    form. Of those that are better the
     lowest risk plus `CAUTION` standard errors wins, so that a rule has to beat the constants, too,
     and the better supported of two equals is kept. The best constant is the luckiest of as many as
     there are actions; what that luck comes to is added to constants, and to rules that are one. A
@@ -52,8 +52,7 @@ def choose(judged: Judged, selection: Selection) -> int:
         return min(trained, key=lambda i: candidates[i].risk)
     clinicians = place_of_clinicians(judged)
     gaps = gaps_to_clinicians(judged)
-    reach = luckiest([gap.influence for gap in gaps.values()])
-    better = {_origin(candidates[i]) for i, gap in gaps.items() if highest(gap, reach) < 0}
+    better = {_origin(candidates[i]) for i in _better(candidates, gaps)}
     constants = [gap for i, gap in gaps.items() if not candidates[i].is_rule]
     luck, lucky = _luck_of_best(constants), {round(gap.value, _DIGITS) for gap in constants}
 
@@ -109,6 +108,26 @@ def gaps_to_clinicians(judged: Judged) -> dict[int, Gap]:
     }
 
 
+def _better(candidates: Sequence[Candidate], gaps: Mapping[int, Gap]) -> list[int]:
+    """Places of those that beat the clinicians by more than luck.
+
+    Rules and constants have half of `CHANCE` each, or one of them all of it where the other is
+    missing: by more standard errors than the luckiest of its kind, as alike as these are, would be
+    with that chance. Together they would ask the more of a rule the more actions there are, and
+    constants of rare actions are many and unlike.
+
+    Args:
+        candidates: All of them.
+        gaps: Risks less that of the clinicians, by place.
+    """
+    kinds = [[i for i in gaps if candidates[i].is_rule is rule] for rule in (True, False)]
+    some = [own for own in kinds if own]
+    reach = [luckiest([gaps[i].influence for i in own], CHANCE / len(some)) for own in some]
+    return [
+        i for own, far in zip(some, reach, strict=True) for i in own if highest(gaps[i], far) < 0
+    ]
+
+
 def _origin(candidate: Candidate) -> tuple[int | None, str, str]:
     """What a candidate comes from: an action, or networks, whatever form they take."""
     numbers = f"{candidate.translation} {candidate.strength}"  # NaN differs from itself
@@ -121,13 +140,14 @@ def highest(gap: Gap, reach: float) -> float:
     return highest if np.isfinite(highest) else np.inf
 
 
-def luckiest(effects: Sequence[Floats]) -> float:
-    """A height that the highest of m standard normal numbers passes with a chance of `CHANCE`.
+def luckiest(effects: Sequence[Floats], chance: float = CHANCE) -> float:
+    """A height that the highest of m standard normal numbers passes with some chance.
 
     Args:
         effects: What each of k patients adds to each, shape (k,): they correlate as these do.
+        chance: That it does.
     """
-    return float(np.quantile(_noise(effects).max(axis=1), 1 - CHANCE))
+    return float(np.quantile(_noise(effects).max(axis=1), 1 - chance))
 
 
 def _luck_of_best(gaps: Sequence[Gap]) -> float:

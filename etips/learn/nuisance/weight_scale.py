@@ -32,7 +32,7 @@ def weight_scale(imitated: Floats, propensity: Floats, cluster: Ints, *, clip: f
         clip: Propensities below this are raised to it.
     """
     weight = imitated / np.maximum(propensity, clip)
-    mean, error = float(weight.mean()), _error(weight, cluster)
+    mean, error = float(weight.mean()), error_of_mean(weight, cluster)
     if mean - 1 <= max(BEYOND_NOISE * error, BEYOND_CARE):
         return 1.0
     _LOG.warning(
@@ -43,8 +43,8 @@ def weight_scale(imitated: Floats, propensity: Floats, cluster: Ints, *, clip: f
     return mean
 
 
-def _error(weight: Floats, cluster: Ints) -> float:
-    """Standard error of the mean weight, by patient."""
+def error_of_mean(values: Floats, cluster: Ints) -> float:
+    """Standard error of a mean over decisions, by patient."""
     patient = np.unique(cluster, return_inverse=True)[1]
-    apart = np.bincount(patient, weight - weight.mean())
-    return float(np.sqrt((apart**2).sum())) / len(weight)
+    apart = np.bincount(patient, values - values.mean())
+    return float(np.sqrt((apart**2).sum())) / len(values)

@@ -22,6 +22,8 @@ from etips.learn import (
     Settings,
     SklearnModel,
 )
+from etips.learn.learners.etips import POOLED
+from etips.learn.learners.foundation import Foundation
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.lstm import LSTM
 from etips.worlds.clinic import Clinic
@@ -76,14 +78,15 @@ def chosen_of(learner):
 
 def test_the_path_holds_every_translation_in_both_forms_the_constants_and_the_clinicians(log):
     learner = EtIPS(**small(translations=(0.2, 0.5, 1.5), others=True)).fit(log)
-    rules, others = learner.path_[:10], learner.path_[10:]
-    translations = [0.2, 0.5, 1.5, np.nan, 0.9] * 2
+    rules, others = learner.path_[:12], learner.path_[12:]
+    translations = [0.2, 0.5, 1.5, np.nan, 0.9, np.nan] * 2
+    forms = [*["translated"] * 3, "beta-IPS", "smoothed gains", "doubly robust"]
     assert [c.translation for c in rules] == pytest.approx(translations, nan_ok=True)
-    assert [c.form for c in rules] == [*["translated"] * 3, "beta-IPS", "smoothed gains"] * 2
-    assert [c.acts for c in rules] == ["draws"] * 5 + ["likeliest"] * 5
+    assert [c.form for c in rules] == forms * 2
+    assert [c.acts for c in rules] == ["draws"] * 6 + ["likeliest"] * 6
     assert [c.action for c in others] == [0, 1, 2, None, None]
     assert (others[-2].form, others[-2].acts) == ("regression", "likeliest")
-    assert [c.clinicians for c in learner.path_] == [False] * 14 + [True]
+    assert [c.clinicians for c in learner.path_] == [False] * 16 + [True]
     assert learner.path_[-1].risk == pytest.approx(log.logged_loss.mean())
     assert sum(c.chosen for c in learner.path_) == 1
     assert all(np.isfinite(c.risk) and c.effective_size > 0 for c in learner.path_)
@@ -103,6 +106,22 @@ def test_the_path_holds_every_translation_in_both_forms_the_constants_and_the_cl
 def test_other_objectives_stand_beside_the_usual_translations(more, stands):
     forms = [aim.form for aim in EtIPS(**more).aims()]
     assert (forms[-2:] == ["beta-IPS", "smoothed gains"]) == stands
+
+
+def test_of_a_log_without_a_regression_no_doubly_robust_policy_is_learned(log, monkeypatch):
+    monkeypatch.setattr(Foundation, "regression", lambda _: None)
+    learner = EtIPS(**small(others=True)).fit(log)
+    assert "doubly robust" not in {c.form for c in learner.path_}
+
+
+@pytest.mark.parametrize(("spread", "others"), [(1.5, True), (1.5, False), (0.0, True)])
+def test_noisy_propensities_are_pooled_with_the_fitted_ones(spread, others, caplog):
+    """Noise of that spread makes weights heavy; right propensities, and the bare grid, stay."""
+    log = CLEAR.log(200, seed=0)
+    noise = np.exp(spread * np.random.default_rng(0).normal(size=log.n_steps))
+    noisy = replace(log, propensity=np.clip(log.propensity * noise, 1e-6, 1))
+    TIPS(**small(others=others, training=training(4))).fit(noisy)
+    assert (POOLED in caplog.text) == (spread > 0 and others)
 
 
 def test_whether_others_stand_beside_them_is_a_switch(log):

@@ -7,7 +7,13 @@ from small_worlds import training
 from etips.learn import TIPS
 from etips.learn.fitting.candidates import blank, judge
 from etips.learn.fitting.risk_totals import Weighing
-from etips.learn.learners.selection import CHANCE, choose, luckiest, risk_of_choosing
+from etips.learn.learners.selection import (
+    CHANCE,
+    choose,
+    gaps_to_clinicians,
+    luckiest,
+    risk_of_choosing,
+)
 from etips.models.encoders.gru import GRU
 from etips.worlds.clinic import Clinic
 
@@ -68,6 +74,18 @@ def test_where_nothing_is_better_the_clinicians_are_imitated():
             trial.noise()
         false += not chosen_of(trial.constants()).clinicians
     assert false <= 60 * (CHANCE + 0.12)  # three standard errors
+
+
+def test_constants_of_many_actions_ask_no_more_of_a_rule():
+    """Twenty that did nothing kept a rule out that was better by nearly two standard errors."""
+    trial = Trial(risk=(0.46, 0.5, 0.5, 0.5), n=2000, seed=0)
+    alone = trial.rule(trial.action == 0, acts="likeliest")
+    gap = gaps_to_clinicians(alone.judged())[0]
+    assert -2.2 < gap.value / gap.std_error < -1.6
+    for action in range(20):
+        trial.candidates.append(blank(np.nan, action, "likeliest"))
+        trial.chosen.append((trial.rng.integers(0, N_ACTIONS, trial.n) == trial.action) * 1.0)
+    assert chosen_of(trial).is_rule
 
 
 def test_a_clearly_better_constant_is_kept():
