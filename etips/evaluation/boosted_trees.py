@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etips.evaluation.inference.checks import Bools, Floats, Ints, Rows
+from etips.evaluation.standard_units import by_column
 
 Codes = NDArray[np.uint8]
 DEPTH = 3
@@ -57,35 +58,44 @@ class Bins:
         shares = np.linspace(0, 1, N_BINS)[1:-1]
         cuts = np.full((rows.shape[1], shares.size), np.inf)
         for number, column in enumerate(rows.T):
-            known = column[~np.isnan(column)]
+            known = np.sort(column)  # gaps last
+            known = known[: np.searchsorted(known, np.nan)]
             if known.size:
-                own = np.unique(np.quantile(known, shares, method="lower"))
-                own = own[own < known.max()]  # a cut with nothing above it splits nothing
+                own = known[np.floor((known.size - 1) * shares).astype(np.intp)]
+                # a cut twice, or with nothing above it, splits nothing
+                own = own[(own != np.append(np.nan, own[:-1])) & (own < known[-1])]
                 cuts[number, : own.size] = own
         return cls(cuts)
 
-    def code(self, rows: Rows, columns: Ints | None = None) -> Codes:
+    def code(self, rows: Rows) -> Codes:
         """Bin of each value, shape (n, d): 0 where missing, else one more than cuts below it.
 
         A column's codes lie together, as trees ask for them.
-
-        Args:
-            rows: Shape (n, d).
-            columns: Those that are needed, all if left out; codes of others are 0.
         """
         n, width = rows.shape
         codes = np.zeros((width, n), np.uint8)
-        cuts: Rows = self.cuts
-        if rows.dtype == np.float32 and (cuts.astype(np.float32) == cuts).all():
-            cuts = cuts.astype(np.float32)  # values of such a column, compared without a cast
-        each = np.arange(width) if columns is None else columns
+        cuts = _as_narrow(self.cuts, rows)
         above = np.empty((N_BINS - 2, min(n, BLOCK)), bool)
         for start in range(0, n, BLOCK):
-            block = np.ascontiguousarray(rows[start : start + BLOCK].T)
-            for number in each:
-                own = cuts[number][cuts[number] < np.inf]
-                _count_below(block[number], own, above, codes[number, start : start + BLOCK])
+            block = by_column(rows[start : start + BLOCK], np.arange(width))
+            for values, own, result in zip(block, cuts, codes, strict=True):
+                _count_below(values, own[own < np.inf], above, result[start : start + BLOCK])
         return codes.T
+
+    def limits(self, column: Ints, cut: Ints) -> Floats:
+        """Value beyond which a bin of `column` is above `cut`; NaN if every known one is."""
+        n, shares = self.cuts.shape
+        limits = np.full((n, shares + 2), np.inf)
+        limits[:, 0], limits[:, 1:-1] = np.nan, self.cuts
+        return np.asarray(limits[column, np.minimum(cut, shares + 1)])
+
+
+def _as_narrow(values: Floats, rows: Rows) -> Rows:
+    """In the precision of `rows` if nothing is lost: those are then compared without a cast."""
+    if rows.dtype != np.float32:
+        return values
+    narrow = values.astype(np.float32)
+    return narrow if np.array_equal(narrow, values, equal_nan=True) else values
 
 
 def _count_below(values: Rows, cuts: Rows, above: Bools, codes: Codes) -> None:
@@ -121,8 +131,29 @@ class Trees:
         """Sum of all trees, shape (n,)."""
         result, columns = np.full(len(codes), self.base), np.ascontiguousarray(codes.T)
         for column, cut, value in zip(self.column, self.cut, self.value, strict=True):
-            result += value[_leaf(columns, column, cut)]
+            result += value[
+                _leaf([columns[own] > above for own, above in zip(column, cut, strict=True)])
+            ]
         return result
+
+    def predict_rows(self, rows: Rows, bins: Bins) -> Floats:
+        """The same of values before they are put into bins, shape (n,); quicker than to do that."""
+        result, asked = np.full(len(rows), self.base), self.asked
+        limits = _as_narrow(bins.limits(self.column, self.cut), rows)
+        place = np.minimum(np.searchsorted(asked, self.column), max(asked.size - 1, 0))
+        for start in range(0, len(rows) if asked.size else 0, BLOCK):
+            columns = by_column(rows[start : start + BLOCK], asked)
+            total = result[start : start + BLOCK]
+            for own, limit, value in zip(place, limits, self.value, strict=True):
+                total += value[
+                    _leaf([_beyond(columns[a], b) for a, b in zip(own, limit, strict=True)])
+                ]
+        return result
+
+
+def _beyond(values: Rows, limit: float) -> Bools:
+    """Which values are larger; of a limit that is NaN, which are known."""
+    return np.asarray(values == values if np.isnan(limit) else values > limit)
 
 
 def fit_trees(
@@ -147,7 +178,7 @@ def fit_trees(
         asked = _some(generator, codes.shape[1], grow.tree_columns)
         column, cut = _grow(features[asked].take(rows, axis=1), rest[rows], grow)
         column = asked[column]
-        leaf = _leaf(features, column, cut)
+        leaf = _leaf([features[own] > above for own, above in zip(column, cut, strict=True)])
         seen = leaf[rows]
         size = np.bincount(seen, minlength=LEAVES) + grow.ridge
         value = grow.shrinkage * np.bincount(seen, rest[rows], LEAVES) / size
@@ -217,17 +248,16 @@ def _gain(total: Floats, count: Ints, grow: Boosting) -> Floats:
     return np.where(allowed, gain, -np.inf)
 
 
-def _leaf(features: Codes, column: Ints, cut: Ints) -> Ints:
-    """Leaf 0..LEAVES-1 of each row of bins, shape (columns, n); result of shape (n,)."""
-    right = [features[own] > above for own, above in zip(column, cut, strict=True)]
+def _leaf(right: list[Bools]) -> Ints:
+    """Leaf 0..LEAVES-1 of each row, shape (n,), from whether each inner node sends it right."""
     path: list[Bools] = []  # whether a row went right, level by level
     for depth in range(DEPTH):
         level = right[2**depth - 1 : 2 ** (depth + 1) - 1]
         for went in reversed(path):  # of two neighbours the one that the row came by
-            level = [np.where(went, b, a) for a, b in zip(level[::2], level[1::2], strict=True)]
+            level = [a ^ (went & (a ^ b)) for a, b in zip(level[::2], level[1::2], strict=True)]
         path += level
-    leaf = np.zeros(features.shape[1], np.int64)
+    leaf = np.zeros(len(right[0]), np.uint8)
     for went in path:
         leaf += leaf
         leaf += went
-    return leaf
+    return leaf.astype(np.int64)

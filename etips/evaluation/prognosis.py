@@ -14,6 +14,12 @@ from etips.evaluation.boosted_trees import Bins, Trees, fit_trees
 from etips.evaluation.fold_work import IN_TURN, FoldWork
 from etips.evaluation.inference.checks import Bools, Clusters, Floats, Ints, Rows
 from etips.evaluation.inference.evidence import divide
+from etips.evaluation.standard_units import (
+    by_column,
+    centre_and_spread,
+    rows_at_once,
+    standardise,
+)
 from etips.evaluation.telling_products import Products, find_products
 
 N_FOLDS = 3
@@ -21,8 +27,7 @@ MORE_FOLDS = 5  # of a log with few rows, which costs little and leaves more to 
 FEW_ROWS = 5_000
 MOST_FIT = 20_000  # rows that one fit sees
 MOST_SCREENED = 5_000  # rows that the search for products sees
-BLOCK = 50_000  # rows predicted at a time
-AT_ONCE = 256  # rows standardised at a time
+BLOCK = 8_192  # rows predicted at a time
 REACH = 4.0  # standard deviations beyond which a value is as good as that
 N_PRODUCTS = 10
 WIDEST_SEARCH = 150  # columns among which products are searched
@@ -115,10 +120,11 @@ def _out_of_fold(
         if learn.size == 0:
             return
         learn = _some(learn, MOST_FIT)
-        model = Prognosis.fit(features[learn], target[learn], action[learn], n_actions, bins)
+        seen = features.take(learn, axis=0)
+        model = Prognosis.fit(seen, target[learn], action[learn], n_actions, bins)
         for start in range(0, ask.size, BLOCK):
             rows = ask[start : start + BLOCK]
-            plain[rows], by_action[rows] = model.predict(features[rows])
+            plain[rows], by_action[rows] = model.predict(features.take(rows, axis=0))
         # Folds differ in level by chance, and the weights' share of a fold too.
         level = plain[ask].mean() if ask.size else 0.0
         plain[ask] -= level
@@ -163,31 +169,41 @@ class _Scale:
     """Features as multiples of their standard deviation, gaps and constants at 0, and products."""
 
     centre: Floats
-    spread: Floats
+    unit: Floats  # standard deviation, infinite where a column does not vary
     pairs: Ints  # (2, m)
     products: Products
 
     @classmethod
     def of(cls, rows: Rows, target: Floats) -> "_Scale":
-        known = ~np.isnan(rows)
-        count = np.maximum(known.sum(axis=0), 1)
-        filled = np.where(known, rows, 0.0)
-        centre = filled.sum(axis=0) / count
-        spread = np.sqrt(np.where(known, (filled - centre) ** 2, 0.0).sum(axis=0) / count)
+        centre, spread = centre_and_spread(rows)
+        flat = spread < 1e-9 * (1 + np.abs(centre))
+        unit = np.where(flat, np.inf, spread)
         some = _some(np.arange(target.size), MOST_SCREENED)
-        scaled = _standardise(rows[some], centre, spread)
+        scaled = standardise(rows[some], centre, unit, REACH)
         base, slope = _ridge(scaled, target[some])
         rest = target[some] - base - scaled @ slope
-        return cls(centre, spread, _telling_pairs(scaled, rest), find_products(scaled, rest))
+        return cls(centre, unit, _telling_pairs(scaled, rest), find_products(scaled, rest))
 
     def __call__(self, rows: Rows) -> Floats:
+        """The whole table, shape (n, columns)."""
+        table = np.empty((len(rows), self.width))
+        step = rows_at_once(self.width)
+        for start in range(0, len(rows), step):
+            self.write(rows[start : start + step], table[start : start + step])
+        return table
+
+    @property
+    def width(self) -> int:
+        """Columns of the table."""
+        return self.centre.size + len(self.pairs.T) + self.products.count
+
+    def write(self, rows: Rows, table: Floats) -> None:
+        """Fill a table, shape (n, columns), of a few rows."""
         width, (first, second) = rows.shape[1], self.pairs
         n_pairs = first.size
-        table = np.empty((len(rows), width + n_pairs + self.products.count))
-        scaled = _standardise(rows, self.centre, self.spread, out=table[:, :width])
+        scaled = standardise(rows, self.centre, self.unit, REACH, out=table[:, :width])
         np.multiply(scaled[:, first], scaled[:, second], out=table[:, width : width + n_pairs])
         table[:, width + n_pairs :] = self.products.of(scaled)
-        return table
 
 
 @dataclass(frozen=True)
@@ -224,27 +240,16 @@ class Prognosis:
 
     def predict(self, rows: Rows) -> tuple[Floats, Floats]:
         """Expected target whatever is done, shape (n,), and by action, shape (n, n_actions)."""
-        table = self.scale(rows)
-        plain = (
-            self.base
-            + table @ self.slope
-            + self.trees.predict(self.bins.code(rows, self.trees.asked))
-        )
-        return plain, plain[:, None] + self.offset + table @ self.tilt
-
-
-def _standardise(rows: Rows, centre: Floats, spread: Floats, out: Floats | None = None) -> Floats:
-    flat = spread < 1e-9 * (1 + np.abs(centre))
-    unit = np.where(flat, 1.0, spread)
-    scaled = np.empty(rows.shape) if out is None else out
-    for start in range(0, len(rows), AT_ONCE):  # a few rows at a time, which stay near the core
-        part = scaled[start : start + AT_ONCE]
-        np.subtract(rows[start : start + AT_ONCE], centre, out=part)
-        part /= unit
-        part[np.isnan(part)] = 0.0
-        part[:, flat] = 0.0
-        np.clip(part, -REACH, REACH, out=part)
-    return scaled
+        plain, tilt = np.empty(len(rows)), np.empty((len(rows), self.offset.size))
+        step = rows_at_once(self.scale.width)
+        table = np.empty((min(step, len(rows)), self.scale.width))
+        for start in range(0, len(rows), step):
+            some = slice(start, start + step)
+            part = table[: len(rows[some])]
+            self.scale.write(rows[some], part)
+            plain[some], tilt[some] = part @ self.slope, part @ self.tilt
+        plain = self.base + plain + self.trees.predict_rows(rows, self.bins)
+        return plain, plain[:, None] + self.offset + tilt
 
 
 def _telling_pairs(scaled: Floats, rest: Floats) -> Ints:
@@ -292,7 +297,9 @@ def _fit_columns(table: Floats, target: Floats, most: int) -> tuple[float, Float
         spread = table.std(axis=0)
         signal = np.abs((target - mean) @ (table - middle)) / np.where(spread > 0, spread, np.inf)
         keep = np.sort(np.argsort(-signal, kind="stable")[:most])
-    slope[keep] = _least_gcv(table[:, keep] - middle[keep], target - mean)
+    centred = by_column(table, keep)
+    centred -= middle[keep, None]
+    slope[keep] = _least_gcv(centred.T, target - mean)
     return mean - float(middle @ slope), slope
 
 

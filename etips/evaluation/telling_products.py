@@ -42,8 +42,9 @@ class Products:
 
     def of(self, scaled: Floats) -> Floats:
         """Values of the products of features in units of their spread (n, d), shape (n, m)."""
-        forms = _forms(scaled[:, self.columns])
-        return np.asarray(forms[:, self.factors].prod(axis=2))
+        if not self.count:
+            return np.empty((len(scaled), 0))
+        return _multiplied(_forms(scaled[:, self.columns]), self.factors)
 
 
 def find_products(scaled: Floats, rest: Floats) -> Products:
@@ -63,7 +64,7 @@ def find_products(scaled: Floats, rest: Floats) -> Products:
     score = [_scores(forms, forms, target)[pairs[:, 0], pairs[:, 1]]]
     factors = [np.column_stack([np.zeros(len(pairs), np.int64), pairs])]
     if len(signed):
-        product = forms[:, signed[:, 0]] * forms[:, signed[:, 1]]
+        product = _multiplied(forms, signed)
         third = 1 + np.flatnonzero(told[1 : 2 * columns.size + 1])
         couple, last = np.nonzero(signed[:, 1, None] < third)
         score.append(_scores(product, forms[:, third], target)[couple, last])
@@ -79,6 +80,16 @@ def _forms(part: Floats) -> Floats:
     return np.column_stack([np.ones(len(part)), part, np.sign(part), np.abs(part) - USUAL_SIZE])
 
 
+def _multiplied(forms: Floats, factors: Ints) -> Floats:
+    """Products of columns of `forms` (n, c) by their places (m, few), shape (n, m)."""
+    columns = np.ascontiguousarray(forms.T)  # each column's values together
+    first, *others = factors.T
+    product = columns[first]
+    for other in others:
+        product *= columns[other]
+    return np.asarray(product.T)
+
+
 def _different(part: Floats) -> Bools:
     """Which forms say something of their own: of a column with two values only itself does."""
     bent = np.array([np.unique(column).size > 2 for column in part.T], dtype=np.bool_)
@@ -88,7 +99,9 @@ def _different(part: Floats) -> Bools:
 def _scores(left: Floats, right: Floats, target: Floats) -> Floats:
     """How the product of each two columns goes with the target, in standard errors of chance."""
     along = (left * target[:, None]).T @ right
-    square = (left**2 * target[:, None] ** 2).T @ right**2
+    size = left**2
+    size *= target[:, None] ** 2
+    square = size.T @ right**2
     return np.abs(along) / np.sqrt(np.where(square > 1e-12, square, np.inf))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from etips.data.trajectories import Trajectories
 from etips.disclosure import hide_together, shown_parts
+from etips.evaluation.inference.checks import code_ids
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,9 @@ class Origin:
         """That of a log."""
         action, k = stays.logged_action, stays.n_actions
         counts = np.bincount(action, minlength=k)
-        pairs = np.unique(np.stack([action, stays.cluster]), axis=1)
-        hidden = hide_together(np.bincount(pairs[0], minlength=k), counts)
+        ids, code = code_ids(stays.cluster)
+        people = np.unique(action * ids.size + code) // ids.size  # the action of each pair
+        hidden = hide_together(np.bincount(people, minlength=k), counts)
         total = max(int(counts.sum()), 1)
         shares = tuple(
             None if gone else float(n / total) for n, gone in zip(counts, hidden, strict=True)

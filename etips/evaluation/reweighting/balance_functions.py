@@ -44,8 +44,12 @@ class Units:
 
     def standardised(self, table: Floats) -> Floats:
         """Columns in units of their spread, cut at `WIDEST`; a missing value is the mean."""
-        scaled = np.nan_to_num((table - self.centre) / self.spread, nan=0.0)
-        return np.clip(scaled, -WIDEST, WIDEST)
+        scaled = table - self.centre
+        scaled /= self.spread
+        np.clip(scaled, -WIDEST, WIDEST, out=scaled)
+        if np.isnan(scaled.sum()):  # one number tells whether there is a gap
+            scaled[np.isnan(scaled)] = 0.0
+        return scaled
 
     def take(self, columns: Ints) -> "Units":
         """Those of some columns."""
@@ -55,9 +59,12 @@ class Units:
 def units_of(table: Floats) -> Units:
     """Centre and spread of the columns of `table` (n, d), missing values left out."""
     known = np.isfinite(table)
-    count = np.maximum(known.sum(axis=0), 1)
-    centre = np.where(known, table, 0.0).sum(axis=0) / count
-    spread = np.sqrt((np.where(known, table - centre, 0.0) ** 2).sum(axis=0) / count)
+    gaps = not known.all()
+    count = np.maximum(known.sum(axis=0), 1) if gaps else max(len(table), 1)
+    centre = (np.where(known, table, 0.0) if gaps else table).sum(axis=0) / count
+    rest = np.where(known, table - centre, 0.0) if gaps else table - centre
+    rest *= rest
+    spread = np.sqrt(rest.sum(axis=0) / count)
     varies = spread > 1e-9 * (1 + np.abs(centre))
     return Units(centre, np.where(varies, spread, 1.0))
 
@@ -78,9 +85,20 @@ class BalanceFunctions:
     pairs: Ints
     pair_units: Units
 
-    def of(self, features: Rows, prognosis: Floats) -> Floats:
-        """Values of 1, the prognosis, and every other function, shape (n, 2 + m)."""
-        scaled = self.units.standardised(_beside(prognosis, features[:, self.columns[1:] - 1]))
+    def of(self, features: Rows, prognosis: Floats, rows: Ints | None = None) -> Floats:
+        """Values of 1, the prognosis, and every other function, shape (n, 2 + m).
+
+        Args:
+            features: What was visible, shape (n, d).
+            prognosis: Expected loss given that, shape (n,).
+            rows: Those that are asked about; all if left out.
+        """
+        columns = self.columns[1:] - 1
+        if rows is None:
+            table = _beside(prognosis, features[:, columns])
+        else:
+            table = _beside(prognosis[rows], features[rows[:, None], columns])
+        scaled = self.units.standardised(table)
         products = self.pair_units.standardised(_products(scaled, self.pairs))
         return np.column_stack([np.ones(len(scaled)), scaled[:, 0], products])
 
@@ -126,8 +144,10 @@ def _forms(scaled: Floats) -> Floats:
 
 
 def _products(scaled: Floats, pairs: Ints) -> Floats:
-    forms = _forms(scaled)
-    return np.asarray(forms[:, pairs[:, 0]] * forms[:, pairs[:, 1]])
+    forms = np.ascontiguousarray(_forms(scaled).T)  # each form's values together
+    product = forms[pairs[:, 0]]
+    product *= forms[pairs[:, 1]]
+    return np.asarray(product.T)
 
 
 def _pairs(scaled: Floats) -> Ints:
@@ -174,9 +194,9 @@ def _forward(functions: Floats, first: Floats, goals: Floats, residual: Floats) 
         goals: The loss and what goes with it, shape (n, g).
         residual: Of the actions, shape (n, n_actions).
     """
-    outcome = np.abs(_correlation(functions, goals)).max(axis=1) + 1 / np.sqrt(len(functions))
-    target = residual - residual.mean(axis=0)
     functions = _unit(functions)
+    outcome = np.abs(functions.T @ _unit(goals)).max(axis=1) + 1 / np.sqrt(len(functions))
+    target = residual - residual.mean(axis=0)
     along = functions.T @ target  # (m, n_actions)
     left = (functions**2).sum(axis=0)  # squared length of what is new in each
     chance = (target**2).mean(axis=0).sum()  # what noise has along a function of length 1
@@ -200,9 +220,10 @@ def _forward(functions: Floats, first: Floats, goals: Floats, residual: Floats) 
 
 def _unit(table: Floats) -> Floats:
     """Columns less their mean, of length 1; 0 where one does not vary."""
-    centred = table - table.mean(axis=0)
+    centred: Floats = table - table.mean(axis=0)
     size = np.sqrt((centred**2).sum(axis=0))
-    return np.asarray(centred / np.where(size > 1e-9, size, np.inf))
+    centred /= np.where(size > 1e-9, size, np.inf)
+    return centred
 
 
 def _correlation(left: Floats, right: Floats) -> Floats:

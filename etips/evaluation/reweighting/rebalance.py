@@ -164,9 +164,9 @@ def fit_correction(
     residual[np.arange(len(some)), few.action] += 1
     functions = choose_functions(few.features, few.prognosis, few.loss, residual)
     some = every_so_many(rows, effort.most_rows)
-    few = decided.take(some)
-    values, before = functions.of(few.features, few.prognosis), log_table(propensities[some])
-    return Correction(functions, fit_tilt(before, values, few.action, enough=effort.enough))
+    values = functions.of(decided.features, decided.prognosis, some)
+    before, action = log_table(propensities[some]), decided.action[some]
+    return Correction(functions, fit_tilt(before, values, action, enough=effort.enough))
 
 
 def rebalance(
@@ -223,10 +223,9 @@ def _cross_fit(
     values = folds.zeros((n, 1 + MOST_FUNCTIONS), np.float64)
 
     def fit(number: int) -> None:
-        inside = fold == number
-        correction = fit_correction(table, decided, effort, np.flatnonzero(~inside))
-        held_out = decided.take(inside)
-        own = correction.functions.of(held_out.features, held_out.prognosis)
+        inside = np.flatnonzero(fold == number)
+        correction = fit_correction(table, decided, effort, np.flatnonzero(fold != number))
+        own = correction.functions.of(decided.features, decided.prognosis, inside)
         after[inside] = tilted(log_table(table[inside]), own, correction.theta)
         values[inside, : own.shape[1] - 1] = own[:, 1:]
 

@@ -6,6 +6,7 @@ the ridge is for a function is learned from how much all actions make of it.
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -62,16 +63,14 @@ def fit_tilt(
         enough: Slope at which the fit has arrived.
     """
     n, q = functions.shape
-    curve = _curvature(log_propensities, functions)
+    likelihood = _Likelihood.of(log_propensities, functions, action)
     square = np.full(q, FIRST_WIDTH**2)
     theta = np.zeros((q, log_propensities.shape[1]))
     for left in reversed(range(N_ROUNDS)):
         ridge = 1 / (n * square)
-        theta = fit_ridge(
-            log_propensities, functions, action, ridge=ridge, start=theta, enough=enough
-        )
+        theta = likelihood.climb(ridge, theta, enough)
         if left:
-            inverse = np.linalg.inv(n * curve + np.diag(1 / square))
+            inverse = np.linalg.inv(n * likelihood.curve + np.diag(1 / square))
             free = 1 - np.diagonal(inverse, axis1=1, axis2=2).T / square[:, None]  # (q, n_actions)
             square = (theta**2).sum(axis=1) / np.maximum(free.sum(axis=1), 1e-3)
             square = np.clip(square, NARROWEST**2, WIDEST**2)
@@ -97,26 +96,55 @@ def fit_ridge(
         start: Where to begin.
         enough: Slope at which the fit has arrived.
     """
-    n = len(action)
-    rows = np.arange(n)
-
-    def value_and_slope(theta: Floats) -> tuple[float, Floats]:
-        chance = tilted(log_propensities, functions, theta)
-        value = -np.log(np.maximum(chance[rows, action], 1e-300)).mean()
-        chance[rows, action] -= 1
-        slope = functions.T @ chance / n + ridge[:, None] * theta
-        return float(value + 0.5 * (ridge[:, None] * theta**2).sum()), slope
-
-    curve = _curvature(log_propensities, functions)
-    scale = np.linalg.inv(curve + np.diag(ridge) + 1e-9 * np.eye(len(ridge)))
-    return _descend(value_and_slope, start, np.asarray(scale, np.float64), enough)
+    return _Likelihood.of(log_propensities, functions, action).climb(ridge, start, enough)
 
 
-def _curvature(log_propensities: Floats, functions: Floats) -> Floats:
-    """About the second derivative of minus the log-likelihood, shape (n_actions, q, q)."""
-    likely = np.exp(log_propensities).mean(axis=0)
-    square = functions.T @ functions / len(functions)
-    return np.asarray(square[None] * (likely * (1 - likely))[:, None, None])
+@dataclass(frozen=True, eq=False)
+class _Likelihood:
+    """Of the logged actions, as a function of theta.
+
+    Args:
+        by_action: Log-propensities, each action's together: quicker by half, shape (n_actions, n).
+        functions: Shape (n, q).
+        logged: Place of each logged action in a table by action, counted through, shape (n,).
+        curve: About the second derivative of minus its mean logarithm, shape (n_actions, q, q).
+    """
+
+    by_action: Floats
+    functions: Floats
+    logged: Ints
+    curve: Floats
+
+    @classmethod
+    def of(cls, log_propensities: Floats, functions: Floats, action: Ints) -> "_Likelihood":
+        n = len(action)
+        by_action = np.ascontiguousarray(log_propensities.T)
+        likely = np.exp(log_propensities).mean(axis=0)
+        square = functions.T @ functions / n
+        curve = np.asarray(square[None] * (likely * (1 - likely))[:, None, None])
+        return cls(by_action, functions, action * n + np.arange(n), curve)
+
+    def climb(self, ridge: Floats, start: Floats, enough: float) -> Floats:
+        """Theta of the largest likelihood under a ridge; see `fit_ridge`."""
+
+        def value_and_slope(theta: Floats) -> tuple[float, Floats]:
+            value, slope = self.value_and_slope(theta)
+            slope += ridge[:, None] * theta
+            return float(value + 0.5 * (ridge[:, None] * theta**2).sum()), slope
+
+        scale = np.linalg.inv(self.curve + np.diag(ridge) + 1e-9 * np.eye(len(ridge)))
+        return _descend(value_and_slope, start, np.asarray(scale, np.float64), enough)
+
+    def value_and_slope(self, theta: Floats) -> tuple[float, Floats]:
+        """Minus its mean logarithm, and the derivative of that, shape (q, n_actions)."""
+        table = theta.T @ self.functions.T
+        table += self.by_action
+        normalised(table.T)
+        cells = table.reshape(-1)
+        chance = cells.take(self.logged)
+        cells[self.logged] = chance - 1
+        value = -np.log(np.maximum(chance, 1e-300)).mean()
+        return float(value), self.functions.T @ table.T / chance.size
 
 
 _Memory = deque[tuple[Floats, Floats, float]]

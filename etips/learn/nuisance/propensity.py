@@ -130,7 +130,8 @@ class Actions:
 
 def measure(probabilities: Floats, action: Ints) -> Quality:
     """Accuracy, log-loss and calibration error of probabilities, shape (n, K)."""
-    top, chosen = probabilities.max(axis=1), probabilities.argmax(axis=1)
+    chosen = probabilities.argmax(axis=1)
+    top = probabilities[np.arange(len(action)), chosen]
     hit = chosen == action
     bins = np.minimum((top * N_BINS).astype(np.int64), N_BINS - 1)
     gap = np.bincount(bins, top - hit, minlength=N_BINS)

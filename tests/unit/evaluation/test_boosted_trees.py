@@ -95,6 +95,44 @@ def test_codes_are_what_a_search_among_the_cuts_finds(kind, monkeypatch):
         for number, column in enumerate(asked.T):
             below = np.searchsorted(bins.cuts[number], column.astype(np.float64), side="left")
             assert np.array_equal(codes[:, number], np.where(np.isnan(column), 0, below + 1))
-    some = bins.code(rows, np.array([1, 3]))
-    assert np.array_equal(some[:, [1, 3]], bins.code(rows)[:, [1, 3]])
-    assert not some[:, [0, 2]].any()
+
+
+def gappy(kind, n=300):
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(n, 5)).astype(kind)
+    rows[:, 1] = rng.integers(0, 3, n)  # few values
+    rows[:, 2] = 7  # one
+    rows[rng.random((n, 5)) < 0.2] = np.nan
+    rows[:, 4] = np.nan  # none
+    rows[0, :3], rows[1, :3] = np.inf, -np.inf
+    return rows
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_cuts_are_the_quantiles_of_what_is_known(kind):
+    rows, shares = gappy(kind), np.linspace(0, 1, N_BINS)[1:-1]
+    for cuts, column in zip(Bins.of(rows).cuts, rows.T, strict=True):
+        known = column[~np.isnan(column)]
+        own = np.unique(np.quantile(known, shares, method="lower")) if known.size else known
+        own = own[own < known.max(initial=-np.inf)]
+        assert np.array_equal(cuts[: own.size], own)
+        assert np.isinf(cuts[own.size :]).all()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_values_go_where_their_bins_go(kind, monkeypatch):
+    monkeypatch.setattr(boosted_trees, "BLOCK", 37)
+    rows = gappy(kind)
+    target = np.where(np.isnan(rows[:, 0]), 2.0, np.sign(rows[:, 3]) * np.sign(rows[:, 1] - 1))
+    trees, bins = fitted(rows, np.nan_to_num(target), least_rows=2)
+    assert (trees.cut == 0).any()  # a split by whether a value is known
+    assert (trees.cut == NO_SPLIT).any()
+    for asked in (rows, rows.astype(np.float64), np.nextafter(rows, kind(9)), rows[:0]):
+        assert np.array_equal(trees.predict_rows(asked, bins), trees.predict(bins.code(asked)))
+
+
+def test_trees_without_a_split_predict_the_mean_from_rows_too():
+    trees, bins = fitted(np.ones((50, 2)), np.arange(50.0))
+    assert trees.asked.size == 0
+    rows = np.ones((5, 2))
+    assert trees.predict_rows(rows, bins) == pytest.approx(trees.predict(bins.code(rows)))

@@ -70,3 +70,11 @@ def test_units_leave_missing_values_out():
     assert units.centre.tolist() == [2.0, 7.0]
     assert units.spread.tolist() == [1.0, 1.0]
     assert units.standardised(np.array([[np.nan, 8.0]])).tolist() == [[0.0, 1.0]]
+
+
+def test_values_of_some_rows_are_those_among_all():
+    world = confounded("product", n_stays=400, seed=5)
+    functions, outlook = chosen_in(world), regressed_prognosis(world)
+    rows = np.arange(3, len(outlook), 7)
+    some = functions.of(world.x, outlook, rows)
+    assert np.array_equal(some, functions.of(world.x, outlook)[rows])

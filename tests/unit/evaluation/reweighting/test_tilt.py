@@ -75,14 +75,28 @@ def test_a_fit_that_may_stop_sooner_asks_less_often_and_is_nearly_as_good(monkey
     theta = rng.normal(size=(5, 3)) * 0.4
     chance = tilted(before, functions, theta)
     action = (chance.cumsum(axis=1) < rng.random((2000, 1))).sum(axis=1)
-    asked, plain = [], tilt.tilted
-    monkeypatch.setattr(tilt, "tilted", lambda *given: asked.append(1) or plain(*given))
+    asked, plain = [], tilt.normalised
+    monkeypatch.setattr(tilt, "normalised", lambda *given: asked.append(1) or plain(*given))
     close = fit_tilt(before, functions, action)
     n_close = len(asked)
     rough = fit_tilt(before, functions, action, enough=1e-3)
     assert len(asked) - n_close < n_close
     likely = [
-        np.log(plain(before, functions, own)[np.arange(2000), action]).mean()
+        np.log(tilted(before, functions, own)[np.arange(2000), action]).mean()
         for own in (close, rough)
     ]
     assert likely[1] == pytest.approx(likely[0], abs=1e-3)
+
+
+def test_likelihood_and_slope_are_those_of_the_tilted_table():
+    rng = np.random.default_rng(6)
+    n, functions = 501, np.column_stack([np.ones(501), rng.normal(size=(501, 3))])
+    before, action = np.log(rng.dirichlet(np.ones(9), n)), rng.integers(0, 9, n)
+    theta = rng.normal(size=(4, 9))
+    kept = before.copy()
+    value, slope = tilt._Likelihood.of(before, functions, action).value_and_slope(theta)
+    chance = tilted(before, functions, theta)
+    assert value == pytest.approx(-np.log(chance[np.arange(n), action]).mean(), rel=1e-12)
+    chance[np.arange(n), action] -= 1
+    np.testing.assert_allclose(slope, functions.T @ chance / n, rtol=1e-12, atol=1e-15)
+    np.testing.assert_array_equal(before, kept)
