@@ -212,7 +212,8 @@ def lay_foundation(
     check_propensities(model, data)
     training, earlier = training.with_seed(seed), training.earlier_actions
     rivals = Rivals.of(models, data, encoder, seed=seed, earlier_actions=earlier, brief=True)
-    ground = begin_ground(data) if _to_balance(training, model) else None
+    device = choose_device(training.device)
+    ground = begin_ground(data, device) if _to_balance(training, model) else None
     prepared = _prepare(data, training, seed)
     begun = Begun(ground, begin_regression(prepared) if regression else None)
     propensity = yield from rivals.propensity(prepared, training)

@@ -61,7 +61,8 @@ def begin_regression(prepared: Prepared) -> Callable[[], Regression | None]:
         return lambda: None
     learns, stops = (part.cpu().numpy().astype(bool) for part in (folds.weight, folds.held_out))
     work = partial(_fit, prepared.data, folds.fold, learns, stops)
-    return Beside(work, partial(_regression, n_actions=prepared.data.n_actions), prepared.data)
+    made = partial(_regression, n_actions=prepared.data.n_actions)
+    return Beside(work, made, prepared.data, prepared.steps.device)
 
 
 def _regression(arrays: Arrays, *, n_actions: int) -> Regression:

@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 from weakref import WeakValueDictionary
 
 import numpy as np
+import torch
 
 from etips.data.decisions import Floats, Ints
 from etips.data.history_rows import visible_rows
@@ -126,17 +127,21 @@ class Ground(NamedTuple):
     told: str
 
 
-def begin_ground(data: Trajectories) -> Beside[Ground] | None:
+def begin_ground(data: Trajectories, device: torch.device) -> Beside[Ground] | None:
     """Let the ground for balance be laid, briefly; None where there are too few stays to balance.
 
     Learners of the same stays share it.
+
+    Args:
+        data: Logged stays.
+        device: Where networks are trained meanwhile.
     """
     if _too_few(data):
         return None
     begun = _UNDER_WAY.get(id(data))
     if begun is None:
         work = partial(_lay_ground, data, n_workers(N_FOLDS))
-        begun = Beside(work, partial(_ground, data), data)
+        begun = Beside(work, partial(_ground, data), data, device)
         _UNDER_WAY[id(data)] = begun
     return begun
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from small_worlds import CLINIC, training, ward
 
 from etips.errors import SettingError
@@ -11,6 +12,8 @@ from etips.learn.learners.foundation import lay_foundation, usual_kl
 from etips.learn.nuisance import balancing
 from etips.learn.training import beside
 from etips.models.encoders.gru import GRU
+
+CPU = torch.device("cpu")
 
 
 def lay(data, **more):
@@ -128,7 +131,9 @@ def test_nothing_is_begun_that_nobody_asks_for(model, balance, n_forked, monkeyp
 
 def test_learners_of_the_same_stays_share_what_is_begun():
     data = CLINIC.log(60, seed=0)
-    first = balancing.begin_ground(data)
-    assert balancing.begin_ground(data) is first
-    assert balancing.begin_ground(CLINIC.log(60, seed=0)) is not first
-    assert balancing.begin_ground(data.subset(np.arange(60) < 10)) is None  # too few to balance
+    first = balancing.begin_ground(data, CPU)
+    assert balancing.begin_ground(data, CPU) is first
+    assert balancing.begin_ground(CLINIC.log(60, seed=0), CPU) is not first
+    assert (
+        balancing.begin_ground(data.subset(np.arange(60) < 10), CPU) is None
+    )  # too few to balance

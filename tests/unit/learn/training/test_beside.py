@@ -14,6 +14,7 @@ from etips.learn.training import beside
 from etips.learn.training.beside import Beside
 
 DATA = ward()
+CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
@@ -27,11 +28,13 @@ def who():
 
 
 def begin(work):
-    return Beside(work, lambda arrays: arrays, DATA)
+    return Beside(work, lambda arrays: arrays, DATA, CPU)
 
 
 def begin_alone(work):
-    return Beside(lambda: {"said": np.array(work())}, lambda arrays: arrays["said"].item(), DATA)
+    return Beside(
+        lambda: {"said": np.array(work())}, lambda arrays: arrays["said"].item(), DATA, CPU
+    )
 
 
 def test_the_work_is_done_by_another_process_and_its_answer_is_kept():
@@ -104,3 +107,13 @@ def test_a_process_that_nobody_waits_for_is_ended(monkeypatch):
 
 def test_the_process_has_one_thread():
     assert begin_alone(torch.get_num_threads)() == 1
+
+
+@pytest.mark.parametrize(
+    ("device", "n_cores", "begins"),
+    [("cuda", 1, False), ("cuda", 2, True), ("cpu", 2, False), ("cpu", 3, False), ("cpu", 4, True)],
+)
+def test_a_process_begins_where_the_training_leaves_a_core(device, n_cores, begins, monkeypatch):
+    monkeypatch.setattr(beside, "n_workers", lambda n: min(n, n_cores))
+    begun = Beside(who, lambda arrays: arrays["process"].item(), DATA, torch.device(device))
+    assert (begun() != os.getpid()) is begins
