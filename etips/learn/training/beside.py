@@ -34,9 +34,9 @@ FEWEST = 5_000
 """Decisions from which such work is worth a process."""
 
 CORES = 4
-"""Cores from which it is done beside a training on the CPU: two are for the training, which work
-beside it slows down by more than it saves (ICU-Sepsis, 16,000 stays on two cores: propensities
-16.5 s instead of 11.6, and a second less after them)."""
+"""Cores from which it is done beside a training on the CPU: two are for the training. On two quiet
+ones propensities and what follows took as long either way (ICU-Sepsis, 16,000 stays: 12.4 and 12.1
+s), and where somebody else wanted one of them 19 s instead of 15."""
 
 _APART = 64  # arrays begin at multiples of so many bytes
 
