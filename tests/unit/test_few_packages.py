@@ -83,4 +83,4 @@ def test_with_pytest_and_hypothesis_the_tests_that_need_a_gpu_can_be_asked_for()
         env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""},
     )
     assert done.returncode == 0, done.stdout[-2000:]
-    assert re.search(r"1\d (skipped|passed), \d+ deselected", done.stdout)
+    assert re.search(r"[1-9]\d (skipped|passed), \d+ deselected", done.stdout)
