@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from etips.data.decisions import Bools, Ints
+from etips.learn.fitting.folds_at_once import AtOnce
 from etips.learn.fitting.prepare import Prepared
 from etips.learn.training import memory
-from etips.learn.training.crew import Order, n_workers, one_thread, run_all, shared, working
 from etips.models.answers import Ask, answer_decisions, blank, outputs_at
 from etips.models.batches import Batch, StepTensors
 from etips.models.bundle import Bundle
@@ -63,26 +63,28 @@ def _ask(bundle: Bundle, prepared: Prepared, readout: Readout, asked: Sequence[B
     groups = [np.flatnonzero(stays) for stays in asked]
     at_once = memory.stays_at_once(bundle.network, prepared.steps, n_sets)
     steps = prepared.steps
-    size = n_workers(n_networks) if steps.device.type == "cpu" else 1
-    if size == 1 or steps.n_decisions * n_sets < FEWEST:
+    if steps.device.type != "cpu" or steps.n_decisions * n_sets < FEWEST:
         return answer_decisions(steps, ask, groups=groups, batch_size=at_once, axis=1)[0]
-    return _ask_in_processes(steps, ask, groups, at_once, size)
+    return _ask_at_once(steps, ask, groups, at_once)
 
 
-def _ask_in_processes(
-    steps: StepTensors, ask: Ask, groups: Sequence[Ints], at_once: int, size: int
-) -> Tensor:
+def _ask_at_once(steps: StepTensors, ask: Ask, groups: Sequence[Ints], batch_size: int) -> Tensor:
     """The same, groups at the same time, each by a process that writes where all can read."""
     each = ((batch, n) for n, stays in enumerate(groups) for batch in steps.batches(stays, 1))
-    with torch.no_grad(), one_thread():
+    with torch.no_grad():
         (some,) = ask(*next(each))  # tells the shape
-    answers = shared(blank(some, 1, steps.n_decisions))
+    folds, like = AtOnce(), blank(some, 1, steps.n_decisions).numpy()
+    answers = torch.from_numpy(folds.zeros(like.shape, like.dtype))
 
-    def work(order: Order) -> None:
-        number = int(order[0])
-        own = [stays if group == number else stays[:0] for group, stays in enumerate(groups)]
-        answer_decisions(steps, ask, groups=own, batch_size=at_once, axis=1, answers=(answers,))
+    def answer(number: int) -> None:
+        answer_decisions(
+            steps,
+            lambda batch, _: ask(batch, number),
+            groups=[groups[number]],
+            batch_size=batch_size,
+            axis=1,
+            answers=(answers,),
+        )
 
-    with working(size, work) as crew:
-        run_all(crew, [(number,) for number in range(len(groups))])
+    folds.do(answer, len(groups))
     return answers

@@ -51,18 +51,25 @@ def fit_regression(prepared: Prepared) -> Regression | None:
     Args:
         prepared: The stays.
     """
-    return begin_regression(prepared)()
+    if prepared.data.n_decisions > MOST_DECISIONS:
+        return None
+    return _regression(_work(prepared)(), n_actions=prepared.data.n_actions)
 
 
 def begin_regression(prepared: Prepared) -> Callable[[], Regression | None]:
     """The same, begun in a process of its own where there can be one; call it for the answer."""
-    folds = prepared.folds
-    if prepared.data.n_decisions > MOST_DECISIONS:
+    data = prepared.data
+    if data.n_decisions > MOST_DECISIONS:
         return lambda: None
+    made = partial(_regression, n_actions=data.n_actions)
+    return Beside(_work(prepared), made, data, prepared.steps.device)
+
+
+def _work(prepared: Prepared) -> Callable[[], Arrays]:
+    """What a process can do: it must not touch a GPU, so folds come from there before."""
+    folds = prepared.folds
     learns, stops = (part.cpu().numpy().astype(bool) for part in (folds.weight, folds.held_out))
-    work = partial(_fit, prepared.data, folds.fold, learns, stops)
-    made = partial(_regression, n_actions=prepared.data.n_actions)
-    return Beside(work, made, prepared.data, prepared.steps.device)
+    return partial(_fit, prepared.data, folds.fold, learns, stops)
 
 
 def _regression(arrays: Arrays, *, n_actions: int) -> Regression:

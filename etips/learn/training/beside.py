@@ -58,7 +58,7 @@ class Beside(Generic[Answer]):
         data: Trajectories,
         device: torch.device,
     ) -> None:
-        self.data = data
+        self.data = data  # kept, so that who goes by its number meets no other of the same number
         self._work: Callable[[], Arrays] | None = work
         self._made = made
         self._answer: Answer

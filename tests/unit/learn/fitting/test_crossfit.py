@@ -5,7 +5,7 @@ import pytest
 import torch
 from small_worlds import ward
 
-from etips.learn.fitting import crossfit
+from etips.learn.fitting import crossfit, folds_at_once
 from etips.learn.fitting.crossfit import out_of_fold, where_stopped
 from etips.learn.fitting.prepare import prepare
 from etips.models.answers import outputs_at
@@ -49,9 +49,9 @@ def test_processes_say_the_same_to_the_bit(asks, monkeypatch):
         return found if asks is out_of_fold else found[0]
 
     here = said()
-    crews, working = [], crossfit.working
-    monkeypatch.setattr(crossfit, "working", lambda *a: crews.append(a[0]) or working(*a))
-    monkeypatch.setattr(crossfit, "n_workers", lambda n: min(n, 2))
+    crews, working = [], folds_at_once.working
+    monkeypatch.setattr(folds_at_once, "working", lambda *a: crews.append(a[0]) or working(*a))
+    monkeypatch.setattr(folds_at_once, "n_workers", lambda n: min(n, 2))
     assert torch.equal(said(), here)
     assert not crews  # so little is asked here
     monkeypatch.setattr(crossfit, "FEWEST", 1)

@@ -98,15 +98,20 @@ def test_policies_are_pulled_harder_where_the_present_is_hidden(lag, wanted):
     assert usual_kl(0.0, data) == 0.0
 
 
+def count_forks(monkeypatch):
+    """Let even a small log be worth a process; every process adds to the list."""
+    forked, fork = [], beside.fork_child
+    monkeypatch.setattr(beside, "FEWEST", 1)
+    monkeypatch.setattr(beside, "n_workers", lambda n: n)
+    monkeypatch.setattr(beside, "fork_child", lambda *a: forked.append(1) or fork(*a))
+    return forked
+
+
 def test_what_is_done_beside_the_networks_comes_to_the_same(monkeypatch):
     data = CLINIC.log(150, seed=0)
     here = lay(data, regression=True)
-    monkeypatch.setattr(beside, "FEWEST", 1)
-    monkeypatch.setattr(beside, "n_workers", lambda n: n)
     balancing._REMEMBERED.clear()
-    forked = []
-    fork = beside.fork_child
-    monkeypatch.setattr(beside, "fork_child", lambda *a: forked.append(1) or fork(*a))
+    forked = count_forks(monkeypatch)
     there = lay(data, regression=True)
     assert len(forked) == 2  # for balance, and for regressions
     assert np.array_equal(there.chance, here.chance)
@@ -120,11 +125,7 @@ def test_what_is_done_beside_the_networks_comes_to_the_same(monkeypatch):
     [(None, True, 1), (None, False, 0), (KnownPropensity(), True, 0)],
 )
 def test_nothing_is_begun_that_nobody_asks_for(model, balance, n_forked, monkeypatch):
-    monkeypatch.setattr(beside, "FEWEST", 1)
-    monkeypatch.setattr(beside, "n_workers", lambda n: n)
-    forked = []
-    fork = beside.fork_child
-    monkeypatch.setattr(beside, "fork_child", lambda *a: forked.append(1) or fork(*a))
+    forked = count_forks(monkeypatch)
     lay(CLINIC.log(60, seed=0), model=model, training=training(balance=balance))
     assert len(forked) == n_forked
 
