@@ -17,17 +17,17 @@ from etips.learn.fitting.requests import Requests
 from etips.learn.fitting.stages import Training
 from etips.learn.learners.regression import Regression, begin_regression, fit_regression
 from etips.learn.nuisance.balancing import (
-    BalancedPropensity,
     Ground,
     begin_ground,
     check_propensities,
+    is_balanced,
     logged_propensity,
 )
 from etips.learn.nuisance.model_choice import ModelKind, Rivals
 from etips.learn.nuisance.policy_start import PolicyStart
 from etips.learn.nuisance.pooled_propensity import pooled_propensity
 from etips.learn.nuisance.propensity import FittedPropensity
-from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
+from etips.learn.nuisance.propensity_models import PropensityModel
 from etips.learn.nuisance.support import agreed_floor, choose_support
 from etips.learn.nuisance.weight_scale import weight_scale
 from etips.learn.training.beside import Beside
@@ -213,7 +213,8 @@ def lay_foundation(
     training, earlier = training.with_seed(seed), training.earlier_actions
     rivals = Rivals.of(models, data, encoder, seed=seed, earlier_actions=earlier, brief=True)
     device = choose_device(training.device)
-    ground = begin_ground(data, device) if _to_balance(training, model) else None
+    balanced = is_balanced(model, balance=training.balance)
+    ground = begin_ground(data, device) if balanced else None
     prepared = _prepare(data, training, seed)
     begun = Begun(ground, begin_regression(prepared) if regression else None)
     propensity = yield from rivals.propensity(prepared, training)
@@ -303,13 +304,6 @@ def weigh_decisions(
         if model is None
         else pooled_propensity(plain, imitated, data.cluster, clip=clip),
     )
-
-
-def _to_balance(training: Training, model: PropensityModel | None) -> bool:
-    """Whether propensities will be corrected, so that what it takes can begin."""
-    if isinstance(model, BalancedPropensity):
-        return True
-    return training.balance and not isinstance(model, KnownPropensity)
 
 
 def _prepare(data: Trajectories, training: Training, seed: int) -> Prepared:

@@ -38,12 +38,11 @@ def choose(judged: Judged, selection: Selection) -> int:
 
     Held-out: all are compared with the clinicians, paired by patient. A candidate is better if it
     is so by more standard errors than luck explains (`_better`); networks are if they are in either
-    form. Of those that are better the
-    lowest risk plus `CAUTION` standard errors wins, so that a rule has to beat the constants, too,
-    and the better supported of two equals is kept. The best constant is the luckiest of as many as
-    there are actions; what that luck comes to is added to constants, and to rules that are one. A
-    rule takes its likeliest action unless drawing is better by `DRAWING` standard errors. Where
-    nothing is better the clinicians are imitated.
+    form. Of those that are better the lowest risk plus `CAUTION` standard errors wins, so that a
+    rule has to beat the constants, too, and the better supported of two equals is kept. The best
+    constant is the luckiest of as many as there are actions; what that luck comes to is added to
+    constants, and to rules that are one. A rule takes its likeliest action unless drawing is better
+    by `DRAWING` standard errors. Where nothing is better the clinicians are imitated.
     Paper: the lowest SNIPS of those that were trained and draw.
     """
     candidates = judged.candidates

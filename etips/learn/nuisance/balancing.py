@@ -115,6 +115,18 @@ class LoggedPropensity(NamedTuple):
     rebalanced: Rebalanced | None
 
 
+def is_balanced(model: PropensityModel | None, *, balance: bool) -> bool:
+    """Whether the propensities of a model are corrected.
+
+    Args:
+        model: Where they come from; our networks if None.
+        balance: Whether those are that are fitted.
+    """
+    if isinstance(model, BalancedPropensity):
+        return True
+    return balance and not isinstance(model, KnownPropensity)
+
+
 class Ground(NamedTuple):
     """What balancing needs of the log alone, whatever the propensities.
 
@@ -128,9 +140,10 @@ class Ground(NamedTuple):
 
 
 def begin_ground(data: Trajectories, device: torch.device) -> Beside[Ground] | None:
-    """Let the ground for balance be laid, briefly; None where there are too few stays to balance.
+    """Let a process lay the ground for balance, briefly; None without one, or with too few stays.
 
-    Learners of the same stays share it.
+    Learners of the same stays share it. Without a process it is better laid when it is asked for:
+    a table that was balanced before needs none.
 
     Args:
         data: Logged stays.
@@ -143,7 +156,7 @@ def begin_ground(data: Trajectories, device: torch.device) -> Beside[Ground] | N
         work = partial(_lay_ground, data, n_workers(N_FOLDS))
         begun = Beside(work, partial(_ground, data), data, device)
         _UNDER_WAY[id(data)] = begun
-    return begun
+    return begun if begun.under_way else None
 
 
 _UNDER_WAY: WeakValueDictionary[int, Beside[Ground]] = WeakValueDictionary()
@@ -193,8 +206,9 @@ def logged_propensity(
     data = prepared.data
     if isinstance(model, KnownPropensity):
         return LoggedPropensity(np.log(data.logged_propensity), None)
+    balance = is_balanced(model, balance=balance)
     if isinstance(model, BalancedPropensity):
-        model, balance = model.model, True
+        model = model.model
     table = _table(prepared, fitted, model)
     fold = prepared.folds.fold
     rebalanced = None

@@ -67,6 +67,11 @@ class Beside(Generic[Answer]):
         if data.n_decisions >= FEWEST and n_workers(needed) == needed and can_fork():
             self._begin(work)
 
+    @property
+    def under_way(self) -> bool:
+        """Whether a process does it, or did."""
+        return self._line is not None
+
     def __call__(self) -> Answer:
         """The answer; waits for it."""
         if self._work is not None:

@@ -130,10 +130,13 @@ def test_nothing_is_begun_that_nobody_asks_for(model, balance, n_forked, monkeyp
     assert len(forked) == n_forked
 
 
-def test_learners_of_the_same_stays_share_what_is_begun():
+def test_learners_of_the_same_stays_share_what_is_begun(monkeypatch):
     data = CLINIC.log(60, seed=0)
+    assert balancing.begin_ground(data, CPU) is None  # so small a log is not worth a process
+    forked = count_forks(monkeypatch)
     first = balancing.begin_ground(data, CPU)
     assert balancing.begin_ground(data, CPU) is first
+    assert forked == [1]
     assert balancing.begin_ground(CLINIC.log(60, seed=0), CPU) is not first
     assert (
         balancing.begin_ground(data.subset(np.arange(60) < 10), CPU) is None
