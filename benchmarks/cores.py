@@ -4,11 +4,13 @@
     python -m benchmarks.cores --cores 1 2        these
     python -m benchmarks.cores --ways processes threads torch
     python -m benchmarks.cores --quick            less to learn, rougher figures
+    python -m benchmarks.cores --stages 8000      stages of a default fit of so many stays
 
 Needs torch, numpy and safetensors, nothing else; GPUs are not looked at. Data are seeded noise of
-the shape of each task. The process is held to that many cores. Printed are the least wall seconds
-of some rounds, in which numbers of cores take turns, the processor's seconds with those of all
-processes, the speed over that on one core, and whether what was learned is the same to the bit.
+the shape of each task, but for the stages, which are those of ICU-Sepsis. The process is held to
+that many cores. Printed are the least wall seconds of some rounds, in which numbers of cores take
+turns, the processor's seconds with those of all processes, the speed over that on one core, and
+whether what was learned is the same to the bit.
 
 Ways: processes, as training has it; threads, as it has it where processes cannot be forked; torch,
 teams one after another with torch's own threads within each operation, as it was before.
@@ -22,7 +24,7 @@ import argparse
 import hashlib
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from unittest import mock
@@ -30,6 +32,7 @@ from unittest import mock
 import numpy as np
 import torch
 
+from benchmarks.fit_stages import Stopwatch, watched
 from benchmarks.folds import Task, make, objective_of
 from etips.data.trajectories import Trajectories
 from etips.learn.fitting.stages import POLICY, PROPENSITY, Training
@@ -41,6 +44,7 @@ from etips.models.batches import step_tensors
 from etips.models.bundle import Bundle
 from etips.models.encoders.gru import GRU
 from etips.models.network import Network
+from etips.worlds import icu_sepsis
 
 CORES = (1, 2, 4, 8, 16)
 WAYS = ("processes", "threads", "torch")
@@ -111,7 +115,7 @@ def on(n_cores: int, way: str) -> Iterator[None]:
     torch.set_num_threads(n_cores)
     try:
         with (
-            mock.patch.object(crew, "_can_fork", return_value=way == "processes"),
+            mock.patch.object(crew, "can_fork", return_value=way == "processes"),
             mock.patch.multiple(hands, **alone) if alone else nullcontext(),
         ):
             yield
@@ -135,6 +139,29 @@ def measure(case: Case, way: str, n_cores: int) -> tuple[float, float, str]:
     return took, used, hashlib.sha256(learned).hexdigest()
 
 
+def show_stages(n_stays: int, cores: Sequence[int], rounds: int) -> None:
+    """Print what the stages of a fit with its defaults take on some numbers of cores."""
+    data, taken = icu_sepsis.simulate(n_stays, seed=0, lag=0), {n: [] for n in cores}
+    prints = set()
+    for n_cores in list(cores) * rounds:
+        clock = Stopwatch(processor)
+        with on(n_cores, "processes"), watched(clock):
+            learner = EtIPS(seed=0, training=Training(device="cpu")).fit(data)
+        taken[n_cores].append(clock)
+        learned = bytes_of(learner.fit_.propensity.bundle) + repr(learner.path_).encode()
+        prints.add(hashlib.sha256(learned).hexdigest())
+    stages = list(taken[cores[0]][0].wall)
+    print(f"{n_stays} stays; the same to the bit: {'yes' if len(prints) == 1 else 'no'}")
+    print(f"{'wall seconds, processor':26}" + "".join(f"{n:>8} core(s)" for n in cores))
+    for stage in [*stages, "together"]:
+        line = f"{stage:26}"
+        for clocks in taken.values():
+            wall = min(clock.of(stage)[0] for clock in clocks)
+            used = min(clock.of(stage)[1] for clock in clocks)
+            line += f"{wall:8.2f} {used:7.2f}"
+        print(line, flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     there = len(os.sched_getaffinity(0))
@@ -143,7 +170,11 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=["processes"])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--stages", type=int, metavar="STAYS")
     options = parser.parse_args()
+    if options.stages:
+        show_stages(options.stages, [n for n in options.cores if n <= there], options.rounds)
+        return
     scale, epochs = (1, 1) if options.quick else (4, 3)
     cases = (
         Case("45 policies, sepsis cohort", networks(SEPSIS, 9, epochs), 1280 * scale),

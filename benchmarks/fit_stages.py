@@ -10,7 +10,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +18,13 @@ from pathlib import Path
 
 @dataclass
 class Stopwatch:
-    """Seconds and memory by stage, in the order in which they first came."""
+    """Seconds and memory by stage, in the order in which they first came.
 
+    Args:
+        used: Seconds of the processor so far; those of this process alone if left out.
+    """
+
+    used: Callable[[], float] = time.process_time
     wall: dict[str, float] = field(default_factory=dict)
     processor: dict[str, float] = field(default_factory=dict)
     peak: dict[str, float] = field(default_factory=dict)
@@ -27,11 +32,17 @@ class Stopwatch:
     @contextmanager
     def during(self, stage: str) -> Iterator[None]:
         """Count what happens within."""
-        wall, processor = time.perf_counter(), time.process_time()
+        wall, processor = time.perf_counter(), self.used()
         yield
         self.wall[stage] = self.wall.get(stage, 0.0) + time.perf_counter() - wall
-        self.processor[stage] = self.processor.get(stage, 0.0) + time.process_time() - processor
+        self.processor[stage] = self.processor.get(stage, 0.0) + self.used() - processor
         self.peak[stage] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+    def of(self, stage: str) -> tuple[float, float]:
+        """Wall and processor seconds of a stage, of all of them if it is "together"."""
+        if stage == "together":
+            return sum(self.wall.values()), sum(self.processor.values())
+        return self.wall.get(stage, 0.0), self.processor.get(stage, 0.0)
 
     def show(self) -> None:
         """Print a line a stage."""
@@ -43,8 +54,9 @@ class Stopwatch:
         print(f"  {'together':24}{sum(self.wall.values()):9.2f}{total:9.2f}")
 
 
-def watch(watch: Stopwatch) -> None:
-    """Have every learner's work counted from now on, request by request."""
+@contextmanager
+def watched(watch: Stopwatch) -> Iterator[None]:
+    """Have every learner's work counted, request by request."""
     from etips.learn.learners.learner import Learner
 
     whole = Learner._fitting
@@ -62,6 +74,10 @@ def watch(watch: Stopwatch) -> None:
                 bundle = yield request
 
     Learner._fitting = counted
+    try:
+        yield
+    finally:
+        Learner._fitting = whole
 
 
 def main() -> None:
@@ -73,7 +89,6 @@ def main() -> None:
     clock = Stopwatch()
     with clock.during("imports"):
         from etips.cli import fitting
-    watch(clock)
     fit_run = fitting.fit_run
 
     def timed(*positional, **named):
@@ -93,7 +108,7 @@ def main() -> None:
     clock.wall["reading"] = clock.processor["reading"] = 0.0
     clock.peak["reading"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     started = time.perf_counter(), time.process_time()
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, watched(clock):
         sys.argv = ["etips", "fit", *sys.argv[1:], "--out", str(Path(place) / "run")]
         try:
             command.main()

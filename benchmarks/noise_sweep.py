@@ -253,7 +253,7 @@ def sweep_level(start: Start, level: str, *, few: bool) -> dict[str, object]:
             constants=not robust,
             outcome=start.outcome if robust else None,
         )
-        risks[name] = true_risk(search.choose_among(networks), fresh)
+        risks[name] = true_risk(drive(search.choose_among(networks)), fresh)
     return {
         "level": level,
         "risk": risks,

@@ -1,13 +1,13 @@
 """Histories as rows of one width, for models that know no time."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from etips.data.decisions import NO_ACTION, Floats, Ints
-from etips.data.step_walk import Parts, gather, mean_of, side_by_side, some_columns, walk
+from etips.data.step_walk import Parts, gather, mean_of, some_columns, walk
 
 if TYPE_CHECKING:  # the evaluation makes rows too, and must not reach pyarrow by way of files
     from etips.data.coded import Features, Floats32
@@ -107,40 +107,73 @@ def visible_rows(data: "Trajectories", *, most_numbers: int = MOST_NUMBERS) -> "
         data: Logged stays.
         most_numbers: A larger table leaves out the least and largest, then the change.
     """
-    sequence = _narrow(data.sequence)
-    n, width = data.n_decisions, sequence.shape[1]
-    last, stay = data.seen_rows, data.decisions().stay
-    count = (last - data.offsets[stay] + 1).astype(np.float32)[:, None]
-    common = [count, data.static[stay], _action_before(data)]
-    room = (most_numbers / n - sum(part.shape[1] for part in common)) / max(width, 1)
-    if bool((np.diff(data.offsets) <= 1).all()):  # one step: all summaries are that step
-        return np.concatenate([sequence[last], *common], axis=1)
-    widths = (width, width, width * (room >= 3), width * 2 * (room >= 5))
-    table, parts = side_by_side(n, (*widths, *(part.shape[1] for part in common)))
-    parts[0][:] = sequence[last]
-    if room >= 3:
-        first = last == data.offsets[stay]
-        np.subtract(parts[0], sequence[np.where(first, last, last - 1)], out=parts[2])
-        parts[2][first] = 0
-    gather(
-        walk(data),
-        [parts[1], *np.split(parts[3], 2, axis=1)][: 3 if room >= 5 else 1],
-        begin=lambda rows: _alone(sequence[rows], extremes=room >= 5),
-        join=_join,
-        finish=lambda own: [mean_of(*own[:2]), *own[2:]],
-    )
-    for part, own in zip(parts[4:], common, strict=True):
-        part[:] = own
+    columns = VisibleColumns.of(data, most_numbers=most_numbers)
+    table = np.empty((data.n_decisions, columns.width), np.float32)
+    columns.write(data, table)
     return table
 
 
-def _narrow(sequence: "Features") -> "Features":
-    """All steps, at most `MOST_FEATURES` columns of them."""
+class VisibleColumns(NamedTuple):
+    """What the columns of `visible_rows` hold, as some stays decide it; any of them can be written.
+
+    Args:
+        kept: Places of the features.
+        widths: Columns of the last step, the mean, the change, the least and largest, the number of
+            steps, static features and the action before.
+    """
+
+    kept: Sequence[int]
+    widths: tuple[int, ...]
+
+    @classmethod
+    def of(cls, data: "Trajectories", *, most_numbers: int = MOST_NUMBERS) -> Self:
+        """Those that suit some stays; see `visible_rows`."""
+        kept = _kept(data.sequence)
+        common, width = (1, data.static.shape[1], _action_columns(data)), len(kept)
+        room = (most_numbers / data.n_decisions - sum(common)) / max(width, 1)
+        if bool((np.diff(data.offsets) <= 1).all()):  # one step: all summaries are that step
+            return cls(kept, (width, 0, 0, 0, *common))
+        return cls(kept, (width, width, width * (room >= 3), width * 2 * (room >= 5), *common))
+
+    @property
+    def width(self) -> int:
+        """Of the table."""
+        return sum(self.widths)
+
+    def write(self, data: "Trajectories", table: "Floats32") -> None:
+        """Fill the rows of some stays, shape (n_decisions, width)."""
+        sequence = some_columns(data.sequence, self.kept)
+        last, first_row = data.seen_rows, _first_rows(data)
+        newest, mean, change, extremes, count, static, before = np.split(
+            table, np.cumsum(self.widths)[:-1], axis=1
+        )
+        newest[:] = sequence[last]
+        if change.shape[1]:
+            first = last == first_row
+            np.subtract(newest, sequence[np.where(first, last, last - 1)], out=change)
+            change[first] = 0
+        asked = [mean, *np.split(extremes, 2, axis=1)][: 3 if extremes.shape[1] else 1]
+        if mean.shape[1]:
+            gather(
+                walk(data),
+                asked,
+                begin=lambda rows: _alone(sequence[rows], extremes=len(asked) > 1),
+                join=_join,
+                finish=lambda own: [mean_of(*own[:2]), *own[2:]],
+            )
+        count[:, 0] = last - first_row + 1
+        static[:] = data.static[data.decisions().stay]
+        if before.shape[1]:
+            before[:] = _action_before(data, before.shape[1])
+
+
+def _kept(sequence: "Features") -> list[int]:
+    """Places of all features; of more than `MOST_FEATURES` those that vary most."""
     if sequence.shape[1] <= MOST_FEATURES:
-        return sequence
+        return list(range(sequence.shape[1]))
     some = sequence[:: max(1, len(sequence) // 5000)].astype(np.float64)
     keep = np.sort(np.argsort(-_variance(some), kind="stable")[:MOST_FEATURES])
-    return some_columns(sequence, keep.tolist())
+    return [int(place) for place in keep]
 
 
 def _variance(values: Floats) -> Floats:
@@ -167,13 +200,24 @@ def _join(before: Parts, now: Parts) -> Parts:
     return [way(own, new) for way, own, new in zip(ways, before, now, strict=True)]
 
 
-def _action_before(data: "Trajectories") -> "Floats32":
-    """The action of the step before the decision: a column each, or none at single steps."""
-    first = data.decision_rows == data.offsets[data.decisions().stay]
-    if data.action is None or bool(first.all()):
-        return np.zeros((data.n_decisions, 0), np.float32)
+def _action_columns(data: "Trajectories") -> int:
+    """How many tell of the action of the step before: one each, or none at single steps."""
+    if data.action is None or bool((data.decision_rows == _first_rows(data)).all()):
+        return 0
+    return 1 if data.n_actions > MOST_ACTIONS else data.n_actions
+
+
+def _action_before(data: "Trajectories", n_columns: int) -> "Floats32":
+    """The action of the step before the decision, shape (n_decisions, n_columns)."""
+    assert data.action is not None
+    first = data.decision_rows == _first_rows(data)
     before = np.where(first, NO_ACTION, data.action[np.maximum(data.decision_rows - 1, 0)])
     if data.n_actions > MOST_ACTIONS:
         return before.astype(np.float32)[:, None]
-    columns: Floats32 = (before[:, None] == np.arange(data.n_actions)).astype(np.float32)
+    columns: Floats32 = (before[:, None] == np.arange(n_columns)).astype(np.float32)
     return columns
+
+
+def _first_rows(data: "Trajectories") -> Ints:
+    """Row that the stay of each decision begins at, shape (n_decisions,)."""
+    return np.asarray(data.offsets[data.decisions().stay])

@@ -5,7 +5,10 @@ plain. The mean weight tests the function 1; the function that matters is the pr
 weighted minus plain mean is in units of risk, so it can be held against the interval itself.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,8 +80,9 @@ def cross_fit(
         n_actions: How many there are.
         folds: Who does the work of the folds.
     """
-    plain, by_action = _out_of_fold(features, target, clusters, action, n_actions, folds)
-    return _calibrated(plain, by_action, target, action)
+    parts = _fold_parts(features, target, clusters, action, n_actions, folds)
+    folds.do(parts.fit, parts.n_folds)
+    return _calibrated(parts.plain, parts.by_action, target, action)
 
 
 def cross_fit_plain(
@@ -92,28 +96,64 @@ def cross_fit_plain(
         clusters: The cluster of each decision.
         folds: Who does the work of the folds.
     """
+    parts = plain_folds(features, target, clusters, folds)
+    folds.do(parts.fit, parts.n_folds)
+    return plain_mean(parts, target)
+
+
+def plain_folds(features: Rows, target: Floats, clusters: Clusters, folds: FoldWork) -> "FoldParts":
+    """The folds of `cross_fit_plain`, for who does them by and by; then ask for `plain_mean`.
+
+    Args:
+        features: As there; they are read when the first fold is fitted.
+        target: As there, like the others.
+        clusters: The cluster of each decision.
+        folds: Who will do the work.
+    """
     nobody = np.zeros(target.size, np.int64)
-    plain, _ = _out_of_fold(features, target, clusters, nobody, 0, folds)
-    common, mean = plain - plain.mean(), target.mean()
+    return _fold_parts(features, target, clusters, nobody, 0, folds)
+
+
+def plain_mean(parts: "FoldParts", target: Floats) -> Floats:
+    """What `cross_fit_plain` says, once all folds are fitted, shape (n,)."""
+    common, mean = parts.plain - parts.plain.mean(), target.mean()
     return np.asarray(mean + _slope(common, target - mean) * common)
 
 
-def _out_of_fold(
+class FoldParts(NamedTuple):
+    """A cross-fit whose folds are fitted by somebody.
+
+    Args:
+        fit: Fits a fold, given its number, and writes to both means.
+        n_folds: How many there are.
+        plain: By models that never saw the cluster, each fold's about its own mean, shape (n,).
+        by_action: The same by action, shape (n, n_actions).
+    """
+
+    fit: Callable[[int], None]
+    n_folds: int
+    plain: Floats
+    by_action: NDArray[np.float32]
+
+
+def _fold_parts(
     features: Rows,
     target: Floats,
     clusters: Clusters,
     action: Ints,
     n_actions: int,
     folds: FoldWork,
-) -> tuple[Floats, NDArray[np.float32]]:
-    """Both means by models that never saw the cluster, each fold's about its own mean."""
+) -> FoldParts:
     if features.shape[1] == 0:
         features = np.zeros((target.size, 1))
     n_folds = MORE_FOLDS if target.size <= FEW_ROWS else N_FOLDS
     fold = np.random.default_rng(0).permutation(clusters.size)[clusters.code] % n_folds
-    bins = Bins.of(features[_some(np.arange(target.size), MOST_SCREENED)])
     plain = folds.zeros((target.size,), np.float64)
     by_action = folds.zeros((target.size, n_actions), np.float32)
+
+    @cache
+    def bins() -> Bins:
+        return Bins.of(features[_some(np.arange(target.size), MOST_SCREENED)])
 
     def fit(held: int) -> None:
         learn, ask = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
@@ -121,7 +161,7 @@ def _out_of_fold(
             return
         learn = _some(learn, MOST_FIT)
         seen = features.take(learn, axis=0)
-        model = Prognosis.fit(seen, target[learn], action[learn], n_actions, bins)
+        model = Prognosis.fit(seen, target[learn], action[learn], n_actions, bins())
         for start in range(0, ask.size, BLOCK):
             rows = ask[start : start + BLOCK]
             plain[rows], by_action[rows] = model.predict(features.take(rows, axis=0))
@@ -130,8 +170,7 @@ def _out_of_fold(
         plain[ask] -= level
         by_action[ask] -= np.float32(level)
 
-    folds.do(fit, n_folds)
-    return plain, by_action
+    return FoldParts(fit, n_folds, plain, by_action)
 
 
 def _calibrated(

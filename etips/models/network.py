@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from etips.models.encoders.encoder import Encoder, Parameters, Shapes
+from etips.models.kernels.product import product
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,9 @@ class Network:
             states = states * keep.to(states.dtype)
         if self.n_static:
             known = static if slots is None else static[slots % n_batch]
-            always = known @ weight[:, width:]
+            always = product(known, weight[:, width:])
             beside = beside + (always.repeat(1, n_steps, 1) if slots is None else always)
-        return states @ weight[:, :width] + beside
+        return product(states, weight[:, :width]) + beside
 
 
 def _pick(values: Tensor, slots: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Self
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.learners.catalogue import Stage, find_method
+from etips.learn.learners.finishing import MOST
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.racing import heat_size
 from etips.learn.learners.recipes import make_learner
@@ -32,6 +33,7 @@ class LearnerParts:
     interaction: object  # False: additive networks predict its losses
     horizon: object  # "stay": networks predict the outcome of the stay, not losses
     races: bool  # whether its translations race
+    finishes: bool  # whether its chosen policy goes on with all stays
 
     @classmethod
     def of(cls, learner: Learner) -> Self:
@@ -48,6 +50,7 @@ class LearnerParts:
             params.get("interaction", True),
             params.get("horizon", "decision"),
             params.get("selection") == "held-out" and params.get("init") == "propensity",
+            params.get("selection") != "paper" and training.finish,
         )
 
     @property
@@ -103,11 +106,13 @@ def stage_works(
         "pilot": [2] * pilot.settings.epochs if parts.looks_for_support else [],
         "heat": [n_policies] * heat[0] if heat else [],
         "policy": [1 if heat else n_policies] * training.policy.epochs,
+        "finish": [1] * min(training.policy.epochs, MOST),
     }
     share = {"pilot": (pilot.n_batches or n_batches) / n_batches}
     share |= {"heat": heat[1] / n_batches} if heat else {}
     short = ("propensity",) if brief < training.propensity.epochs else ()
-    stages = [own for stage in known.stages for own in _with_heat(stage, heat is not None)]
+    beside = {"policy": [*(["heat"] if heat else []), "policy", *(["finish"] * parts.finishes)]}
+    stages = [own for stage in known.stages for own in beside.get(stage, [stage])]
     return {
         stage: work_of(
             stage,
@@ -118,8 +123,3 @@ def stage_works(
         )
         for stage in stages
     }
-
-
-def _with_heat(stage: Stage, races: bool) -> list[str]:
-    """A stage, and the heat before it where there is one."""
-    return ["heat", stage] if races and stage == "policy" else [stage]

@@ -16,12 +16,15 @@ from etips.learn.nuisance.boosting import can_grow_trees
 from etips.learn.nuisance.model_choice import Rivals
 
 PASS = dict.fromkeys(("propensity", "outcome", "stay", "pilot", "heat", "policy"), 1.0)
-"""What a pass of a stage's networks costs, in passes of propensity networks."""
+PASS["finish"] = 1.25
+"""What a pass of a stage's networks costs, in passes of propensity networks; those of the last one
+read all stays."""
 
 BRIEF_PASS = 1.3
 """The same of propensity networks in smaller batches."""
 
-STOPS = {"propensity": 0.85, "outcome": 0.55, "stay": 0.6, "pilot": 1.0, "heat": 1.0, "policy": 0.7}
+STOPS = {"propensity": 0.85, "outcome": 0.55, "stay": 0.6, "policy": 0.7}
+STOPS |= dict.fromkeys(("pilot", "heat", "finish"), 1.0)
 """Share of the epochs that a stage usually comes to."""
 
 AFTER = {
@@ -31,6 +34,7 @@ AFTER = {
     "pilot": 0.05,
     "heat": 0.2,
     "policy": 0.07,
+    "finish": 0.0,
 }
 """What follows a stage, as a share of its work: asking its networks, balance, choosing."""
 

@@ -16,6 +16,10 @@ FACTOR_RANGE = (0.7, 1.4)
 LEAST_SIZE = 30.0
 """Least effective number of decisions that a candidate's risk must rest on."""
 
+REGRESSION, RARE_TOO = "regression", "regression, rare actions too"
+"""What candidates of regressions are called, in place of an aim: with the usual floor on support,
+and with the lower one that the log bears out."""
+
 
 @dataclass(frozen=True)
 class Candidate:

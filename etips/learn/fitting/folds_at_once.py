@@ -1,14 +1,15 @@
 """Work that is done fold by fold, the folds at the same time; see `evaluation.fold_work`."""
 
-from collections.abc import Callable
+import math
+import mmap
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import DTypeLike, NDArray
 
 from etips.evaluation.fold_work import InTurn
-from etips.learn.training.crew import n_workers, run_all, shared, working
+from etips.learn.training.crew import n_workers, run_all, working
 
 
 class AtOnce(InTurn):
@@ -23,17 +24,37 @@ class AtOnce(InTurn):
 
     def zeros(self, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
         """An array of zeros that processes share."""
-        array = np.zeros(shape, kind)
-        return shared(torch.from_numpy(array)).numpy() if self._size(2) > 1 else array
+        return shared_zeros(shape, kind) if self._size(2) > 1 else np.zeros(shape, kind)
 
     def do(self, work: Callable[[int], None], n_folds: int) -> None:
         """Do the work of every fold."""
-        size = self._size(n_folds)
+        self.do_each([(work, n_folds)])
+
+    def do_each(self, stages: Sequence[tuple[Callable[[int], None], int]]) -> None:
+        """Do several works by the same processes, each when the one before is done.
+
+        Args:
+            stages: Works and the number of their pieces; all are there before any is done.
+        """
+        size = self._size(max(count for _, count in stages))
         if size == 1:
-            super().do(work, n_folds)
+            for work, count in stages:
+                super().do(work, count)
             return
-        with working(size, lambda order: work(int(order[0]))) as crew:
-            run_all(crew, [(number,) for number in range(n_folds)])
+        with working(size, lambda order: stages[int(order[0])][0](int(order[1]))) as crew:
+            for stage, (_, count) in enumerate(stages):
+                run_all(crew, [(stage, number) for number in range(count)])
 
     def _size(self, n_folds: int) -> int:
         return max(n_workers(n_folds) if self._most is None else min(self._most, n_folds), 1)
+
+
+def shared_zeros(shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
+    """An array of zeros that is shared with processes forked from here on.
+
+    It is as the system gives it: nothing is written, so that who writes first pays for the memory.
+    """
+    size = math.prod(shape) * np.dtype(kind).itemsize
+    if not size:
+        return np.zeros(shape, kind)
+    return np.frombuffer(mmap.mmap(-1, size), kind).reshape(shape)

@@ -128,6 +128,7 @@ class EtIPS(NetworkLearner):
             selection=self.selection,
             racing=racing and not random and self.selection != "paper",  # which take their time
             regression=regression,
+            finish=self.training.finish,
         )
         return (yield from search.run())
 

@@ -12,6 +12,7 @@ from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require_number, require_seed
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.evaluation.reweighting.rebalance import Rebalanced
+from etips.learn.fitting.crossfit import by_all
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.fitting.requests import Requests
 from etips.learn.fitting.stages import Training
@@ -28,12 +29,11 @@ from etips.learn.nuisance.policy_start import PolicyStart
 from etips.learn.nuisance.pooled_propensity import pooled_propensity
 from etips.learn.nuisance.propensity import FittedPropensity
 from etips.learn.nuisance.propensity_models import PropensityModel
+from etips.learn.nuisance.rare_actions import lower_floor
 from etips.learn.nuisance.support import agreed_floor, choose_support
 from etips.learn.nuisance.weight_scale import weight_scale
 from etips.learn.training.beside import Beside
 from etips.learn.training.settings import Settings
-from etips.models.answers import BATCH_SIZE, answer_decisions, outputs_at
-from etips.models.batches import Batch
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import AnyEncoder
 from etips.models.forest import Forest
@@ -79,7 +79,16 @@ class Foundation:
     def regression(self) -> Regression | None:
         """Regressions of the loss in the folds of the networks; None in a large log."""
         begun = self.begun.regression
-        return fit_regression(self.prepared) if begun is None else begun()
+        found = fit_regression(self.prepared) if begun is None else begun()
+        if found is None or self.support_is_set:
+            return found
+        data, likely = self.prepared.data, np.exp(self.propensity.log_probabilities)
+        return replace(found, floor=lower_floor(self.support, found.expected, data, likely))
+
+    def with_floor(self, floor: float) -> "Foundation":
+        """The same with another floor on support."""
+        likely = np.exp(self.propensity.log_probabilities)
+        return replace(self, support=floor, allowed=likely >= floor)
 
     def allowed_rows(self) -> Tensor:
         """Allowed actions by row, shape (n_steps, n_actions)."""
@@ -129,15 +138,9 @@ class Foundation:
 
         Its networks are asked about stays that are ready already, which it would get ready anew.
         """
-        own, steps = policy.propensity, self.prepared.steps
-        if not isinstance(own, Bundle):
+        if not isinstance(policy.propensity, Bundle):
             return policy.propensities(self.prepared.data)
-
-        def ask(batch: Batch, _: int) -> tuple[Tensor]:
-            return (outputs_at(own, batch, steps).double().softmax(-1).mean(0),)
-
-        (said,) = answer_decisions(steps, ask, batch_size=BATCH_SIZE)
-        return np.asarray(said.cpu().numpy())
+        return np.asarray(by_all(policy.propensity, self.prepared).cpu().numpy())
 
     def _policy(
         self,
@@ -200,7 +203,7 @@ def lay_foundation(
         training: How they are trained, and in how many folds.
         seed: Of folds and networks.
         support: Least propensity of a recommended action. Left out it is 0.05, or 0.1 with lag 1,
-            unless the held-out log shows that a floor does harm.
+            unless the held-out log shows that a floor does harm; see also `lower_floor`.
         model: Where the logged propensities come from; our networks if left out. They are balanced
             where that helps held-out stays, unless known or `training.balance` is off.
         clip: Logged propensities below this are raised to it.

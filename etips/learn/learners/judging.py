@@ -9,7 +9,14 @@ import torch
 from torch import Tensor
 
 from etips.data.decisions import Bools, Floats, Ints
-from etips.learn.fitting.candidates import Candidate, Judged, blank, judge
+from etips.learn.fitting.candidates import (
+    RARE_TOO,
+    REGRESSION,
+    Candidate,
+    Judged,
+    blank,
+    judge,
+)
 from etips.learn.fitting.crossfit import out_of_fold
 from etips.learn.fitting.risk_totals import Weighing
 from etips.learn.learners.aims import Aim
@@ -20,9 +27,6 @@ from etips.models.bundle import Bundle, Trained
 from etips.models.masking import forbid
 from etips.policies.deployed import Acts
 from etips.policies.policy import FittedPolicy
-
-REGRESSION = "regression"
-"""What a candidate of regressions is called, in place of an aim."""
 
 FORMS: tuple[Acts, ...] = ("draws", "likeliest")
 """What a softmax may be taken for: probabilities to draw from, or a likeliest action."""
@@ -62,12 +66,11 @@ def judge_all(
         chosen.append((logged == action).astype(np.float64))
         predicted.append(None if expected is None else expected[:, action])
         abstains.append(~base.allowed[:, action])
-    if regression is not None:
-        best = regression.least(base.allowed)
-        candidates.append(replace(blank(math.nan, None, "likeliest"), form=REGRESSION))
+    for form, (own, best) in _of_regression(base, regression).items():
+        candidates.append(replace(blank(math.nan, None, "likeliest"), form=form))
         chosen.append((logged == best).astype(np.float64))
         predicted.append(None if expected is None else expected[np.arange(len(best)), best])
-        abstains.append(np.asarray(~base.allowed.any(axis=1)))
+        abstains.append(np.asarray(~own.allowed.any(axis=1)))
     candidates.append(replace(blank(math.nan, None), clinicians=True))
     chosen.append(base.chance)
     predicted.append(said)
@@ -89,33 +92,53 @@ def settle(base: Foundation, judged: Judged, selection: Selection) -> tuple[Cand
     return tuple(path)
 
 
+def chosen_set(path: Sequence[Candidate], n_sets: int) -> int | None:
+    """Number of the set of networks that was chosen; None where it was something else.
+
+    Args:
+        path: The candidates, one of them chosen: sets in one form, then in the other, then others.
+        n_sets: How many sets there are.
+    """
+    place = next(i for i, c in enumerate(path) if c.chosen)
+    return place % n_sets if place < len(FORMS) * n_sets else None
+
+
 def chosen_policy(
     base: Foundation,
-    bundle: Bundle,
     path: Sequence[Candidate],
+    networks: Bundle | None,
     regression: Regression | None = None,
 ) -> FittedPolicy:
     """The policy that the chosen candidate stands for.
 
     Args:
         base: What it stands on.
-        bundle: As judged by `judge_all`, like the path.
         path: The candidates, one of them chosen.
+        networks: Of the chosen set; None where none is.
         regression: As judged, like the others.
     """
-    place = next(i for i, c in enumerate(path) if c.chosen)
-    winner = path[place]
+    winner = next(c for c in path if c.chosen)
     if winner.clinicians:
         return base.policy("imitation")
     if winner.action is not None:
         return base.policy("constant", constant=winner.action)
-    if winner.form == REGRESSION:
+    if winner.form in (REGRESSION, RARE_TOO):
         assert regression is not None
-        return base.policy("least amount", networks=regression.model)
-    n_folds = base.prepared.folds.n_networks
-    first = place % (bundle.n_members // n_folds) * n_folds  # sets come again in every form
-    networks = bundle.select(range(first, first + n_folds))
+        own, _ = _of_regression(base, regression)[winner.form]
+        return own.policy("least amount", networks=regression.model)
     return base.policy("softmax", networks=networks, acts=winner.acts)
+
+
+def _of_regression(
+    base: Foundation, regression: Regression | None
+) -> dict[str, tuple[Foundation, Ints]]:
+    """What each candidate of a regression stands on, and its action at each decision, by form."""
+    if regression is None:
+        return {}
+    grounds = {REGRESSION: base}
+    if regression.floor is not None:
+        grounds[RARE_TOO] = base.with_floor(regression.floor)
+    return {form: (own, regression.least(own.allowed)) for form, own in grounds.items()}
 
 
 def _of_rules(

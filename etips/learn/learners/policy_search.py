@@ -8,9 +8,10 @@ from etips.data.decisions import Floats
 from etips.learn.fitting.candidates import Judged
 from etips.learn.fitting.requests import Requests, TrainingRequest
 from etips.learn.learners.aims import Aim, Form, aims_objective
+from etips.learn.learners.finishing import finish_of
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import Foundation
-from etips.learn.learners.judging import chosen_policy, judge_all, settle
+from etips.learn.learners.judging import chosen_policy, chosen_set, judge_all, settle
 from etips.learn.learners.racing import Race
 from etips.learn.learners.regression import Regression
 from etips.learn.learners.selection import Selection
@@ -37,6 +38,7 @@ class PolicySearch:
         constants: Whether constant policies stand beside them.
         outcome: Predicted losses, which then judge policies too; None without.
         regression: That stands beside them; None without.
+        finish: Let the chosen networks go on with all stays.
     """
 
     base: Foundation
@@ -49,6 +51,7 @@ class PolicySearch:
     constants: bool = True
     outcome: FittedOutcome | None = None
     regression: Regression | None = None
+    finish: bool = True
 
     def run(self) -> Requests[Fit]:
         """Train, judge and choose."""
@@ -60,16 +63,19 @@ class PolicySearch:
         else:
             bundle = yield self.request(everybody)
             judged = self._judge(bundle, everybody)
-        return self._settle(bundle, judged)
+        return (yield from self._settle(bundle, judged))
 
-    def choose_among(self, bundle: Bundle) -> Fit:
+    def choose_among(self, bundle: Bundle) -> Requests[Fit]:
         """The policy that is chosen among networks that were trained before, set by set."""
-        return self._settle(bundle, self._judge(bundle, range(len(self.aims))))
+        judged = self._judge(bundle, range(len(self.aims)))
+        return (yield from self._settle(bundle, judged))
 
-    def _settle(self, bundle: Bundle, judged: Judged) -> Fit:
+    def _settle(self, bundle: Bundle, judged: Judged) -> Requests[Fit]:
         base = self.base
         path = settle(base, judged, self.selection)
-        policy = chosen_policy(base, bundle, path, self.regression)
+        number = chosen_set(path, len(self.aims))
+        networks = None if number is None else (yield from self._finish(bundle, number))
+        policy = chosen_policy(base, path, networks, self.regression)
         if self.selection == "paper" and policy.kind == "softmax":
             policy = replace(policy, acts="likeliest")  # whatever its probabilities were chosen by
         return Fit(
@@ -82,6 +88,15 @@ class PolicySearch:
             clipped_share=base.clipped_share,
             rebalanced=base.rebalanced,
         )
+
+    def _finish(self, bundle: Bundle, number: int) -> Requests[Bundle]:
+        """The networks of a set, which go on with all stays unless the paper's rule chose them."""
+        size = self.base.prepared.folds.n_networks
+        chosen = bundle.select(range(number * size, (number + 1) * size))
+        if self.selection == "paper" or not self.finish:
+            return chosen
+        request = finish_of(self.request([number]), chosen)
+        return chosen if request is None else (yield request)
 
     def request(self, sets: Sequence[int]) -> TrainingRequest:
         """The training of some sets to the end."""

@@ -32,10 +32,13 @@ class Regression:
     Args:
         model: One member a fold; they answer together.
         expected: Predicted loss of every action, out of fold, shape (n_decisions, n_actions).
+        floor: Least propensity that it may go down to beside the usual one; None where it must keep
+            to that. See `lower_floor`.
     """
 
     model: RowModel
     expected: Floats
+    floor: float | None = None
 
     def least(self, allowed: Bools) -> Ints:
         """The allowed action of least predicted loss at each decision, any where none is."""

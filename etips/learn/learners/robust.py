@@ -62,5 +62,6 @@ class DoublyRobust(NetworkLearner):
             constants=False,
             outcome=outcome,
             regression=base.regression() if self.others else None,
+            finish=self.training.finish,
         )
         return (yield from search.run())

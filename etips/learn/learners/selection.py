@@ -12,7 +12,7 @@ import numpy as np
 
 from etips.data.decisions import Floats, Ints
 from etips.evaluation.inference.evidence import Gap
-from etips.learn.fitting.candidates import Candidate, Judged
+from etips.learn.fitting.candidates import RARE_TOO, REGRESSION, Candidate, Judged
 
 Selection = Literal["held-out", "paper"]
 """How to choose: by what was held out and how much it weighs, or by the paper's plain SNIPS."""
@@ -29,6 +29,11 @@ DRAWING = 1.0
 Networks are judged one by one and answer together: what they draw is then as good on average, their
 likeliest action better."""
 
+KEEPING = 1.0
+"""Standard errors by which a regression must be better with the usual floor on support than with
+the lower one. That one is there because rare actions bore out what was predicted of them, which
+shows more than weights of a few who got them; these may only object."""
+
 _DRAWS = 4000  # of the luckiest candidate
 _DIGITS = 9  # to which a rule and a constant that do the same are equals: the constant is kept
 
@@ -42,7 +47,8 @@ def choose(judged: Judged, selection: Selection) -> int:
     rule has to beat the constants, too, and the better supported of two equals is kept. The best
     constant is the luckiest of as many as there are actions; what that luck comes to is added to
     constants, and to rules that are one. A rule takes its likeliest action unless drawing is better
-    by `DRAWING` standard errors. Where nothing is better the clinicians are imitated.
+    by `DRAWING` standard errors, and a regression goes down to its lower floor, if it has one,
+    unless the usual one is better by `KEEPING`. Where nothing is better it is the clinicians.
     Paper: the lowest SNIPS of those that were trained and draw.
     """
     candidates = judged.candidates
@@ -61,13 +67,14 @@ def choose(judged: Judged, selection: Selection) -> int:
 
     some = (i for i in gaps if _origin(candidates[i]) in better)
     best = min(some, key=cautious, default=clinicians)
-    forms = {
-        candidates[i].acts: i for i in gaps if _origin(candidates[i]) == _origin(candidates[best])
-    }
+    same = [i for i in gaps if _origin(candidates[i]) == _origin(candidates[best])]
+    forms = {_shape(candidates[i]): i for i in same}
     if not candidates[best].is_rule or len(forms) < 2:
         return best
-    gap = judged.totals.gap(forms["draws"], forms["likeliest"])
-    return forms["draws" if highest(gap, DRAWING) < 0 else "likeliest"]
+    by_floor = RARE_TOO in forms
+    first, second = (REGRESSION, RARE_TOO) if by_floor else ("draws", "likeliest")
+    gap = judged.totals.gap(forms[first], forms[second])
+    return forms[first if highest(gap, KEEPING if by_floor else DRAWING) < 0 else second]
 
 
 def risk_of_choosing(
@@ -128,9 +135,16 @@ def _better(candidates: Sequence[Candidate], gaps: Mapping[int, Gap]) -> list[in
 
 
 def _origin(candidate: Candidate) -> tuple[int | None, str, str]:
-    """What a candidate comes from: an action, or networks, whatever form they take."""
+    """What a candidate comes from: an action, networks or a regression, whatever form they take."""
     numbers = f"{candidate.translation} {candidate.strength}"  # NaN differs from itself
-    return candidate.action, candidate.form, numbers
+    form = REGRESSION if candidate.form == RARE_TOO else candidate.form
+    return candidate.action, form, numbers
+
+
+def _shape(candidate: Candidate) -> str:
+    """Which of two forms it takes: of a regression by its floor, of networks by how they act."""
+    by_floor = candidate.form in (REGRESSION, RARE_TOO)
+    return candidate.form if by_floor else candidate.acts
 
 
 def highest(gap: Gap, reach: float) -> float:

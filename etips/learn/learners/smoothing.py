@@ -59,7 +59,8 @@ class WeightedLearner(NetworkLearner):
         settings = base.settings(self.training.with_seed(self.seed + 1).policy)
         start = base.start.sets(len(aims))
         kl = usual_kl(self.kl, base.prepared.data)
-        search = PolicySearch(base, aims, start, settings, kl=kl, racing=False)
+        finish = self.training.finish
+        search = PolicySearch(base, aims, start, settings, kl=kl, racing=False, finish=finish)
         return (yield from search.run())
 
     def _aims(self, mean_loss: float) -> list[Aim]:  # noqa: ARG002  # some have it

@@ -9,13 +9,21 @@ from weakref import WeakValueDictionary
 import numpy as np
 import torch
 
+from etips.data.coded import Floats32
 from etips.data.decisions import Floats, Ints
-from etips.data.history_rows import visible_rows
+from etips.data.history_rows import VisibleColumns, visible_rows
 from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
 from etips.evaluation.inference.checks import Rows, code_clusters
-from etips.evaluation.prognosis import Prognosis, cross_fit, cross_fit_plain
+from etips.evaluation.prognosis import N_FOLDS as PROGNOSIS_FOLDS
+from etips.evaluation.prognosis import (
+    Prognosis,
+    cross_fit,
+    cross_fit_plain,
+    plain_folds,
+    plain_mean,
+)
 from etips.evaluation.reweighting.rebalance import (
     LEAST_CLUSTERS,
     Correction,
@@ -27,7 +35,7 @@ from etips.evaluation.reweighting.rebalance import (
 )
 from etips.files.fingerprint import fingerprint
 from etips.learn.fitting.driver import drive
-from etips.learn.fitting.folds_at_once import AtOnce
+from etips.learn.fitting.folds_at_once import AtOnce, shared_zeros
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.fitting.stages import ENCODER, PROPENSITY
 from etips.learn.nuisance.propensity import (
@@ -153,8 +161,11 @@ def begin_ground(data: Trajectories, device: torch.device) -> Beside[Ground] | N
         return None
     begun = _UNDER_WAY.get(id(data))
     if begun is None:
-        work = partial(_lay_ground, data, n_workers(N_FOLDS))
-        begun = Beside(work, partial(_ground, data), data, device)
+        columns, n_processes = VisibleColumns.of(data), n_workers(PROGNOSIS_FOLDS)
+        # Before there is a process, which writes where it is read later: nothing is sent.
+        rows = shared_zeros((data.n_decisions, columns.width), np.float32)
+        work = partial(_lay_ground, data, columns, rows, n_processes)
+        begun = Beside(work, partial(_ground, data, rows), data, device)
         _UNDER_WAY[id(data)] = begun
     return begun if begun.under_way else None
 
@@ -163,15 +174,26 @@ _UNDER_WAY: WeakValueDictionary[int, Beside[Ground]] = WeakValueDictionary()
 """By the number of the stays, which stay as long as it is under way."""
 
 
-def _lay_ground(data: Trajectories, n_processes: int) -> Arrays:
-    rows = visible_rows(data)
-    decided = _decided(data, rows, brief=True, folds=AtOnce(n_processes))
+def _lay_ground(
+    data: Trajectories, columns: VisibleColumns, rows: Floats32, n_processes: int
+) -> Arrays:
+    """Fill the rows, then the prognosis from them: what balancing needs."""
+    folds, loss = AtOnce(n_processes), data.logged_loss
+    bounds = np.linspace(0, data.n_stays, n_processes + 1).astype(np.int64)
+    places = np.searchsorted(data.decisions().stay, bounds)
+
+    def fill(part: int) -> None:
+        some = data.subset(slice(bounds[part], bounds[part + 1]))
+        columns.write(some, rows[places[part] : places[part + 1]])
+
+    parts = plain_folds(rows, loss, code_clusters(data.cluster, n=data.n_decisions), folds)
+    folds.do_each([(fill, n_processes), (parts.fit, parts.n_folds)])
     told = np.frombuffer(_tell(data).encode(), np.uint8)
-    return {"rows": rows, "prognosis": decided.prognosis, "told": told}
+    return {"prognosis": plain_mean(parts, loss), "told": told}
 
 
-def _ground(data: Trajectories, laid: Arrays) -> Ground:
-    decided = Decided(data.logged_action, data.logged_loss, laid["rows"], laid["prognosis"])
+def _ground(data: Trajectories, rows: Floats32, laid: Arrays) -> Ground:
+    decided = Decided(data.logged_action, data.logged_loss, rows, laid["prognosis"])
     return Ground(decided, laid["told"].tobytes().decode())
 
 
@@ -277,13 +299,10 @@ def _remember(asked: str, balanced: Rebalanced) -> None:
     _REMEMBERED[asked] = replace(balanced, propensities=kept)
 
 
-def _decided(
-    data: Trajectories, rows: Rows, *, brief: bool = False, folds: AtOnce | None = None
-) -> Decided:
+def _decided(data: Trajectories, rows: Rows, *, brief: bool = False) -> Decided:
     """The decisions, with all that was visible and the prognosis from that."""
-    loss, action = data.logged_loss, data.logged_action
+    loss, action, folds = data.logged_loss, data.logged_action, AtOnce()
     clusters = code_clusters(data.cluster, n=data.n_decisions)
-    folds = folds or AtOnce()
     if brief:
         return Decided(action, loss, rows, cross_fit_plain(rows, loss, clusters, folds))
     expected = cross_fit(rows, loss, clusters, action, data.n_actions, folds)

@@ -97,14 +97,14 @@ class Losses:
         """Predicted loss from outputs."""
         return outputs.sigmoid() if self.is_share else outputs
 
-    def loss(self, outputs: Tensor, rows: Tensor) -> float:
+    def each_loss(self, outputs: Tensor, rows: Tensor) -> Tensor:
         """Cross-entropy, or squared error, of the prediction for the logged actions."""
         taken = self.action.to(outputs.device)[rows]
         logged = outputs.gather(2, taken[None, :, None].expand(len(outputs), -1, 1)).squeeze(2)
         said, true = self.predict(logged).mean(0), self.losses.to(outputs.device)[rows]
         if not self.is_share:
-            return float((said - true).square().mean())
-        return float(torch.nn.functional.binary_cross_entropy(said, true))
+            return (said - true).square()
+        return torch.nn.functional.binary_cross_entropy(said, true, reduction="none")
 
     def shift(self, outputs: Tensor) -> Tensor:
         """What makes the mean predicted loss of the logged actions that of the log, shape ()."""

@@ -14,7 +14,7 @@ from etips.errors import DataError, require
 from etips.learn.fitting.prepare import Prepared, seeds_from
 from etips.learn.fitting.requests import Requests, TrainingRequest
 from etips.learn.nuisance.propensity_models import PropensityModel
-from etips.learn.nuisance.shrinkage import learned_counts, log_frequencies, shrink
+from etips.learn.nuisance.shrinkage import learned_counts, log_frequencies, pieces, shrink
 from etips.learn.training.objectives import cross_entropy
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
@@ -114,17 +114,20 @@ class Actions:
     def __init__(self, action: Tensor, centre: Tensor) -> None:
         self.action, self.centre = action, centre
 
-    def loss(self, outputs: Tensor, rows: Tensor) -> float:
-        """Minus the mean log-probability of the logged actions."""
+    def each_loss(self, outputs: Tensor, rows: Tensor) -> Tensor:
+        """Minus the log-probability of the logged actions."""
         taken = self.action.to(outputs.device)[rows]
         likely = outputs.log_softmax(-1).gather(2, taken[None, :, None].expand(len(outputs), -1, 1))
-        return -float((likely.logsumexp(0) - math.log(len(outputs))).mean())
+        return math.log(len(outputs)) - likely.logsumexp(0).squeeze(1)
 
     def shift(self, outputs: Tensor) -> Tensor:
         """What gives every action its frequency as mean propensity, shape (K,)."""
         wanted, shift = self.centre.to(outputs.device), torch.zeros_like(outputs[0])
+        likely = torch.empty_like(outputs)
         for _ in range(_SCALINGS):
-            shift = shift + wanted - (outputs + shift).softmax(-1).mean(0).log()
+            for own in pieces(outputs):
+                torch.softmax(outputs[own] + shift, -1, out=likely[own])
+            shift = shift + wanted - likely.mean(0).log()
         return shift
 
 

@@ -27,6 +27,8 @@ _NARROWINGS = 14  # of an interval of 2, to a few thousandths
 
 _LEAST_KEPT = 0.01  # of the differences between the mean losses of actions
 
+_AT_ONCE = 8192  # decisions; all of a large log at once take two to three times as long
+
 FEWEST_PAIRS = 100
 """Decisions that two networks did not learn from; with fewer the mean is not looked at."""
 
@@ -37,8 +39,8 @@ class Target(Protocol):
     centre: Tensor
     """Outputs that stand for knowing nothing, shape (K,)."""
 
-    def loss(self, outputs: Tensor, rows: Tensor) -> float:
-        """Mean loss of the mean answer of m networks (m, n, K) at decisions `rows` (n,)."""
+    def each_loss(self, outputs: Tensor, rows: Tensor) -> Tensor:
+        """Loss of the mean answer of m networks (m, n, K) at decisions `rows`, shape (n,)."""
 
     def shift(self, outputs: Tensor) -> Tensor:
         """What to add to the outputs (n, K) of all decisions so that their mean is right, (K,)."""
@@ -104,7 +106,9 @@ def fit_shares(
     centre = target.centre.double().to(beyond.device)
 
     def loss_of(said: Tensor, rows: Tensor, share: float) -> float:
-        return target.loss(centre + share * said, rows)
+        some = pieces(rows)
+        each = [target.each_loss(centre + share * said[:, own], rows[own]) for own in some]
+        return float(torch.cat(each).mean())
 
     rows = torch.from_numpy(np.flatnonzero(_unlearned(prepared))).to(beyond.device)
     alone = 1.0
@@ -116,6 +120,12 @@ def fit_shares(
     single = best_share(lambda share: sum(loss_of(each[None], rows, share) for each in both) / 2)
     pair = best_share(partial(loss_of, both, rows))
     return alone, share_of_mean(alone, single, pair, prepared.folds.n_networks)
+
+
+def pieces(values: Tensor) -> list[slice]:
+    """Neighbours along the first axis: few on a CPU, so that what is made of them stays near it."""
+    size = _AT_ONCE if values.device.type == "cpu" else max(len(values), 1)
+    return [slice(start, start + size) for start in range(0, len(values), size)]
 
 
 def _pairs(
@@ -197,8 +207,11 @@ def log_frequencies(action: Tensor, n_actions: int, counts: Tensor | None = None
     Returns:
         Shape (K,), or (J, K).
     """
-    taken = torch.nn.functional.one_hot(action, n_actions).double()
-    totals = taken.sum(0) if counts is None else counts.double() @ taken
+    if counts is None:
+        totals = torch.bincount(action, minlength=n_actions).double()
+    else:  # sums of whole numbers, exact in any order; a table of who took what takes far longer
+        each = [torch.bincount(action, own, n_actions) for own in counts.double()]
+        totals = torch.stack(each)
     return ((totals + 1 / n_actions) / (totals.sum(-1, keepdim=True) + 1)).log()
 
 

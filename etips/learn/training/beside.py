@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from etips.data.trajectories import Trajectories
 from etips.learn.training.crew import n_workers
-from etips.learn.training.forking import can_fork, end_child, fork_child
+from etips.learn.training.forking import can_fork, end_children, fork_child
 
 Answer = TypeVar("Answer")
 
@@ -108,7 +108,7 @@ class _Line(NamedTuple):
 
 
 def _forget(child: int, line: _Line) -> None:
-    end_child(child)
+    end_children([child])
     line.pipe.close()
     os.close(line.memory)
 

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from etips.errors import ResourceError
-from etips.learn.training.forking import can_fork, end_child, fork_child, holding_interrupts
+from etips.learn.training.forking import can_fork, end_children, fork_child, holding_interrupts
 from etips.machine import cores
 
 Order = tuple[int | str, ...]
@@ -191,8 +191,7 @@ class _Processes:
         """End them at once: nobody waits for what they do."""
         for pipe in self._pipes:
             pipe.close()
-        for child in self._children:
-            end_child(child)
+        end_children(self._children)
 
 
 def _serve(pipe: "Connection[Any, Any]", work: Work, parent: int) -> None:

@@ -2,7 +2,7 @@
 
 Networks of a bundle never touch each other. So each team of them goes through an epoch by itself,
 in pieces of some batches, and whoever is free takes the next piece of the team that has most left.
-Teams are the same whoever learns them (`team_steps`), and so is what they come to.
+More hands may have smaller teams (`team_steps`); what networks come to is the same to the bit.
 """
 
 import time
@@ -37,13 +37,17 @@ from etips.learn.training.state import Moving, State
 from etips.learn.training.validation import Validation
 
 PIECES = 4
-"""Of a team's batches between two moments at which all teams have come equally far."""
+"""Of what a team has left until the next moment at which all teams have come equally far. So pieces
+become small towards it, and nobody waits long for the last."""
 
 SECONDS = 2.0
 """Between such moments, about: a state can be kept then."""
 
 FEW = 20
 """Steps of teams that are done sooner than processes are at work."""
+
+LINE_BYTES = 64
+"""Of a cache line."""
 
 _FIRST = 4  # batches before the first such moment, when nobody knows how long they take
 
@@ -77,18 +81,19 @@ def at_work(task: Task, state: State, validation: Validation) -> Iterator[Hands]
         return
     parts = epoch_parts(task, state.epoch)
     running = state.running(task.settings.patience)
-    n_teams = len(team_steps(task, state.moving, running))
+    n_teams = len(team_steps(task, state.moving, running, n_workers(len(running))))
     n_steps = n_teams * len(parts) * (task.settings.epochs - state.epoch)
     size = n_workers(n_teams) if n_steps > FEW else 1
-    if size == 1:
-        with one_thread():
+    with one_thread():  # others would spin between two operations, on cores that a crew needs
+        if size == 1:
+            line_up(state)
             yield _Alone(task, state, validation)
-        return
-    share_state(state)
-    held = Schedule(*map(shared, _blank(len(parts), len(running), state)))
-    piecework = _Piecework(task, state.moving, validation, held)
-    with working(size, piecework) as crew:
-        yield _Together(crew, piecework, state)
+            return
+        share_state(state)
+        held = Schedule(*map(shared, _blank(len(parts), len(running), state)))
+        piecework = _Piecework(task, state.moving, validation, held, size)
+        with working(size, piecework) as crew:
+            yield _Together(crew, piecework, state)
 
 
 class _Alone:
@@ -116,10 +121,14 @@ class _Piecework:
         moving: What they change, shared.
         validation: Of all networks.
         held: Schedule of the epoch, shared.
+        size: Of the crew.
     """
 
-    def __init__(self, task: Task, moving: Moving, validation: Validation, held: Schedule) -> None:
+    def __init__(
+        self, task: Task, moving: Moving, validation: Validation, held: Schedule, size: int
+    ) -> None:
         self.task, self.moving, self.validation, self.held = task, moving, validation, held
+        self.size = size
         self._epoch = -1
         self._parts: list[Ints] = []
         self._teams: list[TeamSteps] = []
@@ -138,7 +147,8 @@ class _Piecework:
         """The teams of an epoch, whose schedule is held."""
         if epoch != self._epoch:
             self._parts = epoch_parts(self.task, epoch)
-            self._teams = team_steps(self.task, self.moving, (self.held.rates > 0).any(0))
+            running = (self.held.rates > 0).any(0)
+            self._teams = team_steps(self.task, self.moving, running, self.size)
             self._epoch = epoch
         return self._teams
 
@@ -154,10 +164,10 @@ class _Together:
         for place, value in zip(self._piecework.held, schedule, strict=True):
             place.copy_(value)
         epoch = self._state.epoch
-        weights = [len(own.task.weight) for own in self._piecework.teams(epoch)]
+        costs = [own.cost for own in self._piecework.teams(epoch)]
         while (start := self._state.batch) < len(parts):
             stop, begun = min(start + self._stride, len(parts)), time.perf_counter()
-            run(self._crew, *_deal(epoch, weights, start, stop))
+            run(self._crew, *_deal(epoch, costs, start, stop))
             took = time.perf_counter() - begun
             self._stride = max(int((stop - start) * SECONDS / took), 1)
             yield stop - start
@@ -170,26 +180,25 @@ class _Together:
 
 
 def _deal(
-    epoch: int, weights: Sequence[int], start: int, stop: int
+    epoch: int, costs: Sequence[float], start: int, stop: int
 ) -> tuple[Callable[[], Order | None], Callable[[Order, Any], None]]:
     """Which piece comes next, and what to do when it is done; see `run`.
 
     Args:
         epoch: Its number.
-        weights: Networks of each team.
+        costs: Of a step of each team.
         start: First batch.
         stop: One past the last.
     """
-    at = dict.fromkeys(range(len(weights)), start)  # of teams that nobody works on
-    stride = -(-(stop - start) // PIECES)
+    at = dict.fromkeys(range(len(costs)), start)  # of teams that nobody works on
 
     def choose() -> Order | None:
-        left = {team: (stop - batch) * weights[team] for team, batch in at.items() if batch < stop}
+        left = {team: (stop - batch) * costs[team] for team, batch in at.items() if batch < stop}
         if not left:
             return None
         team = max(left, key=left.__getitem__)
         first = at.pop(team)
-        return "learn", epoch, team, first, min(first + stride, stop)
+        return "learn", epoch, team, first, first - (first - stop) // PIECES
 
     def note(order: Order, _: object) -> None:
         at[int(order[2])] = int(order[4])
@@ -202,6 +211,13 @@ def share_state(state: State) -> None:
     for group in (state.parameters, state.first, state.second):
         group.update({name: shared(value) for name, value in group.items()})
     state.tally = shared(state.tally)
+
+
+def line_up(state: State) -> None:
+    """Put what steps change at cache lines, as shared memory has it: products are rounded by it."""
+    for group in (state.parameters, state.first, state.second):
+        astray = {name: value for name, value in group.items() if value.data_ptr() % LINE_BYTES}
+        group.update({name: value.clone() for name, value in astray.items()})
 
 
 def _blank(n_batches: int, n_networks: int, state: State) -> Schedule:

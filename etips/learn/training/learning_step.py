@@ -14,12 +14,15 @@ from etips.learn.training.captured import Replay
 from etips.learn.training.dropout import INPUTS, Masks, hide, mix
 from etips.learn.training.objectives import Objective, combine, part_of
 from etips.learn.training.optimiser import Schedule, adam
+from etips.learn.training.rounding import is_rounded_alike
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import Moving
 from etips.learn.training.teams import (
     LIGHT_UNIT,
     Team,
+    cost_of,
     learning,
+    spread,
     teams_of,
     units_of,
     width_of,
@@ -96,6 +99,12 @@ class TeamSteps:
     task: Task
     moving: Moving
 
+    @property
+    def cost(self) -> float:
+        """Of a step, beside that of other teams."""
+        size, width = self.task.settings.batch_size, width_of(self.task.network)
+        return cost_of(self.team, size=size, width=width)
+
     def learn(self, part: Ints, schedule: Schedule) -> None:
         """One step, on a batch of these stays."""
         stays = part[self.team.counts[part]]
@@ -104,24 +113,28 @@ class TeamSteps:
         learn_batch(self.task, self.moving, batch, schedule.of(self.team.these))
 
 
-def team_steps(task: Task, moving: Moving, running: Tensor) -> list[TeamSteps]:
+def team_steps(task: Task, moving: Moving, running: Tensor, n_cores: int = 1) -> list[TeamSteps]:
     """The teams of a training, of the networks that still learn.
 
-    What a team learns is rounded as its size has it, so that teams depend on the task and on what
-    has stopped, and on nothing of the machine.
+    Which stays a team reads depends on the task and on nothing of the machine. How many networks it
+    has depends on the cores too, where what they learn is rounded alike in any team.
 
     Args:
         task: Of all networks.
         moving: Theirs.
         running: Whether each network still learns, shape (J,).
+        n_cores: That learn at the same time.
     """
     size, width = task.settings.batch_size, width_of(task.network)
     teams = teams_of(task.weight, size=size, width=width)
     left = [learning(team, running.numpy(), size=size, width=width) for team in teams]
-    width = width_of(task.network, LIGHT_UNIT)
-    each = list(chain(*left))
-    cut = [units_of(team, size=size, width=width, alone=len(each) == 1) for team in each]
-    return [TeamSteps(own, task.of(own.these), moving.of(own.these)) for own in chain(*cut)]
+    each, light = list(chain(*left)), width_of(task.network, LIGHT_UNIT)
+    alike = is_rounded_alike(task.network, size, moving.parameters["head.weight"].dtype)
+    alone = len(each) == 1 and not alike
+    cut = list(chain(*(units_of(own, size=size, width=light, alone=alone) for own in each)))
+    if alike and cut:
+        cut = spread(cut, n_cores, size=size, width=width)
+    return [TeamSteps(own, task.of(own.these), moving.of(own.these)) for own in cut]
 
 
 def _in_teams(task: Task, moving: Moving) -> Learn:

@@ -87,7 +87,7 @@ def adam(moving: Moving, gradients: Sequence[Tensor], schedule: Schedule, longes
     if _taken(moving):
         _move_on_gpu(moving, gradients, schedule, longest)
         return
-    squares = torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients]).sum(0)
+    squares = _added([gradient.flatten(1).square().sum(1) for gradient in gradients])
     shrink = (longest / squares.sqrt().clamp_min(1e-12)).clamp_max(1.0)
     for (name, value), whole in zip(moving.parameters.items(), gradients, strict=True):
         shape = (-1, *[1] * (value.dim() - 1))
@@ -99,6 +99,12 @@ def adam(moving: Moving, gradients: Sequence[Tensor], schedule: Schedule, longes
         if value.dim() > 2:  # a weight and not a bias
             value.mul_(schedule.kept.view(shape))
         value.sub_((first * (rate / schedule.first)).div_(spread))
+
+
+def _added(each: Sequence[Tensor]) -> Tensor:
+    """Their sum in one order; torch's own depends on how many networks are side by side."""
+    lanes = [sum(each[first + 4 :: 4], each[first]) for first in range(min(4, len(each)))]
+    return sum(lanes[1:], lanes[0])
 
 
 def _taken(moving: Moving) -> bool:

@@ -7,7 +7,7 @@ that has stopped.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ LIGHT = 16
 
 LIGHT_UNIT = 4
 """The same where a team is cut: a unit reads a batch of rows without a past in no time."""
+
+SOONER = 0.95
+"""Of the time that fewer parts of teams would take, what more of them may, to be worth the work."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,17 +110,68 @@ def units_of(team: Team, *, size: int, width: int, alone: bool = False) -> list[
         alone: Whether there is no other team; then one that keeps a core busy is cut in two, lest
             a second core have nothing to do.
     """
-    members = range(team.these.start, team.these.stop, team.these.step or 1)
-    numbers = len(members) * team.counts.mean() * size * width
+    n_members = len(members_of(team))
+    numbers = n_members * team.counts.mean() * size * width
     least = 2 if alone and numbers >= UNIT else 1
-    n_units = min(max(int(numbers // UNIT), least), len(members))
-    edges = [len(members) * number // n_units for number in range(n_units + 1)]
-    return [Team(_slice(members[a:b]), team.counts) for a, b in pairwise(edges)]
+    return _cut(team, min(max(int(numbers // UNIT), least), n_members))
+
+
+def spread(teams: Sequence[Team], n_cores: int, *, size: int, width: int) -> list[Team]:
+    """The teams in such parts that so many cores are done soonest.
+
+    Cores share all work evenly, but one part is with one core at a time. More parts are also more
+    work: on one core teams stay as they are.
+
+    Args:
+        teams: Some teams, at least one.
+        n_cores: That learn at the same time.
+        size: Stays a batch.
+        width: Of the networks' states.
+    """
+    n_members = [len(members_of(team)) for team in teams]
+    a_network = [float(team.counts.mean()) * size * width for team in teams]
+    each = list(zip(n_members, a_network, strict=True))
+
+    def part_costs(cuts: Sequence[int]) -> list[float]:
+        return [WORTH + -(-n // cut) * one for (n, one), cut in zip(each, cuts, strict=True)]
+
+    def time(cuts: Sequence[int]) -> float:
+        work = sum(WORTH * cut + n * one for (n, one), cut in zip(each, cuts, strict=True))
+        return max(work / n_cores, *part_costs(cuts))
+
+    cuts = best = [1] * len(teams)
+    soonest = SOONER * time(cuts)
+    while sum(n * one for n, one in each) > WORTH:  # less is done sooner than it is shared out
+        costs = part_costs(cuts)
+        longest = costs.index(max(costs))
+        if cuts[longest] == n_members[longest]:
+            break
+        cuts = [cut + (number == longest) for number, cut in enumerate(cuts)]
+        if time(cuts) < soonest:
+            best, soonest = cuts, SOONER * time(cuts)
+    return list(chain(*map(_cut, teams, best)))
+
+
+def cost_of(team: Team, *, size: int, width: int) -> float:
+    """What a step of a team costs, in numbers of states; see `spread` for the arguments."""
+    return WORTH + len(members_of(team)) * float(team.counts.mean()) * size * width
+
+
+def members_of(team: Team) -> range:
+    """Numbers of a team's networks."""
+    return range(team.these.start, team.these.stop, team.these.step or 1)
 
 
 def whole(weight: Tensor) -> Team:
     """All networks as one team."""
     return Team(slice(0, len(weight)), (weight > 0).any(0).cpu().numpy())
+
+
+def _cut(team: Team, n_parts: int) -> list[Team]:
+    """So many parts of about the same number of networks."""
+    members = members_of(team)
+    edges = [len(members) * number // n_parts for number in range(n_parts + 1)]
+    return [Team(_slice(members[a:b]), team.counts) for a, b in pairwise(edges)]
 
 
 def _is_even(members: Sequence[int]) -> bool:

@@ -89,7 +89,7 @@ ENDED = 45.4
 
 
 def test_after_a_tenth_of_the_time_the_whole_is_told_within_a_third():
-    clock = FitClock(stage_works("etips", {}, n_stays=6_000))
+    clock = FitClock(stage_works("etips", {"finish": False}, n_stays=6_000))
     told = [
         (moment, moment + clock.read(at(stage, epoch, left, epochs))[0].seconds_left)
         for moment, stage, epoch, epochs, left in RECORDED
@@ -100,7 +100,7 @@ def test_after_a_tenth_of_the_time_the_whole_is_told_within_a_third():
 
 
 def test_the_share_that_is_done_never_falls_and_is_near_the_truth():
-    clock = FitClock(stage_works("etips", {}, n_stays=6_000))
+    clock = FitClock(stage_works("etips", {"finish": False}, n_stays=6_000))
     shares = [clock.read(at(*line[1:3], line[4], line[3]))[1] for line in RECORDED]
     assert shares == sorted(shares)
     gaps = [abs(share - line[0] / ENDED) for share, line in zip(shares, RECORDED, strict=True)]
@@ -131,5 +131,5 @@ def test_of_an_evaluation_too():
 
 
 def test_a_translation_that_is_called_back_is_the_last_of_a_fit():
-    clock = FitClock(stage_works("etips", {}, n_stays=6_000))
+    clock = FitClock(stage_works("etips", {"finish": False}, n_stays=6_000))
     assert clock.read(at("policy-back-3", 1, 7.0, 20)) == (at("policy-back-3", 1, 7.0, 20), 0.95)

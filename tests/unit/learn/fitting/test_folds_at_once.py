@@ -36,6 +36,23 @@ def test_every_fold_writes_its_rows_wherever_it_is_done(three_cores):
     assert rows[:, 1].any() == (three_cores == "threads")
 
 
+def test_a_work_begins_when_the_one_before_is_done_by_the_same_processes(three_cores):
+    folds = AtOnce()
+    first, second = (folds.zeros((3, 2), np.int64) for _ in range(2))
+
+    def write(number):
+        first[number] = number + 1, os.getpid()
+
+    def add(number):
+        second[number] = first[:, 0].sum(), os.getpid()
+
+    folds.do_each([(write, 3), (add, 2)])
+    assert second[:, 0].tolist() == [6, 6, 0]
+    assert set(second[:2, 1].tolist()) <= set(first[:, 1].tolist())
+    AtOnce(1).do_each([(write, 1), (add, 3)])
+    assert second[:, 0].tolist() == [6, 6, 6]
+
+
 def test_on_one_core_all_is_done_here(monkeypatch):
     def refuse(*_):
         raise AssertionError

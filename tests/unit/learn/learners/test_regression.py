@@ -9,10 +9,12 @@ from small_worlds import CLINIC, small, training
 import etips
 from etips.data.intake.recipe import Recipe
 from etips.learn import DoublyRobust, EtIPS
+from etips.learn.fitting.candidates import RARE_TOO
 from etips.learn.fitting.prepare import prepare
 from etips.learn.learners import regression
 from etips.learn.learners.foundation import choose_device
 from etips.learn.learners.regression import fit_regression
+from etips.learn.nuisance.rare_actions import LOWEST
 from etips.models.row_model import rows_of
 from etips.worlds.clinic import Clinic
 
@@ -65,7 +67,9 @@ def test_few_stays_that_follow_a_line_are_learned_by_it(learner, tmp_path):
     train, test = LINEAR.log(400, seed=0), LINEAR.log(800, seed=1)
     more = {"translations": (0.5,)} if learner is EtIPS else {}
     fitted = {
-        others: learner(**small(training=training(2, 3)), others=others, **more).fit(train)
+        others: learner(**small(training=training(2, 3, finish=False)), others=others, **more).fit(
+            train
+        )
         for others in (True, False)
     }
     policy = fitted[True].policy_
@@ -84,8 +88,27 @@ def test_it_answers_data_that_say_less_of_what_may_be_missing():
     """A table knows that any feature may be missing, a simulation that none is."""
     log = LINEAR.log(300, seed=0)
     told = replace(log.schema, recipe=Recipe(missing="carry"))
-    learner = DoublyRobust(**small(training=training(2, 3))).fit(replace(log, schema=told))
+    learner = DoublyRobust(**small(training=training(2, 3, finish=False))).fit(
+        replace(log, schema=told)
+    )
     assert next(c for c in learner.path_ if c.chosen).form == "regression"
     fresh = LINEAR.log(50, seed=1)
     said = learner.predict_proba(replace(fresh, schema=told))
     assert learner.predict_proba(fresh) == pytest.approx(said)
+
+
+@pytest.mark.parametrize("learner", [EtIPS, DoublyRobust])
+def test_rare_actions_that_bear_it_out_may_be_recommended(learner):
+    """The best action is rare for many; a floor that somebody set stays."""
+    clinic = Clinic(overlap=0.1, n_actions=3, n_features=4, effect=0.9, world=4)
+    train, test = clinic.log(600, seed=0), clinic.log(800, seed=1)
+    more = {"translations": (0.5,), "others": True} if learner is EtIPS else {}
+    risks = {}
+    for support in (None, 0.05):
+        own = learner(**small(training=training(4, 3)), support=support, **more).fit(train)
+        form = next(c for c in own.path_ if c.chosen).form
+        assert (form, own.policy_.support) == (
+            ("regression", 0.05) if support else (RARE_TOO, LOWEST)
+        )
+        risks[support] = test.true_risk(own.predict_proba(test))
+    assert risks[None] < risks[0.05] - 0.01

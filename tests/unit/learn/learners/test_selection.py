@@ -1,11 +1,13 @@
 """Which candidate becomes the policy: made-up logs, and worlds with nothing to find."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from small_worlds import training
 
 from etips.learn import TIPS
-from etips.learn.fitting.candidates import blank, judge
+from etips.learn.fitting.candidates import RARE_TOO, REGRESSION, blank, judge
 from etips.learn.fitting.risk_totals import Weighing
 from etips.learn.learners.selection import (
     CHANCE,
@@ -41,6 +43,11 @@ class Trial:
     def rule(self, chosen, *, acts="draws", translation=0.5):
         self.candidates.append(blank(translation, None, acts))
         self.chosen.append(np.asarray(chosen, float))
+        return self
+
+    def regression(self, chosen, form=REGRESSION):
+        self.rule(chosen, acts="likeliest", translation=np.nan)
+        self.candidates[-1] = replace(self.candidates[-1], form=form)
         return self
 
     def noise(self):
@@ -133,6 +140,40 @@ def test_drawing_is_kept_where_the_likeliest_action_is_worse_beyond_noise():
     trial.loss = (trial.rng.random(trial.n) < np.where(trial.action == best, 0.1, 0.5)) * 1.0
     trial.rule(np.where(trial.action == best, 0.4, 0.2))
     assert chosen_of(trial.rule(trial.action == 1, acts="likeliest")).acts == "draws"
+
+
+@pytest.mark.parametrize(
+    ("lower", "form"),
+    [
+        ((0.25, 0.2, 0.5, 0.5), RARE_TOO),  # not worse: the lower floor was borne out before
+        ((0.2, 0.4, 0.5, 0.5), REGRESSION),  # worse beyond noise: the log objects
+    ],
+)
+def test_a_regression_goes_down_to_its_lower_floor_unless_the_log_objects(lower, form):
+    trial = Trial(risk=lower, n=2000)
+    trial.regression(trial.action == 0)
+    trial.regression(trial.action == 1, RARE_TOO)
+    assert chosen_of(trial).form == form
+
+
+def test_a_regression_that_is_better_with_either_floor_is_better():
+    """With the lower one it rests on too few to show it, with the usual one it does."""
+    trial = Trial(risk=(0.4, 0.5, 0.5, 0.5), n=2000)
+    few = np.zeros(trial.n)
+    for loss, n in ((0, 22), (1, 18)):
+        few[np.flatnonzero((trial.action == 0) & (trial.loss == loss))[:n]] = 12.0
+    trial.regression(trial.action == 0).regression(few, RARE_TOO)
+    gaps = gaps_to_clinicians(trial.judged())
+    assert gaps[0].value / gaps[0].std_error < -3
+    assert gaps[1].value / gaps[1].std_error > -1
+    assert chosen_of(trial).form == RARE_TOO
+
+
+def test_a_lower_floor_that_left_the_log_behind_is_not_taken():
+    trial = Trial(risk=(0.2, 0.5, 0.5, 0.5), n=2000)
+    trial.regression(trial.action == 0)
+    trial.regression(0.5 * (trial.action == 0), RARE_TOO)
+    assert chosen_of(trial).form == REGRESSION
 
 
 def test_the_paper_chooses_the_lowest_snips_of_those_that_draw():

@@ -10,14 +10,22 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from small_worlds import CLINIC, Says, small, training, ward
 
+from etips.data.history_rows import visible_rows
 from etips.errors import DataError, SettingError
 from etips.learn import BalancedPropensity, EtIPS, KnownPropensity, SklearnModel
+from etips.learn.fitting import folds_at_once
 from etips.learn.fitting.driver import drive
 from etips.learn.fitting.prepare import prepare
 from etips.learn.learners.foundation import lay_foundation
 from etips.learn.nuisance import balancing
-from etips.learn.nuisance.balancing import check_propensities, logged_propensity, rebalance_table
+from etips.learn.nuisance.balancing import (
+    begin_ground,
+    check_propensities,
+    logged_propensity,
+    rebalance_table,
+)
 from etips.learn.nuisance.propensity_models import PropensityModel
+from etips.learn.training import beside, crew
 from etips.models.encoders.gru import GRU
 
 MARGINAL = SklearnModel(DummyClassifier(strategy="prior"))
@@ -152,6 +160,23 @@ def test_a_large_answer_is_not_kept(counted, monkeypatch):
     for _ in range(2):
         rebalance_table(data, table)
     assert len(counted) == 2
+
+
+def test_ground_that_processes_lay_is_what_is_found_without_them(counted, monkeypatch):
+    data = stays_of(confounded("linear", n_stays=60, seed=6))
+    table = np.full((data.n_decisions, data.n_actions), 1 / data.n_actions)
+    plain = rebalance_table(data, table, brief=True)
+    for place in (balancing, beside, crew, folds_at_once):
+        monkeypatch.setattr(place, "n_workers", lambda n: min(n, 3))
+    monkeypatch.setattr(beside, "FEWEST", 1)
+    ground = begin_ground(data, torch.device("cuda"))
+    assert begin_ground(data, torch.device("cuda")) is ground
+    assert np.array_equal(ground().decided.features, visible_rows(data))
+    balancing._REMEMBERED.clear()
+    laid = rebalance_table(data, table, brief=True, ground=ground)
+    assert len(counted) == 2
+    assert np.array_equal(laid.propensities, plain.propensities)
+    assert laid.sentence == plain.sentence
 
 
 def test_in_sample_propensities_are_balanced_in_folds_of_their_own():

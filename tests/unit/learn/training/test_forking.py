@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from training_runs import is_gone
 
 from etips.learn.training import forking
-from etips.learn.training.forking import can_fork, end_child, fork_child
+from etips.learn.training.forking import can_fork, end_children, fork_child
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="cannot fork")
 
@@ -29,7 +30,7 @@ def test_a_child_holds_the_pipe_and_the_terminal_alone(tmp_path):
 
         child = fork_child(theirs, work)
         assert mine.recv_bytes() == b"set()"
-    end_child(child)
+    end_children([child])
 
 
 def test_a_child_leaves_ctrl_c_to_its_parent():
@@ -45,16 +46,31 @@ def test_a_child_leaves_ctrl_c_to_its_parent():
     os.kill(child, signal.SIGINT)
     mine.send_bytes(b"go on")
     assert mine.recv_bytes() == b"still here"
-    end_child(child)
+    end_children([child])
 
 
 def test_a_child_that_is_ended_is_gone():
     _, theirs = Pipe()
     child = fork_child(theirs, lambda: time.sleep(60))
-    end_child(child)
-    with pytest.raises(ProcessLookupError):
-        os.kill(child, 0)
-    end_child(child)  # nobody is there any more: nothing happens
+    end_children([child])
+    assert is_gone(child)
+    end_children([child])  # nobody is there any more: nothing happens
+    assert child not in forking._ENDED
+
+
+def test_nobody_waits_for_a_child_that_ends_and_the_next_one_clears_it_away(monkeypatch):
+    asked, waitpid = [], os.waitpid
+    monkeypatch.setattr(forking, "_ENDED", set())
+    monkeypatch.setattr(os, "waitpid", lambda child, how: asked.append((child, how)) or (0, 0))
+    _, theirs = Pipe()
+    child = fork_child(theirs, lambda: time.sleep(60))
+    end_children([child])
+    assert asked == [(child, os.WNOHANG)]  # it is still ending
+    monkeypatch.setattr(os, "waitpid", waitpid)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    end_children([fork_child(theirs, lambda: time.sleep(60))])
+    assert child not in forking._ENDED
+    assert not Path(f"/proc/{child}").exists()
 
 
 def test_a_child_ends_with_its_parent():
@@ -75,6 +91,16 @@ def test_a_child_ends_with_its_parent():
             return
         time.sleep(0.1)
     pytest.fail("the child lives on")
+
+
+def test_a_child_whose_parent_ended_before_it_began_does_nothing(monkeypatch):
+    mine, theirs = Pipe(duplex=False)
+    monkeypatch.setattr(os, "getppid", lambda: 1)
+    child = fork_child(theirs, lambda: theirs.send_bytes(b"begun"))
+    theirs.close()
+    with pytest.raises(EOFError):
+        mine.recv_bytes()
+    end_children([child])
 
 
 def test_beside_threads_that_may_use_a_gpu_nothing_is_forked(monkeypatch):

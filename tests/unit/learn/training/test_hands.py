@@ -8,9 +8,11 @@ import torch
 from training_runs import COHORT, SETTINGS, TRANSLATIONS, etips_objective, network_of, tensors
 
 from etips.learn.training import crew, hands, teams
+from etips.learn.training.learning_step import team_steps
 from etips.learn.training.loop import train
 from etips.learn.training.objectives import Sliced
 from etips.models.bundle import Bundle
+from etips.models.encoders.gru import GRU
 
 N_FOLDS = 3
 
@@ -120,3 +122,80 @@ def test_pieces_are_dealt_to_the_team_with_most_left_and_never_twice_at_once():
     assert choose() is None  # both teams are at work
     note(first, None)
     assert choose() == ("learn", 7, 1, 12, 14)
+
+
+def test_pieces_become_small_towards_the_end_and_no_batch_is_left_out():
+    choose, note = hands._deal(0, [1], 3, 40)
+    dealt = []
+    while (order := choose()) is not None:
+        dealt.append(order[3:])
+        note(order, None)
+    lengths = [stop - start for start, stop in dealt]
+    assert lengths == sorted(lengths, reverse=True)
+    assert (dealt[0], dealt[-1]) == ((3, 13), (39, 40))
+    assert [start for start, _ in dealt[1:]] == [stop for _, stop in dealt[:-1]]
+
+
+class TestOfWholeWidths:
+    """Networks that are rounded alike in any team: more cores have smaller teams."""
+
+    @pytest.fixture(autouse=True)
+    def usual_teams(self, monkeypatch):
+        monkeypatch.setattr(teams, "WORTH", 1000)
+        monkeypatch.setattr(teams, "UNIT", 2**15)
+
+    @staticmethod
+    def learn(**more):
+        data = replace(COHORT, n_stays=400, n_features=7).make()
+        fold = torch.arange(data.n_stays) % 5
+        out = (fold == torch.arange(5)[:, None]).float()
+        return train(
+            Bundle.start(network_of(data, GRU(32, embed=32)), range(5)),
+            tensors(data, torch.float32),
+            etips_objective(data, [0.1, 0.3, 0.5, 0.7, 0.9], torch.float32),
+            weight=1 - out,
+            held_out=out,
+            settings=replace(SETTINGS, epochs=3, batch_size=60, learning_rate=0.02),
+            **more,
+        )
+
+    @pytest.mark.parametrize("forked", [True, False])
+    def test_smaller_teams_learn_the_same_to_the_bit(self, allowing, monkeypatch, forked):
+        sizes = []
+
+        def note(task, moving, running, n_cores=1):
+            found = team_steps(task, moving, running, n_cores)
+            sizes[-1].append([len(own.task.weight) for own in found])
+            return found
+
+        monkeypatch.setattr(hands, "team_steps", note)
+        found = []
+        for number in (1, 2, 3, 5):
+            allowing(number, forked)
+            sizes.append([])
+            found.append(self.learn()[0])
+        assert [own[0] for own in sizes] == [[5], [1, 2, 2], [1, 2, 2], [1] * 5]
+        assert all(same(found[0], other) for other in found[1:])
+
+    def test_a_state_kept_by_some_is_taken_up_by_more_or_fewer(self, allowing):
+        allowing(1)
+        whole, _ = self.learn()
+        for first, second in ((5, 1), (1, 5), (2, 3)):
+            allowing(first)
+            kept = []
+            self.learn(keep=lambda state, kept=kept: kept.append(copy.deepcopy(state)))
+            inside = [state for state in kept if state.batch]
+            allowing(second)
+            assert same(whole, self.learn(state=inside[len(inside) // 2])[0])
+
+    def test_a_state_that_was_read_from_anywhere_in_memory_goes_on_the_same(self, allowing):
+        allowing(1)
+        kept = []
+        whole, _ = self.learn(keep=lambda state: kept.append(copy.deepcopy(state)))
+        state = kept[3]
+        for group in (state.parameters, state.first, state.second):
+            for name, value in group.items():
+                astray = torch.empty(value.numel() + 1)[1:].view(value.shape)
+                group[name] = astray.copy_(value)
+        assert same(whole, self.learn(state=state)[0])
+        assert all(not value.data_ptr() % 64 for value in state.parameters.values())

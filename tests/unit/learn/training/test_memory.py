@@ -139,7 +139,8 @@ def test_in_parts_the_same_is_learned(worth, monkeypatch, trained):
     little(monkeypatch, 4)
     trained.clear()
     parts = learner().fit(ward())
-    assert trained == [2, 3, 3]  # propensities, and the policies in two parts
+    # Propensities, the policies in two parts, and what was chosen among them, which goes on.
+    assert trained == [2, 3, 3, 2]
     assert parts.predict_proba(ward()) == pytest.approx(whole.predict_proba(ward()), abs=1e-5)
     for mine, theirs in zip(parts.path_, whole.path_, strict=True):
         assert mine.risk == pytest.approx(theirs.risk, abs=1e-5)
@@ -201,14 +202,14 @@ def test_a_run_in_parts_is_resumed_in_the_same_parts_to_the_same_bytes(tmp_path,
     little(monkeypatch, 2)
     wanted, stages = run_for(tmp_path / "whole")
     parts = [f"policy-{at}-{at + 2}" for at in (0, 2, 4)]
-    assert sorted(set(stages)) == sorted(["propensity", *parts])
+    assert sorted(set(stages)) == sorted(["propensity", *parts, "finish"])
     stop_at = stages.index("policy-2-4") + 1
     with pytest.raises(KeyboardInterrupt):
         run_for(tmp_path / "cut", stop_at=stop_at)
     little(monkeypatch, 100)  # there is more room by now
     found, again = run_for(tmp_path / "cut")
     assert "policy-0-2" not in again
-    assert set(again) <= {"policy-2-4", "policy-4-6"}
+    assert set(again) <= {"policy-2-4", "policy-4-6", "finish"}
     for mine, theirs in zip(weights_of(found), weights_of(wanted), strict=True):
         assert np.array_equal(mine, theirs)
     events = [line.get("event") for line in read_log(tmp_path / "whole" / "log.jsonl")]

@@ -57,3 +57,20 @@ def test_the_rate_falls_along_half_a_cosine_and_is_the_same_when_resumed():
     assert torch.equal(
         epoch_schedule(state, settings, 4, learning_rates=rates).rates.flatten(), second
     )
+
+
+def test_the_length_of_a_gradient_is_the_same_to_the_bit_whatever_stands_beside_it():
+    generator = torch.Generator().manual_seed(0)
+    network = Network(GRU(32, embed=32), 7, 0, 5)
+    state = State.start(Bundle.start(network, range(45)))
+    gradients = [torch.randn(v.shape, generator=generator) for v in state.parameters.values()]
+    schedule = epoch_schedule(state, Settings(), 1).at(0)
+    for these in (slice(0, 1), slice(4, 6), slice(1, 45, 5)):
+        each = []
+        for chosen in (slice(0, 45), these):
+            own = State.start(Bundle.start(network, range(45)))
+            some = [gradient[chosen] for gradient in gradients]
+            adam(own.moving.of(chosen), some, schedule.of(chosen), 1.0)
+            each.append(own.first)
+        for name, first in each[0].items():
+            assert torch.equal(first[these], each[1][name][these])

@@ -11,7 +11,9 @@ from etips.learn.training.teams import (
     UNIT,
     WORTH,
     Team,
+    cost_of,
     learning,
+    spread,
     teams_of,
     units_of,
     whole,
@@ -119,3 +121,43 @@ def test_a_team_that_is_alone_and_keeps_a_core_busy_is_cut_in_two():
     assert [len(range(5)[own.these]) for own in units_of(team, **busy)] == [5]
     assert [len(range(5)[own.these]) for own in units_of(team, **busy, alone=True)] == [2, 3]
     assert [len(range(5)[own.these]) for own in units_of(team, **idle, alone=True)] == [5]
+
+
+def sizes(teams):
+    return [len(range(100)[team.these]) for team in teams]
+
+
+def shared_out(teams, n_cores, numbers):
+    """Parts, where a network's states have so many numbers in a step."""
+    return sizes(spread(teams, n_cores, size=numbers, width=1))
+
+
+def test_more_cores_have_smaller_teams_and_one_core_has_them_whole():
+    team = whole(torch.ones(5, 10))
+    assert shared_out([team], 1, 2 * WORTH) == [5]
+    assert shared_out([team], 2, 2 * WORTH) == [1, 2, 2]
+    assert shared_out([team], 16, 2 * WORTH) == [1] * 5
+
+
+def test_what_would_hardly_be_sooner_is_not_cut():
+    assert shared_out([whole(torch.ones(5, 10))], 16, WORTH // 20) == [5]
+
+
+def test_teams_that_cores_share_evenly_are_not_cut_and_the_largest_is_cut_first():
+    folds = [Team(slice(k, 10, 5), np.ones(10, bool)) for k in range(5)]
+    assert shared_out(folds, 2, 4 * WORTH) == [2] * 5
+    assert shared_out(folds, 10, 4 * WORTH) == [1] * 10
+    large = [Team(slice(0, 6), np.ones(10, bool)), Team(slice(6, 7), np.ones(10, bool))]
+    assert shared_out(large, 2, 4 * WORTH) == [3, 3, 1]
+
+
+def test_parts_read_what_their_team_reads_and_are_all_of_it():
+    team = Team(slice(2, 45, 5), np.array([True, False]))
+    found = spread([team], 4, size=WORTH, width=4)
+    assert list(chain(*picked(found, 45))) == picked([team], 45)[0]
+    assert all(own.counts is team.counts for own in found)
+
+
+def test_a_step_costs_by_what_is_read_and_something_in_any_case():
+    team = Team(slice(0, 6, 2), np.array([True, False]))
+    assert cost_of(team, size=100, width=8) == WORTH + 3 * 0.5 * 100 * 8

@@ -1,11 +1,14 @@
-"""A small world to train on, and four networks that differ in all they may."""
+"""A small world to train on, four networks that differ in all they may, and processes' ends."""
 
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import torch
 from random_cohorts import Cohort
 
+from etips.learn.training.forking import end_children
 from etips.learn.training.loop import train
 from etips.learn.training.objectives import Weighted, translated_ips, weigh
 from etips.learn.training.settings import Settings
@@ -103,3 +106,13 @@ def fit(data, members, dtype, *, encoder=None, settings=SETTINGS, objective=None
         weight_decays=torch.tensor([DECAYS[j] for j in members]),
         **more,
     )
+
+
+def is_gone(process):
+    """Whether a process that was told to end is gone, a while later at most."""
+    for _ in range(100):
+        end_children([])  # clears away what has ended
+        if not Path(f"/proc/{process}").exists():
+            return True
+        time.sleep(0.1)
+    return False

@@ -1,0 +1,125 @@
+"""The chosen policy goes on with all stays, for as long as it had learned, and no further."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from small_worlds import CLEAR, small, training
+
+from etips.learn import Settings
+from etips.learn.fitting.driver import drive
+from etips.learn.learners.aims import Aim
+from etips.learn.learners.etips import EtIPS
+from etips.learn.learners.finishing import MOST, finish_epochs, finish_of
+from etips.learn.learners.policy_search import PolicySearch
+from etips.models.bundle import Trained
+
+SETTINGS = Settings(epochs=20, batch_size=64, learning_rate=0.02, patience=4)
+
+
+@pytest.fixture(scope="module")
+def base():
+    learner = EtIPS(**small(training=training(6)))
+    return drive(learner._lay_foundation(CLEAR.log(200, seed=0), support=0.0))
+
+
+def search(base, **more):
+    aims = [Aim("translated", 0.5), Aim("beta-IPS")]
+    start = base.start.sets(len(aims))
+    settings = replace(SETTINGS, epochs=3, patience=2)
+    return PolicySearch(base, aims, start, settings, kl=0.01, racing=False, **more)
+
+
+def ended(base, *epochs):
+    return replace(base.start.sets(1), trained=tuple(map(Trained, epochs)))
+
+
+@pytest.mark.parametrize(
+    ("epochs", "expected"),
+    [
+        ((6, 6), 3),  # best after two, half as long again
+        ((5, 6), 3),  # 1.5 on average
+        ((5, 5), 2),
+        ((20, 20), MOST),  # to the end, which is too long
+        ((4, 4), 1),  # never better than where they began
+    ],
+)
+def test_networks_go_on_for_half_as_long_again_as_they_had_learned(base, epochs, expected):
+    assert finish_epochs(ended(base, *epochs), SETTINGS) == expected
+
+
+def test_never_longer_than_a_training_may_be(base):
+    assert finish_epochs(ended(base, 3, 3), replace(SETTINGS, epochs=3)) == 3
+
+
+def test_all_stays_are_learned_from_and_none_is_stopped_by(base):
+    request = search(base).request([1])
+    finish = finish_of(request, ended(base, 6, 6))
+    assert (finish.prepared.folds.weight == 1).all()
+    assert (finish.prepared.folds.held_out == 0).all()
+    np.testing.assert_array_equal(finish.prepared.folds.fold, base.prepared.folds.fold)
+    assert (finish.stage, finish.settings.epochs) == ("finish", 3)
+    assert (request.prepared.folds.weight == 0).any()  # as it was
+
+
+def test_where_nobody_knows_how_networks_ended_they_stay_as_they_are(base):
+    assert finish_of(search(base).request([0]), replace(base.start.sets(1), trained=())) is None
+
+
+def asked_for(generator):
+    """Stages of the trainings that a search asks for, and what it returns."""
+    stages = []
+
+    def watched():
+        try:
+            request = next(generator)
+            while True:
+                stages.append(request.stage)
+                request = generator.send((yield request))
+        except StopIteration as end:
+            return end.value
+
+    return drive(watched()), stages
+
+
+@pytest.mark.parametrize(
+    ("more", "stages"),
+    [
+        ({}, ["policy", "finish"]),
+        ({"finish": False}, ["policy"]),
+        ({"selection": "paper"}, ["policy"]),
+    ],
+)
+def test_what_is_chosen_goes_on_unless_told_otherwise_or_by_the_papers_rule(base, more, stages):
+    fit, asked = asked_for(search(base, **more).run())
+    assert fit.policy.kind == "softmax"
+    assert asked == stages
+
+
+def test_it_begins_where_the_chosen_networks_were_best_and_ends_elsewhere(base):
+    stopped = drive(search(base, finish=False).run())
+    finished = drive(search(base).run())
+    assert [c.risk for c in finished.path] == [c.risk for c in stopped.path]
+    before, after = (fit.policy.networks.parameters for fit in (stopped, finished))
+    assert all(before[name].shape == after[name].shape for name in before)
+    assert not torch.equal(before["head.weight"], after["head.weight"])
+
+
+def test_a_constant_or_the_clinicians_have_nothing_to_finish(base):
+    none = CLEAR.log(60, seed=3)
+    learner = EtIPS(**small(training=training(1)), translations=(0.0,), others=False)
+    fit, asked = asked_for(learner._learn(replace(none, loss=np.where(none.loss >= 0, 0.5, 0.5))))
+    assert fit.policy.kind in ("imitation", "constant")
+    assert "finish" not in asked
+
+
+def test_true_risk_falls_where_there_is_something_left_to_learn():
+    stays, fresh = CLEAR.log(400, seed=1), CLEAR.log(800, seed=2)
+    risks = {}
+    for finish in (True, False):
+        told = small(training=training(3, 3, finish=finish))
+        policy = EtIPS(**told, translations=(0.5,), others=False).fit(stays)
+        greedy = np.eye(fresh.n_actions)[policy.predict_proba(fresh).argmax(axis=1)]
+        risks[finish] = fresh.true_risk(greedy)
+    assert risks[True] <= risks[False]
