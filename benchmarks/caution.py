@@ -5,7 +5,7 @@
 etIPS learns from small logs of ICU-Sepsis (lag 0) and of the clinic, whose truth is known. Two
 habits cost stays or gain: an inner part decides when networks stop (`INNER_PART`), so that the fold
 that judges them has no say in it; and a candidate must beat the clinicians by more than luck
-(`CHANCE`). Each is left out in turn: networks then stop by the fold that judges them, and the
+(`luckiest`). Each is left out in turn: networks then stop by the fold that judges them, and the
 lowest held-out risk plus half a standard error wins, whatever it is compared with. The null clinic,
 where every policy has the same risk, shows what caution buys: how often something is chosen there.
 """
@@ -18,8 +18,8 @@ from unittest.mock import patch
 import numpy as np
 
 from etips.learn.fitting import prepare
-from etips.learn.learners import etips, selection
-from etips.learn.learners.judging import chosen_policy, settle
+from etips.learn.learners import selection
+from etips.learn.learners.etips import EtIPS
 from etips.worlds import icu_sepsis
 from etips.worlds.clinic import Clinic
 
@@ -56,26 +56,12 @@ def without_inner_part(really):
 
 
 def policies(data, seed, *, inner):
-    """What is chosen with caution and without, from the same candidates."""
-    kept = {}
-
-    def watched(base, judged, rule):
-        kept["judged"] = judged
-        return settle(base, judged, rule)
-
-    def chosen(base, bundle, path):
-        with patch.object(selection, "CHANCE", 1.0):
-            bold = settle(base, kept["judged"], "held-out")
-        kept["bold"] = chosen_policy(base, bundle, bold)
-        return chosen_policy(base, bundle, path)
-
-    with (
-        without_inner_part(not inner),
-        patch.object(etips, "settle", watched),
-        patch.object(etips, "chosen_policy", chosen),
-    ):
-        cautious = etips.EtIPS(seed=seed).fit(data).fitted_policy()
-    return {"cautious": cautious, "bold": kept["bold"]}
+    """What is chosen with caution and without."""
+    with without_inner_part(not inner):
+        cautious = EtIPS(seed=seed).fit(data).fitted_policy()
+        with patch.object(selection, "luckiest", lambda *_: 0.0):
+            bold = EtIPS(seed=seed).fit(data).fitted_policy()
+    return {"cautious": cautious, "bold": bold}
 
 
 def gain(policy, data):

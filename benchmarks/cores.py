@@ -5,12 +5,16 @@
     python -m benchmarks.cores --ways processes threads torch
     python -m benchmarks.cores --quick            less to learn, rougher figures
     python -m benchmarks.cores --stages 8000      stages of a default fit of so many stays
+    python -m benchmarks.cores --apart 8000       as many such fits at once as cores, one each
 
 Needs torch, numpy and safetensors, nothing else; GPUs are not looked at. Data are seeded noise of
 the shape of each task, but for the stages, which are those of ICU-Sepsis. The process is held to
 that many cores. Printed are the least wall seconds of some rounds, in which numbers of cores take
 turns, the processor's seconds with those of all processes, the speed over that on one core, and
 whether what was learned is the same to the bit.
+
+Fits apart know nothing of each other, so what they lose by their neighbours is the machine's:
+caches, memory, arithmetic units, clocks. No way of sharing a fit out can bring more than that.
 
 Ways: processes, as training has it; threads, as it has it where processes cannot be forked; torch,
 teams one after another with torch's own threads within each operation, as it was before.
@@ -23,10 +27,14 @@ os.environ["CUDA_VISIBLE_DEVICES"] = ""  # before torch is imported: it would se
 import argparse
 import hashlib
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
+from statistics import fmean
 from unittest import mock
 
 import numpy as np
@@ -162,20 +170,37 @@ def show_stages(n_stays: int, cores: Sequence[int], rounds: int) -> None:
         print(line, flush=True)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    there = len(os.sched_getaffinity(0))
-    usual = [n for n in CORES if n <= there]
-    parser.add_argument("--cores", type=int, nargs="+", default=usual)
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=["processes"])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--stages", type=int, metavar="STAYS")
-    options = parser.parse_args()
-    if options.stages:
-        show_stages(options.stages, [n for n in options.cores if n <= there], options.rounds)
-        return
-    scale, epochs = (1, 1) if options.quick else (4, 3)
+def show_apart(n_stays: int, cores: Sequence[int], rounds: int) -> None:
+    """Print what cores bring to fits that have one each, which is the most they could to one."""
+    there = sorted(os.sched_getaffinity(0))
+    taken: dict[int, list[float]] = {n: [] for n in cores}
+    for n_cores in list(cores) * rounds:
+        taken[n_cores].append(fmean(seconds_apart(n_stays, there[:n_cores])))
+    alone = min(taken[cores[0]])
+    print(f"{n_stays} stays; {'cores':>6} {'a fit each, wall':>17} {'times one':>10}")
+    for n_cores, each in taken.items():
+        print(f"{n_cores:20} {min(each):15.2f} s {n_cores * alone / min(each):10.2f}", flush=True)
+
+
+def seconds_apart(n_stays: int, cores: Sequence[int]) -> list[float]:
+    """Wall seconds of fits that run at the same time, one a core."""
+    fit = [sys.executable, "-m", "benchmarks.cores", "--cores", "1", "--rounds", "1"]
+    each = [
+        subprocess.Popen(
+            [*fit, "--stages", str(n_stays)],
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=partial(os.sched_setaffinity, 0, {core}),
+        )
+        for core in cores
+    ]
+    said = [process.communicate()[0].split() for process in each]
+    return [float(words[words.index("together") + 1]) for words in said]
+
+
+def show_cases(ways: Sequence[str], cores: Sequence[int], rounds: int, *, quick: bool) -> None:
+    """Print what some trainings and a whole fit take, in each way on some numbers of cores."""
+    scale, epochs = (1, 1) if quick else (4, 3)
     cases = (
         Case("45 policies, sepsis cohort", networks(SEPSIS, 9, epochs), 1280 * scale),
         Case("45 policies, digits by row", networks(ROWS, 9, epochs), 640 * scale),
@@ -183,12 +208,12 @@ def main() -> None:
         Case("45 policies, a small ward", networks(WARD, 9, epochs), 640 * scale),
         Case("a whole fit, sepsis cohort", whole_fit(SEPSIS, 2 * epochs), 1280 * scale),
     )
-    print(f"{there} cores; torch {torch.__version__}")
+    print(f"{len(os.sched_getaffinity(0))} cores; torch {torch.__version__}")
     print(f"{'':30} {'way':10} {'cores':>5} {'wall':>9} {'processor':>10} {'speed':>6}  same")
     for case in cases:
-        keys = [(way, n) for way in options.ways for n in options.cores if n <= there]
+        keys = [(way, n) for way in ways for n in cores]
         found = {key: [] for key in keys}
-        for _ in range(options.rounds):
+        for _ in range(rounds):
             for way, n_cores in keys:
                 found[way, n_cores].append(measure(case, way, n_cores))
         first = found[keys[0]]
@@ -200,6 +225,26 @@ def main() -> None:
                 f" {base / wall:6.2f}  {'yes' if len(same) == 1 else 'no'}",
                 flush=True,
             )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    there = len(os.sched_getaffinity(0))
+    usual = [n for n in CORES if n <= there]
+    parser.add_argument("--cores", type=int, nargs="+", default=usual)
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=["processes"])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--stages", type=int, metavar="STAYS")
+    parser.add_argument("--apart", type=int, metavar="STAYS")
+    options = parser.parse_args()
+    some = [n for n in options.cores if n <= there]
+    if options.stages:
+        show_stages(options.stages, some, options.rounds)
+    elif options.apart:
+        show_apart(options.apart, some, options.rounds)
+    else:
+        show_cases(options.ways, some, options.rounds, quick=options.quick)
 
 
 if __name__ == "__main__":
