@@ -1,5 +1,5 @@
 """`python -m etips` is the command `etips`."""
 
-from etips.cli.main import main
+from etips.cli.entry import main
 
 main()

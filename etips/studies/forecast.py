@@ -11,6 +11,7 @@ from etips.learn.learners.catalogue import require_method
 from etips.learn.learners.recipes import make_learner, setting_kinds
 from etips.learn.training.epoch_report import EpochReport
 from etips.studies.experiment import Experiment, Settings
+from etips.studies.folds import Dealing
 from etips.studies.study_data import StudyData, open_log
 from etips.tasks.task import Task, recorded
 
@@ -18,7 +19,7 @@ TELL_FROM = 600.0
 """Seconds; what takes less is not announced."""
 
 _PROBE = "predictive"  # a method that trains one kind of network and nothing else
-_STAYS, _EPOCHS, _FOLDS = 300, 4, 2  # of the short training
+_STAYS, _EPOCHS, _FOLDS = 1_000, 4, 2  # of the short training: fewer fill no batch, and cost more
 
 
 def forecast(
@@ -54,7 +55,9 @@ def forecast(
         return None
     log = open_log(data, folder)
     part = log if log.n_stays <= _STAYS else log.subset(slice(0, _STAYS))
-    per_pass = _seconds_a_pass(part, settings) * log.n_steps / part.n_steps
+    dealing = Dealing(experiment.table, experiment.folds, experiment.seed)
+    share = float(dealing.part(log, 0).learn.mean())  # of the stays, that a fold learns from
+    per_pass = _seconds_a_pass(part, settings) * share * log.n_steps / part.n_steps
     hands = max(1, min(jobs, os.cpu_count() or 1, len(left)))
     return per_pass * max(sum(left) / hands, max(left))
 

@@ -4,10 +4,11 @@ import pytest
 from small_studies import clinic_document, small_experiment
 
 from etips.studies import study
+from etips.studies.folds import Dealing
 from etips.studies.forecast import forecast
 from etips.studies.plan import costs, make_plan
 from etips.studies.study import TASKS, run_study
-from etips.studies.study_data import data_of
+from etips.studies.study_data import data_of, open_log
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def test_nothing_is_foretold_of_what_is_done(announced):
     assert left is None
 
 
-def test_more_passes_take_longer_and_more_hands_less(announced):
+def test_more_passes_of_what_a_fold_learns_from_take_longer_and_more_hands_less(announced):
     experiment, folder, _ = announced
     source = data_of(experiment, None)
     waves = make_plan(experiment, source, device="cpu")
@@ -69,6 +70,10 @@ def test_more_passes_take_longer_and_more_hands_less(announced):
             for jobs in (1, 2)
         )
     total = sum(task.cost for wave in waves for task in wave)
+    dealing = Dealing(experiment.table, experiment.folds, experiment.seed)
+    share = dealing.part(open_log(source, open_tasks), 0).learn.mean()
+    assert 0.4 < share < 0.9
+    total *= share
     assert one == pytest.approx(2.0 * total)
     assert two == pytest.approx(total)
 
