@@ -15,6 +15,9 @@ from etips.tasks.task import Task
 EVALUATION = "evaluation"
 """Name of the task that fits what policies are evaluated with."""
 
+EVALUATING = {"table1": 0.01, "table2": 0.25}
+"""Share of a study's time, on two cores, in which one process evaluates what all tasks found."""
+
 _NOTHING, _THE_DATA = 0.1, 2.0  # in passes of a network over the stays, as `fit_cost` counts
 
 
@@ -140,14 +143,21 @@ def _of_wave(fits: Mapping[str, Sequence[Task]], wave: int) -> list[Task]:
     return [task for method, own in fits.items() if _rank(method) == wave for task in own]
 
 
-def costs(waves: Sequence[Sequence[Task]], span: tuple[float, float] = (0.0, 1.0)) -> list[float]:
-    """Share of the whole that is done before each wave, and at the end.
+def costs(
+    waves: Sequence[Sequence[Task]],
+    span: tuple[float, float] = (0.0, 1.0),
+    *,
+    evaluating: float = 0.0,
+) -> list[float]:
+    """Share of the whole that is done before each wave, and after all of them.
 
     Args:
         waves: The tasks.
-        span: Share of the whole before them and after them.
+        span: Share of the whole before them, and when everything is evaluated.
+        evaluating: Share of that span that is left for the evaluation.
     """
     sums = [sum(task.cost for task in wave) for wave in waves]
-    total, (low, high) = sum(sums) or 1.0, span
+    low, high = span[0], span[1] - evaluating * (span[1] - span[0])
+    total = sum(sums) or 1.0
     done = [sum(sums[:place]) / total for place in range(len(sums))]
     return [low + (high - low) * share for share in done] + [high]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from etips.disclosure import tells_few
 from etips.files.json_documents import read_document
-from etips.progress import Progress, duration
+from etips.progress import Progress, duration, no_progress
 from etips.results.assembly import make_exhibits
 from etips.results.exhibits import Record
 from etips.results.results import DataSummary
@@ -24,7 +24,7 @@ from etips.studies.experiment import Experiment
 from etips.studies.findings import Findings, gather
 from etips.studies.forecast import TELL_FROM, forecast
 from etips.studies.paper_tables import make_tables
-from etips.studies.plan import costs, make_plan
+from etips.studies.plan import EVALUATING, costs, make_plan
 from etips.studies.study_data import DATA, FolderData, data_of
 from etips.tasks.runner import join_waves, run_tasks
 from etips.tasks.task import Json, Task, recorded
@@ -72,22 +72,25 @@ def run_study(
     outside = None if external is None else FolderData.of(external, experiment.lag)
     first, *later = make_plan(experiment, source, device=device, external=outside)
     waves = [first, *join_waves(later, cluster=cluster)]
-    tasks, shares = folder / TASKS, costs(waves, span)
+    judging = EVALUATING[experiment.table]
+    tasks, shares = folder / TASKS, costs(waves, span, evaluating=judging)
     tell = StudyProgress(report) if callable(report) else report
     left: dict[str, Json] = {}
     for number, wave in enumerate(waves):
         if number == 1 and cluster is None and (announce or tell):
             seconds = forecast(experiment, source, waves, tasks, device=device, jobs=jobs)
-            _tell_ahead(seconds, tell, announce)
+            _tell_ahead(seconds and seconds / (1 - judging), tell, announce)
         told = None if tell is None else tell.between(shares[number], shares[number + 1])
         left |= run_tasks(
             wave, tasks, jobs=jobs, cluster=cluster, inputs=_inputs(wave), report=told
         )
-    if tell is not None:
-        tell.between(*span)("evaluating", 1.0)
+    told = no_progress if tell is None else tell.between(shares[-1], span[1])
+    told("evaluating", 0.0)
     findings = gather(experiment, source, tasks, left, outside)
     spent = sum(_seconds(task, tasks) for wave in waves for task in wave)
-    return summarize_study(findings, seconds=spent, cohort=_cohort(data))
+    result = summarize_study(findings, seconds=spent, cohort=_cohort(data))
+    told("evaluating", 1.0)
+    return result
 
 
 def _tell_ahead(

@@ -46,6 +46,11 @@ def test_progress_of_one_study_of_several_stays_in_its_span(announced):
     assert shares[-1] == 0.75
 
 
+def test_what_evaluating_takes_is_still_to_come_when_all_tasks_are_done(announced):
+    shares = [share for what, share in announced[2] if what.startswith("evaluating")]
+    assert shares == pytest.approx([0.625, 0.75])  # a quarter of such a study
+
+
 def test_nothing_is_foretold_of_what_is_done(announced):
     experiment, folder, _ = announced
     source = data_of(experiment, None)
@@ -82,3 +87,5 @@ def test_shares_of_waves_lie_in_the_span():
     experiment = small_experiment(clinic_document())
     waves = make_plan(experiment, data_of(experiment, None), device="cpu")
     assert costs(waves, (0.5, 1.0)) == pytest.approx([0.5 + s / 2 for s in costs(waves)])
+    shorter = [0.5 + s / 2 * 0.8 for s in costs(waves)]
+    assert costs(waves, (0.5, 1.0), evaluating=0.2) == pytest.approx(shorter)
