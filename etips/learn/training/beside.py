@@ -89,7 +89,7 @@ class Beside(Generic[Answer]):
             os.close(memory)
         else:
             self._line = _Line(mine, memory)
-            weakref.finalize(self, _forget, child, self._line)  # nobody waits for it any more
+            weakref.finalize(self, _forget, os.getpid(), child, self._line)  # nobody waits any more
         finally:
             theirs.close()
 
@@ -107,7 +107,9 @@ class _Line(NamedTuple):
     memory: int
 
 
-def _forget(child: int, line: _Line) -> None:
+def _forget(parent: int, child: int, line: _Line) -> None:
+    if os.getpid() != parent:  # a process forked from it since, whose own the child is not
+        return
     end_children([child])
     line.pipe.close()
     os.close(line.memory)

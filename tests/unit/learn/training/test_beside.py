@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from training_runs import is_gone
 
 from etips.learn.training import beside
 from etips.learn.training.beside import Beside
+from etips.learn.training.forking import end_children
 
 DATA = ward()
 CPU = torch.device("cpu")
@@ -102,6 +104,20 @@ def test_a_process_that_nobody_waits_for_is_ended(monkeypatch):
     os.kill(children[0], 0)
     del begun
     gc.collect()
+    assert is_gone(children[0])
+
+
+def test_a_process_forked_since_ends_nothing_that_is_not_its_own(monkeypatch):
+    children = []
+    fork = beside.fork_child
+    monkeypatch.setattr(beside, "fork_child", lambda *a: children.append(fork(*a)) or children[-1])
+    begun = begin_alone(lambda: time.sleep(60))
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(os, "getpid", lambda: -1)
+        del begun
+        gc.collect()
+    assert Path(f"/proc/{children[0]}/stat").read_text().split(") ")[1][0] != "Z"
+    end_children(children)
     assert is_gone(children[0])
 
 
