@@ -11,6 +11,7 @@ from etips.results.method_result import DataSummary, GainResult, MethodResult
 
 NOT_LOOKED = "the whole stay was not looked at (--whole-stay)"
 DISAGREES = "the whole-stay estimate does not agree"
+CANNOT_TELL = "over the whole stay the log cannot tell"
 
 Kind = Literal["better", "partly", "none", "worse", "doubtful", "unusable", "unknown"]
 """What a page colours by. Only the first four rest on a log that can carry the number."""
@@ -102,7 +103,7 @@ def doubt_of(method: MethodResult, data: DataSummary) -> str | None:
     if whole is None:
         return NOT_LOOKED
     if method.gain is None or not method.gain.better:
-        return DISAGREES
+        return CANNOT_TELL if whole.verdict == "unusable" else DISAGREES
     return None if whole.verdict == "reliable" else f"over the whole stay it is {whole.verdict}"
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from etips.results.conclusions import (
+    CANNOT_TELL,
     DISAGREES,
     KINDS,
     NOT_LOOKED,
@@ -51,6 +52,9 @@ def test_where_it_is_not_better_is_said_of_one_decision_until_the_stay_agrees():
     found = better_words(method(False, True, whole_stay=WHOLE), SEVERAL)
     assert found == f"better at one decision; {DISAGREES}"
     assert better_words(method(True, True, whole_stay=WHOLE), SEVERAL) == "better"
+    lost = replace(WHOLE, verdict="unusable")  # what it estimates neither agrees nor disagrees
+    found = better_words(method(False, True, whole_stay=lost), SEVERAL)
+    assert found == f"better at one decision; {CANNOT_TELL}"
     found = better_words(method(False, True, "unusable"), SEVERAL)
     assert found == "better at one decision only were it not unusable"
 
