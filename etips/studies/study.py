@@ -72,8 +72,8 @@ def run_study(
     outside = None if external is None else FolderData.of(external, experiment.lag)
     first, *later = make_plan(experiment, source, device=device, external=outside)
     waves = [first, *join_waves(later, cluster=cluster)]
-    judging = EVALUATING[experiment.table]
-    tasks, shares = folder / TASKS, costs(waves, span, evaluating=judging)
+    tasks, judging = folder / TASKS, EVALUATING[experiment.table]
+    shares = costs(waves, span, evaluating=judging)
     tell = StudyProgress(report) if callable(report) else report
     left: dict[str, Json] = {}
     for number, wave in enumerate(waves):
@@ -81,14 +81,12 @@ def run_study(
             seconds = forecast(experiment, source, waves, tasks, device=device, jobs=jobs)
             _tell_ahead(seconds and seconds / (1 - judging), tell, announce)
         told = None if tell is None else tell.between(shares[number], shares[number + 1])
-        left |= run_tasks(
-            wave, tasks, jobs=jobs, cluster=cluster, inputs=_inputs(wave), report=told
-        )
+        inputs = _inputs(wave)
+        left |= run_tasks(wave, tasks, jobs=jobs, cluster=cluster, inputs=inputs, report=told)
     told = no_progress if tell is None else tell.between(shares[-1], span[1])
     told("evaluating", 0.0)
     findings = gather(experiment, source, tasks, left, outside)
-    spent = sum(_seconds(task, tasks) for wave in waves for task in wave)
-    result = summarize_study(findings, seconds=spent, cohort=_cohort(data))
+    result = summarize_study(findings, seconds=_spent(waves, tasks), cohort=_cohort(data))
     told("evaluating", 1.0)
     return result
 
@@ -173,9 +171,10 @@ def _inputs(wave: Sequence[Task]) -> list[str]:
     return [] if wave[0].name == DATA else [DATA, *sorted(lent)]
 
 
-def _seconds(task: Task, tasks: Path) -> float:
-    record = recorded(task, tasks / task.name)
-    return 0.0 if record is None else record.seconds
+def _spent(waves: Sequence[Sequence[Task]], tasks: Path) -> float:
+    """Seconds that all tasks took together, as far as they are done."""
+    records = (recorded(task, tasks / task.name) for wave in waves for task in wave)
+    return sum(record.seconds for record in records if record is not None)
 
 
 def _cohort(data: Path | None) -> Record | None:
