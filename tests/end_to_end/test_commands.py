@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from importlib.metadata import entry_points
 
 import pytest
 from commands import run
@@ -84,5 +83,11 @@ def test_python_runs_the_package_as_the_command(tmp_path):
 
 
 def test_the_installed_command_is_the_same():
-    (found,) = entry_points(group="console_scripts", name="etips")
-    assert found.value == "etips.cli.entry:main"  # loaded, it would change what Ctrl-C does here
+    code = (  # in a process of its own, since loading it changes what Ctrl-C does
+        "import sys; from importlib.metadata import entry_points\n"
+        "(found,) = entry_points(group='console_scripts', name='etips')\n"
+        "sys.argv = ['etips', '--version']\n"
+        "found.load()()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"etips {etips.__version__}\n"
