@@ -231,7 +231,7 @@ class Start:
         data, model = propensities_at(level, self.stays, training, seed)
         prepared = replace(self.fitted.prepared, data=data)
         fitted = self.fitted._replace(prepared=prepared)
-        return drive(weigh_decisions(fitted, training.with_seed(seed), model=model))
+        return weigh_decisions(fitted, training.with_seed(seed), model=model)
 
 
 def sweep_level(start: Start, level: str, *, few: bool) -> dict[str, object]:

@@ -8,7 +8,7 @@ from etips.learn.training.epoch_report import EpochReport
 from etips.studies.stage_work import StageWork
 
 _PART = re.compile(r"^(?P<stage>.+?)-(?P<start>\d+)-(?P<stop>\d+)$")
-_OTHER_NAMES = {"additive": "outcome", "pilot-again": "pilot", "pilot-long": "pilot"}
+_OTHER_NAMES = {"additive": "outcome"}
 _CALLED_BACK = "policy-back"  # a translation that lost its heat and is chosen all the same
 _NEARLY = 0.95  # of a fit is done when one is called back, which is seldom and was not counted
 

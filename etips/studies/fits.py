@@ -210,7 +210,6 @@ def _describe_fit(record: FitRecord, learner: Learner) -> FitRecord:
 
 def _borrow(lender: Path, folder: Path, stage: str) -> None:
     """Take over a finished stage, unless it is not there: then it is trained here."""
-    for name in (stage, f"{stage}-again"):  # pilots that were trained longer
-        theirs, own = stage_file(lender, name), stage_file(folder, name)
-        if theirs.is_file() and not own.exists():
-            write_file(own, theirs.read_bytes())
+    theirs, own = stage_file(lender, stage), stage_file(folder, stage)
+    if theirs.is_file() and not own.exists():
+        write_file(own, theirs.read_bytes())

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.learners.catalogue import Stage, find_method
 from etips.learn.learners.finishing import MOST
@@ -12,7 +11,6 @@ from etips.learn.learners.learner import Learner
 from etips.learn.learners.racing import heat_size
 from etips.learn.learners.recipes import make_learner
 from etips.learn.nuisance.model_choice import Rivals
-from etips.learn.nuisance.support import looks
 from etips.studies.stage_work import StageWork, shortened, work_of
 
 SOME_STAYS = 1_000
@@ -27,9 +25,6 @@ class LearnerParts:
 
     encoder: object
     training: Training
-    propensity: object  # None: our own networks
-    support: object  # None: pilots look for it
-    clip: object
     interaction: object  # False: additive networks predict its losses
     horizon: object  # "stay": networks predict the outcome of the stay, not losses
     races: bool  # whether its translations race
@@ -44,19 +39,11 @@ class LearnerParts:
         return cls(
             params["encoder"],
             training,
-            params.get("propensity"),
-            params.get("support", 0.0),
-            params.get("clip", PROPENSITY_FLOOR),
             params.get("interaction", True),
             params.get("horizon", "decision"),
             params.get("selection") == "held-out" and params.get("init") == "propensity",
             params.get("selection") != "paper" and training.finish,
         )
-
-    @property
-    def looks_for_support(self) -> bool:
-        """Whether pilots look for the floor of support."""
-        return self.support is None
 
     def is_like(self, theirs: Self, stage: Stage) -> bool:
         """Whether the stage of one learner is that of the other."""
@@ -67,15 +54,10 @@ class LearnerParts:
             other.earlier_actions,
             other.propensity,
         )
-        if stage == "propensity" or not same:
+        if stage == "propensity":
             return same
-        if stage == "outcome":
-            alike = (self.interaction, self.horizon) == (theirs.interaction, theirs.horizon)
-            return one.outcome == other.outcome and alike
-        weighed = self.propensity is None and self.clip == PROPENSITY_FLOOR
-        looked = self.looks_for_support and theirs.looks_for_support
-        mine, others = ((t.policy, t.calibrate, t.balance) for t in (one, other))
-        return weighed and looked and mine == others
+        alike = (self.interaction, self.horizon) == (theirs.interaction, theirs.horizon)
+        return same and alike and one.outcome == other.outcome
 
 
 def stage_works(
@@ -97,19 +79,16 @@ def stage_works(
     brief, n_stays = shortened(training, n_stays or 0), n_stays or SOME_STAYS
     policy = Rivals(ENCODER, brief=True).suit(training.policy, n_stays)  # small logs, small batches
     n_batches = -(-n_stays // policy.batch_size)
-    pilot = looks(policy, n_stays)[0]
     heat = heat_size(policy, n_stays) if parts.races and n_policies > 1 else None
     sets: dict[str, list[int]] = {
         "propensity": [1] * brief,
         "outcome": [1] * training.outcome.epochs,
         "stay": [1] * (_STAY_ROUNDS * training.outcome.epochs),
-        "pilot": [2] * pilot.settings.epochs if parts.looks_for_support else [],
         "heat": [n_policies] * heat[0] if heat else [],
         "policy": [1 if heat else n_policies] * training.policy.epochs,
         "finish": [1] * min(training.policy.epochs, MOST),
     }
-    share = {"pilot": (pilot.n_batches or n_batches) / n_batches}
-    share |= {"heat": heat[1] / n_batches} if heat else {}
+    share = {"heat": heat[1] / n_batches} if heat else {}
     short = ("propensity",) if brief < training.propensity.epochs else ()
     beside = {"policy": [*(["heat"] if heat else []), "policy", *(["finish"] * parts.finishes)]}
     stages = [own for stage in known.stages for own in beside.get(stage, [stage])]

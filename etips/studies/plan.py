@@ -36,7 +36,7 @@ def make_plan(
     evaluation = EvaluationTask(
         data, dealing, settings=experiment.evaluation, device=device, seed=experiment.seed
     )
-    known = ("propensity", "pilot") if dealing.has_test_part else ("pilot",)
+    known = ("propensity",) if dealing.has_test_part else ()
     judging = fit_cost(EVALUATOR, experiment.evaluation, known)
     fits = {
         method: [
@@ -103,8 +103,7 @@ def task_name(method: str, fold: int) -> str:
 def lent_stages(methods: Mapping[str, Settings], method: str) -> dict[str, str]:
     """Stages of training that a method can take over, and from which method.
 
-    Propensity networks fitted alike are the same for every method. So are the predicted losses, and
-    the pilots that look for a floor of support, as long as the propensities are not known ones.
+    Propensity networks fitted alike are the same for every method, and so are predicted losses.
     """
     if _rank(method) == 0 or method == SUPERVISED:
         return {}

@@ -15,7 +15,7 @@ from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.nuisance.boosting import can_grow_trees
 from etips.learn.nuisance.model_choice import Rivals
 
-PASS = dict.fromkeys(("propensity", "outcome", "stay", "pilot", "heat", "policy"), 1.0)
+PASS = dict.fromkeys(("propensity", "outcome", "stay", "heat", "policy"), 1.0)
 PASS["finish"] = 1.25
 """What a pass of a stage's networks costs, in passes of propensity networks; those of the last one
 read all stays."""
@@ -23,15 +23,14 @@ read all stays."""
 BRIEF_PASS = 1.3
 """The same of propensity networks in smaller batches."""
 
-STOPS = {"propensity": 0.85, "outcome": 0.55, "stay": 0.6, "policy": 0.7}
-STOPS |= dict.fromkeys(("pilot", "heat", "finish"), 1.0)
+STOPS = {"propensity": 0.85, "outcome": 0.55, "stay": 0.6, "policy": 0.6}
+STOPS |= dict.fromkeys(("heat", "finish"), 1.0)
 """Share of the epochs that a stage usually comes to."""
 
 AFTER = {
     "propensity": 0.6,
     "outcome": 0.1,
     "stay": 0.1,
-    "pilot": 0.05,
     "heat": 0.2,
     "policy": 0.07,
     "finish": 0.0,

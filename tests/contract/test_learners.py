@@ -109,7 +109,7 @@ def test_a_report_is_told_of_every_epoch(name):
         assert math.isfinite(at.loss)
         assert math.isfinite(at.held_out)
         assert at.seconds_left >= 0
-        assert (at.matching_factor is not None) == (at.stage in ("policy", "pilot"))
+        assert (at.matching_factor is not None) == (at.stage == "policy")
 
 
 @pytest.mark.parametrize("name", [*NETWORKS, "RandomPolicy"])

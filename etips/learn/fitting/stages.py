@@ -10,7 +10,7 @@ from etips.models.feeding import Place
 
 PROPENSITY = Settings(epochs=25, patience=5, dropout=0.1)
 OUTCOME = Settings(epochs=20, learning_rate=1e-3, patience=4, dropout=0.1)
-POLICY = Settings(epochs=20, learning_rate=2e-3, patience=4, dropout=0.1)
+POLICY = Settings(epochs=20, learning_rate=4e-3, weight_decay=0.1, patience=4, dropout=0.1)
 ENCODER = GRU(64, embed=64)
 """What reads the steps if nobody says otherwise: chosen on ICU-Sepsis, see docs/method/learning."""
 

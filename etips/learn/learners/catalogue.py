@@ -37,9 +37,8 @@ from etips.learn.learners.smoothing import Pessimistic as Pessimistic
 from etips.learn.learners.smoothing import StrengthLearner
 from etips.learn.learners.smoothing import WeightedLikelihood as WeightedLikelihood
 
-Stage = Literal["propensity", "outcome", "stay", "pilot", "policy"]
-"""What is trained: the clinicians, predicted losses, predicted outcomes of stays, pilots that look
-for a floor of support, and policies."""
+Stage = Literal["propensity", "outcome", "stay", "policy"]
+"""What is trained: the clinicians, predicted losses, predicted outcomes of stays, and policies."""
 
 _GRIDS: Space = {
     "translations": Choice(
@@ -126,7 +125,7 @@ _ETIPS = Method(
     sentence="Learnt from weighted decisions, a translation taken off the loss.",
     learner=EtIPS,
     make=EtIPS,
-    stages=("propensity", "pilot", "policy"),
+    stages=("propensity", "policy"),
     n_policies=_one_a_translation,
     space=_GRIDS,
     paper_space=_PAPER_GRID,
@@ -168,7 +167,7 @@ def _since(
         sentence=sentence,
         learner=learner,
         make=learner,
-        stages=("propensity", "pilot", "policy"),
+        stages=("propensity", "policy"),
         n_policies=_one_a_strength if strengths else _one,
     )
 
@@ -184,8 +183,8 @@ _METHODS = (
         sentence="Predicts the loss of every action and takes the least.",
         learner=DirectMethod,
         make=DirectMethod,
-        stages=("propensity", "outcome", "pilot"),
-        lends=("outcome", "pilot"),
+        stages=("propensity", "outcome"),
+        lends=("outcome",),
         predicts_loss=True,
     ),
     Method(
@@ -194,7 +193,7 @@ _METHODS = (
         sentence="Predicts the outcome of the stay after every action and takes the least.",
         learner=DirectMethod,
         make=StayDirectMethod,
-        stages=("propensity", "stay", "pilot"),
+        stages=("propensity", "stay"),
         space={"support": Choice((0.05, 0.02, 0.1))},
     ),
     Method(
@@ -203,7 +202,7 @@ _METHODS = (
         sentence="Learnt from predicted losses, corrected by weighted decisions.",
         learner=DoublyRobust,
         make=DoublyRobust,
-        stages=("propensity", "outcome", "pilot", "policy"),
+        stages=("propensity", "outcome", "policy"),
     ),
     _since(
         "beta-ips",

@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from etips.data.decisions import Bools
+from etips.data.decisions import Bools, Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
 from etips.evaluation.whole_stay import StayLog, silent_values, wdr
@@ -54,6 +54,7 @@ class DirectMethod(NetworkLearner):
         if self.horizon == "stay":
             return (yield from self._look_ahead(base))
         outcome = yield from self._fit_outcome(base, additive=not self.interaction)
+        base = base.lowered(lambda own: _takes_logged(own, outcome.expected))
         # The additive network ranks alike in logits; a mean of chances would bend the ranking.
         chances = self.interaction and is_share(stays) and isinstance(outcome.bundle, Bundle)
         kind: Kind = "least loss" if chances else "least amount"
@@ -97,6 +98,12 @@ class DirectMethod(NetworkLearner):
 def StayDirectMethod(**settings: Any) -> DirectMethod:  # noqa: ANN401, N802
     """`DirectMethod` with the outcome of the stay in view."""
     return DirectMethod(**{"horizon": "stay", **settings})
+
+
+def _takes_logged(base: Foundation, expected: Floats) -> Floats:
+    """Whether the logged action has the least predicted loss of those with support, 0 or 1."""
+    least = np.where(base.allowed, expected, np.inf).argmin(axis=1)
+    return np.asarray(least == base.prepared.data.logged_action, dtype=np.float64)
 
 
 def _open(base: Foundation) -> Bools:

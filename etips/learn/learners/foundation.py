@@ -15,7 +15,7 @@ from etips.evaluation.reweighting.rebalance import Rebalanced
 from etips.learn.fitting.crossfit import by_all
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.fitting.requests import Requests
-from etips.learn.fitting.stages import Training
+from etips.learn.fitting.stages import POLICY, Training
 from etips.learn.learners.regression import Regression, begin_regression, fit_regression
 from etips.learn.nuisance.balancing import (
     Ground,
@@ -30,7 +30,14 @@ from etips.learn.nuisance.pooled_propensity import pooled_propensity
 from etips.learn.nuisance.propensity import FittedPropensity
 from etips.learn.nuisance.propensity_models import PropensityModel
 from etips.learn.nuisance.rare_actions import lower_floor
-from etips.learn.nuisance.support import agreed_floor, choose_support
+from etips.learn.nuisance.support import (
+    BEYOND_DOUBT,
+    LOWEST,
+    agreed_floor,
+    lead_of_lower,
+    may_go_lower,
+    usual_floor,
+)
 from etips.learn.nuisance.weight_scale import weight_scale
 from etips.learn.training.beside import Beside
 from etips.learn.training.settings import Settings
@@ -90,6 +97,27 @@ class Foundation:
         likely = np.exp(self.propensity.log_probabilities)
         return replace(self, support=floor, allowed=likely >= floor)
 
+    def lowered(self, follow: Callable[["Foundation"], Floats]) -> "Foundation":
+        """The same, with the lowest floor where the log shows that the usual one costs something.
+
+        A trained policy is held against itself with the lowest floor, on stays that its networks
+        did not learn from, which costs no training. See docs/method/learning.md.
+
+        Args:
+            follow: Probability of the logged action by that policy, on a foundation, where it does
+                not abstain, shape (n_decisions,).
+        """
+        data = self.prepared.data
+        if self.support_is_set or not may_go_lower(self.support, data):
+            return self
+        lower, rows = self.with_floor(LOWEST), np.arange(data.n_decisions)
+        held, free = (
+            np.where(own.allowed.any(axis=1), follow(own), self.chance) for own in (self, lower)
+        )
+        imitated = np.exp(self.propensity.log_probabilities[rows, data.logged_action])
+        lead = lead_of_lower(data, self.chance, held, free, imitated)
+        return lower if lead > BEYOND_DOUBT else self
+
     def allowed_rows(self) -> Tensor:
         """Allowed actions by row, shape (n_steps, n_actions)."""
         return self.prepared.by_row(self.allowed)
@@ -103,8 +131,14 @@ class Foundation:
         return self.prepared.by_row(self.propensity.log_probabilities.astype(np.float32))
 
     def settings(self, own: Settings) -> Settings:
-        """Settings of policies, in batches that suit the stays; see `Rivals.suit`."""
-        return self.rivals.suit(own, self.prepared.data.n_stays)
+        """Settings of policies, at the rate and in batches that suit the stays; see `Rivals.suit`.
+
+        A rate that somebody set is left alone.
+        """
+        data = self.prepared.data
+        if own.learning_rate == POLICY.learning_rate:
+            own = replace(own, learning_rate=RATES[data.lag])
+        return self.rivals.suit(own, data.n_stays)
 
     def policy(
         self,
@@ -168,6 +202,11 @@ KL = (0.02, 0.05)
 the clinicians is hidden, and the log thinks too well of what they seldom did."""
 
 
+RATES = (POLICY.learning_rate, 2e-3)
+"""Learning rate of policies with lag 0 and 1, for the same reason: those that learn faster believe
+the log more."""
+
+
 def usual_kl(kl: float | None, data: Trajectories) -> float:
     """The weight of the KL divergence; what suits the lag of the data where nobody set it."""
     return KL[data.lag] if kl is None else kl
@@ -203,7 +242,7 @@ def lay_foundation(
         training: How they are trained, and in how many folds.
         seed: Of folds and networks.
         support: Least propensity of a recommended action. Left out it is 0.05, or 0.1 with lag 1,
-            unless the held-out log shows that a floor does harm; see also `lower_floor`.
+            until a trained policy shows what that costs (`Foundation.lowered`, `lower_floor`).
         model: Where the logged propensities come from; our networks if left out. They are balanced
             where that helps held-out stays, unless known or `training.balance` is off.
         clip: Logged propensities below this are raised to it.
@@ -223,10 +262,8 @@ def lay_foundation(
     propensity = yield from rivals.propensity(prepared, training)
     start = PolicyStart.of(prepared, propensity, rivals.encoder, seed=seed)
     fitted = Fitted(prepared, propensity, start, rivals, begun)
-    return (
-        yield from weigh_decisions(
-            fitted, training, support=support, model=model, clip=clip, rescale=rescale
-        )
+    return weigh_decisions(
+        fitted, training, support=support, model=model, clip=clip, rescale=rescale
     )
 
 
@@ -268,12 +305,12 @@ def weigh_decisions(
     model: PropensityModel | None = None,
     clip: float = PROPENSITY_FLOOR,
     rescale: bool = True,
-) -> Requests[Foundation]:
+) -> Foundation:
     """Find the propensities of the logged actions, and which actions have support.
 
     Args:
         fitted: The clinicians.
-        training: How policies are trained.
+        training: How networks are trained.
         support: As in `lay_foundation`, like the others.
         model: Where the logged propensities come from.
         clip: Those below this are raised to it.
@@ -288,9 +325,7 @@ def weigh_decisions(
     imitated = likely[np.arange(len(plain)), data.logged_action]
     if rescale:
         chance = chance * weight_scale(imitated, plain, data.cluster, clip=clip)
-    if (floor := support) is None:
-        suited = rivals.suit(training.policy, data.n_stays)
-        floor = yield from choose_support(prepared, propensity, start, chance, suited)
+    floor = usual_floor(data, likely) if support is None else support
     return Foundation(
         prepared=prepared,
         propensity=propensity,

@@ -80,6 +80,18 @@ def judge_all(
     return judge(candidates, weighing.totals(deployed, _predicted(abstains, predicted, said)))
 
 
+def follow_rule(base: Foundation, networks: Bundle, acts: Acts) -> Floats:
+    """Probability of the logged action by networks that did not learn from it, shape (n,).
+
+    Args:
+        base: What they stand on.
+        networks: Of one set.
+        acts: Which form they take.
+    """
+    forms, _ = _of_rules(base, networks, None)
+    return forms[FORMS.index(acts)]
+
+
 def settle(base: Foundation, judged: Judged, selection: Selection) -> tuple[Candidate, ...]:
     """The candidates, one of them chosen, with the risk that choosing comes to."""
     best = choose(judged, selection)

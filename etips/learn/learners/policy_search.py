@@ -5,22 +5,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from etips.data.decisions import Floats
-from etips.learn.fitting.candidates import Judged
+from etips.learn.fitting.candidates import Candidate, Judged
 from etips.learn.fitting.requests import Requests, TrainingRequest
-from etips.learn.learners.aims import Aim, Form, aims_objective
+from etips.learn.learners.aims import Aim, aims_objective
 from etips.learn.learners.finishing import finish_of
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import Foundation
-from etips.learn.learners.judging import chosen_policy, chosen_set, judge_all, settle
+from etips.learn.learners.judging import (
+    chosen_policy,
+    chosen_set,
+    follow_rule,
+    judge_all,
+    settle,
+)
 from etips.learn.learners.racing import Race
 from etips.learn.learners.regression import Regression
-from etips.learn.learners.selection import Selection
+from etips.learn.learners.selection import APART, Selection
 from etips.learn.nuisance.outcome import FittedOutcome
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
-
-APART: tuple[Form, ...] = ("smoothed gains", "doubly robust")
-"""Forms that are a kind of their own in a race; see `Race`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +74,12 @@ class PolicySearch:
         return (yield from self._settle(bundle, judged))
 
     def _settle(self, bundle: Bundle, judged: Judged) -> Requests[Fit]:
-        base = self.base
-        path = settle(base, judged, self.selection)
+        path = settle(self.base, judged, self.selection)
         number = chosen_set(path, len(self.aims))
+        base = self.base if number is None else self._with_floor_for(bundle, path, number)
+        if base is not self.base:  # which lets others be chosen, too
+            lower = replace(self, base=base, regression=self._regression_with(base))
+            return (yield from lower.choose_among(bundle))
         networks = None if number is None else (yield from self._finish(bundle, number))
         policy = chosen_policy(base, path, networks, self.regression)
         if self.selection == "paper" and policy.kind == "softmax":
@@ -89,10 +95,26 @@ class PolicySearch:
             rebalanced=base.rebalanced,
         )
 
+    def _with_floor_for(self, bundle: Bundle, path: Sequence[Candidate], number: int) -> Foundation:
+        """What policies stand on, with the lowest floor if the chosen set is better for it."""
+        networks, winner = self._networks_of(bundle, number), next(c for c in path if c.chosen)
+        acts = "likeliest" if self.selection == "paper" else winner.acts
+        return self.base.lowered(lambda own: follow_rule(own, networks, acts))
+
+    def _regression_with(self, base: Foundation) -> Regression | None:
+        """The regression, of which no second form stands beside it where all have its floor."""
+        own = self.regression
+        if own is None or own.floor is None or own.floor < base.support:
+            return own
+        return replace(own, floor=None)
+
+    def _networks_of(self, bundle: Bundle, number: int) -> Bundle:
+        size = self.base.prepared.folds.n_networks
+        return bundle.select(range(number * size, (number + 1) * size))
+
     def _finish(self, bundle: Bundle, number: int) -> Requests[Bundle]:
         """The networks of a set, which go on with all stays unless the paper's rule chose them."""
-        size = self.base.prepared.folds.n_networks
-        chosen = bundle.select(range(number * size, (number + 1) * size))
+        chosen = self._networks_of(bundle, number)
         if self.selection == "paper" or not self.finish:
             return chosen
         request = finish_of(self.request([number]), chosen)

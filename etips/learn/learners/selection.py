@@ -34,6 +34,14 @@ KEEPING = 1.0
 the lower one. That one is there because rare actions bore out what was predicted of them, which
 shows more than weights of a few who got them; these may only object."""
 
+USUAL, APART = ("translated", "beta-IPS"), ("smoothed gains", "doubly robust")
+"""Forms of translations and of the baseline of least variance, and those that are a kind of their
+own beside them."""
+
+LEADING = 1.0
+"""Standard errors by which one of another kind must be better than those. Where all are alike these
+are the safer: they follow the weighted loss itself."""
+
 _DRAWS = 4000  # of the luckiest candidate
 _DIGITS = 9  # to which a rule and a constant that do the same are equals: the constant is kept
 
@@ -46,9 +54,10 @@ def choose(judged: Judged, selection: Selection) -> int:
     form. Of those that are better the lowest risk plus `CAUTION` standard errors wins, so that a
     rule has to beat the constants, too, and the better supported of two equals is kept. The best
     constant is the luckiest of as many as there are actions; what that luck comes to is added to
-    constants, and to rules that are one. A rule takes its likeliest action unless drawing is better
-    by `DRAWING` standard errors, and a regression goes down to its lower floor, if it has one,
-    unless the usual one is better by `KEEPING`. Where nothing is better it is the clinicians.
+    constants, and to rules that are one. Networks of a kind `APART` must lead the usual ones, if
+    these are better, by `LEADING` standard errors. A rule takes its likeliest action unless drawing
+    is better by `DRAWING`, and a regression goes down to its lower floor, if it has one, unless the
+    usual one is better by `KEEPING`. Where nothing is better it is the clinicians.
     Paper: the lowest SNIPS of those that were trained and draw.
     """
     candidates = judged.candidates
@@ -65,8 +74,12 @@ def choose(judged: Judged, selection: Selection) -> int:
         risk, gap = highest(gaps[place], CAUTION), round(gaps[place].value, _DIGITS)
         return round(risk + luck * (gap in lucky), _DIGITS), candidates[place].is_rule
 
-    some = (i for i in gaps if _origin(candidates[i]) in better)
+    def usual(place: int) -> bool:
+        return candidates[place].is_rule and candidates[place].form in USUAL
+
+    some = [i for i in gaps if _origin(candidates[i]) in better]
     best = min(some, key=cautious, default=clinicians)
+    best = _usual_unless_led(judged, best, min(filter(usual, some), key=cautious, default=best))
     same = [i for i in gaps if _origin(candidates[i]) == _origin(candidates[best])]
     forms = {_shape(candidates[i]): i for i in same}
     if not candidates[best].is_rule or len(forms) < 2:
@@ -132,6 +145,14 @@ def _better(candidates: Sequence[Candidate], gaps: Mapping[int, Gap]) -> list[in
     return [
         i for own, far in zip(some, reach, strict=True) for i in own if highest(gaps[i], far) < 0
     ]
+
+
+def _usual_unless_led(judged: Judged, best: int, usual: int) -> int:
+    """The best of the usual kind, unless the best of all is of another and leads it clearly."""
+    if judged.candidates[best].form not in APART or best == usual:
+        return best
+    led = highest(judged.totals.gap(best, usual), LEADING) < 0
+    return best if led else usual
 
 
 def _origin(candidate: Candidate) -> tuple[int | None, str, str]:

@@ -10,12 +10,8 @@ from etips.data.decisions import Bools, Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.evaluation.inference.checks import Clusters, code_ids
 from etips.evaluation.inference.evidence import Evidence, ratio_of
-from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.candidates import LEAST_SIZE
-
-LOWEST = PROPENSITY_FLOOR
-"""The floor that a regression may go down to. Below it propensities are clipped, so that nobody can
-judge what it would do."""
+from etips.learn.nuisance.support import LOWEST, may_go_lower
 
 SURE = 1.64
 """Standard errors by which some of the promise must come true."""
@@ -28,15 +24,13 @@ keeps it; clinics with little overlap kept 0.5 to 1.5 of it, ICU-Sepsis less tha
 def lower_floor(floor: float, expected: Floats, data: Trajectories, likely: Floats) -> float | None:
     """The floor that a regression may go down to, or None where it must keep to the usual one.
 
-    With lag 1 it must: what made actions rare is hidden there, and the log confirms what is not so.
-
     Args:
         floor: The usual one.
         expected: Predicted loss of every action, out of fold, shape (n_decisions, n_actions).
         data: The stays.
         likely: Propensities, out of fold, shape (n_decisions, n_actions).
     """
-    if data.lag or floor <= LOWEST:
+    if not may_go_lower(floor, data):
         return None
     logged = likely[np.arange(len(likely)), data.logged_action]
     rare = (logged >= LOWEST) & (logged < floor)

@@ -9,8 +9,8 @@ from etips.studies.method_work import stage_works
 def test_a_method_that_trains_nothing_costs_nothing():
     assert stage_works("random", {}) == {}
     plain = stage_works("etips", {"n_folds": 3, "epochs": 2, "translations": [0.5, 0.7]})
-    assert list(plain) == ["propensity", "pilot", "policy", "finish"]
-    assert [own.networks for own in plain.values()] == [3, 6, 6, 3]
+    assert list(plain) == ["propensity", "policy", "finish"]
+    assert [own.networks for own in plain.values()] == [3, 6, 3]
 
 
 def test_a_small_log_has_a_heat_since_its_batches_are_small():

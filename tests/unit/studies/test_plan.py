@@ -43,11 +43,10 @@ def test_the_longest_of_a_wave_come_first():
 
 def test_methods_with_the_same_propensity_networks_share_them():
     methods = small_experiment(clinic_document()).methods
-    assert lent_stages(methods, "etips") == {"propensity": "predictive", "pilot": "direct"}
+    assert lent_stages(methods, "etips") == {"propensity": "predictive"}
     assert lent_stages(methods, "doubly-robust") == {
         "propensity": "predictive",
         "outcome": "direct",
-        "pilot": "direct",
     }
     assert lent_stages(methods, "direct") == {"propensity": "predictive"}
     assert lent_stages(methods, "predictive") == lent_stages(methods, "random") == {}
@@ -64,7 +63,7 @@ def test_methods_with_the_same_propensity_networks_share_them():
         ({"support": 0.1}, {"propensity"}),
         ({"calibrate": False}, {"propensity"}),
         ({"balance": False}, {"propensity"}),
-        ({"kl": 0.1}, {"propensity", "pilot"}),
+        ({"kl": 0.1}, {"propensity"}),
     ],
 )
 def test_what_is_fitted_otherwise_is_not_borrowed(change, stages):
@@ -76,21 +75,21 @@ def test_what_is_fitted_otherwise_is_not_borrowed(change, stages):
 def test_additive_networks_predict_losses_for_nobody_else():
     plain = {"hidden": 4}
     methods = {"direct": {**plain, "interaction": False}, "doubly-robust": plain}
-    assert set(lent_stages(methods, "doubly-robust")) == {"pilot"}
+    assert lent_stages(methods, "doubly-robust") == {}
     methods["direct"] = plain
-    assert set(lent_stages(methods, "doubly-robust")) == {"outcome", "pilot"}
+    assert lent_stages(methods, "doubly-robust") == {"outcome": "direct"}
 
 
 def test_who_looks_ahead_to_the_end_of_the_stay_predicts_losses_for_nobody_else():
     plain = {"hidden": 4}
     methods = {"direct": {**plain, "horizon": "stay"}, "doubly-robust": plain}
-    assert set(lent_stages(methods, "doubly-robust")) == {"pilot"}
+    assert lent_stages(methods, "doubly-robust") == {}
     methods = {"predictive": plain, "direct": plain, "direct-stay": plain}
-    assert lent_stages(methods, "direct-stay") == {"propensity": "predictive", "pilot": "direct"}
+    assert lent_stages(methods, "direct-stay") == {"propensity": "predictive"}
     assert fit_cost("direct-stay", plain, ()) > fit_cost("direct", plain, ())
 
 
-def test_known_propensities_need_pilots_of_their_own():
+def test_methods_with_known_propensities_start_from_the_same_networks():
     methods = read_experiment(shipped("table1-zeros"), name="zeros").methods
     assert lent_stages(methods, "tips") == {"propensity": "predictive"}
     assert lent_stages(methods, "full-supervision") == {}
@@ -142,12 +141,11 @@ def test_a_task_costs_what_the_networks_that_it_trains_usually_take():
     assert passes["etips", "authors"] == pytest.approx(all_of_them)
 
 
-def test_pilots_are_work_unless_they_are_lent():
+def test_what_is_lent_is_no_work():
     settings = {"n_folds": 3, "policy.epochs": 7, "propensity.epochs": 4, "outcome.epochs": 5}
-    pilots = fit_cost("direct", settings, ()) - fit_cost("direct", settings, ("pilot",))
-    first_look = [2] * 6  # 60 steps of a thousand stays, ten batches an epoch
-    assert pilots == pytest.approx(work_of("pilot", first_look, n_folds=3).total)
-    lent = fit_cost("doubly-robust", settings, ("propensity", "outcome", "pilot"))
+    predicted = fit_cost("direct", settings, ()) - fit_cost("direct", settings, ("outcome",))
+    assert predicted == pytest.approx(work_of("outcome", [1] * 5, n_folds=3).total)
+    lent = fit_cost("doubly-robust", settings, ("propensity", "outcome"))
     stages = (("policy", 7), ("finish", 7))  # which goes on for no longer than it may learn
     policies = sum(work_of(stage, [1] * n, n_folds=3).total for stage, n in stages)
     assert lent == pytest.approx(policies + fit_cost("random", {}, ()))

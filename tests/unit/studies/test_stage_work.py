@@ -29,7 +29,7 @@ def test_what_is_done_and_what_is_left_of_the_usual_epochs_is_all_of_it():
 
 
 def test_a_stage_without_epochs_is_no_work():
-    work = work_of("pilot", [], n_folds=3)
+    work = work_of("heat", [], n_folds=3)
     assert (work.total, work.at(1), work.networks) == (0.0, 0.0, 0)
 
 

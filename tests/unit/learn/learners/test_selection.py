@@ -176,6 +176,26 @@ def test_a_lower_floor_that_left_the_log_behind_is_not_taken():
     assert chosen_of(trial).form == REGRESSION
 
 
+@pytest.mark.parametrize(("ahead", "kept"), [(0, "translated"), (40, "smoothed gains")])
+def test_networks_of_another_kind_are_kept_only_where_they_lead_the_usual_ones(ahead, kept):
+    """Both take the good arm; the other kind does so for some more, or for one by luck."""
+    trial = Trial(risk=(0.2, 0.8, 0.8, 0.8), n=2_000)
+    usual = trial.action == 0
+    missed = np.flatnonzero(usual & (trial.loss == 0))
+    usual[missed[: ahead + 1]] = False  # it would have been right there
+    trial.rule(usual, acts="likeliest")
+    trial.rule(trial.action == 0, acts="likeliest")
+    trial.candidates[-1] = replace(trial.candidates[-1], form="smoothed gains")
+    assert chosen_of(trial).form == kept
+
+
+def test_networks_of_another_kind_need_not_lead_what_is_no_better_than_the_clinicians():
+    trial = Trial(risk=(0.2, 0.8, 0.8, 0.8), n=2_000).noise()
+    trial.rule(trial.action == 0, acts="likeliest")
+    trial.candidates[-1] = replace(trial.candidates[-1], form="doubly robust")
+    assert chosen_of(trial).form == "doubly robust"
+
+
 def test_the_paper_chooses_the_lowest_snips_of_those_that_draw():
     trial = Trial(risk=(0.1, 0.5, 0.5, 0.5)).constants().noise().noise()
     trial.rule(trial.action == 0, acts="likeliest")

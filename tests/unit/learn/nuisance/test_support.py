@@ -5,9 +5,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from etips.learn.nuisance import support
-from etips.learn.nuisance.support import MARGIN, SUPPORT, agreed_floor, bearable
-from etips.learn.training.settings import Settings
+from etips.learn.nuisance.support import (
+    BEYOND_DOUBT,
+    LOWEST,
+    MARGIN,
+    SUPPORT,
+    agreed_floor,
+    bearable,
+    lead_of_lower,
+    may_go_lower,
+)
 
 
 def test_a_floor_that_leaves_an_action_nearly_everywhere_stays():
@@ -43,65 +50,45 @@ def test_no_floor_is_left_that_everybody_misses_by_a_hair():
     assert found < 0.0124999
 
 
-class Asked:
-    """Stands in for the pilots: says which were trained, and that one of them leads by so much."""
-
-    def __init__(self, *leads):
-        self.leads, self.trained = list(leads), []
-
-    def pilots(self, _prepared, _start, chance, look, _above):
-        self.trained.append((look.stage, look.settings.epochs, look.n_batches))
-        return np.ones_like(chance), np.ones_like(chance)
-        yield
-
-    def lead(self, *_, least):
-        assert least == pytest.approx(1.0)  # a tenth of what ten equal weights come to
-        return self.leads.pop(0)
-
-
-def choose(monkeypatch, asked, n_stays, batch_size=256):
-    monkeypatch.setattr(support, "_pilots", asked.pilots)
-    monkeypatch.setattr(support, "_lead", asked.lead)
-    data = SimpleNamespace(lag=0, n_stays=n_stays, logged_action=np.zeros(10, int))
-    likely = np.log(np.tile([0.97, 0.03], (10, 1)))
-    found = SimpleNamespace(log_probabilities=likely)
-    settings = Settings(epochs=20, batch_size=batch_size)
-    work = support.choose_support(
-        SimpleNamespace(data=data), found, None, np.full(10, 0.5), settings
+def decisions(n=20_000, *, lag=0, gain=0.6, seed=0):
+    """A log of two actions, one of them rare, which spares some patients part of the loss."""
+    rng = np.random.default_rng(seed)
+    kind = rng.random(n) < 0.1  # for whom the rare action is right
+    likely = np.tile([0.97, 0.03], (n, 1))
+    action = (rng.random(n) < likely[:, 1]).astype(int)
+    loss = (rng.random(n) < 0.7 - gain * (kind & (action == 1))).astype(float)
+    data = SimpleNamespace(
+        lag=lag, logged_action=action, logged_loss=loss, cluster=np.arange(n), n_decisions=n
     )
-    with pytest.raises(StopIteration) as end:
-        next(work)
-    return end.value.value
+    return data, kind, likely
 
 
-LOOKS = [("pilot", 1, 60), ("pilot-again", 3, None), ("pilot-long", 8, None)]
+def lead(data, kind, likely):
+    """Of the rule that gives the rare action to whom it suits, over one that never does."""
+    chance = likely[np.arange(data.n_decisions), data.logged_action]
+    held, free = (data.logged_action == np.where(kind & may, 1, 0) for may in (False, True))
+    return lead_of_lower(data, chance, held.astype(float), free.astype(float), chance)
 
 
-@pytest.mark.parametrize(
-    ("leads", "floor", "trained"),
-    [
-        ([-0.5], 0.05, LOOKS[:1]),
-        ([9.0, 9.0], 0.0, LOOKS[:2]),  # the first look cannot lift the floor
-        ([9.0, -np.inf], 0.05, LOOKS[:2]),
-        ([2.0, 2.0, 9.0], 0.0, LOOKS),
-        ([3.9, 3.9, 3.9], 0.05, LOOKS),
-    ],
-)
-def test_longer_pilots_are_trained_only_where_short_ones_leave_it_open(
-    monkeypatch, leads, floor, trained
-):
-    asked = Asked(*leads)
-    assert choose(monkeypatch, asked, n_stays=16_000) == floor
-    assert asked.trained == trained
+def test_a_policy_that_gains_by_what_is_rare_leads_without_its_floor():
+    assert lead(*decisions()) > BEYOND_DOUBT
 
 
-def test_few_stays_have_one_look_at_long_pilots(monkeypatch):
-    asked = Asked(2.0)
-    assert choose(monkeypatch, asked, n_stays=1_000) == 0.05
-    assert asked.trained == [("pilot", 8, None)]
+def test_one_that_gains_nothing_by_it_does_not_lead():
+    leads = [lead(*decisions(gain=0.0, seed=seed)) for seed in range(40)]
+    assert max(leads) < BEYOND_DOUBT
+    assert abs(np.mean(leads)) < 0.5  # 3 standard errors
+    assert lead(*decisions(gain=-0.25)) < -1
 
 
-def test_some_stays_have_two_looks_of_whole_epochs(monkeypatch):
-    asked = Asked(2.0, 9.0)
-    assert choose(monkeypatch, asked, n_stays=4_000) == 0.0
-    assert asked.trained == [("pilot", 4, None), ("pilot-again", 8, None)]
+def test_one_that_rests_on_a_few_heavy_weights_is_not_believed():
+    data, kind, likely = decisions()
+    everybody = np.ones_like(kind)
+    assert lead(data, kind, likely) > 0
+    assert lead(data, everybody, likely) == -np.inf
+
+
+def test_a_log_that_hides_the_present_is_not_asked():
+    assert may_go_lower(0.05, SimpleNamespace(lag=0))
+    assert not may_go_lower(0.1, SimpleNamespace(lag=1))
+    assert not may_go_lower(LOWEST, SimpleNamespace(lag=0))

@@ -5,16 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from small_worlds import small, training, ward
+from small_worlds import small, ward
 
 from etips.errors import ResourceError
 from etips.files.fingerprint import fingerprint
 from etips.learn import EtIPS
-from etips.learn.fitting.driver import drive
 from etips.learn.fitting.prepare import prepare
-from etips.learn.nuisance import support
-from etips.learn.nuisance.policy_start import PolicyStart
-from etips.learn.nuisance.propensity import fit_propensity
 from etips.learn.training import memory, teams
 from etips.learn.training.settings import Settings
 from etips.models.answers import BATCH_SIZE
@@ -154,30 +150,6 @@ def test_every_network_alone_still_learns_the_same(monkeypatch, trained):
     parts = learner().fit(ward())
     assert set(trained) == {1}
     assert parts.predict_proba(ward()) == pytest.approx(whole.predict_proba(ward()), abs=1e-5)
-
-
-@in_teams_or_not
-def test_pilots_keep_to_their_own_floor_in_parts_too(worth, monkeypatch, trained):
-    monkeypatch.setattr(teams, "WORTH", worth)
-    prepared = prepare(ward(), n_folds=2, seed=0, device=CPU)
-    settings = training().policy
-    propensity = drive(fit_propensity(prepared, GRU(6), settings, seed=0))
-    start = PolicyStart.of(prepared, propensity, GRU(6), seed=0)
-    n = prepared.data.n_decisions
-    above = np.random.default_rng(0).random((n, 3)) < 0.6
-    above[:, 1] |= ~above.any(axis=1)
-    look = support.Look("pilot", settings)
-    asked = (prepared, start, np.full(n, 1 / 3), look, above)
-    whole = drive(support._pilots(*asked))
-    logged = above[np.arange(n), prepared.data.logged_action]
-    assert (whole[0][~logged] == 0).all()
-    assert (whole[1] > 0).all()
-    little(monkeypatch, 3)
-    trained.clear()
-    parts = drive(support._pilots(*asked))
-    assert trained == [2, 2]
-    for mine, theirs in zip(parts, whole, strict=True):
-        assert mine == pytest.approx(theirs, abs=1e-5)
 
 
 def weights_of(fitted):
