@@ -54,7 +54,8 @@ class DirectMethod(NetworkLearner):
         if self.horizon == "stay":
             return (yield from self._look_ahead(base))
         outcome = yield from self._fit_outcome(base, additive=not self.interaction)
-        base = base.lowered(lambda own: _takes_logged(own, outcome.expected))
+        expected = outcome.expected
+        base = base.lowered(lambda some: [_takes_logged(own, expected) for own in some])
         # The additive network ranks alike in logits; a mean of chances would bend the ranking.
         chances = self.interaction and is_share(stays) and isinstance(outcome.bundle, Bundle)
         kind: Kind = "least loss" if chances else "least amount"

@@ -1,6 +1,6 @@
 """What every learner stands on: prepared stays, propensities, and the actions with support."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -97,22 +97,24 @@ class Foundation:
         likely = np.exp(self.propensity.log_probabilities)
         return replace(self, support=floor, allowed=likely >= floor)
 
-    def lowered(self, follow: Callable[["Foundation"], Floats]) -> "Foundation":
+    def lowered(self, follow: "Follow") -> "Foundation":
         """The same, with the lowest floor where the log shows that the usual one costs something.
 
         A trained policy is held against itself with the lowest floor, on stays that its networks
         did not learn from, which costs no training. See docs/method/learning.md.
 
         Args:
-            follow: Probability of the logged action by that policy, on a foundation, where it does
-                not abstain, shape (n_decisions,).
+            follow: Probability of the logged action by that policy, on each of some foundations,
+                where it does not abstain, shape (n_decisions,) each.
         """
         data = self.prepared.data
         if self.support_is_set or not may_go_lower(self.support, data):
             return self
         lower, rows = self.with_floor(LOWEST), np.arange(data.n_decisions)
+        both = (self, lower)
         held, free = (
-            np.where(own.allowed.any(axis=1), follow(own), self.chance) for own in (self, lower)
+            np.where(own.allowed.any(axis=1), chosen, self.chance)
+            for own, chosen in zip(both, follow(both), strict=True)
         )
         imitated = np.exp(self.propensity.log_probabilities[rows, data.logged_action])
         lead = lead_of_lower(data, self.chance, held, free, imitated)
@@ -196,6 +198,9 @@ class Foundation:
             earlier_actions=self.prepared.steps.previous is not None,
         )
 
+
+Follow = Callable[[Sequence[Foundation]], Sequence[Floats]]
+"""What a policy makes of the logged actions on some foundations; see `Foundation.lowered`."""
 
 KL = (0.02, 0.05)
 """Weight of the KL divergence from the propensities with lag 0 and 1. With lag 1 some of what moved

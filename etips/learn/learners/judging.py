@@ -80,16 +80,23 @@ def judge_all(
     return judge(candidates, weighing.totals(deployed, _predicted(abstains, predicted, said)))
 
 
-def follow_rule(base: Foundation, networks: Bundle, acts: Acts) -> Floats:
-    """Probability of the logged action by networks that did not learn from it, shape (n,).
+def follow_rule(bases: Sequence[Foundation], networks: Bundle, acts: Acts) -> list[Floats]:
+    """Probability of the logged action by networks that did not learn from it, shape (n,) each.
 
     Args:
-        base: What they stand on.
+        bases: What they stand on; apart from the floor on support all the same.
         networks: Of one set.
         acts: Which form they take.
     """
-    forms, _ = _of_rules(base, networks, None)
-    return forms[FORMS.index(acts)]
+    base, allowed = bases[0], [own.allowed_rows() for own in bases]
+
+    def readout(outputs: Tensor, seen: Tensor) -> Tensor:
+        free = base.start.logits(outputs.double(), seen)
+        logits = torch.cat([forbid(free, own[seen]) for own in allowed])
+        forms = logits.softmax(-1) if acts == "draws" else _likeliest(logits)
+        return _of_logged(forms, base.prepared.action[seen])
+
+    return list(out_of_fold(networks, base.prepared, readout).cpu().numpy())
 
 
 def settle(base: Foundation, judged: Judged, selection: Selection) -> tuple[Candidate, ...]:
@@ -162,10 +169,8 @@ def _of_rules(
 
     def readout(outputs: Tensor, seen: Tensor) -> Tensor:
         logits = forbid(base.start.logits(outputs.double(), seen), allowed[seen])
-        best = torch.nn.functional.one_hot(logits.argmax(-1), logits.shape[-1])
-        forms = torch.cat([logits.softmax(-1), best.double()])  # in the order of FORMS
-        taken = action[seen][:, None].expand(len(forms), -1, 1)
-        kept = [forms.gather(2, taken).squeeze(2)]
+        forms = torch.cat([logits.softmax(-1), _likeliest(logits)])  # in the order of FORMS
+        kept = [_of_logged(forms, action[seen])]
         if losses is not None:
             kept.append((forms * losses[seen]).sum(-1))
         return torch.cat(kept)
@@ -175,6 +180,17 @@ def _of_rules(
         return answers, [None] * len(answers)
     half = len(answers) // 2
     return answers[:half], list(answers[half:])
+
+
+def _likeliest(logits: Tensor) -> Tensor:
+    """Probabilities of a policy that takes its likeliest action."""
+    return torch.nn.functional.one_hot(logits.argmax(-1), logits.shape[-1]).double()
+
+
+def _of_logged(forms: Tensor, action: Tensor) -> Tensor:
+    """Of each policy, shape (k, n, n_actions), the probability of the logged action."""
+    taken = action[:, None].expand(len(forms), -1, 1)
+    return forms.gather(2, taken).squeeze(2)
 
 
 def _of_sets(aims: Sequence[Aim], trained: Sequence[Trained], n_folds: int) -> list[Candidate]:

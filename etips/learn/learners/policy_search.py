@@ -99,7 +99,7 @@ class PolicySearch:
         """What policies stand on, with the lowest floor if the chosen set is better for it."""
         networks, winner = self._networks_of(bundle, number), next(c for c in path if c.chosen)
         acts = "likeliest" if self.selection == "paper" else winner.acts
-        return self.base.lowered(lambda own: follow_rule(own, networks, acts))
+        return self.base.lowered(lambda bases: follow_rule(bases, networks, acts))
 
     def _regression_with(self, base: Foundation) -> Regression | None:
         """The regression, of which no second form stands beside it where all have its floor."""

@@ -57,17 +57,19 @@ def n_workers(n_pieces: int) -> int:
     return min(torch.get_num_threads(), cores(), n_pieces)
 
 
-def run(crew: Crew, choose: Callable[[], Order | None], note: Callable[[Order, Any], None]) -> None:
+def run(
+    crew: Crew, choose: Callable[[int], Order | None], note: Callable[[Order, Any], None]
+) -> None:
     """Hand out orders until there are none and all are done.
 
     Args:
         crew: Who works.
-        choose: The next order for somebody who is free; None if there is none at the moment.
+        choose: The next order for one of so many who are free; None if there is none at the moment.
         note: Told of each order that is done, and of what the work returned.
     """
     free, busy = list(range(crew.size)), {}
     while True:
-        while free and (order := choose()) is not None:
+        while free and (order := choose(len(free))) is not None:
             worker = free.pop()
             busy[worker] = order
             crew.give(worker, order)
@@ -83,7 +85,7 @@ def run(crew: Crew, choose: Callable[[], Order | None], note: Callable[[Order, A
 def run_all(crew: Crew, orders: Sequence[Order]) -> list[Any]:
     """What the work returns for each of the orders."""
     left, answers = iter(orders), dict[Order, Any]()
-    run(crew, lambda: next(left, None), answers.__setitem__)
+    run(crew, lambda _: next(left, None), answers.__setitem__)
     return [answers[order] for order in orders]
 
 

@@ -6,7 +6,7 @@ More hands may have smaller teams (`team_steps`); what networks come to is the s
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -24,6 +24,7 @@ from etips.learn.training.crew import (
     shared,
     working,
 )
+from etips.learn.training.dealing import Dealer, Part, Piece
 from etips.learn.training.learning_step import (
     Learn,
     Task,
@@ -36,12 +37,8 @@ from etips.learn.training.optimiser import Schedule
 from etips.learn.training.state import Moving, State
 from etips.learn.training.validation import Validation
 
-PIECES = 4
-"""Of what a team has left until the next moment at which all teams have come equally far. So pieces
-become small towards it, and nobody waits long for the last."""
-
 SECONDS = 2.0
-"""Between such moments, about: a state can be kept then."""
+"""Between moments at which all teams have come equally far, about: a state can be kept then."""
 
 FEW = 20
 """Steps of teams that are done sooner than processes are at work."""
@@ -132,14 +129,15 @@ class _Piecework:
         self._epoch = -1
         self._parts: list[Ints] = []
         self._teams: list[TeamSteps] = []
+        self._some: dict[Part, TeamSteps] = {}
 
     def __call__(self, order: Order) -> Any:  # noqa: ANN401  # rows of numbers, or nothing
         what, *numbers = order
         if what == "validate":
             return self.validation.totals_of(int(numbers[0]), self.moving.parameters).tolist()
-        epoch, team, start, stop = map(int, numbers)
-        own = self.teams(epoch)[team]
-        for number in range(start, stop):
+        piece = _piece_of(order)
+        own = self._steps_of(int(numbers[0]), piece.part)
+        for number in range(piece.start, piece.stop):
             own.learn(self._parts[number], self.held.at(number))
         return None
 
@@ -149,8 +147,16 @@ class _Piecework:
             self._parts = epoch_parts(self.task, epoch)
             running = (self.held.rates > 0).any(0)
             self._teams = team_steps(self.task, self.moving, running, self.size)
-            self._epoch = epoch
+            self._epoch, self._some = epoch, {}
         return self._teams
+
+    def _steps_of(self, epoch: int, part: Part) -> TeamSteps:
+        """The steps of a part of a team, which may be all of it."""
+        own = self.teams(epoch)[part.team]
+        if part not in self._some:
+            whole = part.last - part.first == own.n_members
+            self._some[part] = own if whole else own.part(part.first, part.last)
+        return self._some[part]
 
 
 class _Together:
@@ -164,13 +170,22 @@ class _Together:
         for place, value in zip(self._piecework.held, schedule, strict=True):
             place.copy_(value)
         epoch = self._state.epoch
-        costs = [own.cost for own in self._piecework.teams(epoch)]
+        teams = self._piecework.teams(epoch)
         while (start := self._state.batch) < len(parts):
             stop, begun = min(start + self._stride, len(parts)), time.perf_counter()
-            run(self._crew, *_deal(epoch, costs, start, stop))
+            self._deal(epoch, Dealer(teams, start, stop))
             took = time.perf_counter() - begun
             self._stride = max(int((stop - start) * SECONDS / took), 1)
             yield stop - start
+
+    def _deal(self, epoch: int, dealer: Dealer) -> None:
+        """Have all that a dealer has done."""
+
+        def choose(n_free: int) -> Order | None:
+            piece = dealer.choose(n_free)
+            return None if piece is None else _order_of(epoch, piece)
+
+        run(self._crew, choose, lambda order, _: dealer.note(_piece_of(order)))
 
     def totals(self) -> list[Tensor]:
         orders: list[Order] = [
@@ -179,31 +194,13 @@ class _Together:
         return [torch.tensor(own, dtype=torch.float64) for own in run_all(self._crew, orders)]
 
 
-def _deal(
-    epoch: int, costs: Sequence[float], start: int, stop: int
-) -> tuple[Callable[[], Order | None], Callable[[Order, Any], None]]:
-    """Which piece comes next, and what to do when it is done; see `run`.
+def _order_of(epoch: int, piece: Piece) -> Order:
+    return "learn", epoch, *piece.part, piece.start, piece.stop
 
-    Args:
-        epoch: Its number.
-        costs: Of a step of each team.
-        start: First batch.
-        stop: One past the last.
-    """
-    at = dict.fromkeys(range(len(costs)), start)  # of teams that nobody works on
 
-    def choose() -> Order | None:
-        left = {team: (stop - batch) * costs[team] for team, batch in at.items() if batch < stop}
-        if not left:
-            return None
-        team = max(left, key=left.__getitem__)
-        first = at.pop(team)
-        return "learn", epoch, team, first, first - (first - stop) // PIECES
-
-    def note(order: Order, _: object) -> None:
-        at[int(order[2])] = int(order[4])
-
-    return choose, note
+def _piece_of(order: Order) -> Piece:
+    team, first, last, start, stop = map(int, order[2:])
+    return Piece(Part(team, first, last), start, stop)
 
 
 def share_state(state: State) -> None:

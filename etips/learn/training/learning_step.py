@@ -22,6 +22,8 @@ from etips.learn.training.teams import (
     Team,
     cost_of,
     learning,
+    members_of,
+    part_of_team,
     spread,
     teams_of,
     units_of,
@@ -93,17 +95,29 @@ class TeamSteps:
         team: Which networks.
         task: Theirs.
         moving: What their steps change.
+        divisible: Whether they learn the same in parts of the team.
     """
 
     team: Team
     task: Task
     moving: Moving
+    divisible: bool = False
 
     @property
-    def cost(self) -> float:
-        """Of a step, beside that of other teams."""
+    def n_members(self) -> int:
+        """How many networks it has."""
+        return len(members_of(self.team))
+
+    def cost_of(self, n_members: int) -> float:
+        """Of a step of so many of its networks, beside those of other teams."""
         size, width = self.task.settings.batch_size, width_of(self.task.network)
-        return cost_of(self.team, size=size, width=width)
+        return cost_of(n_members, self.team, size=size, width=width)
+
+    def part(self, first: int, last: int) -> "TeamSteps":
+        """Steps of some of its networks."""
+        inside = slice(first, last)
+        own = part_of_team(self.team, inside)
+        return TeamSteps(own, self.task.of(inside), self.moving.of(inside), self.divisible)
 
     def learn(self, part: Ints, schedule: Schedule) -> None:
         """One step, on a batch of these stays."""
@@ -134,7 +148,7 @@ def team_steps(task: Task, moving: Moving, running: Tensor, n_cores: int = 1) ->
     cut = list(chain(*(units_of(own, size=size, width=light, alone=alone) for own in each)))
     if alike and cut:
         cut = spread(cut, n_cores, size=size, width=width)
-    return [TeamSteps(own, task.of(own.these), moving.of(own.these)) for own in cut]
+    return [TeamSteps(own, task.of(own.these), moving.of(own.these), alike) for own in cut]
 
 
 def _in_teams(task: Task, moving: Moving) -> Learn:

@@ -65,7 +65,10 @@ def _is_alike(network: Network, parameters: dict[str, Tensor], n_stays: int) -> 
     def found(these: slice) -> list[Tensor]:
         own = {name: value[these].requires_grad_() for name, value in parameters.items()}
         outputs = network.outputs(own, inputs, static, slots=slots.sort().values)
-        return [outputs, *torch.autograd.grad(outputs, list(own.values()), pull.expand_as(outputs))]
+        pulled = (
+            outputs * pull
+        ).sum()  # torch imports SymPy for gradients of anything but a number
+        return [outputs, *torch.autograd.grad(pulled, list(own.values()))]
 
     whole = found(slice(None))
     return all(

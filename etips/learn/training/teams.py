@@ -152,9 +152,14 @@ def spread(teams: Sequence[Team], n_cores: int, *, size: int, width: int) -> lis
     return list(chain(*map(_cut, teams, best)))
 
 
-def cost_of(team: Team, *, size: int, width: int) -> float:
-    """What a step of a team costs, in numbers of states; see `spread` for the arguments."""
-    return WORTH + len(members_of(team)) * float(team.counts.mean()) * size * width
+def cost_of(n_members: int, team: Team, *, size: int, width: int) -> float:
+    """What a step of so many of a team costs, in numbers of states; for the others see `spread`."""
+    return WORTH + n_members * float(team.counts.mean()) * size * width
+
+
+def part_of_team(team: Team, inside: slice) -> Team:
+    """Some networks of a team, by their places in it."""
+    return Team(_slice(members_of(team)[inside]), team.counts)
 
 
 def members_of(team: Team) -> range:

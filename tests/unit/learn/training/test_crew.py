@@ -48,7 +48,7 @@ def test_what_is_shared_is_changed_for_all(forked):
 def test_an_order_may_wait_until_another_is_done(forked):
     at, seen = {0: 0, 1: 0}, []
 
-    def choose():
+    def choose(_):
         team = next((team for team, batch in at.items() if batch < 3), None)
         return None if team is None else (team, at.pop(team))
 

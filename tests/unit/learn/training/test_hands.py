@@ -115,27 +115,6 @@ def test_a_few_steps_are_not_worth_processes(allowing, monkeypatch):
     learn()
 
 
-def test_pieces_are_dealt_to_the_team_with_most_left_and_never_twice_at_once():
-    choose, note = hands._deal(7, [1, 3], 10, 18)
-    first, second = choose(), choose()
-    assert (first, second) == (("learn", 7, 1, 10, 12), ("learn", 7, 0, 10, 12))
-    assert choose() is None  # both teams are at work
-    note(first, None)
-    assert choose() == ("learn", 7, 1, 12, 14)
-
-
-def test_pieces_become_small_towards_the_end_and_no_batch_is_left_out():
-    choose, note = hands._deal(0, [1], 3, 40)
-    dealt = []
-    while (order := choose()) is not None:
-        dealt.append(order[3:])
-        note(order, None)
-    lengths = [stop - start for start, stop in dealt]
-    assert lengths == sorted(lengths, reverse=True)
-    assert (dealt[0], dealt[-1]) == ((3, 13), (39, 40))
-    assert [start for start, _ in dealt[1:]] == [stop for _, stop in dealt[:-1]]
-
-
 class TestOfWholeWidths:
     """Networks that are rounded alike in any team: more cores have smaller teams."""
 

@@ -13,6 +13,7 @@ from etips.learn.training.teams import (
     Team,
     cost_of,
     learning,
+    part_of_team,
     spread,
     teams_of,
     units_of,
@@ -160,4 +161,11 @@ def test_parts_read_what_their_team_reads_and_are_all_of_it():
 
 def test_a_step_costs_by_what_is_read_and_something_in_any_case():
     team = Team(slice(0, 6, 2), np.array([True, False]))
-    assert cost_of(team, size=100, width=8) == WORTH + 3 * 0.5 * 100 * 8
+    assert cost_of(3, team, size=100, width=8) == WORTH + 3 * 0.5 * 100 * 8
+
+
+def test_a_part_of_a_team_reads_the_same():
+    team = Team(slice(2, 45, 5), np.array([True, False]))
+    part = part_of_team(team, slice(1, 3))
+    assert picked([part], 45) == [[7, 12]]
+    assert part.counts is team.counts
