@@ -38,7 +38,8 @@ class Race:
         ask: Asks for the training of some sets from the start to the end.
         judge: What held-out stays say of networks: sets in one form, then in the other, then what
             stands beside them. It is told which sets these are.
-        distance: Of each set's translation from the mean loss, shape (n_sets,).
+        distance: Of each set's translation from the mean loss, shape (n_sets,); negative of a set
+            that finds its own baseline.
         kinds: Of each set. One of the first kind goes on, and of any other kind the best, if it is
             ahead of that one. Left out, all are of one kind.
     """
@@ -75,13 +76,17 @@ class Race:
     def leaders(self, judged: Judged) -> list[int]:
         """Of those within reach of the leader the nearest to the mean loss, of the first kind.
 
-        After it of every other kind the best, if it is ahead of that one.
+        One that finds its own baseline comes before them, within reach or not: after a heat it is
+        behind large translations because it moves more slowly, not because it ends there. After it
+        of every other kind the best, if it is ahead of that one.
         """
         best = standing_by(judged, self.n_sets)
         near = within_reach(judged, self.n_sets)
         kinds = self.kinds or [""] * self.n_sets
-        usual = [own for own in near if kinds[own] == kinds[0]] or near
-        first = min(usual, key=lambda own: (self.distance[own], own))
+        usual = [own for own in near if kinds[own] == kinds[0]]
+        if usual:
+            usual += [own for own in best if kinds[own] == kinds[0] and self.distance[own] < 0]
+        first = min(usual or near, key=lambda own: (self.distance[own], own))
         ahead = [own for own in best if first in best and best[own] < best[first]]
         others = [kind for kind in dict.fromkeys(kinds) if kind not in (kinds[0], kinds[first])]
         rest = ([own for own in ahead if kinds[own] == kind] for kind in others)

@@ -70,6 +70,20 @@ def test_of_those_within_reach_the_nearest_to_the_mean_loss_goes_on():
     assert leader([1.0] * 9, centre=7.0) == 8
 
 
+def test_one_that_finds_its_own_baseline_goes_on_though_it_moves_more_slowly():
+    def first(shares, kinds=(), **more):
+        distance = [0.3, 0.1, -1.0, -1.0][: len(shares)]
+        found = judged(shares, **more)
+        return Race(len(shares), None, None, distance, kinds).leaders(found)
+
+    assert near([1.0, 0.9, 0.5]) == [0]
+    assert first([1.0, 0.9, 0.5]) == [2]
+    assert first([1.0, 0.9, 0.5], weights=[1.0, 1.0, 0.2]) == [0]  # it has left the log behind
+    kinds = ["", "", "", "other"]
+    assert first([0.8, 0.7, 0.5, 0.81], kinds) == [2, 3]
+    assert first([0.2, 0.1, 0.2, 1.0], kinds) == [3]  # nobody of its kind is within reach
+
+
 @pytest.mark.parametrize(
     ("epochs", "n_stays", "size"),
     [(20, 1600, (1, 20)), (20, 128, (3, 7)), (9, 120, (3, 7)), (20, 256, (2, 10))],
