@@ -1,6 +1,6 @@
 """What every learner stands on: prepared stays, propensities, and the actions with support."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -34,6 +34,7 @@ from etips.learn.nuisance.support import (
     BEYOND_DOUBT,
     LOWEST,
     agreed_floor,
+    bears_hidden,
     lead_of_lower,
     may_go_lower,
     usual_floor,
@@ -90,7 +91,14 @@ class Foundation:
         if found is None or self.support_is_set:
             return found
         data, likely = self.prepared.data, np.exp(self.propensity.log_probabilities)
-        return replace(found, floor=lower_floor(self.support, found.expected, data, likely))
+        floor = lower_floor(self.support, found.expected, data, likely)
+        if floor is None:
+            return found
+        both = [self, self.with_floor(floor)]
+        chosen = [found.least(own.allowed) == data.logged_action for own in both]
+        held, free = self._followed(both, [own.astype(np.float64) for own in chosen])
+        sure = bears_hidden(data, self.chance, held, free)
+        return replace(found, floor=floor) if sure else found
 
     def with_floor(self, floor: float) -> "Foundation":
         """The same with another floor on support."""
@@ -112,13 +120,18 @@ class Foundation:
             return self
         lower, rows = self.with_floor(LOWEST), np.arange(data.n_decisions)
         both = (self, lower)
-        held, free = (
-            np.where(own.allowed.any(axis=1), chosen, self.chance)
-            for own, chosen in zip(both, follow(both), strict=True)
-        )
+        held, free = self._followed(both, follow(both))
         imitated = np.exp(self.propensity.log_probabilities[rows, data.logged_action])
         lead = lead_of_lower(data, self.chance, held, free, imitated)
-        return lower if lead > BEYOND_DOUBT else self
+        sure = lead > BEYOND_DOUBT and bears_hidden(data, self.chance, held, free)
+        return lower if sure else self
+
+    def _followed(
+        self, bases: Sequence["Foundation"], chosen: Sequence[Floats]
+    ) -> Iterator[Floats]:
+        """Probability of the logged action where clinicians decide if a policy abstains."""
+        for own, probability in zip(bases, chosen, strict=True):
+            yield np.where(own.allowed.any(axis=1), probability, self.chance)
 
     def allowed_rows(self) -> Tensor:
         """Allowed actions by row, shape (n_steps, n_actions)."""

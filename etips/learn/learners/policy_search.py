@@ -12,6 +12,7 @@ from etips.learn.learners.finishing import finish_of
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.foundation import Foundation
 from etips.learn.learners.judging import (
+    FORMS,
     chosen_policy,
     chosen_set,
     follow_rule,
@@ -76,10 +77,22 @@ class PolicySearch:
     def _settle(self, bundle: Bundle, judged: Judged) -> Requests[Fit]:
         path = settle(self.base, judged, self.selection)
         number = chosen_set(path, len(self.aims))
-        base = self.base if number is None else self._with_floor_for(bundle, path, number)
-        if base is not self.base:  # which lets others be chosen, too
-            lower = replace(self, base=base, regression=self._regression_with(base))
-            return (yield from lower.choose_among(bundle))
+        if number is not None:
+            base = self._with_floor_for(bundle, path, number)
+            if base is not self.base:
+                return (yield from replace(self, base=base)._settle_lower(bundle, judged))
+        return (yield from self._fit(bundle, path))
+
+    def _settle_lower(self, bundle: Bundle, judged: Judged) -> Requests[Fit]:
+        """The same with a lower floor, which is the networks' alone: they have shown its worth."""
+        rules = range(len(FORMS) * len(self.aims))
+        own = self._judge(bundle, range(len(self.aims)))
+        path = settle(self.base, judged.with_others(rules, own), self.selection)
+        return (yield from self._fit(bundle, path))
+
+    def _fit(self, bundle: Bundle, path: tuple[Candidate, ...]) -> Requests[Fit]:
+        """What the chosen candidate comes to."""
+        base, number = self.base, chosen_set(path, len(self.aims))
         networks = None if number is None else (yield from self._finish(bundle, number))
         policy = chosen_policy(base, path, networks, self.regression)
         if self.selection == "paper" and policy.kind == "softmax":
@@ -100,13 +113,6 @@ class PolicySearch:
         networks, winner = self._networks_of(bundle, number), next(c for c in path if c.chosen)
         acts = "likeliest" if self.selection == "paper" else winner.acts
         return self.base.lowered(lambda bases: follow_rule(bases, networks, acts))
-
-    def _regression_with(self, base: Foundation) -> Regression | None:
-        """The regression, of which no second form stands beside it where all have its floor."""
-        own = self.regression
-        if own is None or own.floor is None or own.floor < base.support:
-            return own
-        return replace(own, floor=None)
 
     def _networks_of(self, bundle: Bundle, number: int) -> Bundle:
         size = self.base.prepared.folds.n_networks

@@ -7,7 +7,7 @@ from etips.data.trajectories import Trajectories
 from etips.evaluation.inference.contrast import difference
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.evaluation.risk import snips
-from etips.learn.fitting.candidates import estimate_candidate
+from etips.learn.fitting.candidates import LEAST_SIZE, estimate_candidate
 
 SUPPORT = {0: 0.05, 1: 0.1}
 """Least propensity of an action that may be recommended, by lag. With lag 1 what the clinicians saw
@@ -32,6 +32,11 @@ BEYOND_DOUBT = 3.0
 It learned under its own, so that it seldom wants what it was denied: where the floor does no harm
 the two are alike."""
 
+HIDDEN = 3.0
+"""Odds by which something hidden, or not fitted, may have moved clinicians to a rare action or away
+from it. What is rare was given for a reason, and if that reason goes with the outcome, what was
+done seldom looks better than it is: in worlds made to show that, a lead alone lowered the floor."""
+
 LEAST_SHARE = 0.1
 """Effective share of the decisions that it must rest on then to be believed: of as many as the
 fitted clinicians rest on, whose weights are all one unless propensities are given."""
@@ -54,6 +59,44 @@ def may_go_lower(floor: float, data: Trajectories) -> bool:
     so.
     """
     return not data.lag and floor > LOWEST
+
+
+def bears_hidden(data: Trajectories, chance: Floats, held: Floats, free: Floats) -> bool:
+    """Whether a policy gains by what is rare even if a hidden reason favoured whom it was given.
+
+    Decisions that it makes otherwise with the lower floor are looked at. The mean loss after what
+    it does then, with the weights that odds of `HIDDEN` to one make the worst, must be below that
+    after what it does with its own floor.
+
+    Args:
+        data: The stays.
+        chance: Clipped propensity of the logged actions, shape (n_decisions,).
+        held: Probability of the logged action by the policy with its own floor.
+        free: The same with the lower one.
+    """
+    shift = (free - held) / chance
+    more, less = np.maximum(shift, 0), np.maximum(-shift, 0)
+    if not less.any() or more.sum() ** 2 < LEAST_SIZE * (more**2).sum():
+        return False
+    usual = float(less @ data.logged_loss / less.sum())
+    return highest_mean(data.logged_loss, more, HIDDEN) < usual
+
+
+def highest_mean(loss: Floats, weight: Floats, odds: float) -> float:
+    """The highest mean of losses where each weight may be so many times as large or as small.
+
+    Args:
+        loss: Shape (n,).
+        weight: Not all zero, shape (n,).
+        odds: At least 1.
+    """
+    order = np.argsort(loss)
+    loss, weight = loss[order], weight[order]
+    below = np.concatenate([[0.0], np.cumsum(weight)[:-1]])  # of those before, which count less
+    below_loss = np.concatenate([[0.0], np.cumsum(weight * loss)[:-1]])
+    above, above_loss = weight.sum() - below, weight @ loss - below_loss
+    total = below / odds + above * odds
+    return float(((below_loss / odds + above_loss * odds) / total)[total > 0].max())
 
 
 def lead_of_lower(

@@ -1,9 +1,12 @@
 """The floor on support: lowered where it would leave nothing to recommend."""
 
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from etips.learn.nuisance.support import (
     BEYOND_DOUBT,
@@ -12,6 +15,8 @@ from etips.learn.nuisance.support import (
     SUPPORT,
     agreed_floor,
     bearable,
+    bears_hidden,
+    highest_mean,
     lead_of_lower,
     may_go_lower,
 )
@@ -65,9 +70,8 @@ def decisions(n=20_000, *, lag=0, gain=0.6, seed=0):
 
 def lead(data, kind, likely):
     """Of the rule that gives the rare action to whom it suits, over one that never does."""
-    chance = likely[np.arange(data.n_decisions), data.logged_action]
-    held, free = (data.logged_action == np.where(kind & may, 1, 0) for may in (False, True))
-    return lead_of_lower(data, chance, held.astype(float), free.astype(float), chance)
+    chance, held, free = whom(data, kind, likely)
+    return lead_of_lower(data, chance, held, free, chance)
 
 
 def test_a_policy_that_gains_by_what_is_rare_leads_without_its_floor():
@@ -86,6 +90,55 @@ def test_one_that_rests_on_a_few_heavy_weights_is_not_believed():
     everybody = np.ones_like(kind)
     assert lead(data, kind, likely) > 0
     assert lead(data, everybody, likely) == -np.inf
+
+
+def whom(data, kind, likely):
+    """What the rule that gives the rare action to whom it suits, and one that never does, made of
+    the logged actions; and the propensities of these."""
+    chance = likely[np.arange(data.n_decisions), data.logged_action]
+    held, free = (data.logged_action == np.where(kind & may, 1, 0) for may in (False, True))
+    return chance, held.astype(float), free.astype(float)
+
+
+def test_a_large_gain_by_what_is_rare_bears_something_hidden_and_a_small_one_does_not():
+    for gain, borne in ((0.65, True), (0.3, False), (0.0, False)):
+        data, kind, likely = decisions(gain=gain)
+        assert bears_hidden(data, *whom(data, kind, likely)) is borne
+
+
+def test_a_rare_action_given_for_a_hidden_good_prognosis_is_not_believed():
+    """It harms by 0.1, goes to the well eight times as often, and leads by many standard errors."""
+    rng = np.random.default_rng(0)
+    n = 40_000
+    kind, well = rng.random((2, n)) < [[0.1], [0.4]]
+    seen = np.tile([0.96, 0.04], (n, 1))
+    action = (rng.random(n) < np.where(well, 0.08, 0.01)).astype(int)
+    loss = (rng.random(n) < np.where(well, 0.1, 0.7) + 0.1 * action).astype(float)
+    data = SimpleNamespace(
+        lag=0, logged_action=action, logged_loss=loss, cluster=np.arange(n), n_decisions=n
+    )
+    chance, held, free = whom(data, kind, seen)
+    assert lead_of_lower(data, chance, held, free, chance) > BEYOND_DOUBT
+    assert not bears_hidden(data, chance, held, free)
+
+
+def test_too_few_who_got_it_tell_nothing():
+    data, kind, likely = decisions(n=2_000, gain=0.65)
+    assert not bears_hidden(data, *whom(data, kind, likely))
+
+
+@given(
+    st.lists(st.floats(-3, 3), min_size=1, max_size=6),
+    st.floats(1, 9),
+    st.integers(0, 2**31),
+)
+def test_the_highest_mean_is_that_of_the_worst_weights(loss, odds, seed):
+    loss = np.asarray(loss)
+    weight = np.random.default_rng(seed).uniform(0.1, 2, len(loss))
+    each = itertools.product((1 / odds, odds), repeat=len(loss))
+    worst = max((weight * own) @ loss / (weight * own).sum() for own in map(np.asarray, each))
+    assert highest_mean(loss, weight, odds) == pytest.approx(worst, abs=1e-9)
+    assert highest_mean(loss, weight, 1.0) == pytest.approx(weight @ loss / weight.sum(), abs=1e-9)
 
 
 def test_a_log_that_hides_the_present_is_not_asked():
