@@ -27,7 +27,7 @@ TOLERANCE, ROUNDING = 0.02, 1e-6
 """Share of the decisions by which a policy may abstain more often than judged; and what lies
 between a propensity and a floor below it, in float32."""
 
-BEYOND_DOUBT = 3.0
+BEYOND_DOUBT = 2.0
 """Standard errors by which a trained policy must be better with the lowest floor than with its own.
 It learned under its own, so that it seldom wants what it was denied: where the floor does no harm
 the two are alike."""

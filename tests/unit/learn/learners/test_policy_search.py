@@ -4,10 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from small_worlds import CLEAR, small, training
+from small_worlds import CLEAR, habitual, small, training
 
-from etips.data.schema import Schema
-from etips.data.trajectories import Trajectories
 from etips.learn import Settings
 from etips.learn.fitting.driver import drive
 from etips.learn.learners.aims import Aim
@@ -65,27 +63,6 @@ def test_constants_can_be_left_out_and_the_paper_takes_the_likeliest_action(base
     assert fit.policy.acts == "likeliest"
     plain = [c for c in fit.path if c.is_rule and c.acts == "draws"]
     assert next(c for c in fit.path if c.chosen).risk == np.min([c.risk for c in plain])
-
-
-def habitual(n=6_000, *, lag=0, gain=0.6, seed=0):
-    """The second action suits half of the patients; the less there is of a habit, the rarer it is.
-
-    Nothing but the habit tells how likely it is, nothing but the patient whether it suits.
-    """
-    rng = np.random.default_rng(seed)
-    suits, habit = rng.uniform(-1, 1, (2, n)).astype(np.float32)
-    likely = np.exp(-2.2 - 2 * habit)  # 0.81 down to 0.015
-    action = (rng.random(n) < likely).astype(int)
-    harm = 0.5 - gain / 2 * (2 * action - 1) * np.sign(suits)
-    loss = (rng.random(n) < harm).astype(np.float64)
-    n_steps = 1 + lag  # with lag 1 a decision sees the step before alone
-    return Trajectories(
-        sequence=np.repeat(np.stack([suits, habit], 1), n_steps, axis=0),
-        offsets=np.arange(n + 1) * n_steps,
-        schema=Schema(sequence=("suits", "habit"), n_actions=2, lag=lag),
-        action=np.repeat(action, n_steps),
-        loss=np.stack([*[np.full(n, np.nan)] * lag, loss], 1).ravel(),
-    )
 
 
 def fitted(log):
