@@ -148,7 +148,7 @@ class Foundation:
     def settings(self, own: Settings) -> Settings:
         """Settings of policies, at the rate and in batches that suit the stays; see `Rivals.suit`.
 
-        A rate that somebody set is left alone.
+        Another rate than the usual one was set by somebody, and is left alone.
         """
         data = self.prepared.data
         if own.learning_rate == POLICY.learning_rate:

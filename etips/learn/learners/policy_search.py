@@ -76,19 +76,25 @@ class PolicySearch:
 
     def _settle(self, bundle: Bundle, judged: Judged) -> Requests[Fit]:
         path = settle(self.base, judged, self.selection)
-        number = chosen_set(path, len(self.aims))
-        if number is not None:
-            base = self._with_floor_for(bundle, path, number)
-            if base is not self.base:
-                return (yield from replace(self, base=base)._settle_lower(bundle, judged))
-        return (yield from self._fit(bundle, path))
+        lower = self._with_lower_floor(bundle, path)
+        if lower is None:
+            return (yield from self._fit(bundle, path))
+        # The lower floor is the networks' alone: they have shown its worth, others have not.
+        own = lower._judge(bundle, range(len(self.aims)))
+        both = judged.with_others(range(len(FORMS) * len(self.aims)), own)
+        path = settle(self.base, both, self.selection)
+        chosen = self if chosen_set(path, len(self.aims)) is None else lower
+        return (yield from chosen._fit(bundle, path))
 
-    def _settle_lower(self, bundle: Bundle, judged: Judged) -> Requests[Fit]:
-        """The same with a lower floor, which is the networks' alone: they have shown its worth."""
-        rules = range(len(FORMS) * len(self.aims))
-        own = self._judge(bundle, range(len(self.aims)))
-        path = settle(self.base, judged.with_others(rules, own), self.selection)
-        return (yield from self._fit(bundle, path))
+    def _with_lower_floor(self, bundle: Bundle, path: Sequence[Candidate]) -> "PolicySearch | None":
+        """The same on the lowest floor if the chosen networks are better for it."""
+        number = chosen_set(path, len(self.aims))
+        if number is None:
+            return None
+        networks, winner = self._networks_of(bundle, number), next(c for c in path if c.chosen)
+        acts = "likeliest" if self.selection == "paper" else winner.acts
+        base = self.base.lowered(lambda bases: follow_rule(bases, networks, acts))
+        return None if base is self.base else replace(self, base=base)
 
     def _fit(self, bundle: Bundle, path: tuple[Candidate, ...]) -> Requests[Fit]:
         """What the chosen candidate comes to."""
@@ -107,12 +113,6 @@ class PolicySearch:
             clipped_share=base.clipped_share,
             rebalanced=base.rebalanced,
         )
-
-    def _with_floor_for(self, bundle: Bundle, path: Sequence[Candidate], number: int) -> Foundation:
-        """What policies stand on, with the lowest floor if the chosen set is better for it."""
-        networks, winner = self._networks_of(bundle, number), next(c for c in path if c.chosen)
-        acts = "likeliest" if self.selection == "paper" else winner.acts
-        return self.base.lowered(lambda bases: follow_rule(bases, networks, acts))
 
     def _networks_of(self, bundle: Bundle, number: int) -> Bundle:
         size = self.base.prepared.folds.n_networks

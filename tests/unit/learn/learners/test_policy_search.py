@@ -1,6 +1,7 @@
 """One policy among those of several aims: mixed kinds race, are called back, and end the same."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ from small_worlds import CLEAR, habitual, small, training
 
 from etips.learn import Settings
 from etips.learn.fitting.driver import drive
+from etips.learn.learners import policy_search
 from etips.learn.learners.aims import Aim
 from etips.learn.learners.etips import EtIPS
+from etips.learn.learners.foundation import Foundation
 from etips.learn.learners.policy_search import PolicySearch
 from etips.learn.nuisance.support import LOWEST
 from etips.models.encoders.gru import GRU
@@ -85,3 +88,24 @@ def test_a_policy_goes_down_to_the_lowest_floor_where_that_helps_on_held_out_sta
 def test_it_keeps_its_floor_where_little_is_gained_or_the_present_is_hidden(change):
     """A gain of 0.4 leads by seven standard errors, and something hidden could explain it."""
     assert fitted(habitual(12_000, **change)).support > LOWEST
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_a_lower_floor_is_for_networks_alone(monkeypatch, constant):
+    """A constant that is chosen once networks have the lower floor keeps to the usual one."""
+    learner = EtIPS(**small(training=training(3)), translations=(0.5,))
+    base = drive(learner._lay_foundation(CLEAR.log(200, seed=0), support=None))
+    asked = []
+
+    def settle(_, judged, __):
+        asked.append(judged)
+        place = 2 if constant and len(asked) > 1 else 1  # after a set in both forms: a constant
+        path = [replace(own, chosen=n == place) for n, own in enumerate(judged.candidates)]
+        return tuple(path)
+
+    monkeypatch.setattr(policy_search, "settle", settle)
+    monkeypatch.setattr(Foundation, "lowered", lambda own, _: own.with_floor(LOWEST))
+    policy = drive(learner.learn_policy(base)).policy
+    assert len(asked) == 2
+    assert policy.kind == ("constant" if constant else "softmax")
+    assert policy.support == (base.support if constant else LOWEST)
