@@ -75,14 +75,32 @@ def many(own: Drawn) -> tuple[Floats, Floats]:
     return chance, np.where(usual, base + 0.15 * suits, base + 0.1)
 
 
+def spared(
+    own: Drawn,
+    rare: NDArray[np.bool_],
+    harmed: NDArray[np.bool_],
+    seldom: tuple[float, float],
+    after: tuple[float, float],
+) -> tuple[Floats, Floats]:
+    """Where it is rare those whom it harms are mostly spared; elsewhere it suits half of all.
+
+    Args:
+        own: Patients.
+        rare: Where.
+        harmed: Whom.
+        seldom: Its chance there for these and for others.
+        after: Its loss there for these and for others.
+    """
+    effect = 0.2 * own.side[:, 0]
+    chance = np.where(rare, np.where(harmed, *seldom), 0.4)
+    usual = np.where(rare, 0.5, 0.5 + effect)
+    return two_actions(chance, usual, np.where(rare, np.where(harmed, *after), 0.5 - effect))
+
+
 def parity(own: Drawn) -> tuple[Floats, Floats]:
     """Visible: by the parity of four signs it helps much or harms much, and clinicians know."""
-    rare, suits = own.features[:, 1] > -0.2, own.side[:, 0]
     harmed = own.side[:, 2:6].prod(1) > 0
-    chance = np.where(rare, np.where(harmed, 0.002, 0.05), 0.4)
-    usual = np.where(rare, 0.5, 0.5 + 0.2 * suits)
-    other = np.where(rare, np.where(harmed, 0.98, 0.1), 0.5 - 0.2 * suits)
-    return two_actions(chance, usual, other)
+    return spared(own, own.features[:, 1] > -0.2, harmed, (0.002, 0.05), (0.98, 0.1))
 
 
 def ripple(own: Drawn) -> tuple[Floats, Floats]:
@@ -101,13 +119,9 @@ def product(own: Drawn) -> tuple[Floats, Floats]:
 
 
 def contra(own: Drawn) -> tuple[Floats, Floats]:
-    """Visible: where rare it harms by the parity of three signs; those are mostly spared."""
-    rare, suits = own.features[:, 1] > 0, own.side[:, 0]
+    """Visible: the same by the parity of three signs, less of each."""
     harmed = own.side[:, 2:5].prod(1) > 0
-    chance = np.where(rare, np.where(harmed, 0.004, 0.04), 0.4)
-    usual = np.where(rare, 0.5, 0.5 + 0.2 * suits)
-    other = np.where(rare, np.where(harmed, 0.9, 0.2), 0.5 - 0.2 * suits)
-    return two_actions(chance, usual, other)
+    return spared(own, own.features[:, 1] > 0, harmed, (0.004, 0.04), (0.9, 0.2))
 
 
 def helps(own: Drawn) -> tuple[Floats, Floats]:
