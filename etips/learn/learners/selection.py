@@ -4,7 +4,7 @@ The chosen candidate is the luckiest of many, so its risk is too low; `risk_of_c
 choosing comes to on patients that it did not look at.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -39,8 +39,9 @@ USUAL, APART = ("translated", "beta-IPS"), ("smoothed gains", "doubly robust")
 own beside them."""
 
 LEADING = 1.0
-"""Standard errors by which one of another kind must be better than those. Where all are alike these
-are the safer: they follow the weighted loss itself."""
+"""Standard errors by which one of another kind must be better than the usual one, and networks than
+a regression. Where both are alike these are the safer: the usual ones follow the weighted loss
+itself, and a regression has fewer ways to be lucky."""
 
 _DRAWS = 4000  # of the luckiest candidate
 _DIGITS = 9  # to which a rule and a constant that do the same are equals: the constant is kept
@@ -55,9 +56,10 @@ def choose(judged: Judged, selection: Selection) -> int:
     rule has to beat the constants, too, and the better supported of two equals is kept. The best
     constant is the luckiest of as many as there are actions; what that luck comes to is added to
     constants, and to rules that are one. Networks of a kind `APART` must lead the usual ones, if
-    these are better, by `LEADING` standard errors. A rule takes its likeliest action unless drawing
-    is better by `DRAWING`, and a regression goes down to its lower floor, if it has one, unless the
-    usual one is better by `KEEPING`. Where nothing is better it is the clinicians.
+    these are better, by `LEADING` standard errors, and all networks a regression that is the best
+    of what was not trained as one. A rule takes its likeliest action unless drawing is better by
+    `DRAWING`, and a regression goes down to its lower floor, if it has one, unless the usual one is
+    better by `KEEPING`. Where nothing is better it is the clinicians.
     Paper: the lowest SNIPS of those that were trained and draw.
     """
     candidates = judged.candidates
@@ -74,12 +76,17 @@ def choose(judged: Judged, selection: Selection) -> int:
         risk, gap = highest(gaps[place], CAUTION), round(gaps[place].value, _DIGITS)
         return round(risk + luck * (gap in lucky), _DIGITS), candidates[place].is_rule
 
-    def usual(place: int) -> bool:
-        return candidates[place].is_rule and candidates[place].form in USUAL
+    def safest(some: Iterable[int], instead: int) -> int:
+        return min(some, key=cautious, default=instead)
 
     some = [i for i in gaps if _origin(candidates[i]) in better]
-    best = min(some, key=cautious, default=clinicians)
-    best = _usual_unless_led(judged, best, min(filter(usual, some), key=cautious, default=best))
+    best = safest(some, clinicians)
+    if candidates[best].form in APART:
+        usual = (i for i in some if _is_network(candidates[i]) and candidates[i].form in USUAL)
+        best = _unless_led(judged, best, safest(usual, best))
+    if _is_network(candidates[best]):
+        other = safest((i for i in some if not _is_network(candidates[i])), best)
+        best = _unless_led(judged, best, other) if candidates[other].is_rule else best
     same = [i for i in gaps if _origin(candidates[i]) == _origin(candidates[best])]
     forms = {_shape(candidates[i]): i for i in same}
     if not candidates[best].is_rule or len(forms) < 2:
@@ -147,12 +154,17 @@ def _better(candidates: Sequence[Candidate], gaps: Mapping[int, Gap]) -> list[in
     ]
 
 
-def _usual_unless_led(judged: Judged, best: int, usual: int) -> int:
-    """The best of the usual kind, unless the best of all is of another and leads it clearly."""
-    if judged.candidates[best].form not in APART or best == usual:
+def _unless_led(judged: Judged, best: int, safer: int) -> int:
+    """The safer of two, unless the best leads it clearly."""
+    if best == safer:
         return best
-    led = highest(judged.totals.gap(best, usual), LEADING) < 0
-    return best if led else usual
+    led = highest(judged.totals.gap(best, safer), LEADING) < 0
+    return best if led else safer
+
+
+def _is_network(candidate: Candidate) -> bool:
+    """Whether it is a rule of networks: neither a regression, a constant, nor the clinicians."""
+    return candidate.is_rule and candidate.form not in (REGRESSION, RARE_TOO)
 
 
 def _origin(candidate: Candidate) -> tuple[int | None, str, str]:

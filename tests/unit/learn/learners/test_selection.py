@@ -73,6 +73,14 @@ def chosen_of(trial, selection="held-out"):
     return judged.candidates[choose(judged, selection)]
 
 
+def almost_right(ahead):
+    """A trial with one good arm, and who takes it for all but those few, or one, it was good for."""
+    trial = Trial(risk=(0.2, 0.8, 0.8, 0.8), n=2_000)
+    told = trial.action == 0
+    told[np.flatnonzero(told & (trial.loss == 0))[: ahead + 1]] = False
+    return trial, told
+
+
 def test_where_nothing_is_better_the_clinicians_are_imitated():
     false = 0
     for seed in range(60):
@@ -179,14 +187,28 @@ def test_a_lower_floor_that_left_the_log_behind_is_not_taken():
 @pytest.mark.parametrize(("ahead", "kept"), [(0, "translated"), (40, "smoothed gains")])
 def test_networks_of_another_kind_are_kept_only_where_they_lead_the_usual_ones(ahead, kept):
     """Both take the good arm; the other kind does so for some more, or for one by luck."""
-    trial = Trial(risk=(0.2, 0.8, 0.8, 0.8), n=2_000)
-    usual = trial.action == 0
-    missed = np.flatnonzero(usual & (trial.loss == 0))
-    usual[missed[: ahead + 1]] = False  # it would have been right there
+    trial, usual = almost_right(ahead)
     trial.rule(usual, acts="likeliest")
     trial.rule(trial.action == 0, acts="likeliest")
     trial.candidates[-1] = replace(trial.candidates[-1], form="smoothed gains")
     assert chosen_of(trial).form == kept
+
+
+@pytest.mark.parametrize(("ahead", "kept"), [(0, REGRESSION), (40, "translated")])
+def test_networks_are_kept_only_where_they_lead_a_regression(ahead, kept):
+    """Both take the good arm; the networks do so for some more, or for one by luck."""
+    trial, told = almost_right(ahead)
+    trial.regression(told).rule(trial.action == 0, acts="likeliest")
+    assert chosen_of(trial).form == kept
+
+
+def test_a_regression_that_lies_behind_a_constant_need_not_be_led():
+    trial, told = almost_right(0)
+    trial.regression(told).constants()
+    trial.rule((trial.action == 0) & ((trial.loss == 0) | (trial.kind == 0)), acts="likeliest")
+    chosen = chosen_of(trial)
+    assert chosen.form == "translated"
+    assert chosen.is_rule
 
 
 def test_networks_of_another_kind_need_not_lead_what_is_no_better_than_the_clinicians():
