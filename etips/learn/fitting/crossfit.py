@@ -88,22 +88,24 @@ def _ask(bundle: Bundle, prepared: Prepared, readout: Readout, asked: Sequence[B
 
 
 def _ask_at_once(steps: StepTensors, ask: Ask, groups: Sequence[Ints], batch_size: int) -> Tensor:
-    """The same, groups at the same time, each by a process that writes where all can read."""
+    """The same, batches at the same time, each by a process that writes where all can read."""
     each = ((batch, n) for n, stays in enumerate(groups) for batch in steps.batches(stays, 1))
     with torch.no_grad():
         (some,) = ask(*next(each))  # tells the shape
     folds, like = AtOnce(), blank(some, 1, steps.n_decisions).numpy()
     answers = torch.from_numpy(folds.zeros(like.shape, like.dtype))
+    parts = [(own, n) for n, stays in enumerate(groups) for own in steps.parts(stays, batch_size)]
 
-    def answer(number: int) -> None:
+    def answer(place: int) -> None:
+        part, number = parts[place]
         answer_decisions(
             steps,
             lambda batch, _: ask(batch, number),
-            groups=[groups[number]],
+            groups=[part],
             batch_size=batch_size,
             axis=1,
             answers=(answers,),
         )
 
-    folds.do(answer, len(groups))
+    folds.do(answer, len(parts))
     return answers

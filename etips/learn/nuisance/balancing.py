@@ -299,6 +299,11 @@ def _remember(asked: str, balanced: Rebalanced) -> None:
     _REMEMBERED[asked] = replace(balanced, propensities=kept)
 
 
+def forget() -> None:
+    """Forget the answers of `rebalance_table`, as for taking the time of a fit again."""
+    _REMEMBERED.clear()
+
+
 def _decided(data: Trajectories, rows: Rows, *, brief: bool = False) -> Decided:
     """The decisions, with all that was visible and the prognosis from that."""
     loss, action, folds = data.logged_loss, data.logged_action, AtOnce()

@@ -7,7 +7,8 @@ that has stopped.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,8 +120,9 @@ def units_of(team: Team, *, size: int, width: int, alone: bool = False) -> list[
 def spread(teams: Sequence[Team], n_cores: int, *, size: int, width: int) -> list[Team]:
     """The teams in such parts that so many cores are done soonest.
 
-    Cores share all work evenly, but one part is with one core at a time. More parts are also more
-    work: on one core teams stay as they are.
+    Cores share all work evenly, but one part is with one core at a time, and where a core would
+    wait a part goes on in two (`dealing`). More parts are also more work: on one core teams stay as
+    they are.
 
     Args:
         teams: Some teams, at least one.
@@ -130,26 +132,59 @@ def spread(teams: Sequence[Team], n_cores: int, *, size: int, width: int) -> lis
     """
     n_members = [len(members_of(team)) for team in teams]
     a_network = [float(team.counts.mean()) * size * width for team in teams]
-    each = list(zip(n_members, a_network, strict=True))
 
-    def part_costs(cuts: Sequence[int]) -> list[float]:
-        return [WORTH + -(-n // cut) * one for (n, one), cut in zip(each, cuts, strict=True)]
-
-    def time(cuts: Sequence[int]) -> float:
-        work = sum(WORTH * cut + n * one for (n, one), cut in zip(each, cuts, strict=True))
-        return max(work / n_cores, *part_costs(cuts))
+    def parts(cuts: Sequence[int]) -> list[_Left]:
+        each = zip(n_members, a_network, cuts, strict=True)
+        return [_Left(own, one) for n, one, cut in each for own in _sizes(n, cut)]
 
     cuts = best = [1] * len(teams)
-    soonest = SOONER * time(cuts)
-    while sum(n * one for n, one in each) > WORTH:  # less is done sooner than it is shared out
-        costs = part_costs(cuts)
+    soonest = SOONER * _time(parts(cuts), n_cores)
+    enough = sum(n * one for n, one in zip(n_members, a_network, strict=True)) > WORTH
+    while enough:  # less is done sooner than it is shared out
+        costs = [
+            _Left(-(-n // cut), one).cost
+            for n, one, cut in zip(n_members, a_network, cuts, strict=True)
+        ]
         longest = costs.index(max(costs))
         if cuts[longest] == n_members[longest]:
             break
         cuts = [cut + (number == longest) for number, cut in enumerate(cuts)]
-        if time(cuts) < soonest:
-            best, soonest = cuts, SOONER * time(cuts)
+        if (time := _time(parts(cuts), n_cores)) < soonest:
+            best, soonest = cuts, SOONER * time
     return list(chain(*map(_cut, teams, best)))
+
+
+class _Left(NamedTuple):
+    """What a part of a team has left: networks, the cost of a step of one, and of its steps."""
+
+    n_members: int
+    a_network: float
+    share: float = 1.0
+
+    @property
+    def cost(self) -> float:
+        """Of a step."""
+        return WORTH + self.n_members * self.a_network
+
+
+def _time(parts: Sequence[_Left], n_cores: int) -> float:
+    """Until so many cores are done with all parts; whenever a core is, another goes on in two."""
+    each = sorted((own.cost * own.share, own) for own in parts)
+    first, last = each[0][0], each[-1][0]
+    if len(each) > n_cores:
+        return max(sum(time for time, _ in each) / n_cores, last)
+    left = [own._replace(share=own.share - first / own.cost) for time, own in each if time > first]
+    if not left:
+        return first
+    *rest, longest = left
+    halves = [longest._replace(n_members=n) for n in _sizes(longest.n_members, 2) if n]
+    return first + _time([*rest, *halves], n_cores)
+
+
+def _sizes(n_members: int, n_parts: int) -> list[int]:
+    """Of so many parts of about the same number of networks."""
+    edges = [n_members * number // n_parts for number in range(n_parts + 1)]
+    return [b - a for a, b in pairwise(edges)]
 
 
 def cost_of(n_members: int, team: Team, *, size: int, width: int) -> float:
@@ -175,7 +210,7 @@ def whole(weight: Tensor) -> Team:
 def _cut(team: Team, n_parts: int) -> list[Team]:
     """So many parts of about the same number of networks."""
     members = members_of(team)
-    edges = [len(members) * number // n_parts for number in range(n_parts + 1)]
+    edges = accumulate(_sizes(len(members), n_parts), initial=0)
     return [Team(_slice(members[a:b]), team.counts) for a, b in pairwise(edges)]
 
 

@@ -74,7 +74,7 @@ def chosen_of(trial, selection="held-out"):
 
 
 def almost_right(ahead):
-    """A trial with one good arm, and who takes it for all but those few, or one, it was good for."""
+    """A trial with one good arm, and who takes it but for a few, or one, whom it was good for."""
     trial = Trial(risk=(0.2, 0.8, 0.8, 0.8), n=2_000)
     told = trial.action == 0
     told[np.flatnonzero(told & (trial.loss == 0))[: ahead + 1]] = False

@@ -153,7 +153,7 @@ class TestOfWholeWidths:
             allowing(number, forked)
             sizes.append([])
             found.append(self.learn()[0])
-        assert [own[0] for own in sizes] == [[5], [1, 2, 2], [1, 2, 2], [1] * 5]
+        assert [own[0] for own in sizes] == [[5], [2, 3], [1, 2, 2], [1] * 5]
         assert all(same(found[0], other) for other in found[1:])
 
     def test_a_state_kept_by_some_is_taken_up_by_more_or_fewer(self, allowing):
