@@ -21,6 +21,7 @@ from etips.learn.nuisance import balancing
 from etips.learn.nuisance.balancing import (
     begin_ground,
     check_propensities,
+    forget,
     logged_propensity,
     rebalance_table,
 )
@@ -151,6 +152,15 @@ def test_the_same_question_is_answered_from_memory_and_another_is_not(counted):
     assert len(balancing._REMEMBERED) == balancing.MOST_REMEMBERED
     rebalance_table(data, table, fold, brief=True)  # the oldest is forgotten
     assert len(counted) == 6
+
+
+def test_what_is_forgotten_is_balanced_anew(counted):
+    data = stays_of(confounded("linear", n_stays=60, seed=6))
+    table = np.full((data.n_decisions, data.n_actions), 1 / data.n_actions)
+    rebalance_table(data, table)
+    forget()
+    rebalance_table(data, table)
+    assert len(counted) == 2
 
 
 def test_a_large_answer_is_not_kept(counted, monkeypatch):
