@@ -4,7 +4,7 @@ The chosen candidate is the luckiest of many, so its risk is too low; `risk_of_c
 choosing comes to on patients that it did not look at.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -76,17 +76,8 @@ def choose(judged: Judged, selection: Selection) -> int:
         risk, gap = highest(gaps[place], CAUTION), round(gaps[place].value, _DIGITS)
         return round(risk + luck * (gap in lucky), _DIGITS), candidates[place].is_rule
 
-    def safest(some: Iterable[int], instead: int) -> int:
-        return min(some, key=cautious, default=instead)
-
     some = [i for i in gaps if _origin(candidates[i]) in better]
-    best = safest(some, clinicians)
-    if candidates[best].form in APART:
-        usual = (i for i in some if _is_network(candidates[i]) and candidates[i].form in USUAL)
-        best = _unless_led(judged, best, safest(usual, best))
-    if _is_network(candidates[best]):
-        other = safest((i for i in some if not _is_network(candidates[i])), best)
-        best = _unless_led(judged, best, other) if candidates[other].is_rule else best
+    best = _safest_unless_led(judged, min(some, key=cautious, default=clinicians), some, cautious)
     same = [i for i in gaps if _origin(candidates[i]) == _origin(candidates[best])]
     forms = {_shape(candidates[i]): i for i in same}
     if not candidates[best].is_rule or len(forms) < 2:
@@ -152,6 +143,28 @@ def _better(candidates: Sequence[Candidate], gaps: Mapping[int, Gap]) -> list[in
     return [
         i for own, far in zip(some, reach, strict=True) for i in own if highest(gaps[i], far) < 0
     ]
+
+
+def _safest_unless_led(
+    judged: Judged, best: int, some: Sequence[int], cautious: Callable[[int], tuple[float, bool]]
+) -> int:
+    """The best, or what is safer where its lead on that may be luck.
+
+    Args:
+        judged: The candidates.
+        best: The first of them.
+        some: Those that are better than the clinicians.
+        cautious: By what they are ordered.
+    """
+    candidates = judged.candidates
+    if candidates[best].form in APART:
+        usual = [i for i in some if _is_network(candidates[i]) and candidates[i].form in USUAL]
+        best = _unless_led(judged, best, min(usual, key=cautious, default=best))
+    if _is_network(candidates[best]):
+        others = (i for i in some if not _is_network(candidates[i]))
+        other = min(others, key=cautious, default=best)
+        best = _unless_led(judged, best, other) if candidates[other].is_rule else best
+    return best
 
 
 def _unless_led(judged: Judged, best: int, safer: int) -> int:
