@@ -45,7 +45,6 @@ def answer_decisions(
         axis: Where the tensors that `ask` returns have the decisions.
         answers: Where to write, in place; made here if left out.
     """
-    place = _places(steps)
     size = batch_size or batch_size_on(steps.device)
     with torch.no_grad():
         for number, stays in enumerate(groups or [np.arange(steps.n_stays)]):
@@ -53,7 +52,7 @@ def answer_decisions(
                 said = ask(batch, number)
                 answers = answers or tuple(blank(value, axis, steps.n_decisions) for value in said)
                 for whole, part in zip(answers, said, strict=True):
-                    whole.index_copy_(axis, place[batch.seen], part)
+                    whole.index_copy_(axis, steps.decision_of_row[batch.seen], part)
     return answers
 
 
@@ -86,11 +85,6 @@ def forward(
         inputs = inputs * keep_inputs.view_as(inputs)
     static = steps.static[batch.stay]
     return network.outputs(parameters, inputs, static, slots=batch.slots, keep=keep_state)
-
-
-def _places(steps: StepTensors) -> Tensor:
-    """Number of the decision that each row answers, shape (n_steps,)."""
-    return torch.from_numpy(np.cumsum(steps.answers) - 1).to(steps.device)
 
 
 def blank(like: Tensor, axis: int, n_decisions: int) -> Tensor:

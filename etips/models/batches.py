@@ -92,6 +92,11 @@ class StepTensors:
         return np.maximum(last - self.offsets[:-1], 0)
 
     @cached_property
+    def decision_of_row(self) -> Tensor:
+        """Number of the decision that each row answers, or of the one before, shape (n_steps,)."""
+        return torch.from_numpy(np.cumsum(self.answers) - 1).to(self.device)
+
+    @cached_property
     def _on_device(self) -> tuple[Tensor, ...]:
         """First row, reach and first answering row of each stay; which rows answer."""
         rows = np.append(np.flatnonzero(self.answers), 0)

@@ -60,7 +60,8 @@ def by_all(bundle: Bundle, prepared: Prepared) -> Tensor:
     groups = steps.parts(np.arange(steps.n_stays), at_once)  # a batch each, on any number of cores
     if _is_alone(steps, bundle.n_members):
         return answer_decisions(steps, ask, groups=groups, batch_size=at_once, axis=1)[0][0]
-    return _ask_at_once(steps, ask, groups, at_once)[0]
+    most = memory.askers(bundle.network, steps, bundle.n_members, at_once)
+    return _ask_at_once(steps, ask, groups, at_once, most)[0]
 
 
 def _is_alone(steps: StepTensors, n_networks: int) -> bool:
@@ -84,17 +85,30 @@ def _ask(bundle: Bundle, prepared: Prepared, readout: Readout, asked: Sequence[B
     steps = prepared.steps
     if _is_alone(steps, n_sets):
         return answer_decisions(steps, ask, groups=groups, batch_size=at_once, axis=1)[0]
-    return _ask_at_once(steps, ask, groups, at_once)
+    most = memory.askers(bundle.network, steps, n_sets, at_once)
+    return _ask_at_once(steps, ask, groups, at_once, most)
 
 
-def _ask_at_once(steps: StepTensors, ask: Ask, groups: Sequence[Ints], batch_size: int) -> Tensor:
-    """The same, batches at the same time, each by a process that writes where all can read."""
+def _ask_at_once(
+    steps: StepTensors, ask: Ask, groups: Sequence[Ints], batch_size: int, most: int
+) -> Tensor:
+    """The same, batches at the same time, each by a process that writes where all can read.
+
+    Args:
+        steps: The stays.
+        ask: Asks networks, as in `answer_decisions`.
+        groups: Stays that are asked together.
+        batch_size: Stays at once.
+        most: Processes that memory holds.
+    """
     each = ((batch, n) for n, stays in enumerate(groups) for batch in steps.batches(stays, 1))
     with torch.no_grad():
         (some,) = ask(*next(each))  # tells the shape
-    folds, like = AtOnce(), blank(some, 1, steps.n_decisions).numpy()
-    answers = torch.from_numpy(folds.zeros(like.shape, like.dtype))
     parts = [(own, n) for n, stays in enumerate(groups) for own in steps.parts(stays, batch_size)]
+    like = blank(some, 1, steps.n_decisions).numpy()
+    at_once = AtOnce(held=most)
+    answers = torch.from_numpy(at_once.zeros(like.shape, like.dtype))
+    _ = steps.decision_of_row  # before there are processes, which would all find it anew
 
     def answer(place: int) -> None:
         part, number = parts[place]
@@ -107,5 +121,5 @@ def _ask_at_once(steps: StepTensors, ask: Ask, groups: Sequence[Ints], batch_siz
             answers=(answers,),
         )
 
-    folds.do(answer, len(parts))
+    at_once.do(answer, len(parts))
     return answers

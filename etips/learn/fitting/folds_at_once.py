@@ -17,10 +17,11 @@ class AtOnce(InTurn):
 
     Args:
         most: Processes, where somebody else knows how many there may be.
+        held: Processes that memory holds, if that is a question.
     """
 
-    def __init__(self, most: int | None = None) -> None:
-        self._most = most
+    def __init__(self, most: int | None = None, *, held: int | None = None) -> None:
+        self._most, self._held = most, held
 
     def zeros(self, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
         """An array of zeros that processes share."""
@@ -46,7 +47,8 @@ class AtOnce(InTurn):
                 run_all(crew, [(stage, number) for number in range(count)])
 
     def _size(self, n_folds: int) -> int:
-        return max(n_workers(n_folds) if self._most is None else min(self._most, n_folds), 1)
+        size = n_workers(n_folds) if self._most is None else min(self._most, n_folds)
+        return max(size if self._held is None else min(size, self._held), 1)
 
 
 def shared_zeros(shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:

@@ -79,12 +79,14 @@ class PolicySearch:
         lower = self._with_lower_floor(bundle, path)
         if lower is None:
             return (yield from self._fit(bundle, path))
-        # The lower floor is the networks' alone: they have shown its worth, others have not.
+        # The lower floor is the networks' alone: they have shown its worth, others have not. Nor
+        # is it a reason to keep another: with rare actions networks only have larger errors.
         own = lower._judge(bundle, range(len(self.aims)))
         both = judged.with_others(range(len(FORMS) * len(self.aims)), own)
-        path = settle(self.base, both, self.selection)
-        chosen = self if chosen_set(path, len(self.aims)) is None else lower
-        return (yield from chosen._fit(bundle, path))
+        anew = settle(self.base, both, self.selection)
+        if chosen_set(anew, len(self.aims)) is None:
+            return (yield from self._fit(bundle, path))
+        return (yield from lower._fit(bundle, anew))
 
     def _with_lower_floor(self, bundle: Bundle, path: Sequence[Candidate]) -> "PolicySearch | None":
         """The same on the lowest floor if the chosen networks are better for it."""

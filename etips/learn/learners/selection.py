@@ -4,8 +4,9 @@ The chosen candidate is the luckiest of many, so its risk is too low; `risk_of_c
 choosing comes to on patients that it did not look at.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -55,9 +56,9 @@ def choose(judged: Judged, selection: Selection) -> int:
     form. Of those that are better the lowest risk plus `CAUTION` standard errors wins, so that a
     rule has to beat the constants, too, and the better supported of two equals is kept. The best
     constant is the luckiest of as many as there are actions; what that luck comes to is added to
-    constants, and to rules that are one. Networks of a kind `APART` must lead the usual ones, if
-    these are better, by `LEADING` standard errors, and all networks a regression that is the best
-    of what was not trained as one. A rule takes its likeliest action unless drawing is better by
+    constants, and to rules that are one. Networks must lead a regression that is the best of all
+    others by `LEADING` standard errors, and those of a kind `APART` the usual ones, if these are
+    better. A rule takes its likeliest action unless drawing is better by
     `DRAWING`, and a regression goes down to its lower floor, if it has one, unless the usual one is
     better by `KEEPING`. Where nothing is better it is the clinicians.
     Paper: the lowest SNIPS of those that were trained and draw.
@@ -66,26 +67,9 @@ def choose(judged: Judged, selection: Selection) -> int:
     if selection == "paper":
         trained = [i for i, c in enumerate(candidates) if c.is_rule and c.acts == "draws"]
         return min(trained, key=lambda i: candidates[i].risk)
-    clinicians = place_of_clinicians(judged)
     gaps = gaps_to_clinicians(judged)
     better = {_origin(candidates[i]) for i in _better(candidates, gaps)}
-    constants = [gap for i, gap in gaps.items() if not candidates[i].is_rule]
-    luck, lucky = _luck_of_best(constants), {round(gap.value, _DIGITS) for gap in constants}
-
-    def cautious(place: int) -> tuple[float, bool]:
-        risk, gap = highest(gaps[place], CAUTION), round(gaps[place].value, _DIGITS)
-        return round(risk + luck * (gap in lucky), _DIGITS), candidates[place].is_rule
-
-    some = [i for i in gaps if _origin(candidates[i]) in better]
-    best = _safest_unless_led(judged, min(some, key=cautious, default=clinicians), some, cautious)
-    same = [i for i in gaps if _origin(candidates[i]) == _origin(candidates[best])]
-    forms = {_shape(candidates[i]): i for i in same}
-    if not candidates[best].is_rule or len(forms) < 2:
-        return best
-    by_floor = RARE_TOO in forms
-    first, second = (REGRESSION, RARE_TOO) if by_floor else ("draws", "likeliest")
-    gap = judged.totals.gap(forms[first], forms[second])
-    return forms[first if highest(gap, KEEPING if by_floor else DRAWING) < 0 else second]
+    return _Contest(judged, gaps).kept([i for i in gaps if _origin(candidates[i]) in better])
 
 
 def risk_of_choosing(
@@ -145,34 +129,71 @@ def _better(candidates: Sequence[Candidate], gaps: Mapping[int, Gap]) -> list[in
     ]
 
 
-def _safest_unless_led(
-    judged: Judged, best: int, some: Sequence[int], cautious: Callable[[int], tuple[float, bool]]
-) -> int:
-    """The best, or what is safer where its lead on that may be luck.
+@dataclass(frozen=True)
+class _Contest:
+    """Candidates that are held against each other.
 
     Args:
-        judged: The candidates.
-        best: The first of them.
-        some: Those that are better than the clinicians.
-        cautious: By what they are ordered.
+        judged: All of them.
+        gaps: Risks less that of the clinicians, by place.
     """
-    candidates = judged.candidates
-    if candidates[best].form in APART:
-        usual = [i for i in some if _is_network(candidates[i]) and candidates[i].form in USUAL]
-        best = _unless_led(judged, best, min(usual, key=cautious, default=best))
-    if _is_network(candidates[best]):
-        others = (i for i in some if not _is_network(candidates[i]))
-        other = min(others, key=cautious, default=best)
-        best = _unless_led(judged, best, other) if candidates[other].is_rule else best
-    return best
 
+    judged: Judged
+    gaps: Mapping[int, Gap]
 
-def _unless_led(judged: Judged, best: int, safer: int) -> int:
-    """The safer of two, unless the best leads it clearly."""
-    if best == safer:
-        return best
-    led = highest(judged.totals.gap(best, safer), LEADING) < 0
-    return best if led else safer
+    def kept(self, some: Sequence[int]) -> int:
+        """Place of the candidate that is kept of those that are better than the clinicians."""
+        best = self._safest(some)
+        return place_of_clinicians(self.judged) if best is None else self._taken(best)
+
+    def _safest(self, some: Sequence[int]) -> int | None:
+        """The best of some, or what is safer where its lead on that may be luck.
+
+        Networks are left out that do not lead a regression which is the best of all others, then
+        those `APART` if the best of them does not lead the usual ones.
+        """
+        form = [own.form for own in self.judged.candidates]
+        networks = [i for i in some if _is_network(self.judged.candidates[i])]
+        best, other = self._best(some), self._best([i for i in some if i not in networks])
+        if best in networks and other is not None and self.judged.candidates[other].is_rule:
+            some = [i for i in networks if self._leads(i, other)] or [other]
+            best = self._best(some)
+        usual = self._best([i for i in some if i in networks and form[i] in USUAL])
+        if best is None or usual is None or form[best] not in APART or self._leads(best, usual):
+            return best
+        return self._best([i for i in some if form[i] not in APART])
+
+    def _best(self, some: Sequence[int]) -> int | None:
+        return min(some, key=self._cautious, default=None)
+
+    def _cautious(self, place: int) -> tuple[float, bool]:
+        """What candidates are ordered by: what their risk may be, and constants before rules."""
+        luck, lucky = self._luck
+        risk, gap = highest(self.gaps[place], CAUTION), round(self.gaps[place].value, _DIGITS)
+        rule = self.judged.candidates[place].is_rule
+        return round(risk + luck * (gap in lucky), _DIGITS), rule
+
+    @cached_property
+    def _luck(self) -> tuple[float, set[float]]:
+        """Luck of the best constant, and the gaps of all constants."""
+        some = [gap for i, gap in self.gaps.items() if not self.judged.candidates[i].is_rule]
+        return _luck_of_best(some), {round(gap.value, _DIGITS) for gap in some}
+
+    def _leads(self, one: int, safer: int) -> bool:
+        """Whether a candidate is better than a safer one by `LEADING`, both as they are taken."""
+        return highest(self.judged.totals.gap(self._taken(one), self._taken(safer)), LEADING) < 0
+
+    def _taken(self, place: int) -> int:
+        """The form in which a candidate is kept: by how it acts, or by its floor."""
+        candidates = self.judged.candidates
+        same = [i for i in self.gaps if _origin(candidates[i]) == _origin(candidates[place])]
+        forms = {_shape(candidates[i]): i for i in same}
+        if not candidates[place].is_rule or len(forms) < 2:
+            return place
+        by_floor = RARE_TOO in forms
+        first, second = (REGRESSION, RARE_TOO) if by_floor else ("draws", "likeliest")
+        gap = self.judged.totals.gap(forms[first], forms[second])
+        return forms[first if highest(gap, KEEPING if by_floor else DRAWING) < 0 else second]
 
 
 def _is_network(candidate: Candidate) -> bool:

@@ -54,6 +54,19 @@ def stays_at_once(network: Network, steps: StepTensors, n_networks: int) -> int:
     return max(min(fit, batch_size_on(steps.device)), 1)
 
 
+def askers(network: Network, steps: StepTensors, n_networks: int, n_stays: int) -> int:
+    """How many may ask networks at the same time.
+
+    Args:
+        network: Their shape.
+        steps: The stays.
+        n_networks: How many each of them asks.
+        n_stays: About how many stays at once.
+    """
+    each = n_stays * n_networks * _asking(network, steps)
+    return max(int(room(steps.device) // each), 1)
+
+
 def room(device: torch.device, *, sharers: int = 1) -> float:
     """Bytes that one training may take.
 

@@ -120,9 +120,8 @@ def units_of(team: Team, *, size: int, width: int, alone: bool = False) -> list[
 def spread(teams: Sequence[Team], n_cores: int, *, size: int, width: int) -> list[Team]:
     """The teams in such parts that so many cores are done soonest.
 
-    Cores share all work evenly, but one part is with one core at a time, and where a core would
-    wait a part goes on in two (`dealing`). More parts are also more work: on one core teams stay as
-    they are.
+    Cores share all work evenly, but one part is with one core at a time. More parts are also more
+    work: on one core teams stay as they are.
 
     Args:
         teams: Some teams, at least one.
@@ -132,19 +131,20 @@ def spread(teams: Sequence[Team], n_cores: int, *, size: int, width: int) -> lis
     """
     n_members = [len(members_of(team)) for team in teams]
     a_network = [float(team.counts.mean()) * size * width for team in teams]
+    each = list(zip(n_members, a_network, strict=True))
 
-    def parts(cuts: Sequence[int]) -> list[_Left]:
-        each = zip(n_members, a_network, cuts, strict=True)
-        return [_Left(own, one) for n, one, cut in each for own in _sizes(n, cut)]
+    def parts(cuts: Sequence[int]) -> list[_Part]:
+        return [
+            _Part(own, one)
+            for (n, one), cut in zip(each, cuts, strict=True)
+            for own in _sizes(n, cut)
+        ]
 
     cuts = best = [1] * len(teams)
     soonest = SOONER * _time(parts(cuts), n_cores)
-    enough = sum(n * one for n, one in zip(n_members, a_network, strict=True)) > WORTH
-    while enough:  # less is done sooner than it is shared out
-        costs = [
-            _Left(-(-n // cut), one).cost
-            for n, one, cut in zip(n_members, a_network, cuts, strict=True)
-        ]
+    while sum(n * one for n, one in each) > WORTH:  # less is done sooner than it is shared out
+        some = zip(each, cuts, strict=True)
+        costs = [_Part(-(-n // cut), one).cost for (n, one), cut in some]
         longest = costs.index(max(costs))
         if cuts[longest] == n_members[longest]:
             break
@@ -154,12 +154,11 @@ def spread(teams: Sequence[Team], n_cores: int, *, size: int, width: int) -> lis
     return list(chain(*map(_cut, teams, best)))
 
 
-class _Left(NamedTuple):
-    """What a part of a team has left: networks, the cost of a step of one, and of its steps."""
+class _Part(NamedTuple):
+    """Of a team: how many networks, and the numbers in the states of a step of one of them."""
 
     n_members: int
     a_network: float
-    share: float = 1.0
 
     @property
     def cost(self) -> float:
@@ -167,18 +166,22 @@ class _Left(NamedTuple):
         return WORTH + self.n_members * self.a_network
 
 
-def _time(parts: Sequence[_Left], n_cores: int) -> float:
-    """Until so many cores are done with all parts; whenever a core is, another goes on in two."""
-    each = sorted((own.cost * own.share, own) for own in parts)
-    first, last = each[0][0], each[-1][0]
-    if len(each) > n_cores:
-        return max(sum(time for time, _ in each) / n_cores, last)
-    left = [own._replace(share=own.share - first / own.cost) for time, own in each if time > first]
-    if not left:
-        return first
-    *rest, longest = left
-    halves = [longest._replace(n_members=n) for n in _sizes(longest.n_members, 2) if n]
-    return first + _time([*rest, *halves], n_cores)
+def _time(parts: Sequence[_Part], n_cores: int) -> float:
+    """Of a step of all parts on so many cores, in numbers of states.
+
+    Where every core has one part, and some have a network more, these go on in two when the others
+    are done (`dealing`). That is counted for such parts alone: of parts that are less alike a core
+    would wait long until the piece at hand is done.
+    """
+    costs = [own.cost for own in parts]
+    first, longest = min(costs), max(parts, key=lambda own: own.cost)
+    plain = max(sum(costs) / n_cores, longest.cost)
+    n_longer = sum(cost > first for cost in costs)
+    alike = longest.cost - first <= longest.a_network
+    if len(parts) != n_cores or not alike or n_longer > n_cores - n_longer:
+        return plain
+    half = longest._replace(n_members=-(-longest.n_members // 2))
+    return first + (1 - first / longest.cost) * half.cost
 
 
 def _sizes(n_members: int, n_parts: int) -> list[int]:

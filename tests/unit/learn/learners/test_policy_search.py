@@ -92,7 +92,7 @@ def test_it_keeps_its_floor_where_little_is_gained_or_the_present_is_hidden(chan
 
 @pytest.mark.parametrize("constant", [True, False])
 def test_a_lower_floor_is_for_networks_alone(monkeypatch, constant):
-    """A constant that is chosen once networks have the lower floor keeps to the usual one."""
+    """It is no reason to keep a constant instead: then they stay on the usual one."""
     learner = EtIPS(**small(training=training(3)), translations=(0.5,))
     base = drive(learner._lay_foundation(CLEAR.log(200, seed=0), support=None))
     asked = []
@@ -107,5 +107,5 @@ def test_a_lower_floor_is_for_networks_alone(monkeypatch, constant):
     monkeypatch.setattr(Foundation, "lowered", lambda own, _: own.with_floor(LOWEST))
     policy = drive(learner.learn_policy(base)).policy
     assert len(asked) == 2
-    assert policy.kind == ("constant" if constant else "softmax")
+    assert policy.kind == "softmax"
     assert policy.support == (base.support if constant else LOWEST)

@@ -1,6 +1,7 @@
 """Which candidate becomes the policy: made-up logs, and worlds with nothing to find."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -209,6 +210,67 @@ def test_a_regression_that_lies_behind_a_constant_need_not_be_led():
     chosen = chosen_of(trial)
     assert chosen.form == "translated"
     assert chosen.is_rule
+
+
+def test_networks_are_held_against_a_regression_in_the_form_in_which_they_would_be_kept():
+    """Drawing does not lead it, the likeliest action does, and is what would be taken."""
+    trial, told = almost_right(40)
+    trial.regression(told)
+    trial.rule(0.4 + 0.6 * (trial.action == 0)).rule(trial.action == 0, acts="likeliest")
+    assert chosen_of(trial).acts == "likeliest"
+    assert chosen_of(trial).form == "translated"
+
+
+class Told:
+    """Candidates whose risks less the clinicians', and their errors, are told; they err apart.
+
+    Args:
+        each: Risk, error and candidate.
+    """
+
+    def __init__(self, *each):
+        clinicians = (0.0, 0.0, replace(blank(np.nan, None), clinicians=True))
+        self.value, self.error, own = zip(clinicians, *each, strict=True)
+        sound = {"matching_factor": 1.0, "effective_size": 1000.0}
+        self.candidates = tuple(replace(one, **sound) for one in own)
+        apart, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(50, len(own))))
+        self.influence = apart * self.error
+        self.totals = self
+
+    def gap(self, one, other):
+        influence = self.influence[:, one] - self.influence[:, other]
+        error = float(np.linalg.norm(influence))
+        value = self.value[one] - self.value[other]
+        return SimpleNamespace(value=value, std_error=error, influence=influence)
+
+    def kept(self):
+        return self.candidates[choose(self, "held-out")]
+
+
+def network(translation=0.5, form="translated"):
+    return replace(blank(translation, None, "likeliest"), form=form)
+
+
+LINE = network(np.nan, REGRESSION)
+
+
+def test_networks_that_lead_a_regression_are_not_hidden_by_a_noisy_set_that_does_not():
+    clear, noisy = (-0.100, 0.003, network(0.3)), (-0.112, 0.024, network(0.7))
+    assert Told((-0.090, 0.003, LINE), clear, noisy).kept().translation == 0.3
+    assert Told((-0.090, 0.003, LINE), noisy).kept().form == REGRESSION
+
+
+def test_networks_of_another_kind_that_lead_a_regression_are_not_lost_by_usual_ones_that_do_not():
+    smooth, usual = (-0.100, 0.002, network(0.9, "smoothed gains")), (-0.098, 0.012, network())
+    assert Told((-0.090, 0.002, LINE), smooth, usual).kept().form == "smoothed gains"
+    assert Told(smooth, usual).kept().form == "translated"
+
+
+def test_networks_of_another_kind_give_way_to_a_constant_before_usual_ones_that_are_worse():
+    smooth, usual = (-0.100, 0.004, network(0.9, "smoothed gains")), (-0.096, 0.004, network())
+    constant = (-0.098, 0.004, blank(np.nan, 0, "likeliest"))
+    assert Told(smooth, usual, constant).kept().action == 0
+    assert Told(smooth, usual).kept().form == "translated"
 
 
 def test_networks_of_another_kind_need_not_lead_what_is_no_better_than_the_clinicians():

@@ -150,13 +150,15 @@ def test_teams_that_cores_share_evenly_are_not_cut_and_the_largest_is_cut_first(
     assert shared_out(folds, 2, 4 * WORTH) == [2] * 5
     assert shared_out(folds, 10, 4 * WORTH) == [1] * 10
     large = [Team(slice(0, 6), np.ones(10, bool)), Team(slice(6, 7), np.ones(10, bool))]
-    assert shared_out(large, 4, 4 * WORTH) == [2, 2, 2, 1]
+    assert shared_out(large, 2, 4 * WORTH) == [3, 3, 1]
 
 
-def test_what_goes_on_in_two_on_the_way_need_not_be_cut_before():
-    """The core of the small team would wait, and takes over half of what the large one has left."""
-    large = [Team(slice(0, 6), np.ones(10, bool)), Team(slice(6, 7), np.ones(10, bool))]
-    assert shared_out(large, 2, 4 * WORTH) == [6, 1]
+def test_a_network_more_than_others_have_need_not_be_a_part_of_its_own():
+    """Who has one less takes over a half on the way, but not where more have one more."""
+    team = whole(torch.ones(5, 10))
+    assert shared_out([team], 2, WORTH) == [2, 3]
+    assert shared_out([team], 3, WORTH) == [1, 2, 2] == shared_out([team], 3, 2 * WORTH)
+    assert shared_out([team], 4, 2 * WORTH) == [1] * 5
 
 
 def test_parts_read_what_their_team_reads_and_are_all_of_it():
