@@ -1,4 +1,4 @@
-"""Work that is done fold by fold, the folds at the same time; see `evaluation.fold_work`."""
+"""Work in pieces, such as folds, that are done at the same time; see `evaluation.fold_work`."""
 
 import math
 import mmap

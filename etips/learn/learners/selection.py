@@ -58,9 +58,9 @@ def choose(judged: Judged, selection: Selection) -> int:
     constant is the luckiest of as many as there are actions; what that luck comes to is added to
     constants, and to rules that are one. Networks must lead a regression that is the best of all
     others by `LEADING` standard errors, and those of a kind `APART` the usual ones, if these are
-    better. A rule takes its likeliest action unless drawing is better by
-    `DRAWING`, and a regression goes down to its lower floor, if it has one, unless the usual one is
-    better by `KEEPING`. Where nothing is better it is the clinicians.
+    better. A rule takes its likeliest action unless drawing is better by `DRAWING`, and a
+    regression goes down to its lower floor, if it has one, unless the usual one is better by
+    `KEEPING`. Where nothing is better it is the clinicians.
     Paper: the lowest SNIPS of those that were trained and draw.
     """
     candidates = judged.candidates

@@ -130,8 +130,7 @@ def spread(teams: Sequence[Team], n_cores: int, *, size: int, width: int) -> lis
         width: Of the networks' states.
     """
     n_members = [len(members_of(team)) for team in teams]
-    a_network = [float(team.counts.mean()) * size * width for team in teams]
-    each = list(zip(n_members, a_network, strict=True))
+    each = [(n, _numbers(team, size, width)) for n, team in zip(n_members, teams, strict=True)]
 
     def parts(cuts: Sequence[int]) -> list[_Part]:
         return [
@@ -192,7 +191,12 @@ def _sizes(n_members: int, n_parts: int) -> list[int]:
 
 def cost_of(n_members: int, team: Team, *, size: int, width: int) -> float:
     """What a step of so many of a team costs, in numbers of states; for the others see `spread`."""
-    return WORTH + n_members * float(team.counts.mean()) * size * width
+    return _Part(n_members, _numbers(team, size, width)).cost
+
+
+def _numbers(team: Team, size: int, width: int) -> float:
+    """In the states of a step of one of a team's networks, of the stays that it reads."""
+    return float(team.counts.mean()) * size * width
 
 
 def part_of_team(team: Team, inside: slice) -> Team:

@@ -8,6 +8,7 @@ from small_worlds import ward
 from etips.learn.fitting import crossfit, folds_at_once
 from etips.learn.fitting.crossfit import by_all, out_of_fold, where_stopped
 from etips.learn.fitting.prepare import prepare
+from etips.learn.training import memory
 from etips.models import answers
 from etips.models.answers import outputs_at
 from etips.models.bundle import Bundle
@@ -70,5 +71,8 @@ def test_processes_say_the_same_to_the_bit(asks, monkeypatch):
     assert torch.equal(said(), here)
     assert not crews  # so little is asked here
     monkeypatch.setattr(crossfit, "FEWEST", 1)
+    assert torch.equal(said(), here)
+    assert crews == [2]
+    monkeypatch.setattr(memory, "askers", lambda *_: 1)  # memory holds no second process
     assert torch.equal(said(), here)
     assert crews == [2]

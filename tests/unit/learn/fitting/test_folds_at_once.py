@@ -10,6 +10,7 @@ from etips.evaluation.inference.checks import code_clusters
 from etips.evaluation.log import Log
 from etips.evaluation.prognosis import cross_fit_plain
 from etips.evaluation.reweighting.rebalance import Decided, rebalance
+from etips.learn.fitting import folds_at_once
 from etips.learn.fitting.folds_at_once import AtOnce
 from etips.learn.training import crew
 
@@ -51,6 +52,14 @@ def test_a_work_begins_when_the_one_before_is_done_by_the_same_processes(three_c
     assert set(second[:2, 1].tolist()) <= set(first[:, 1].tolist())
     AtOnce(1).do_each([(write, 1), (add, 3)])
     assert second[:, 0].tolist() == [6, 6, 6]
+
+
+def test_no_more_work_at_the_same_time_than_memory_holds(three_cores, monkeypatch):
+    sizes, working = [], folds_at_once.working
+    monkeypatch.setattr(folds_at_once, "working", lambda *a: sizes.append(a[0]) or working(*a))
+    for held in (2, 9, 1, 0):
+        AtOnce(held=held).do(lambda _: None, 4)
+    assert sizes == [2, 3]  # by one alone, no crew is asked
 
 
 def test_on_one_core_all_is_done_here(monkeypatch):

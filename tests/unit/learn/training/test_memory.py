@@ -211,3 +211,11 @@ def test_those_that_share_a_device_share_its_memory(monkeypatch):
     monkeypatch.setattr(memory, "free", lambda _: 1200)
     assert memory.room(CPU) == pytest.approx(1200 * memory.SHARE)
     assert memory.room(CPU, sharers=3) == pytest.approx(400 * memory.SHARE)
+
+
+def test_as_many_may_ask_as_memory_holds_and_one_in_any_case(monkeypatch):
+    steps, shape = steps_of(), network(GRU(16))
+    each = 100 * 3 * memory._asking(shape, steps)
+    for room, found in ((3.5 * each, 3), (each, 1), (0.5 * each, 1)):
+        monkeypatch.setattr(memory, "room", lambda _, room=room: room)
+        assert memory.askers(shape, steps, n_networks=3, n_stays=100) == found
