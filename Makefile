@@ -14,7 +14,7 @@ help:
 	@echo "make test              set up, then lint, types, layers, tests"
 	@echo "make test-slow         the tests that take longer (marker slow), with new examples each time"
 	@echo "make test-ray          installs ray (80 MB to fetch, 260 MB on disk), then its tests"
-	@echo "make test-gpu          the tests that need a GPU; torch, numpy, safetensors, pytest, hypothesis are enough"
+	@echo "make test-gpu          the tests that need a GPU; torch, scikit-learn, safetensors, pytest, hypothesis are enough"
 	@echo "make test-statistical  the tests that repeat simulations (marker statistical)"
 	@echo "make golden            the golden record made anew and held against the one kept (five minutes)"
 	@echo "make bench             speed and memory, as ratios measured side by side"
@@ -55,7 +55,7 @@ test-ray: $(READY)
 # Where little can be installed: make test-gpu PYTHON=/path/to/python
 test-gpu: $(if $(filter command environment,$(origin PYTHON)),,$(READY))
 	$(if $(filter command environment,$(origin PYTHON)),$(PYTHON),$(BIN)/python) -m pytest -m gpu \
-		tests/unit/models tests/unit/learn/training tests/unit/tasks/test_streams.py
+		tests/unit/models tests/unit/learn/training tests/unit/runs/test_tasks.py
 
 test-statistical: $(READY)
 	$(BIN)/python -m pytest -m statistical

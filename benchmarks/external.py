@@ -28,7 +28,7 @@ from etips.data.trajectories import Trajectories
 from etips.learn import Settings, Training
 from etips.policies.policy import FittedPolicy
 from etips.results.followed_policies import follow, true_risk
-from etips.results.results import MethodResult
+from etips.results.records import MethodResult
 from etips.worlds.two_hospitals import LAVISH, SECOND, Place, simulate_place
 
 _SHORT = Settings(epochs=5, batch_size=64, learning_rate=0.01)

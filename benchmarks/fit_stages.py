@@ -3,7 +3,7 @@
     python -m benchmarks.fit_stages log.parquet --stay stay --step step --action drug --loss died
 
 Takes the options of `etips fit` but for --out. A stage that trains is called by its name; what
-follows it (asking the networks, calibration, balance, choosing) is `after` it.
+follows it (asking the networks, calibration, choosing) is `after` it.
 """
 
 import resource

@@ -23,8 +23,8 @@ from etips.worlds import icu_sepsis
 from etips.worlds.icu_sepsis import DEATH, N_ACTIONS
 
 FLOORS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2)
-USUAL = 0.1
-"""Floor on support that learners take with lag 1."""
+USUAL = 0.05
+"""Floor on support that learners take."""
 
 SPREADS = (0.0005, 0.001, 0.002, 0.005, 0.01)
 """Variances of what actions do in a state beyond what they do in all, to draw means by."""

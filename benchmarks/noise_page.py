@@ -14,9 +14,9 @@ TITLES = {
     "clinic": "Clinic",
 }
 NEAR = {"icu": 0.002, "icu-lag1": 0.002, "digits": 0.01, "clinic": 0.005}
-"""How far from the best objective `etips` may be."""
+"""How far from the best objective beta-IPS, which `etips` is, may be."""
 
-SHOWN = ("etips", "translated", "beta-IPS", "doubly robust", "log-sum-exp")
+SHOWN = ("translated", "beta-IPS", "doubly robust", "log-sum-exp")
 COLOURS = ("#111111", "#c44e52", "#4c72b0", "#55a868", "#8172b3")
 WIDTH, HEIGHT, LEFT, BOTTOM = 640, 240, 60, 60
 
@@ -86,12 +86,12 @@ def table(risks: Risks) -> str:
 
 
 def finding(risks: Risks, near: float) -> str:
-    """How far `etips` is from the best, in words."""
-    behind = {level: own["etips"] - min(own.values()) for level, own in risks.items()}
+    """How far beta-IPS is from the best, in words."""
+    behind = {level: own["beta-IPS"] - min(own.values()) for level, own in risks.items()}
     far = [f"{level} ({gap:.4f})" for level, gap in behind.items() if gap > near]
     if not far:
-        return f"`etips` is within {near:g} of the best objective at every level."
-    return f"`etips` is more than {near:g} behind the best objective at: {', '.join(far)}."
+        return f"beta-IPS is within {near:g} of the best objective at every level."
+    return f"beta-IPS is more than {near:g} behind the best objective at: {', '.join(far)}."
 
 
 def draw(risks: Risks, title: str) -> str:
@@ -123,7 +123,7 @@ def draw(risks: Risks, title: str) -> str:
         points = " ".join(
             f"{x(place):.1f},{y(risks[level][name]):.1f}" for place, level in enumerate(levels)
         )
-        width = 2.5 if name == "etips" else 1.3
+        width = 2.5 if name == "beta-IPS" else 1.3
         parts.append(
             f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="{width}"/>'
             f'<text x="{WIDTH - 130}" y="{40 + 14 * row}" fill="{colour}">{name}</text>'

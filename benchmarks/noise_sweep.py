@@ -7,9 +7,9 @@
 Levels: known propensities; the same times lognormal noise of growing spread; fitted as learners do
 it; fitted on 500, 2,000 and 10,000 other stays; fitted on 10,000 without the feature that tells
 most of what clinicians do. Of each world and seed the clinicians are fitted once; all objectives
-learn from the same start, and each chooses among its candidates by the held-out rule. `etips` is
-`EtIPS` with its defaults. Written: one file a world, level and seed. A stopped sweep goes on where
-it was; `--page` makes a page and a figure of what is there.
+learn from the same start, and each chooses among its candidates by the held-out rule. Written: one
+file a world, level and seed. A stopped sweep goes on where it was; `--page` makes a page and a
+figure of what is there.
 """
 
 import argparse
@@ -27,9 +27,9 @@ from etips.data.trajectories import Trajectories
 from etips.learn.fitting.driver import drive
 from etips.learn.fitting.stages import Training
 from etips.learn.learners.aims import Aim
-from etips.learn.learners.etips import TRANSLATIONS, EtIPS
+from etips.learn.learners.etips import EtIPS
 from etips.learn.learners.fit import Fit
-from etips.learn.learners.foundation import Fitted, Foundation, usual_kl, weigh_decisions
+from etips.learn.learners.fitted_nuisances import SUPPORT, FittedNuisances, logged_propensity
 from etips.learn.learners.policy_search import PolicySearch
 from etips.learn.learners.predictive import PredictiveModel
 from etips.learn.nuisance.outcome import FittedOutcome
@@ -48,6 +48,7 @@ LEVELS = (
 )
 N_FRESH = 4000
 N_ASKED = 500  # stays that tell which feature matters most
+TRANSLATIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 @dataclass(frozen=True)
@@ -212,47 +213,47 @@ class Start:
 
     stays: Stays
     learner: EtIPS
-    fitted: Fitted
+    fitted: FittedNuisances
     outcome: FittedOutcome
 
     @classmethod
     def of(cls, stays: Stays, training: Training, seed: int) -> "Start":
         """Clinicians and losses, fitted."""
         learner = EtIPS(training=training, seed=seed)
-        base = drive(learner._lay_foundation(stays.logged, support=0.0))
+        base = drive(learner._fit_nuisances(stays.logged, support=0.0))
         outcome = drive(learner._fit_outcome(base))
-        return cls(
-            stays, learner, Fitted(base.prepared, base.propensity, base.start, base.rivals), outcome
-        )
+        return cls(stays, learner, base, outcome)
 
-    def at(self, level: str) -> Foundation:
-        """The foundation with the propensities of a level."""
+    def at(self, level: str) -> FittedNuisances:
+        """What was fitted, with the propensities of a level."""
         training, seed = self.learner.training, self.learner.seed
         data, model = propensities_at(level, self.stays, training, seed)
         prepared = replace(self.fitted.prepared, data=data)
-        fitted = self.fitted._replace(prepared=prepared)
-        return weigh_decisions(fitted, training.with_seed(seed), model=model)
+        plain = logged_propensity(prepared, self.fitted.propensity, model)
+        clip = self.learner.clip
+        return replace(
+            self.fitted,
+            prepared=prepared,
+            chance=np.maximum(plain, clip),
+            clipped_share=float((plain < clip).mean()),
+            support=SUPPORT,
+            allowed=np.exp(self.fitted.propensity.log_probabilities) >= SUPPORT,
+        )
 
 
 def sweep_level(start: Start, level: str, *, few: bool) -> dict[str, object]:
     """True risk of what every objective chooses."""
-    base, fresh, learner = start.at(level), start.stays.fresh, start.learner
+    base, fresh, risks = start.at(level), start.stays.fresh, {}
     groups = aims_of(float(start.stays.logged.logged_loss.mean()), few=few)
     aims = [aim for own in groups.values() for aim in own]
-    kl = usual_kl(learner.kl, base.prepared.data)
-    everything = _search(start, base, aims, kl)
+    everything = _search(start, base, aims)
     n_folds, first = base.prepared.folds.n_networks, 0
     bundle = drive(_train(everything))
-    risks = {"etips": true_risk(drive(learner.learn_policy(base)), fresh)}
     for name, own in groups.items():
         networks = bundle.select(range(first * n_folds, (first + len(own)) * n_folds))
         first += len(own)
-        robust = name == "doubly robust"
-        search = replace(
-            _search(start, base, own, kl),
-            constants=not robust,
-            outcome=start.outcome if robust else None,
-        )
+        outcome = start.outcome if name == "doubly robust" else None
+        search = replace(_search(start, base, own), outcome=outcome)
         risks[name] = true_risk(drive(search.choose_among(networks)), fresh)
     return {
         "level": level,
@@ -262,12 +263,11 @@ def sweep_level(start: Start, level: str, *, few: bool) -> dict[str, object]:
     }
 
 
-def _search(start: Start, base: Foundation, aims: Sequence[Aim], kl: float) -> PolicySearch:
-    seeded = start.learner.training.with_seed(start.learner.seed + 1)
-    sets = base.start.sets(len(aims))
-    return PolicySearch(
-        base, aims, sets, base.settings(seeded.policy), kl=kl, racing=False, outcome=start.outcome
-    )
+def _search(start: Start, base: FittedNuisances, aims: Sequence[Aim]) -> PolicySearch:
+    usual = start.learner.search(base)
+    bundle = base.propensity.bundle
+    sets = bundle.select(list(range(bundle.n_members)) * len(aims))
+    return replace(usual, aims=aims, start=sets, outcome=start.outcome)
 
 
 def _train(search: PolicySearch):

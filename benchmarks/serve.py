@@ -26,8 +26,7 @@ from etips.learn import DirectMethod, Settings, Training
 from etips.models.encoders.gru import GRU
 from etips.policies.policy_files import load_policy, save_policy
 from etips.serve.advice import Advisor
-from etips.serve.fields import Form
-from etips.serve.questions import Question
+from etips.serve.fields import Question
 from etips.worlds import icu_sepsis
 
 TOKEN = "benchmark-token-0123456789"
@@ -122,9 +121,7 @@ def directly(folder: Path, bodies: list[bytes], n: int) -> tuple[float, float]:
     are read from JSON before that."""
     policy = load_policy(folder / "run")
     advisor = Advisor(policy)
-    question = Question(
-        Form.of(policy.schema, policy.scaler), advisor.labels, earlier_actions=False
-    )
+    question = Question(advisor.form, advisor.labels, earlier_actions=False)
     stays = [question.read(body)[0] for body in bodies]
     for own in stays[:20]:
         advisor.ask(own)

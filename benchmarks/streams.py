@@ -7,6 +7,9 @@ capture of the steps. Data are seeded noise of the shape of each task.
 """
 
 import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 
@@ -16,7 +19,8 @@ from etips.learn import TIPS, Training
 from etips.learn.training.settings import Settings
 from etips.learn.training.sharing import Sharing
 from etips.models.encoders.gru import GRU
-from etips.tasks.streams import run_in_threads
+from etips.runs.tasks import Task as Work
+from etips.runs.tasks import run_tasks
 
 N_STAYS, EPOCHS, AT_A_TIME = 20_000, 6, (1, 2, 4, 6, 8)
 
@@ -28,19 +32,25 @@ def seconds(data: Trajectories, task: Task, *, n_learners: int, n_threads: int) 
         n_folds=task.n_folds, device="cuda", propensity=settings, policy=settings, calibrate=False
     )
 
-    def fit(name: str, sharing: Sharing) -> None:
-        learner = TIPS(
-            encoder=GRU(task.hidden, embed=64),
-            training=training,
-            translations=(0.5, 0.7),
-            support=0.0,
-            seed=int(name),
-        )
-        learner.fit(data, sharing=sharing)
+    @dataclass(frozen=True)
+    class Fit:
+        seed: int
 
+        def run(self, _: Path, sharing: Sharing | None) -> dict[str, object]:
+            learner = TIPS(
+                encoder=GRU(task.hidden, embed=64),
+                training=training,
+                translations=(0.5, 0.7),
+                support=0.0,
+                seed=self.seed,
+            )
+            learner.fit(data, sharing=sharing)
+            return {}
+
+    fits = [Work(f"fit-{n}", Fit(n), device="cuda") for n in range(n_learners)]
     began = time.perf_counter()
-    for _ in run_in_threads([str(n) for n in range(n_learners)], fit, n_threads=n_threads):
-        pass
+    with TemporaryDirectory() as folder:
+        run_tasks(fits, Path(folder), jobs=n_threads)
     torch.cuda.synchronize()
     return time.perf_counter() - began
 

@@ -5,7 +5,6 @@
 
 Without the trial a table like it is made: 19,435 patients, six arms drawn at random, text, gaps, a
 loss that the arms do not change. Three fifths of the patients are learned from, the others judge.
-Beside the commands stand what trees cost alone, and whether our arrays are as fast as scikit-learn.
 """
 
 import csv
@@ -105,48 +104,12 @@ def commands(name: str, header: list[str], rows: list[list[str]]) -> None:
         print(f"  {'together':10s} {wall:6.1f} s, processor {used:6.1f} s\n{verdict}")
 
 
-def trees(n: int = PATIENTS, n_columns: int = 40) -> None:
-    """Growing trees, and asking them: scikit-learn, ours, and the booster of the evaluation."""
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    from etips.evaluation.boosted_trees import Bins, Boosting, fit_trees
-    from etips.learn.nuisance.boosting import LEAVES, _tree
-    from etips.models.forest import plant
-
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(n, n_columns))
-    target = np.sin(rows[:, 0]) + rows[:, 1] * rows[:, 2] + rng.normal(size=n)
-    started = time.process_time()
-    model = HistGradientBoostingRegressor(
-        max_iter=60, max_leaf_nodes=LEAVES, early_stopping=False
-    ).fit(rows, target)
-    theirs, started = time.process_time() - started, time.process_time()
-    fit_trees(
-        Bins.of(rows).code(rows),
-        target,
-        seed=0,
-        settings=Boosting(tree_rows=n, tree_columns=n_columns),
-    )
-    own = time.process_time() - started
-    grown = [_tree(one.nodes) for each in model._predictors for one in each]
-    forest = plant(grown, [0] * len(grown), [0] * len(grown), np.zeros((1, 1)))
-    started = time.process_time()
-    model.predict(rows)
-    asked, started = time.process_time() - started, time.process_time()
-    forest.outputs(rows)
-    arrays = time.process_time() - started
-    print(f"60 trees on {n:,} rows x {n_columns} columns, processor seconds")
-    print(f"  grown by scikit-learn {theirs:.2f}, by evaluation.boosted_trees {own:.2f}")
-    print(f"  asked by scikit-learn {asked:.2f}, as arrays {arrays:.2f}")
-
-
 def main() -> None:
     """Everything."""
     commands("like the trial", *make_table())
     folder = os.environ.get("ETIPS_IST", "")
     if folder and (Path(folder) / "IST.csv.gz").is_file():
         commands("the trial", *read_trial(folder))
-    trees()
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ Data
     Trajectories, Schema, Scaler, sofa_change
 
 Policies that learn: `fit(data)`, then `predict`, `predict_proba`, `save`
+    SuperLearner    what we recommend: models of every kind, stacked, that lean to the clinicians
     EtIPS, TIPS, EIPS, IPS          from weighted decisions (the paper's, and its kin)
     DoublyRobust                    from predicted losses, corrected by weighted decisions
     BetaIPS, LogSumExp, LogSmoothing, ExponentialSmoothing, WeightedLikelihood, Pessimistic
@@ -19,7 +20,6 @@ Policies that learn: `fit(data)`, then `predict`, `predict_proba`, `save`
     QLearning, OWL, RWL, POEM       methods of others: docs/method/systems.md
     NormPOEM, BanditNet, AIClinician
     MostFrequent, RandomPolicy      to compare with
-    BoostedTrees                    a model of tables, for what the learners need
     load                            a saved policy
 
 Policies that are written down
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from etips.data.trajectory_writer import write_table as write_table
     from etips.explanation.explain import explain as explain
     from etips.learn.learners.catalogue import *  # noqa: F403  # the learners
-    from etips.learn.nuisance.boosting import BoostedTrees as BoostedTrees
     from etips.policies.d3rlpy_bridge import D3rlpyPolicy as D3rlpyPolicy
     from etips.policies.d3rlpy_bridge import to_d3rlpy as to_d3rlpy
     from etips.policies.sql_rules import SqlRule as SqlRule
@@ -74,10 +73,9 @@ if TYPE_CHECKING:
     from etips.results.comparison_result import Comparison as Comparison
     from etips.results.evaluate import evaluate as evaluate
     from etips.results.results import Results as Results
-    from etips.runs.loading import load as load
+    from etips.runs.folder import load as load
 
 _LATER = {
-    "BoostedTrees": "etips.learn.nuisance.boosting",
     "Comparison": "etips.results.comparison_result",
     "D3rlpyPolicy": "etips.policies.d3rlpy_bridge",
     "Results": "etips.results.results",
@@ -89,7 +87,7 @@ _LATER = {
     "compare": "etips.results.compare_policies",
     "evaluate": "etips.results.evaluate",
     "explain": "etips.explanation.explain",
-    "load": "etips.runs.loading",
+    "load": "etips.runs.folder",
     "read_table": "etips.data.tables.reading",
     "to_d3rlpy": "etips.policies.d3rlpy_bridge",
     "write_table": "etips.data.trajectory_writer",

@@ -132,10 +132,12 @@ class Faults:
 
     def raise_any(self) -> None:
         """Refuse if anything was taken up: a single refusal as it is, several in one line."""
-        if len(self.noted) == 1:
-            raise self.noted[0]
         if self.noted:
-            raise SeveralFaultsError(self.noted) from None
+            raise self.all() from None
+
+    def all(self) -> EtipsError:
+        """What was taken up, at least one refusal, as one."""
+        return self.noted[0] if len(self.noted) == 1 else SeveralFaultsError(self.noted)
 
 
 def faults_of(error: EtipsError) -> tuple[EtipsError, ...]:

@@ -3,11 +3,13 @@
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 from served_runs import TOKEN, desk
 
-from etips.serve.application import make_application
-from etips.serve.launch import Address, listen, make_server
+from etips.serve.security import Address
+from etips.serve.server import listen, make_server
+from etips.serve.service import make_application
 
 
 @contextmanager
@@ -16,7 +18,7 @@ def running(own=None):
     address = Address(port=0, token=TOKEN)
     with listen(address) as bound:
         port = bound.getsockname()[1]
-        server = make_server(make_application(own or desk()), address, port)
+        server = make_server(make_application(own or desk()), replace(address, port=port))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()
         try:

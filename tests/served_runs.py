@@ -11,13 +11,9 @@ from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.learn import DirectMethod
 from etips.serve.advice import Advisor
-from etips.serve.application import make_application
-from etips.serve.desk import Desk
-from etips.serve.fields import Form
-from etips.serve.gate import Gate
-from etips.serve.launch import Address, rules_of
-from etips.serve.model_card import RunRecord, make_card
-from etips.serve.stay_list import StayList
+from etips.serve.security import Address, Gate
+from etips.serve.service import make_application
+from etips.serve.state import ServedRun, StayList, make_card
 
 TOKEN = "a-token-of-the-tests-0123456789"
 PORT = 8099
@@ -82,17 +78,17 @@ def desk(lag=0, earlier_actions=False, with_stays=True):
 
 
 def make_desk(policy, stays):
-    """A desk that no folder stands behind."""
-    advisor, form = Advisor(policy), Form.of(policy.schema, policy.scaler)
-    record = RunRecord("run", {"method": "direct", "seed": 0}, "f" * 64, None)
-    listed = None if stays is None else StayList.of(advisor, stays, b"key")
-    return Desk(advisor, form, record, make_card(advisor, form, record), listed)
+    """A run without a folder."""
+    advisor = Advisor(policy)
+    card = make_card(advisor, {"method": "direct", "seed": 0}, "f" * 64, None)
+    listed = None if stays is None else StayList(advisor, stays, b"key")
+    return ServedRun(advisor, "run", card, None, listed)
 
 
 @cache
 def gated(own):
     """The application behind its gate."""
-    return Gate(make_application(own), rules_of(Address(token=TOKEN), PORT))
+    return Gate(make_application(own), Address(port=PORT, token=TOKEN))
 
 
 class Client:

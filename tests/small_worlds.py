@@ -20,10 +20,12 @@ from etips.learn import (
     TIPS,
     AIClinician,
     BanditNet,
+    BetaIPS,
     DirectMethod,
     DoublyRobust,
     EtIPS,
     LoggingPolicy,
+    LogSumExp,
     MostFrequent,
     NormPOEM,
     PredictiveModel,
@@ -65,6 +67,8 @@ NETWORKS = {
         interaction=False, **small(seed, **more)
     ),
     "StayDirectMethod": lambda seed=0, **more: StayDirectMethod(**small(seed, **more)),
+    "BetaIPS": lambda seed=0, **more: BetaIPS(**small(seed, **more)),
+    "LogSumExp": lambda seed=0, **more: LogSumExp(**small(seed, **more)),
     "DoublyRobust": lambda seed=0, **more: DoublyRobust(**small(seed, **more)),
     "PredictiveModel": lambda seed=0, **more: PredictiveModel(**small(seed, **more)),
 }
@@ -134,27 +138,6 @@ def randomised(n_stays, n_actions, *, n_steps=1, risk=0.5, seed=0):
         schema=Schema(sequence=("a", "b", "c", "d"), n_actions=n_actions, lag=0),
         action=rng.integers(0, n_actions, n),
         loss=(rng.random(n) < risk).astype(np.float64),
-    )
-
-
-def habitual(n=6_000, *, lag=0, gain=0.6, seed=0):
-    """The second action suits half of the patients; the less there is of a habit, the rarer it is.
-
-    Nothing but the habit tells how likely it is, nothing but the patient whether it suits.
-    """
-    rng = np.random.default_rng(seed)
-    suits, habit = rng.uniform(-1, 1, (2, n)).astype(np.float32)
-    likely = np.exp(-2.2 - 2 * habit)  # 0.81 down to 0.015
-    action = (rng.random(n) < likely).astype(int)
-    harm = 0.5 - gain / 2 * (2 * action - 1) * np.sign(suits)
-    loss = (rng.random(n) < harm).astype(np.float64)
-    n_steps = 1 + lag  # with lag 1 a decision sees the step before alone
-    return Trajectories(
-        sequence=np.repeat(np.stack([suits, habit], 1), n_steps, axis=0),
-        offsets=np.arange(n + 1) * n_steps,
-        schema=Schema(sequence=("suits", "habit"), n_actions=2, lag=lag),
-        action=np.repeat(action, n_steps),
-        loss=np.stack([*[np.full(n, np.nan)] * lag, loss], 1).ravel(),
     )
 
 

@@ -1,9 +1,11 @@
 """A bench from what was asked to its result: every world, method and seed is a task, done once."""
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,30 +17,26 @@ from etips.bench.bench_worlds import (
     BenchWorld,
     require_world,
 )
-from etips.bench.contest import LOSSES, ContestTask
-from etips.bench.contestants import Contestant, absent_peers
-from etips.bench.ground import GroundTask
-from etips.bench.peers.peer_registry import PEERS
-from etips.bench.standings import WorldFindings, stand
+from etips.bench.contest import LOSSES, ContestTask, GroundTask
+from etips.bench.contestants import PEERS, Contestant
+from etips.bench.standings import stand
 from etips.bench.stroke_trial import read_trial
 from etips.errors import SettingError
 from etips.learn.learners.catalogue import METHODS
 from etips.machine import cores
 from etips.progress import Progress
 from etips.results.bench_result import Bench, BenchEntry
-from etips.results.exhibits import Record
+from etips.results.records import Record
+from etips.runs.tasks import Clock, Json, LostTaskError, Task, run_tasks
 from etips.studies.experiment import EVALUATOR, Settings
 from etips.studies.study_data import load_array
-from etips.tasks.runner import run_tasks
-from etips.tasks.task import Json, Task
-from etips.tasks.workers import LostTaskError
 from etips.version import __version__
 
 TASKS = "tasks"
 """Folder of a bench's tasks, beside its results."""
 
 _QUICK: Settings = {"hidden": 4, "n_folds": 2, "epochs": 1, "batch_size": 64}
-_QUICK_GRID = {"translations": [0.3, 0.7], "strengths": [0.5]}
+_QUICK_GRID = {"strengths": [0.5]}
 _LOST = "its process was lost again and again: killed, or out of memory"
 
 
@@ -47,13 +45,8 @@ class BenchPlan:
     """What a bench consists of.
 
     Args:
-        worlds: Which.
-        contestants: Who.
-        seeds: How many in each world.
         quick: A run in minutes, whose figures say little.
         stays: Most stays that are learned from, and that judge, in a world; None for its own.
-        trial: File of the stroke trial.
-        device: auto, cpu or cuda.
     """
 
     worlds: Sequence[BenchWorld]
@@ -91,7 +84,12 @@ class BenchPlan:
         """The tasks that come first."""
         settings = self.settings_of(EVALUATOR)
         return [
-            Task(ground_name(arena), GroundTask(arena, settings, self.device), 3.0 * _size(arena))
+            Task(
+                ground_name(arena),
+                GroundTask(arena, settings, self.device),
+                3.0 * arena.n_learn / 1000,
+                self.device,
+            )
             for arenas in self._arenas.values()
             for arena in arenas
         ]
@@ -109,7 +107,8 @@ class BenchPlan:
                     self.device,
                     PEERS[own.name].version if own.name in PEERS else "",
                 ),
-                own.cost * _size(arena),
+                own.cost * arena.n_learn / 1000,
+                "cpu" if own.name in PEERS else self.device,
             )
             for arenas in self._arenas.values()
             for arena in arenas
@@ -128,26 +127,17 @@ class BenchPlan:
 def choose_worlds(
     names: Sequence[str] | None, trial: Path | None, *, quick: bool = False
 ) -> list[BenchWorld]:
-    """The worlds asked for; all if nobody says, the trial where its file is given.
-
-    Args:
-        names: Of the worlds.
-        trial: File of the stroke trial.
-        quick: Whether some of them are enough where nobody says.
-    """
+    """The worlds asked for; all if nobody says, the trial where its file is given."""
     if names is None:
         known = [own for own in BENCH_WORLDS.values() if not quick or own.name in QUICK_WORLDS]
         wanted = {own.name for own in known} | ({TRIAL} if trial is not None else set())
-        return [own for own in BENCH_WORLDS.values() if own.name in wanted - _without(trial)]
+        wanted -= {TRIAL} if trial is None else set()
+        return [own for own in BENCH_WORLDS.values() if own.name in wanted]
     chosen = [require_world(name) for name in dict.fromkeys(names)]
     if trial is None and any(own.name == TRIAL for own in chosen):
         fix = "Give it with --trial IST.csv."
         raise SettingError("--worlds", f"{TRIAL} needs its file, which is not shipped", fix=fix)
     return chosen
-
-
-def _without(trial: Path | None) -> set[str]:
-    return {TRIAL} if trial is None else set()
 
 
 def run_bench(
@@ -156,40 +146,21 @@ def run_bench(
     """Do what is left of a bench and return its result.
 
     Interrupted, the same call goes on where it stopped; finished tasks are not done again.
-
-    Args:
-        plan: What to do.
-        folder: Gets the tasks; it must exist.
-        jobs: Processes at a time.
-        report: Told what is going on and which share is done.
     """
     tasks, grounds, contests = folder / TASKS, plan.grounds(), plan.contests()
-    later = sum(task.cost for task in contests)
-    first = sum(task.cost for task in grounds)
-    found = run_tasks(grounds, tasks, jobs=jobs, later=later, report=report)
-    begun = _from(report, first / max(first + later, 1e-9))
-    found |= _compete(contests, tasks, jobs, begun)
-    return summarize_bench(plan, tasks, found)
-
-
-def _compete(
-    contests: Sequence[Task], tasks: Path, jobs: int, report: Progress | None
-) -> dict[str, Json]:
-    """What the methods found; one whose process is lost again and again is given up."""
+    total = sum(task.cost for task in [*grounds, *contests])
+    found = run_tasks(grounds, tasks, jobs=jobs, clock=Clock(total, report))
     lost: dict[str, Json] = {}
     while True:
+        clock = Clock(total, report)
+        clock.done_before(sum(task.cost for task in grounds), 0.0)
         left = [task for task in contests if task.name not in lost]
         try:
-            return {**run_tasks(left, tasks, jobs=jobs, report=report), **lost}
-        except LostTaskError as error:
+            found |= run_tasks(left, tasks, jobs=jobs, clock=clock)
+        except LostTaskError as error:  # a method that is lost again and again is given up
             lost[error.task] = {"failed": _LOST}
-
-
-def _from(report: Progress | None, low: float) -> Progress | None:
-    """A report of the tasks behind a share of the whole."""
-    if report is None:
-        return None
-    return lambda what, share: report(what, low + (1 - low) * share)
+        else:
+            return summarize_bench(plan, tasks, {**found, **lost})
 
 
 def summarize_bench(plan: BenchPlan, tasks: Path, found: Mapping[str, Json]) -> Bench:
@@ -197,10 +168,15 @@ def summarize_bench(plan: BenchPlan, tasks: Path, found: Mapping[str, Json]) -> 
     entries, standings = [], []
     for world in plan.worlds:
         arenas = plan.arenas(world.name)
-        own = [_entry(a, c, found) for a in arenas for c in plan.contestants]
         grounds = [found[ground_name(arena)] for arena in arenas]
-        losses = dict(_losses(arenas, own, tasks))
-        standings.append(stand(WorldFindings(arenas, grounds, own, losses), plan.contestants))
+        own, losses = [], {}
+        for arena, one in product(arenas, plan.contestants):
+            task = contest_name(arena, one.name)
+            values: Any = found[task]
+            own.append(BenchEntry(arena.world, one.name, arena.seed, **values))
+            if own[-1].risk is not None:
+                losses[one.name, arena.seed] = load_array(tasks / task / LOSSES)
+        standings.append(stand(arenas, grounds, own, losses, plan.contestants))
         entries += own
     return Bench(
         lead=lead(plan),
@@ -211,7 +187,7 @@ def summarize_bench(plan: BenchPlan, tasks: Path, found: Mapping[str, Json]) -> 
         standings=tuple(standings),
         entries=tuple(entries),
         machine=describe_machine(),
-        absent=tuple(absent_peers()),
+        absent=tuple(name for name, own in PEERS.items() if not own.installed),
         seconds=sum(entry.processor or 0.0 for entry in entries),
     )
 
@@ -233,14 +209,22 @@ def lead(plan: BenchPlan) -> str:
 
 def describe_machine() -> Record:
     """Where this runs, and with which versions."""
-    packages = ["torch", "numpy", "scikit-learn", *sorted({p.package for p in PEERS.values()})]
+    versions = {}
+    for name in ["torch", "numpy", "scikit-learn", *sorted({p.package for p in PEERS.values()})]:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    processor = ""
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+        processor = next(iter(names), "")
     return {
-        "processor": _processor() or platform.processor() or platform.machine(),
+        "processor": processor or platform.processor() or platform.machine(),
         "cores": cores(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "etips": __version__,
-        **{name: own for name in packages if (own := _version(name))},
+        **versions,
     }
 
 
@@ -252,38 +236,3 @@ def ground_name(arena: Arena) -> str:
 def contest_name(arena: Arena, method: str) -> str:
     """Of a method's task."""
     return f"{arena.name}-{method}"
-
-
-def _entry(arena: Arena, own: Contestant, found: Mapping[str, Json]) -> BenchEntry:
-    values: Any = found[contest_name(arena, own.name)]
-    return BenchEntry(arena.world, own.name, arena.seed, **values)
-
-
-def _losses(
-    arenas: Sequence[Arena], entries: Sequence[BenchEntry], tasks: Path
-) -> Iterator[tuple[tuple[str, int], Any]]:
-    by_seed = {arena.seed: arena for arena in arenas}
-    for entry in entries:
-        if entry.risk is not None:
-            place = tasks / contest_name(by_seed[entry.seed], entry.method) / LOSSES
-            yield (entry.method, entry.seed), load_array(place)
-
-
-def _size(arena: Arena) -> float:
-    return arena.n_learn / 1000
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return ""
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else ""

@@ -1,11 +1,10 @@
 """The worlds of the bench: one entry each, with its sizes; and one of them opened for a seed."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,11 +12,8 @@ from etips.bench.stroke_trial import read_trial
 from etips.data.splitting import split
 from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
-from etips.files.json_documents import canonical
-from etips.files.writing import write_file
-from etips.progress import no_progress
-from etips.studies.study_data import ANSWERS, NOTES, SimulatedData, load_array, save_array
-from etips.worlds.bandit import Answers, to_bandit
+from etips.studies.study_data import SimulatedData, load_answers, save_answers
+from etips.worlds.bandit import to_bandit
 from etips.worlds.classifier import StoppedLstm
 from etips.worlds.clinic import Clinic
 from etips.worlds.deployment import HistoryPolicy
@@ -44,13 +40,10 @@ class BenchWorld:
 
     Args:
         name: On the command line.
-        sentence: What it is.
-        kind: How it is opened.
         learn: Stays that are learned from.
         test: Stays that judge.
         quick: Both in a quick run.
         world: Of labelled samples: name in the registry of worlds.
-        lag: Of ICU-Sepsis.
         clinic: Of the clinic: its settings.
     """
 
@@ -163,7 +156,6 @@ class Arena:
         n_test: Stays that judge.
         seed: Of the world and of the learners in it.
         quick: Whether the logging policy of labelled samples is stopped at once.
-        trial: File of the stroke trial.
         sha256: Of that file.
     """
 
@@ -174,16 +166,6 @@ class Arena:
     quick: bool = False
     trial: str = ""
     sha256: str = ""
-
-    def to_json(self) -> dict[str, object]:
-        """As JSON holds it."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, document: object) -> Self:
-        """What `to_json` wrote."""
-        values: Any = document
-        return cls(**values)
 
     @property
     def own(self) -> BenchWorld:
@@ -200,10 +182,7 @@ class Arena:
         if self.own.kind != "labelled":
             return
         settings: Any = _QUICK_LOGGING if self.quick else {}
-        labelled = self._labelled()
-        answers = StoppedLstm(**settings)(labelled, seed=self.seed, progress=no_progress)
-        save_array(ground / ANSWERS, answers.probabilities)
-        write_file(ground / NOTES, canonical(dict(answers.notes)))
+        save_answers(self._samples, StoppedLstm(**settings), ground)
 
     def open(self, ground: Path) -> Parts:
         """The stays; `prepare` has been here."""
@@ -221,9 +200,8 @@ class Arena:
         """The stays, made anew."""
         kind = self.own.kind
         if kind == "labelled":
-            notes = json.loads((ground / NOTES).read_bytes())
-            answers = Answers(load_array(ground / ANSWERS), notes)
-            log = to_bandit(self._labelled(), answers, logging="sampled", seed=self.seed)
+            labelled, answers = self._samples.open_labelled(), load_answers(ground)
+            log = to_bandit(labelled, answers, logging="sampled", seed=self.seed)
             return Parts(log.subset(slice(self.n_test, None)), log.subset(slice(0, self.n_test)))
         if kind == "trial":
             return self._halves()
@@ -239,9 +217,9 @@ class Arena:
             return Clinic(**settings, world=self.seed).log(n_stays, seed=seed)
         return WORLDS["icu-sepsis"].simulate(Simulation(n_stays, seed=seed, lag=own.lag))
 
-    def _labelled(self) -> Trajectories:
-        n = self.n_learn + self.n_test
-        return SimulatedData(self.own.world, n, self.seed).open_labelled()
+    @property
+    def _samples(self) -> SimulatedData:
+        return SimulatedData(self.own.world, self.n_learn + self.n_test, self.seed)
 
     def _halves(self) -> Parts:
         whole, found = read_trial(Path(self.trial))

@@ -1,19 +1,21 @@
-"""The task of a bench: one method learns in one world at one seed, and is judged there."""
+"""The tasks of a bench: a world opened at a seed, and a method that learns and is judged there."""
 
+import resource
+import sys
+import time
 import traceback
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from etips.bench.bench_worlds import Arena, Parts, without_propensities
-from etips.bench.costs import Cost, measured
-from etips.bench.ground import load_log
+from etips.bench.contestants import PEERS
 from etips.bench.peers.peer import PeerPolicy
-from etips.bench.peers.peer_registry import PEERS
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import EtipsError, FileError
@@ -22,17 +24,20 @@ from etips.evaluation.estimators import estimator_names
 from etips.evaluation.log import Log
 from etips.files.fingerprint import fingerprint
 from etips.files.json_documents import finite
+from etips.files.writing import write_file
 from etips.learn.learners.catalogue import require_method
+from etips.learn.learners.direct import DirectMethod
 from etips.learn.learners.recipes import make_learner
 from etips.learn.training.sharing import Sharing
 from etips.machine import still_products
 from etips.policies.deployed import Deployed
+from etips.results.evaluation_log import Models, make_log
 from etips.results.followed_policies import Policy, follow
 from etips.runs.checkpoint import ForeignError
 from etips.runs.run import Run
-from etips.studies.experiment import Settings
+from etips.runs.tasks import Json
+from etips.studies.experiment import EVALUATOR, Settings
 from etips.studies.study_data import save_array
-from etips.tasks.task import Json, Work
 
 LOSSES = "losses.npy"
 """What a task leaves: of each stay that judges the sum of its true losses, and its decisions."""
@@ -40,21 +45,111 @@ LOSSES = "losses.npy"
 RARE = 0.05
 """An action that clinicians take less often in such patients is rare."""
 
+_LOG = "log.npz"
+_NUMBERS = ("n_actions", "propensity_floor", "known", "lag")
+_STATUS, _REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_FORGET_PEAK = "5"  # see proc(5)
+_MB = 2**20
+
+
+@dataclass
+class Cost:
+    """What some work cost.
+
+    Args:
+        processor: Of all cores, processes started for it and ended since included.
+        memory: Most megabytes that this process held at a time, data and packages included; None
+            where the system does not say.
+    """
+
+    seconds: float = 0.0
+    processor: float = 0.0
+    memory: float | None = None
+
+
+@contextmanager
+def measured() -> Iterator[Cost]:
+    """A `Cost` that is filled in when the block ends."""
+
+    def processor() -> float:
+        each = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        return sum(own.ru_utime + own.ru_stime for own in each)
+
+    try:  # the system counts the peak from here on, where it can
+        _REFS.write_text(_FORGET_PEAK)
+        resets = _peak() is not None
+    except OSError:
+        resets = False
+    cost, started, used = Cost(), time.perf_counter(), processor()
+    try:
+        yield cost
+    finally:
+        cost.seconds = time.perf_counter() - started
+        cost.processor = processor() - used
+        unit = 1 if sys.platform == "darwin" else 1024
+        ever = unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MB
+        cost.memory = _peak() if resets else ever
+
+
+def _peak() -> float | None:
+    try:
+        lines = _STATUS.read_text().splitlines()
+    except OSError:
+        return None
+    found = (line.split() for line in lines if line.startswith("VmHWM:"))
+    return next((1024 * int(words[1]) / _MB for words in found), None)
+
 
 @dataclass(frozen=True)
-class ContestTask(Work):
+class GroundTask:
+    """Make what all methods of a world and seed share: data, and the log that they are judged by.
+
+    Args:
+        settings: Of the networks that policies are evaluated with; the usual ones if empty.
+    """
+
+    arena: Arena
+    settings: Settings
+    device: str
+
+    def run(self, folder: Path, _: Sharing | None = None) -> Json:
+        """Do it; the findings are what is possible in this world."""
+        self.arena.prepare(folder)
+        test = self.arena.open(folder).test
+        by_design = self.arena.own.measure == "trial"
+        learner = make_learner(EVALUATOR, self.settings, device=self.device, seed=self.arena.seed)
+        assert isinstance(learner, DirectMethod)
+        models = Models(encoder=learner.encoder, training=learner.training, seed=self.arena.seed)
+        with still_products():
+            made = make_log({}, test if by_design else without_propensities(test), models)
+        save_log(made.log, folder)
+        return possible(self.arena, test)
+
+
+def possible(arena: Arena, test: Trajectories) -> dict[str, object]:
+    """True risk of the clinicians and of the best policy, and mortality under the clinicians."""
+    nobody = np.zeros((1, test.n_actions))
+    stay = arena.stay_outcome(lambda asked: np.repeat(nobody, asked.n_decisions, axis=0))
+    if test.truth is None:
+        done = float(test.logged_loss.mean())
+        return {"clinicians": done, "best": None, "clinicians_stay": stay}
+    expected = test.true_expected_loss()
+    return {
+        "clinicians": test.true_risk(test.true_logging()),
+        "best": float(expected.min(axis=1).mean()),
+        "clinicians_stay": stay,
+    }
+
+
+@dataclass(frozen=True)
+class ContestTask:
     """Learn, be judged, and say what it cost. A method that fails says so; the others go on.
 
     Args:
-        arena: World, size and seed.
         method: Of the catalogue, or a peer.
-        settings: Of the method.
         ground: Folder of the ground's task, beside this task's own.
-        device: auto, cpu or cuda.
         version: Of a peer's package, so that another version is other work.
     """
-
-    kind: ClassVar[str] = "bench-contest"
 
     arena: Arena
     method: str
@@ -63,33 +158,13 @@ class ContestTask(Work):
     device: str
     version: str = ""
 
-    @property
-    def trains_on(self) -> str:
-        """The device; peers use a processor."""
-        return "cpu" if self.method in PEERS else self.device
-
-    @property
-    def lenders(self) -> tuple[str, ...]:
-        """The ground that it reads."""
-        return (self.ground,)
-
-    def to_json(self) -> dict[str, object]:
-        """As an object that JSON can hold."""
-        return {**vars(self), "arena": self.arena.to_json(), "settings": dict(self.settings)}
-
-    @classmethod
-    def from_json(cls, document: Json) -> Self:
-        """What `to_json` wrote."""
-        values: Any = dict(document)
-        return cls(Arena.from_json(values.pop("arena")), **values)
-
     def run(self, folder: Path, sharing: Sharing | None = None) -> Json:
         """Do it; the findings are fields of a `BenchEntry`."""
         ground = folder.parent / self.ground
         parts = self.arena.open(ground)
         try:
             policy, cost = self._learn(parts, folder, sharing)
-            return {**self._judge(policy, parts.test, ground, folder), **_told(cost)}
+            return {**self._judge(policy, parts.test, ground, folder), **asdict(cost)}
         except (ForeignError, FileError, MemoryError):
             raise  # of the folder or the machine, not of the method
         except Exception as error:  # noqa: BLE001  # a line in the table, not the end of the bench
@@ -108,7 +183,7 @@ class ContestTask(Work):
         told = require_method(self.method).known_propensities
         settings = dict(self.settings)
         learner = make_learner(self.method, settings, device=self.device, seed=self.arena.seed)
-        identity = fingerprint(arena=self.arena.to_json(), method=self.method, settings=settings)
+        identity = fingerprint(arena=self.arena, method=self.method, settings=settings)
         with Run(folder, identity) as run:
             with measured() as cost:
                 learner.fit(parts.learn if told else bare, run=run, sharing=sharing)
@@ -127,36 +202,25 @@ class ContestTask(Work):
             said = follow(policy, asked).deployed
             return np.where(said.abstained[:, None], 0.0, said.probabilities)
 
+        log = load_log(ground)
+        with still_products():  # what a user would see, who does not know the truth
+            found = assess(log, *deployed.judged, estimators=estimator_names(log)[:1])
+        head = found.estimates[0]
+        rare = None
+        if test.truth is not None:
+            own = np.where(deployed.abstained[:, None], 0.0, deployed.probabilities)
+            rare = float((own * (test.true_logging() < RARE)).sum(axis=1).mean())
         return {
             "risk": risk,
             "std_error": error,
-            **_estimated(deployed, _log_of(ground)),
+            "estimate": finite(head.risk),
+            "low": finite(head.low),
+            "high": finite(head.high),
+            "verdict": found.verdict.label,
             "stay_risk": self.arena.stay_outcome(act),
             "abstained": float(deployed.abstained.mean()),
-            "rare": _rare(deployed, test),
+            "rare": rare,
         }
-
-
-@lru_cache(maxsize=1)  # tasks done one after the other share it
-def _log_of(ground: Path) -> Log:
-    return load_log(ground)
-
-
-def _estimated(deployed: Deployed, log: Log) -> dict[str, object]:
-    """What a user would be told, who does not know the truth."""
-    with still_products():
-        found = assess(log, *deployed.judged, estimators=estimator_names(log)[:1])
-    head = found.estimates[0]
-    return {
-        "estimate": finite(head.risk),
-        "low": finite(head.low),
-        "high": finite(head.high),
-        "verdict": found.verdict.label,
-    }
-
-
-def _told(cost: Cost) -> Mapping[str, object]:
-    return {"seconds": cost.seconds, "processor": cost.processor, "memory": cost.memory}
 
 
 def stay_losses(deployed: Deployed, test: Trajectories) -> Floats:
@@ -190,22 +254,8 @@ def mean_loss(losses: Floats) -> tuple[float, float | None]:
     return mean, float(np.sqrt(apart) / count.sum())
 
 
-def _rare(deployed: Deployed, test: Trajectories) -> float | None:
-    """Share of decisions at which it does what clinicians hardly do; None where nobody knows."""
-    if test.truth is None:
-        return None
-    rare = test.true_logging() < RARE
-    own = np.where(deployed.abstained[:, None], 0.0, deployed.probabilities)
-    return float((own * rare).sum(axis=1).mean())
-
-
 def in_words(error: Exception, *, quotes: bool) -> str:
-    """Why a method failed, in a line.
-
-    Args:
-        error: What it raised.
-        quotes: Whether the message may be shown: where the data are of patients it may quote them.
-    """
+    """Why a method failed, in a line; the message, which may quote patients, only if `quotes`."""
     if isinstance(error, EtipsError):
         return str(error)
     kind = type(error).__name__
@@ -214,3 +264,26 @@ def in_words(error: Exception, *, quotes: bool) -> str:
         return f"{kind}: {first}" if first else kind
     places = traceback.extract_tb(error.__traceback__)
     return f"{kind} in {Path(places[-1].filename).name}" if places else kind
+
+
+def save_log(log: Log, folder: Path) -> None:
+    """Write a log as arrays; nothing is pickled, and who did its work is left out."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for own in fields(Log):
+        value = getattr(log, own.name)
+        if own.init and isinstance(value, np.ndarray | int | float):
+            arrays[own.name] = np.asarray(value)
+    write_file(folder / _LOG, lambda file: np.savez(file, allow_pickle=False, **arrays))
+
+
+def load_log(folder: Path) -> Log:
+    """Read what `save_log` wrote."""
+    path = folder / _LOG
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays: dict[str, Floats] = {name: stored[name] for name in stored.files}
+    except (OSError, ValueError, EOFError, KeyError) as error:
+        fix = "Remove the folder it is in, and run the bench again."
+        raise FileError(str(path), "cannot be read", fix=fix) from error
+    values: Any = {name: v.item() if name in _NUMBERS else v for name, v in arrays.items()}
+    return Log(**values)

@@ -3,7 +3,6 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,60 +11,51 @@ from etips.bench.contest import mean_loss
 from etips.bench.contestants import Contestant
 from etips.data.decisions import Floats
 from etips.results.bench_result import BenchEntry, BenchRow, BenchStanding, Place
+from etips.runs.tasks import Json
 from etips.studies.measures import mean_of
-from etips.tasks.task import Json
 
-DEFAULT = "etips"
-"""What `etips fit` learns by if nobody says."""
+RARELY = 0.05
+"""How much more often the first must take rare actions for that to be called a reason."""
 
-
-@dataclass(frozen=True, eq=False)
-class WorldFindings:
-    """What the tasks of a world left.
-
-    Args:
-        arenas: One a seed.
-        grounds: What each ground found.
-        entries: Every method and seed.
-        losses: Of each (method, seed) with a policy what `stay_losses` gives.
-    """
-
-    arenas: Sequence[Arena]
-    grounds: Sequence[Json]
-    entries: Sequence[BenchEntry]
-    losses: Mapping[tuple[str, int], Floats]
+Losses = Mapping[tuple[str, int], Floats]
+"""Of each (method, seed) with a policy what `stay_losses` gives."""
 
 
-def stand(findings: WorldFindings, contestants: Sequence[Contestant]) -> BenchStanding:
+def stand(
+    arenas: Sequence[Arena],
+    grounds: Sequence[Json],
+    entries: Sequence[BenchEntry],
+    losses: Losses,
+    contestants: Sequence[Contestant],
+) -> BenchStanding:
     """How the methods stand to each other in a world.
 
     First is the least mean risk among those that have a policy at every seed; the difference to it
     is paired, stay by stay. Its standard error is that over seeds or that of the stays, whichever
     is larger.
-
-    Args:
-        findings: Of the world.
-        contestants: Who took part.
     """
-    arena, own = findings.arenas[0], BENCH_WORLDS[findings.arenas[0].world]
-    groups = {one.name: one.group for one in contestants}
-    risks = {name: mean_of(e.risk for e in _of(findings, name)) for name in groups}
-    n_seeds = len(findings.arenas)
-    whole = [n for n in groups if _count(findings, n) == n_seeds and groups[n] != "told"]
-    first = min(whole, key=lambda name: risks[name], default=None)
-    rows = [_row(findings, one, first, n_seeds) for one in contestants]
+    arena, world = arenas[0], BENCH_WORLDS[arenas[0].world]
+    of = {one.name: [e for e in entries if e.method == one.name] for one in contestants}
+    done = {name: [e for e in own if e.risk is not None] for name, own in of.items()}
+    whole = [
+        one.name
+        for one in contestants
+        if len(done[one.name]) == len(arenas) and one.group != "told"
+    ]
+    first = min(whole, key=lambda name: mean_of(e.risk for e in done[name]), default=None)
+    rows = [_row(one, of[one.name], losses, first, len(arenas)) for one in contestants]
     rows.sort(key=lambda row: (row.risk is None, row.risk))
     ours = next((row for row in rows if row.group == "ours" and row.method in whole), None)
     level = None if ours is None else ours.place in ("first", "level")
     return BenchStanding(
         world=arena.world,
-        sentence=own.sentence,
-        measure=own.measure,
+        sentence=world.sentence,
+        measure=world.measure,
         n_learn=arena.n_learn,
         n_test=arena.n_test,
-        clinicians=_mean(findings.grounds, "clinicians"),
-        best=_mean(findings.grounds, "best"),
-        clinicians_stay=_mean(findings.grounds, "clinicians_stay"),
+        clinicians=_number(ground.get("clinicians") for ground in grounds),
+        best=_number(ground.get("best") for ground in grounds),
+        clinicians_stay=_number(ground.get("clinicians_stay") for ground in grounds),
         rows=tuple(rows),
         first=first,
         best_of_ours=None if ours is None else ours.method,
@@ -74,28 +64,24 @@ def stand(findings: WorldFindings, contestants: Sequence[Contestant]) -> BenchSt
     )
 
 
-def _of(findings: WorldFindings, method: str) -> list[BenchEntry]:
-    return [entry for entry in findings.entries if entry.method == method]
-
-
-def _count(findings: WorldFindings, method: str) -> int:
-    return sum(entry.risk is not None for entry in _of(findings, method))
-
-
 def _row(
-    findings: WorldFindings, contestant: Contestant, first: str | None, n_seeds: int
+    contestant: Contestant,
+    own: Sequence[BenchEntry],
+    losses: Losses,
+    first: str | None,
+    n_seeds: int,
 ) -> BenchRow:
-    own = _of(findings, contestant.name)
     done = [entry for entry in own if entry.risk is not None]
     failed = next((entry.failed for entry in own if entry.failed is not None), None)
-    behind, error = difference(findings.losses, contestant.name, first)
+    behind, error = difference(losses, contestant.name, first)
     place: Place = "failed"
     if contestant.group == "told" and done:
         place = "told"
     elif contestant.name == first:
         place = "first"
     elif len(done) == n_seeds and done:
-        place = "level" if _is_level(behind, error) else "behind"
+        level = behind is not None and error is not None and behind <= error
+        place = "level" if level else "behind"
     return BenchRow(
         method=contestant.name,
         group=contestant.group,
@@ -115,30 +101,23 @@ def _row(
     )
 
 
-def difference(
-    losses: Mapping[tuple[str, int], Floats], method: str, first: str | None
-) -> tuple[float | None, float | None]:
+def difference(losses: Losses, method: str, first: str | None) -> tuple[float | None, float | None]:
     """Risk of a method minus that of another, paired stay by stay, and its standard error."""
     seeds = [seed for name, seed in losses if name == method and (first, seed) in losses]
     if first is None or not seeds:
         return None, None
-    pairs = [_pair(losses[method, seed], losses[first, seed]) for seed in seeds]
+    pairs = [
+        mean_loss(np.stack([own[0] - other[0], own[1]]))
+        for own, other in ((losses[method, seed], losses[first, seed]) for seed in seeds)
+    ]
     each = np.array([gap for gap, _ in pairs])
     of_stays = math.sqrt(sum((error or 0.0) ** 2 for _, error in pairs)) / len(pairs)
     over_seeds = float(each.std(ddof=1) / math.sqrt(len(each))) if len(each) > 1 else 0.0
     return float(each.mean()), max(of_stays, over_seeds)
 
 
-def _pair(own: Floats, other: Floats) -> tuple[float, float | None]:
-    return mean_loss(np.stack([own[0] - other[0], own[1]]))
-
-
-def _is_level(behind: float | None, error: float | None) -> bool:
-    return behind is not None and error is not None and behind <= error
-
-
 def _why(rows: Sequence[BenchRow], ours: BenchRow | None) -> list[str]:
-    """What the entries themselves tell of the reason, where somebody else leads."""
+    """What the entries themselves tell of the reason, where another package leads."""
     first = next((row for row in rows if row.place == "first"), None)
     if first is None or ours is None:
         return []
@@ -156,14 +135,6 @@ def _why(rows: Sequence[BenchRow], ours: BenchRow | None) -> list[str]:
             f"{reliable} of {first.n_seeds} seeds."
         )
     return reasons or ["Not known yet."]
-
-
-RARELY = 0.05
-"""How much more often the first must take rare actions for that to be called a reason."""
-
-
-def _mean(grounds: Sequence[Json], key: str) -> float | None:
-    return _number(ground.get(key) for ground in grounds)
 
 
 def _number(values: object) -> float | None:

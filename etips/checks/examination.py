@@ -1,27 +1,83 @@
 """A table looked at before anything is learned: guessed, tried, counted."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from etips.checks.column_facts import ColumnFacts, look_at
-from etips.checks.feature_summary import feature_names, summarize_features
-from etips.checks.guessing import Guesses, guess_columns
-from etips.checks.outcome_columns import is_coded, is_earlier, stacked
+from etips.checks.guessing import Guesses, guess_columns, is_coded, is_earlier, stacked
 from etips.checks.role_words import ACTION, LOSS, SURE, likeness
-from etips.checks.table_check import ActionCount, Contrast, TableCheck
-from etips.checks.trial_reading import Trial, try_reading
+from etips.checks.table_check import (
+    ActionCount,
+    Contrast,
+    TableCheck,
+    feature_names,
+    summarize_features,
+)
 from etips.data.history_rows import visible_rows
-from etips.data.shown_sizes import show_sizes
-from etips.data.tables.columns import TableColumns
+from etips.data.sizes import show_sizes
+from etips.data.tables.reading import read_by
 from etips.data.tables.sources import TableLike, open_source
+from etips.data.tables.table_spec import TableSpec
 from etips.data.trajectories import Trajectories
 from etips.disclosure import hide_together, rounds_to_few, shown_apart, shown_count, shown_parts
-from etips.errors import DataError, SettingError, as_option
+from etips.errors import (
+    DataError,
+    EtipsError,
+    ResourceError,
+    SeveralFaultsError,
+    as_option,
+)
 from etips.evaluation.detectable import detectable_differences
 from etips.notes import collecting_notes
+
+MOST_TRIES = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What reading a table came to."""
+
+    stays: Trajectories | None
+    faults: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+
+def try_reading(table: TableLike, columns: TableSpec, features: Collection[str]) -> Trial:
+    """Read a table; where features are faulty, once more without them."""
+    faults: list[str] = []
+    aside: list[str] = []
+    for _ in range(MOST_TRIES):
+        with collecting_notes() as notes:
+            try:
+                stays = read_by(table, columns)
+            except ResourceError:
+                raise
+            except EtipsError as error:
+                known = len(aside)
+                for fault in error.faults if isinstance(error, SeveralFaultsError) else (error,):
+                    faults += [line for line in (str(fault),) if line not in faults]
+                    place = fault.where if isinstance(fault, DataError) else ""
+                    named = place.partition(", column ")[2]
+                    aside += [named] if named in features else []
+            else:
+                return Trial(stays, tuple(faults), tuple(notes), tuple(aside))
+        if len(aside) == known:
+            break
+        columns = _without(columns, aside)
+    return Trial(None, tuple(faults), without=tuple(aside))
+
+
+def _without(columns: TableSpec, aside: list[str]) -> TableSpec:
+    rest = {
+        name: tuple(own for own in getattr(columns, name) if own not in aside)
+        for name in ("static", "categorical")
+        if name in columns.given
+    }
+    return columns.but(drop=tuple(dict.fromkeys([*columns.drop, *aside])), **rest)
 
 
 def check(table: TableLike, **columns: Any) -> TableCheck:  # noqa: ANN401  # as read_table's
@@ -29,34 +85,17 @@ def check(table: TableLike, **columns: Any) -> TableCheck:  # noqa: ANN401  # as
 
     Takes what `read_table` takes and guesses what is left out; a guess is marked as one. Faults do
     not stop it. Only a table that cannot be opened is refused.
-
-    Args:
-        table: As for `read_table`.
-        columns: Arguments of `read_table`.
     """
-    given = {name: value for name, value in columns.items() if value not in (None, (), [], {})}
-    unknown = given.keys() - TableColumns.__dataclass_fields__.keys()
-    if unknown:
-        raise SettingError(sorted(unknown)[0], "is not an argument of check")
-    listed = {k: [v] if k in _LISTS and isinstance(v, str) else v for k, v in given.items()}
-    return check_table(table, TableColumns(**listed))  # type: ignore[arg-type]  # it looks itself
+    return check_table(table, TableSpec.of_arguments(columns))
 
 
 _NEEDS_ACTION = "loss: needs action."
-_LISTS = ("static", "categorical", "features", "drop", "actions")
 
 
-def check_table(table: TableLike, said: TableColumns) -> TableCheck:
-    """Look at a table of which some things were said.
-
-    Args:
-        table: The table.
-        said: What was.
-    """
+def check_table(table: TableLike, said: TableSpec) -> TableCheck:
+    """Look at a table of which some things were said."""
     with collecting_notes() as opening:
-        source = open_source(
-            table, decimal=said.decimal, dates=said.dates, limits=said.limits, na=said.na or ()
-        )
+        source = open_source(table, said)
     if source.n_rows == 0:
         raise DataError(source.name, "must have at least one row")
     facts = look_at(source)
@@ -92,19 +131,20 @@ def _describe(
 
 
 def _all_faults(
-    facts: Sequence[ColumnFacts], columns: TableColumns, told: Sequence[str]
+    facts: Sequence[ColumnFacts], columns: TableSpec, told: Sequence[str]
 ) -> tuple[str, ...]:
     """What a log needs and neither words nor guesses have named, then what reading refused."""
     missing, faults = [], list(told)
-    if columns.action is None and columns.dose is None:
+    if not columns.treatment:
         missing += stacked(facts)
-        single = [own.name for own in facts if own.n_distinct == 1 and _is_treatment(own.name)]
+        named = [own for own in facts if likeness(own.name, ACTION) >= SURE]
+        single = [own.name for own in named if own.n_distinct == 1 and not is_earlier(own.name)]
         rule = "must name a column; no name looks like a treatment"
         if single:
             rule = f"column {single[0]} holds one value only, so nothing compares"
         missing.append(f"action: {rule}. Use --action, or --dose for amounts.")
         faults = [line for line in faults if line != _NEEDS_ACTION]
-    if columns.loss is None and columns.reward is None:
+    if columns.columns["loss"] is None:
         rule = "must name a column; none with several values is named like an outcome"
         fix = "Use --loss (with --bad 1,2 where codes or words are the harm), or --reward."
         coded = [own.name for own in facts if is_coded(own) and likeness(own.name, LOSS) >= SURE]
@@ -113,10 +153,6 @@ def _all_faults(
             fix = f"Name it and those that are the harm: --loss {as_option(coded[0])} --bad 1,2."
         missing.append(f"loss: {rule}. {fix}")
     return (*missing, *faults)
-
-
-def _is_treatment(name: str) -> bool:
-    return likeness(name, ACTION) >= SURE and not is_earlier(name)
 
 
 def _count(made: TableCheck, stays: Trajectories) -> TableCheck:

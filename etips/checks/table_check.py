@@ -1,7 +1,8 @@
 """What a check of a table found: its figures, its words at eighty columns, its table.toml."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
 from io import StringIO
 from pathlib import Path
 from shlex import quote
@@ -11,13 +12,139 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from etips.checks.feature_summary import KINDS, FeatureSummary
-from etips.checks.guessing import Guess
-from etips.checks.suspicion import Suspect
-from etips.checks.table_file import format_table_file
-from etips.data.tables.columns import TableColumns
+from etips.checks.column_facts import ColumnFacts
+from etips.checks.guessing import Guess, Suspect, part_columns
+from etips.data.recipe import ColumnKind
+from etips.data.tables.table_spec import TABLE_FILE, TableSpec
+from etips.disclosure import LEAST_PEOPLE, are_few
 from etips.errors import FileError
+from etips.files.toml import format_toml
 from etips.files.writing import write_file
+
+
+def format_table_file(
+    columns: TableSpec, guesses: Sequence[Guess], suspects: Sequence[Suspect], data: str
+) -> str:
+    """The text of a table.toml, commented."""
+    why = {own.field: own.reason for own in guesses}
+    lines = [
+        f"# How etips reads {_one_line(data)}. Written by `etips check`.",
+        "# Lines marked GUESSED were not said by anybody: look at them before you use the file.",
+        f"# Then: etips fit {_one_line(data)} --table {TABLE_FILE} --hold-out 0.3 --out run",
+        "",
+        "[data]",
+    ]
+    tables = []
+    for name, value in columns.to_document().items():
+        words = f"# {TableSpec.model_fields[name].description}"
+        if name in why:
+            words += f" GUESSED: {_one_line(why[name])}"
+        text = format_toml({name: value}).strip()
+        if isinstance(value, Mapping):  # a table of its own stands behind all plain keys
+            tables += ["", words, text.replace(f"[{name}]", f"[data.{name}]")]
+        else:
+            lines += [words, text]
+    left_out = "drop" in why or "features" in why
+    kept = [own for own in suspects if not (own.leave_out and left_out)]
+    lines += [f"# {_one_line(own.column)}: {_one_line(own.reason)}. See drop." for own in kept]
+    return "\n".join([*lines, *tables]) + "\n"
+
+
+def _one_line(text: str) -> str:
+    """Names are the user's own and may hold anything; a comment is one line."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+MOST_SHOWN_LEVELS = 6
+
+_SHAPES: Mapping[str, str] = {
+    "number": "number",
+    "yes_no": "yes/no",
+    "text": "category",
+    "time": "time",
+    "mixed": "not readable",
+    "other": "not readable",
+}
+_KINDS: Mapping[str, str] = {
+    "number": "number",
+    "yes_no": "yes/no",
+    "category": "category",
+    "hours": "time",
+    "years": "time",
+    "age": "time",
+    "duration": "time",
+}
+KINDS = ("number", "yes/no", "category", "time", "not readable")
+"""In the order in which they are told."""
+
+
+@dataclass(frozen=True)
+class FeatureSummary:
+    """A feature of a table."""
+
+    name: str
+    kind: str
+    static: bool = False
+    missing: int | None = 0
+    n_levels: int | None = None
+    levels: tuple[str, ...] = ()
+
+
+def feature_names(facts: Sequence[ColumnFacts], columns: TableSpec) -> tuple[str, ...]:
+    """The columns that would be features, in the order of the table."""
+    static = set(columns.static)
+    taken = set(part_columns(columns)) - static
+    names = [own.name for own in facts if own.name not in taken]
+    names = [name for name in names if not _matches(name, columns.drop)]
+    if not columns.features:
+        return tuple(names)
+    return tuple(name for name in names if name in static or _matches(name, columns.features))
+
+
+def summarize_features(
+    facts: Sequence[ColumnFacts],
+    columns: TableSpec,
+    kinds: Mapping[str, ColumnKind] | None = None,
+) -> tuple[FeatureSummary, ...]:
+    """Every feature."""
+    wanted = set(feature_names(facts, columns))
+    static, codes = set(columns.static), set(columns.categorical)
+    return tuple(
+        _summary(own, (kinds or {}).get(own.name), own.name in static, own.name in codes)
+        for own in facts
+        if own.name in wanted
+    )
+
+
+def _summary(own: ColumnFacts, read: ColumnKind | None, static: bool, code: bool) -> FeatureSummary:
+    kind = _SHAPES[own.shape] if read is None else _KINDS.get(read.kind, read.kind)
+    if code:
+        kind = "category"
+    category = kind == "category"
+    common = own.n_rows >= LEAST_PEOPLE * max(len(own.levels), 1)
+    shown = category and len(own.levels) <= MOST_SHOWN_LEVELS and common
+    return FeatureSummary(
+        own.name,
+        kind,
+        static,
+        _percent(own),
+        own.n_distinct if category else None,
+        own.levels if shown else (),
+    )
+
+
+def _percent(own: ColumnFacts) -> int | None:
+    known = own.n_rows - own.n_missing
+    if not own.n_missing:
+        return 0
+    if are_few(own.n_missing) or are_few(known):
+        return None
+    return round(100 * own.n_missing / max(own.n_rows, 1))
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return any(name == own or fnmatchcase(name, own) for own in patterns)
+
 
 PAGE = 80
 """Letters of a line that goes to no terminal."""
@@ -28,13 +155,7 @@ _LISTED = 6  # columns of a list that are named
 
 @dataclass(frozen=True)
 class ActionCount:
-    """How often an action was taken; None where that would tell of few people.
-
-    Args:
-        name: What it is called.
-        decisions: Decisions that took it.
-        people: Patients, or stays where no patient is named, that had it.
-    """
+    """How often an action was taken; None where that would tell of few people."""
 
     name: str
     decisions: int | None
@@ -43,13 +164,7 @@ class ActionCount:
 
 @dataclass(frozen=True)
 class Contrast:
-    """The smallest difference of risk that four of five such logs would show.
-
-    Args:
-        action: Always taken, against what was done.
-        difference: Of risk.
-        effective_n: Decisions that those that took it are worth.
-    """
+    """The smallest difference of risk that four of five such logs would show."""
 
     action: str
     difference: float
@@ -84,7 +199,7 @@ class TableCheck:
     name: str
     n_rows: int | None
     n_columns: int
-    columns: TableColumns
+    columns: TableSpec
     guesses: tuple[Guess, ...] = ()
     suspects: tuple[Suspect, ...] = ()
     features: tuple[FeatureSummary, ...] = ()
@@ -111,21 +226,11 @@ class TableCheck:
         return {**asdict(self), "columns": self.columns.to_document()}
 
     def to_toml(self, data: str = "DATA") -> str:
-        """A table.toml: what every command takes with --table.
-
-        Args:
-            data: How the table is called in the file's own words.
-        """
+        """A table.toml: what every command takes with --table."""
         return format_table_file(self.columns, self.guesses, self.suspects, data)
 
     def save(self, path: str | Path, *, data: str = "DATA", overwrite: bool = False) -> None:
-        """Write a table.toml.
-
-        Args:
-            path: Where.
-            data: How the table is called in the file's own words.
-            overwrite: Replace an earlier one.
-        """
+        """Write a table.toml."""
         require_free(Path(path), overwrite=overwrite)
         write_file(Path(path), self.to_toml(data).encode())
 
@@ -160,14 +265,7 @@ def print_check(found: TableCheck, console: Console) -> None:
 
 
 def print_next(found: TableCheck, console: Console, *, data: str, place: str) -> None:
-    """Print what to do now.
-
-    Args:
-        found: The check.
-        console: Where.
-        data: The table, as on the command line.
-        place: Where its table.toml is written.
-    """
+    """Print what to do now."""
     _heading(console, "Next")
     for line in next_lines(found, data=data, place=place):
         if line.startswith("etips "):
@@ -238,14 +336,13 @@ def _print_roles(console: Console, found: TableCheck) -> None:
         words = _listed(value, _LISTED) if isinstance(value, tuple) else str(value)
         if isinstance(value, dict):
             words = ", ".join(f"{column}={how}" for column, how in value.items())
-        table.add_row(Text(f"  {name}"), Text(words), _origin(guessed.get(name)))
+        origin = Text("as said")
+        if name in guessed:
+            origin = Text(f"guessed: {guessed[name].reason}", style="yellow")
+        table.add_row(Text(f"  {name}"), Text(words), origin)
     if found.columns.stay is None:
         table.add_row(Text("  stay"), Text("every row"), Text("no column: one row a patient"))
     console.print(table)
-
-
-def _origin(guess: Guess | None) -> Text:
-    return Text("as said") if guess is None else Text(f"guessed: {guess.reason}", style="yellow")
 
 
 def _print_counts(console: Console, found: TableCheck) -> None:

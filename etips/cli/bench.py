@@ -4,23 +4,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from etips.cli.console import JsonFlag, progress_bar, refusals
-from etips.cli.study_output import FIGURES, REPORT, make_folder
-from etips.cli.terminal_tables import print_table
+from etips.cli.study_output import (
+    REPORT,
+    make_folder,
+    page_console,
+    print_plain,
+    print_titled,
+    write_page,
+)
 from etips.errors import SettingError
 from etips.files.json_documents import canonical
-from etips.files.writing import write_file
-from etips.runs.device import Device
-from etips.runs.file_names import RESULTS
+from etips.runs.places import RESULTS, Device
 
 if TYPE_CHECKING:
     from etips.results.bench_result import Bench
-    from etips.results.study_result import Table
-
-_PAGE = 100
-"""Columns of text that is not printed on a terminal."""
 
 WorldsOption = Annotated[
     str | None,
@@ -73,7 +72,7 @@ def bench(
             progress("getting ready", 0.0)
             from etips.bench.bench_run import BenchPlan, choose_worlds, run_bench  # noqa: PLC0415
             from etips.bench.contestants import choose_contestants  # noqa: PLC0415
-            from etips.tasks.runner import jobs_for  # noqa: PLC0415
+            from etips.runs.tasks import jobs_for  # noqa: PLC0415
 
             plan = BenchPlan(
                 choose_worlds(_names("--worlds", worlds), trial, quick=quick),
@@ -88,31 +87,22 @@ def bench(
             result = run_bench(plan, place, jobs=at_once, report=progress)
             progress("writing", 1.0)
             write_bench(result, place)
-        _show(result, place, as_json=as_json, as_markdown=as_markdown)
+        if as_json:
+            typer.echo(canonical(result.to_json()).decode(), nl=False)
+        elif as_markdown:
+            from etips.results.bench_result import as_markdown as written  # noqa: PLC0415
 
-
-def _show(result: "Bench", folder: Path, *, as_json: bool, as_markdown: bool) -> None:
-    from etips.results.bench_tables import as_markdown as written  # noqa: PLC0415
-
-    if as_json:
-        typer.echo(canonical(result.to_json()).decode(), nl=False)
-    elif as_markdown:
-        typer.echo(written(result), nl=False)
-    else:
-        _print(result, folder)
+            typer.echo(written(result), nl=False)
+        else:
+            _print(result, place)
 
 
 def write_bench(result: "Bench", folder: Path) -> None:
     """Write results.json, figures/bench.svg and .png, and report.html."""
     from etips.report.bench_page import render_bench  # noqa: PLC0415
-    from etips.report.figures import draw  # noqa: PLC0415
-    from etips.results.bench_tables import gain_chart  # noqa: PLC0415
+    from etips.results.bench_result import gain_chart  # noqa: PLC0415
 
-    write_file(folder / RESULTS, canonical(result.to_json()))
-    figures, chart = make_folder(folder / FIGURES), gain_chart(result)
-    write_file(figures / f"{chart.name}.svg", draw(chart, format="svg"))
-    write_file(figures / f"{chart.name}.png", draw(chart, format="png"))
-    write_file(folder / REPORT, render_bench(result).encode())
+    write_page(folder, result.to_json(), [gain_chart(result)], render_bench(result))
 
 
 def _names(option: str, text: str | None) -> list[str] | None:
@@ -125,29 +115,20 @@ def _names(option: str, text: str | None) -> list[str] | None:
 
 
 def _print(result: "Bench", folder: Path) -> None:
-    from etips.results.bench_tables import (  # noqa: PLC0415
+    from etips.results.bench_result import (  # noqa: PLC0415
         NOTES,
         failures,
         summary_table,
         world_table,
     )
 
-    console = Console() if Console().is_terminal else Console(width=_PAGE)
-    console.print(result.lead, highlight=False, markup=False)
+    console = page_console()
+    print_plain(console, result.lead)
     for own in result.standings:
-        _print_table(world_table(own), console)
-        for line in (*own.why, *failures(own)):
-            console.print(line, highlight=False, markup=False)
-    _print_table(summary_table(result), console)
-    console.print(NOTES, highlight=False, markup=False)
+        print_titled(world_table(own), console)
+        print_plain(console, *own.why, *failures(own))
+    print_titled(summary_table(result), console)
+    print_plain(console, NOTES)
     if result.absent:
-        absent = ", ".join(result.absent)
-        console.print(f"Peers that are not installed: {absent}.", highlight=False, markup=False)
+        print_plain(console, f"Peers that are not installed: {', '.join(result.absent)}.")
     typer.echo(f"Open {folder / REPORT}, or read {folder / RESULTS}.")
-
-
-def _print_table(table: "Table", console: Console) -> None:
-    console.print()
-    console.print(table.title, highlight=False, markup=False)
-    print_table(table.columns, [[str(cell) for cell in row] for row in table.rows], look="plain")
-    console.print(table.note, highlight=False, markup=False)

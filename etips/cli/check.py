@@ -11,14 +11,14 @@ from etips.checks.examination import check_table
 from etips.checks.table_check import PAGE, print_check, print_next, require_free
 from etips.cli.columns import DataArgument, takes_columns
 from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals
-from etips.data.tables.columns import TABLE_FILE, TableColumns
+from etips.data.tables.table_spec import TABLE_FILE, TableSpec
 from etips.errors import FileError
 
 
 @takes_columns
 def check(
     data: DataArgument,
-    columns: TableColumns,
+    columns: TableSpec,
     out: Annotated[
         Path | None, typer.Option(help=f"File to write; {TABLE_FILE} beside the data if left out.")
     ] = None,

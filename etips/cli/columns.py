@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,8 +10,7 @@ import typer
 
 from etips.cli.arrow_start import start_arrow
 from etips.cli.console import refusals
-from etips.data.tables.columns import TABLE_FILE, TableColumns, read_columns
-from etips.data.tables.table_fields import KINDS, FieldKind
+from etips.data.tables.table_spec import LISTS, SAID, TABLE_FILE, WHOLE, TableSpec, read_columns
 from etips.errors import Faults, SettingError, SeveralFaultsError, faults_of
 
 DataArgument = Annotated[
@@ -22,59 +20,11 @@ TABLE = "table"
 """Option of the file that says what the other options would."""
 
 
-@dataclass(frozen=True)
-class _Option:
-    """How a column is named on the command line.
-
-    Args:
-        help: What it is.
-        spellings: Of the option; its own name if there are none.
-    """
-
-    help: str
-    spellings: tuple[str, ...] = ()
-
-
-OPTIONS: Mapping[str, _Option] = {
-    "stay": _Option("Column: which stay. Left out, every row is a patient."),
-    "step": _Option("Column: order within the stay, a number or a time."),
-    "action": _Option("Column of the treatment; several by comma: their combination."),
-    "dose": _Option("One or two columns of doses, by comma, in place of --action."),
-    "bins": _Option("Classes of each dose, none among them; 5 if left out."),
-    "loss": _Option("Column: loss of the logged action; lower is better."),
-    "reward": _Option("Column: the same where more is better."),
-    "bad": _Option("Values of --loss, by comma, that are the harm: 1 there, 0 elsewhere."),
-    "static": _Option("Columns, by comma: static features."),
-    "propensity": _Option("Column: known propensity."),
-    "group": _Option("Column: the patient.", ("--group", "--cluster")),
-    "eligible": _Option("Column: may the step become a decision?"),
-    "negative_control": _Option(
-        "Column: something from before the action, which it cannot have changed."
-    ),
-    "missing_loss": _Option("drop (default) or weight: what becomes of an action without a loss."),
-    "categorical": _Option("Columns, by comma: numbers that are codes of categories."),
-    "features": _Option("Columns, by comma, * allowed: the only features."),
-    "drop": _Option("Columns, by comma, * allowed: nobody may see them."),
-    "missing": _Option("carry (default) or refuse: what becomes of missing values."),
-    "every": _Option("Length of a step, such as 4h: time stamps become steps."),
-    "combine": _Option(
-        "column=last|first|mean|sum|min|max, by comma: rows of one step become one."
-    ),
-    "n_actions": _Option("How many actions there are; those that occur if left out."),
-    "actions": _Option("Names of the actions, by comma."),
-    "lag": _Option("1: a decision sees earlier steps only (default with --step); 0: its own."),
-    "decimal": _Option(", or . before a fraction, where the file could be meant either way."),
-    "dates": _Option(
-        "dmy or mdy: what stands first in dates, where they could be meant either way."
-    ),
-    "limits": _Option("value: read <5 as 5 and 85+ as 85; refuse (default)."),
-    "na": _Option("Cells, by comma, that mean missing, such as 999 or 'not done'."),
-}
-"""By field of `TableColumns`."""
+_ALSO_SPELT = {"group": ("--group", "--cluster")}
 
 
 def takes_columns(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each field of `TableColumns` in place of its `columns`.
+    """Give a command an option for each field of `TableSpec` in place of its `columns`.
 
     And `--table`, a file that says the same; options go over it. An option of the command's own
     name keeps its meaning: `--stay` is a stay to `explain`.
@@ -83,13 +33,13 @@ def takes_columns(command: Callable[..., None]) -> Callable[..., None]:
     taken = {f"--{name}" for name in own_names}
     options = [
         inspect.Parameter(
-            own.name,
+            name,
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
-            annotation=_annotation(OPTIONS[own.name], KINDS[own.name], taken),
+            annotation=_annotation(name, taken),
         )
-        for own in fields(TableColumns)
-        if own.name not in own_names
+        for name in SAID
+        if name not in own_names
     ]
     help_text = f"File that says what the options below do, as `etips check` writes {TABLE_FILE}."
     file_option = Annotated[Path | None, typer.Option(help=help_text)]
@@ -111,7 +61,7 @@ def takes_columns(command: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def said_of_table(table: Path | None, given: Mapping[str, str | int | None]) -> TableColumns:
+def said_of_table(table: Path | None, given: Mapping[str, str | int | None]) -> TableSpec:
     """What the options say of a table, over what the file says.
 
     Args:
@@ -119,7 +69,7 @@ def said_of_table(table: Path | None, given: Mapping[str, str | int | None]) -> 
         given: Each option by the name of its field, None where it was left out.
     """
     try:
-        columns = TableColumns.from_texts(given)
+        columns = TableSpec.from_texts(given)
     except (SettingError, SeveralFaultsError) as error:
         faults = Faults()
         for own in faults_of(error):
@@ -131,13 +81,16 @@ def said_of_table(table: Path | None, given: Mapping[str, str | int | None]) -> 
     return columns if table is None else columns.over(read_columns(table))
 
 
-def _annotation(own: _Option, kind: FieldKind, taken: set[str]) -> Any:  # noqa: ANN401  # typer's
+def _annotation(name: str, taken: set[str]) -> Any:  # noqa: ANN401  # typer's
     """An option, less the spellings to which the command gives a meaning of its own.
 
     `--cluster` is the patient to `evaluate`, and other machines to a command that can use some.
     """
-    spellings = [spelling for spelling in own.spellings if spelling not in taken]
-    if kind.shape == "whole":
-        number = typer.Option(*spellings, help=own.help, min=kind.least, max=kind.most)
-        return Annotated[int | None, number]
-    return Annotated[str | None, typer.Option(*spellings, help=own.help)]
+    spellings = [spelling for spelling in _ALSO_SPELT.get(name, ()) if spelling not in taken]
+    text = TableSpec.model_fields[name].description or ""
+    if name in WHOLE:
+        least, most = WHOLE[name]
+        return Annotated[int | None, typer.Option(*spellings, help=text, min=least, max=most)]
+    if name in LISTS or name == "combine":
+        text = f"{text} Comma-separated."
+    return Annotated[str | None, typer.Option(*spellings, help=text)]

@@ -1,18 +1,23 @@
 """`etips compare`: differences between policies, rules and what was done, and between places."""
 
 from pathlib import Path
-from types import ModuleType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from etips.cli.columns import takes_columns
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, say, show
-from etips.cli.external_data import join_external, require_one_way
-from etips.cli.place_column import read_places
-from etips.cli.policy_options import AskedPolicies, RuleOption, RulesOption, SeenFlag
-from etips.data.tables.columns import TableColumns
+from etips.cli.run_data import AskedPolicies, RuleOption, RulesOption, RunsArgument, SeenFlag
+from etips.data.alignment import join
+from etips.data.intake.last_rows import visible_columns
+from etips.data.tables.reading import read_by, read_data
+from etips.data.tables.table_spec import TableSpec
+from etips.data.trajectories import Trajectories
+from etips.errors import DataError, EtipsError, FileError, SettingError
 from etips.files.json_documents import canonical
+from etips.notes import collecting_notes
 from etips.results.comparison_result import (
     CLINICIANS,
     CarriedResult,
@@ -20,12 +25,13 @@ from etips.results.comparison_result import (
     Figure,
     PlacesResult,
 )
-from etips.results.text_forest import Bar, draw_bars
-from etips.results.whole_stay_result import ONE_DECISION
+from etips.results.groupings import column_values
+from etips.results.plain_text import Bar, draw_bars
+from etips.results.records import ONE_DECISION
 
-RunsArgument = Annotated[
-    list[Path], typer.Argument(help="Run folders, if any, then the data: RUN [RUN ...] DATA.")
-]
+if TYPE_CHECKING:
+    from etips.results.groupings import By
+
 ByOption = Annotated[
     str | None, typer.Option(help="Column: compare sites, wards or years (of a time) as well.")
 ]
@@ -49,7 +55,7 @@ OutOption = Annotated[
 @takes_columns
 def compare(
     paths: RunsArgument,
-    columns: TableColumns,
+    columns: TableSpec,
     rule: RuleOption = None,
     rules: RulesOption = None,
     by: ByOption = None,
@@ -71,47 +77,107 @@ def compare(
     """
     with refusals("etips compare"):
         if out is not None:
-            _page().require_ending(out)
-        require_one_way(by, external)
+            from etips.report.section import require_ending  # noqa: PLC0415  # with jinja2
+
+            require_ending(out, ".html", ".json")
+        if external is not None and by is not None:
+            raise SettingError("--by, --external", "must not both be given")
         asked = AskedPolicies.of(paths, rule, rules, least=0 if by or external else 1)
         with progress_bar() as progress:
             progress("reading", 0.1)
             stays = asked.read(columns, allow_seen=allow_seen)
-            places = None if by is None else read_places(asked.data, columns, stays, by)
-            joined = join_external(asked, stays, external, allow_seen=allow_seen, places=places)
+            places: By | None = None
+            sources: NDArray[np.str_] | None = None
+            if by is not None:
+                places = read_places(asked.data, columns, stays, by)
+            if external is not None:
+                stays, sources = join_external(asked, stays, external, allow_seen=allow_seen)
+                places = {"data": sources[stays.decisions().stay]}
             from etips.results.compare_policies import compare as compare_policies  # noqa: PLC0415
             from etips.results.evaluation_log import Models  # noqa: PLC0415
 
             progress("fitting what the estimators need", 0.3)
             comparison = compare_policies(
                 asked.policies or None,
-                joined.stays,
-                by=joined.places,
+                stays,
+                by=places,
                 reference=reference,
                 target=target,
                 estimator=estimator,
                 models=Models(seed=seed),
                 allow_seen=allow_seen,
                 settings=asked.told,
-                sources=joined.sources,
+                sources=sources,
             )
         _show(comparison, out, as_json=as_json)
 
 
 def _show(comparison: Comparison, out: Path | None, *, as_json: bool) -> None:
     if out is not None:
-        _page().write_comparison(comparison, out)
+        from etips.report.comparison_page import write_comparison  # noqa: PLC0415  # with jinja2
+
+        write_comparison(comparison, out)
     if as_json:
         typer.echo(canonical(comparison.to_json()).decode(), nl=False)
-        return
-    _print(comparison)
+    else:
+        _print(comparison)
 
 
-def _page() -> ModuleType:
-    """What writes a page, with jinja2; a refusal needs none."""
-    from etips.report import comparison_page  # noqa: PLC0415
+def read_places(data: Path, columns: TableSpec, stays: Trajectories, by: str) -> "By":
+    """The column `by` if the data hold it, else its values at each decision by its name.
 
-    return comparison_page
+    It may be no feature, of a run or at all: the table is then read once more, for it alone.
+    """
+    if data.is_dir() or by in (*visible_columns(stays.schema), stays.schema.roles.step):
+        return by
+    with collecting_notes():  # what is remarked of a table has been told
+        alone = _read_alone(data, columns, stays, by)
+    if alone.n_stays > stays.n_stays:  # some were kept apart
+        alone = alone.subset(np.isin(alone.stay, stays.stay))
+    if not np.array_equal(alone.offsets, stays.offsets):
+        rule = "cannot be matched with the stays"
+        raise DataError(f"--by, column {by}", rule, fix="Make it a feature of the table.")
+    # Without a log and a lag every step is a decision, so that values stand row by row.
+    return {by: column_values(alone, by)[stays.decision_rows]}
+
+
+def _read_alone(data: Path, columns: TableSpec, stays: Trajectories, by: str) -> Trajectories:
+    """The same rows with this column as the only feature: once a stay, or else once a step."""
+    recipe, roles = stays.schema.recipe, stays.schema.roles
+    numbered = () if recipe is None else recipe.numbered
+    named = {
+        name: getattr(columns, name) or getattr(roles, name)
+        for name in ("stay", "step")
+        if name not in numbered
+    }
+    said = {k: v for k, v in columns.given.items() if k in ("every", "combine", "group")}
+    if recipe is not None and recipe.every is not None:
+        said["every"] = recipe.every.every
+    alone = TableSpec(**{**said, **named, "features": (by,), "missing": "carry", "lag": 0})
+    try:
+        return read_by(data, alone.but(static=(by,)))
+    except EtipsError as error:
+        if "must not change within a stay" not in str(error):
+            raise
+    return read_by(data, alone)
+
+
+def join_external(
+    asked: AskedPolicies, stays: Trajectories, external: Path, *, allow_seen: bool
+) -> tuple[Trajectories, NDArray[np.str_]]:
+    """The stays of both sources, and where each is from; policies must not know the second."""
+    if not external.is_dir():
+        raise FileError(str(external), "must be a folder, such as `etips cohort` writes")
+    other = read_data(external, TableSpec(), like=stays.schema)
+    if asked.fitted and not allow_seen:
+        from etips.results.followed_policies import require_unseen_stays  # noqa: PLC0415
+
+        for part in (stays, other):  # by their own names, which a joined data set has not
+            require_unseen_stays(asked.fitted, part)
+    names = [path.resolve().name for path in (asked.data, external)]
+    if names[0] == names[1]:
+        names = [str(path) for path in (asked.data, external)]
+    return join(dict(zip(names, (stays, other), strict=True)))
 
 
 def _print(comparison: Comparison) -> None:
@@ -121,7 +187,7 @@ def _print(comparison: Comparison) -> None:
         {
             "policy": own.name,
             "risk": _number(own.risk),
-            "95 % interval": _span(own.risk),
+            "95 % interval": _limits(own.risk),
             "verdict": "observed" if own.name == CLINICIANS else own.verdict,
         }
         for own in comparison.policies
@@ -166,7 +232,7 @@ def _print_places(places: PlacesResult) -> None:
                     "people": format(place.n_people, ","),
                     "policy": own.policy,
                     "risk": _number(own.risk),
-                    "change": _signed(own.difference),
+                    "change": _number(own.difference, "+.4f"),
                     "verdict": "observed" if own.policy == CLINICIANS else own.verdict,
                 }
             )
@@ -189,27 +255,17 @@ def _print_places(places: PlacesResult) -> None:
 def _print_carried(moved: CarriedResult) -> None:
     if moved.carried.value is None:
         return
-    left = f"; left {_signed(moved.remaining)} [{_limits(moved.remaining)}]"
+    left, limits = _number(moved.remaining, "+.4f"), _limits(moved.remaining, "+.4f", ", ")
     here, there = _number(moved.here), _number(moved.there)
     typer.echo(f"  {moved.policy}: {here} here, {_number(moved.carried)} with their patients,")
-    typer.echo(f"    {there} there{left}")
+    typer.echo(f"    {there} there; left {left} [{limits}]")
 
 
-def _number(figure: Figure) -> str:
-    return "-" if figure.value is None else f"{figure.value:.4f}"
+def _number(figure: Figure, form: str = ".4f") -> str:
+    return "-" if figure.value is None else format(figure.value, form)
 
 
-def _signed(figure: Figure) -> str:
-    return "-" if figure.value is None else f"{figure.value:+.4f}"
-
-
-def _span(figure: Figure) -> str:
+def _limits(figure: Figure, form: str = ".4f", between: str = " to ") -> str:
     if figure.low is None or figure.high is None:
         return "-"
-    return f"{figure.low:.4f} to {figure.high:.4f}"
-
-
-def _limits(figure: Figure) -> str:
-    if figure.low is None or figure.high is None:
-        return "-"
-    return f"{figure.low:+.4f}, {figure.high:+.4f}"
+    return f"{figure.low:{form}}{between}{figure.high:{form}}"

@@ -9,10 +9,10 @@ import typer
 
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
 from etips.cli.study_output import make_folder, write_study
-from etips.results.results import MethodResult
+from etips.results.records import MethodResult
+from etips.runs.tasks import jobs_for
 from etips.studies.experiment import read_experiment, shipped
 from etips.studies.study import run_study
-from etips.tasks.runner import jobs_for
 
 _WORK = "work"
 """Folder of unfinished work beside the results; an interrupted demo goes on from it."""

@@ -9,17 +9,15 @@ import typer
 
 from etips.cli.columns import takes_columns
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, say, show, standing
-from etips.cli.policy_options import AskedPolicies, RuleOption, RulesOption, SeenFlag
-from etips.data.tables.columns import TableColumns
+from etips.cli.run_data import AskedPolicies, RuleOption, RulesOption, RunsArgument, SeenFlag
+from etips.data.tables.table_spec import TableSpec
 from etips.evaluation.estimators import BESIDE, ESTIMATORS
 from etips.files.json_documents import canonical, read_document
 from etips.files.writing import write_file
 from etips.machine import importing
-from etips.report.finding import hidden_confounding
-from etips.report.policy_words import what_it_does
 from etips.results.conclusions import better_words
-from etips.results.results import DataSummary, MethodResult, Results
-from etips.results.whole_stay_result import ONE_DECISION
+from etips.results.records import ONE_DECISION, DataSummary, MethodResult
+from etips.results.results import Results
 
 if TYPE_CHECKING:
     from etips.learn.training.epoch_report import EpochReport
@@ -35,9 +33,6 @@ class StayOutcome(Enum):
 _BESIDE = [name for name in BESIDE if name != next(iter(ESTIMATORS))]  # three would be too wide
 
 
-RunsArgument = Annotated[
-    list[Path], typer.Argument(help="Run folders, if any, then the data: RUN [RUN ...] DATA.")
-]
 EstimatorsOption = Annotated[
     str | None, typer.Option(help=f"By comma, the headline first: {', '.join(ESTIMATORS)}.")
 ]
@@ -56,7 +51,7 @@ OutcomeOption = Annotated[
 @takes_columns
 def evaluate(
     paths: RunsArgument,
-    columns: TableColumns,
+    columns: TableSpec,
     rule: RuleOption = None,
     rules: RulesOption = None,
     estimators: EstimatorsOption = None,
@@ -83,6 +78,7 @@ def evaluate(
             with importing():
                 from etips.results.evaluate import evaluate as evaluate_policies  # noqa: PLC0415
                 from etips.results.evaluation_log import Models  # noqa: PLC0415
+                from etips.results.parsing import read_choice  # noqa: PLC0415
 
             progress("fitting what the estimators need", 0.0)
             results = evaluate_policies(
@@ -94,6 +90,7 @@ def evaluate(
                 outcome=outcome.value,
                 allow_seen=allow_seen,
                 negative_control=columns.negative_control,
+                choices={name: read_choice(run.choice) for name, run in asked.folders.items()},
                 paths={name: run.read_path() for name, run in asked.folders.items()},
                 settings=asked.told,
                 cohort=read_document(asked.data / "funnel.json"),
@@ -111,8 +108,7 @@ def _reporting(
 ) -> Callable[["EpochReport"], None]:
     """Tells how far the whole evaluation is, and how long the rest may take."""
     from etips.learn.fitting.stages import Training  # noqa: PLC0415  # with torch
-    from etips.studies.fit_clock import FitClock  # noqa: PLC0415
-    from etips.studies.stage_work import evaluation_works  # noqa: PLC0415
+    from etips.studies.fit_work import FitClock, evaluation_works  # noqa: PLC0415
 
     clock = FitClock(evaluation_works(Training(), n_decisions))
 
@@ -127,6 +123,8 @@ def _print(results: Results, *, as_json: bool) -> None:
     if as_json:
         typer.echo(canonical(results.to_json()).decode(), nl=False)
         return
+    from etips.report.finding import hidden_confounding, what_it_does  # noqa: PLC0415  # with jinja2
+
     n, loss = results.data.n_decisions, results.data.mean_loss
     title = "Decisions (how many is hidden), " if n is None else f"{n:,} decisions, "
     title += f"mean logged loss {'hidden' if loss is None else format(loss, '.4f')}"

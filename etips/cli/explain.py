@@ -1,25 +1,27 @@
 """`etips explain`: why a fitted policy recommends what it does."""
 
 import json
-from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from etips.cli.columns import DataArgument, takes_columns
-from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, standing
-from etips.cli.run_data import read_like
-from etips.data.tables.columns import TableColumns
+from etips.cli.console import (
+    JsonFlag,
+    SeedOption,
+    progress_bar,
+    refusals,
+    require_package,
+    say,
+    standing,
+)
+from etips.cli.run_data import RunArgument, read_like
+from etips.data.tables.table_spec import TableSpec
 from etips.errors import FileError, SettingError
-
-if TYPE_CHECKING:
-    from etips.learn.training.epoch_report import EpochReport
 
 _ENDINGS = (".html", ".json", ".png")
 
-RunArgument = Annotated[Path, typer.Argument(help="Run folder that `etips fit` wrote.")]
 StayOption = Annotated[
     str | None, typer.Option(help="The stay that is asked about; left out, the policy as a whole.")
 ]
@@ -42,7 +44,7 @@ OutOption = Annotated[
 def explain(
     run: RunArgument,
     data: DataArgument,
-    columns: TableColumns,
+    columns: TableSpec,
     stay: StayOption = None,
     tree: TreeFlag = False,
     depth: DepthOption = 3,
@@ -63,9 +65,11 @@ def explain(
         _require(out, save_rules, tree=tree)
         with progress_bar() as progress:
             progress("reading", 0.0)
-            stays = read_like(run, data, columns)
+            stays = read_like([run], data, columns)
             from etips.explanation.explain import explain as explain_policy  # noqa: PLC0415
             from etips.explanation.explanation_file import finite  # noqa: PLC0415
+            from etips.results.parsing import read_choice  # noqa: PLC0415
+            from etips.runs.folder import RunFolder  # noqa: PLC0415
 
             progress("asking the policy", 0.1)
             found = explain_policy(
@@ -76,13 +80,16 @@ def explain(
                 tree=tree,
                 depth=depth,
                 seed=seed,
-                report=_tell(progress),
+                report=lambda at: progress(standing(at), at.epoch / max(at.epochs, 1)),
             )
             if out is not None:
                 found.report(out)
             if save_rules is not None and found.tree is not None:
                 found.tree.tree.save(save_rules)
+            choice = None if as_json or stay else read_choice(RunFolder(run).choice)
         typer.echo(json.dumps(finite(found.to_json()), indent=1) if as_json else repr(found))
+        if choice is not None:
+            say(choice.sentence)
 
 
 def _require(out: Path | None, save_rules: Path | None, *, tree: bool) -> None:
@@ -93,17 +100,4 @@ def _require(out: Path | None, save_rules: Path | None, *, tree: bool) -> None:
         raise SettingError("--save-rules", "goes with --tree")
     if save_rules is not None and save_rules.exists():
         raise FileError(str(save_rules), "is there already", fix="Name another folder.")
-    if not _is_there("captum"):
-        fix = "Install it with: pip install 'etips[explain]'."
-        raise SettingError("explain", "needs captum", fix=fix)
-
-
-def _is_there(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ValueError:  # what a test has put in its place
-        return False
-
-
-def _tell(progress: Callable[[str, float], None]) -> "Callable[[EpochReport], None]":
-    return lambda at: progress(standing(at), at.epoch / max(at.epochs, 1))
+    require_package("captum", "explain", "explain")

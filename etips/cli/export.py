@@ -1,19 +1,16 @@
 """`etips export`: a policy for other programs."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from etips.cli.console import progress_bar, refusals
-from etips.errors import FileError, SettingError
-
-RunArgument = Annotated[Path, typer.Argument(help="Run folder that `etips fit` wrote.")]
+from etips.cli.console import progress_bar, refusals, require_package
+from etips.errors import FileError
 
 
 def export(
-    run: RunArgument,
+    run: Annotated[Path, typer.Argument(help="Run folder that `etips fit` wrote.")],
     onnx: Annotated[Path, typer.Option(help="ONNX file to write, .onnx.")],
 ) -> None:
     """Write a policy for other programs, as one ONNX file.
@@ -24,9 +21,7 @@ def export(
     with refusals("etips export"):
         if onnx.suffix != ".onnx":
             raise FileError(str(onnx), "must end in .onnx")
-        if not _is_there("onnx"):
-            fix = "Install it with: pip install 'etips[onnx]'."
-            raise SettingError("export", "needs onnx", fix=fix)
+        require_package("onnx", "export", "onnx")
         with progress_bar() as progress:
             progress("opening the policy", 0.1)
             from etips.explanation.onnx_export import export_onnx  # noqa: PLC0415  # torch
@@ -34,10 +29,3 @@ def export(
 
             export_onnx(RunFolder(run).open_policy(), onnx)
         typer.echo(f"{onnx}: steps in, probabilities and abstention out")
-
-
-def _is_there(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ValueError:  # what a test has put in its place
-        return False

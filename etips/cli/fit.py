@@ -19,21 +19,13 @@ from etips.cli.console import (
     standing,
 )
 from etips.cli.method_option import MethodOption, require_method_name
-from etips.data.missing_loss import count_missing_losses
-from etips.data.tables.columns import (
-    TableColumns,
-    as_read,
-    read_columns,
-    read_data,
-    require_log,
-)
+from etips.data.sizes import count_missing_losses
+from etips.data.tables.reading import as_read, read_data, require_log
+from etips.data.tables.table_spec import TableSpec, read_columns
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
-from etips.learn.nuisance.tree_process import start as start_trees
 from etips.machine import importing
-from etips.runs.device import Device
-from etips.runs.file_names import CONFIG
-from etips.runs.room import require_room
+from etips.runs.places import CONFIG, Device, require_room
 
 if TYPE_CHECKING:
     from etips.cli.fitting import Fitted
@@ -43,7 +35,7 @@ ConfigOption = Annotated[
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", help="key=value, repeatable: hidden=96, epochs=20, support=0.1."),
+    typer.Option("--set", help="key=value, repeatable: candidates=regression,forest, seconds=60."),
 ]
 SeedOption = Annotated[
     int | None, typer.Option(help="Same seed, same result; 0 if left out.", min=0)
@@ -58,7 +50,7 @@ HoldOutOption = Annotated[
 def fit(
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="Run folder to write.")],
-    columns: TableColumns,
+    columns: TableSpec,
     config: ConfigOption = None,
     method: MethodOption = None,
     set_: SetOption = None,
@@ -70,8 +62,8 @@ def fit(
 ) -> None:
     """Learn a policy from logged decisions and write it as a run folder.
 
-    Interrupted, the same command goes on where it stopped. Prints what was learned; for etips and
-    its kin every candidate translation with its held-out risk, matching factor and effective size.
+    Interrupted, the same command goes on where it stopped. Prints what was learned: what was
+    tried, what was kept and why; for etips and its kin every candidate translation.
     """
     with refusals("etips fit") as tell_notes:
         require_room(out, overwrite=overwrite)
@@ -87,7 +79,6 @@ def fit(
             require_choice(data.name, stays)
             tell_notes()  # before the long part
             progress("getting ready", 0.0)
-            start_trees(stays)
             with importing():
                 from etips.cli.fitting import Told, fit_run  # noqa: PLC0415  # with torch
 
@@ -121,14 +112,39 @@ def require_choice(where: str, stays: Trajectories) -> None:
 
 
 def _print(title: str, fitted: "Fitted") -> None:
-    rows = fitted.rows()
-    show(title, list(map(narrow, rows)), as_json=False)
+    rows, choice = fitted.rows(), fitted.learner.choice_
+    if choice is not None:
+        show(title, [_tried(row) for row in rows if row["kind"] != "left out"], as_json=False)
+        say(_LEGEND)
+        say(choice.sentence)
+    else:
+        show(title, list(map(narrow, rows)), as_json=False)
     for own in rows:
         if own.get("after selection"):
             say(f"After selection, {own['candidate']}: {own['after selection']}.")
     missing = count_missing_losses(fitted.stays)
     if missing is not None:
         typer.echo(missing.tell())
+
+
+_LEGEND = (
+    "against clinicians: risk less theirs on held-out decisions, with a 95 % interval; below zero "
+    "is better. Models are shown as each would do alone; the stack adds them up by weight. A lean "
+    "is how much what clinicians do counts. s: seconds, of models but networks on one core."
+)
+
+
+def _tried(row: Mapping[str, object]) -> dict[str, object]:
+    """What was tried, as eighty columns hold it."""
+    limits = f"[{row['low']:+.4f}, {row['high']:+.4f}]"
+    seconds = row["seconds"]
+    return {
+        "candidate": row["candidate"],
+        "against clinicians": f"{row['against clinicians']:+.4f} {limits}",
+        "weight": "" if row["weight"] is None else f"{row['weight']:.2f}",
+        "s": "" if seconds is None else f"{seconds:.0f}",
+        "kept": "<-" if row["kept"] else "",
+    }
 
 
 _NARROW = {"matching factor": "factor", "effective size": "worth", "chosen": ""}

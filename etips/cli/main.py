@@ -11,20 +11,16 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from etips.cli.exit_codes import INTERRUPTED
 from etips.machine import importing, keep_freed, own_process, share_cores
 from etips.version import __version__
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A command, as the help page needs it.
-
-    Args:
-        module: Where it is, under `etips.cli`.
-        sentence: What it does: the first line of its own help.
-        trains: Whether it trains networks.
-    """
+    """A command for the help page; `sentence` is the first line of its own help."""
 
     module: str
     sentence: str

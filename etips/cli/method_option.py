@@ -7,7 +7,7 @@ import typer
 from etips.errors import SettingError
 
 NAMES = (
-    *("etips", "tips", "eips", "ips", "direct", "direct-stay", "doubly-robust"),
+    *("auto", "etips", "tips", "eips", "ips", "direct", "direct-stay", "doubly-robust"),
     *("beta-ips", "log-sum-exp", "log-smoothing", "exponential-smoothing", "weighted-likelihood"),
     *("pessimistic", "predictive"),
     *("q-learning", "owl", "rwl", "poem", "norm-poem", "bandit-net", "ai-clinician"),
@@ -18,8 +18,8 @@ NAMES = (
 USUAL = NAMES[0]
 
 ADVICE = (
-    f"{USUAL} if left out, which we recommend; doubly-robust is ahead where losses are easily "
-    "predicted; --set selection=paper is the paper's own rule (docs/method/learning.md)."
+    f"{USUAL} if left out, which we recommend: models of every kind, stacked, that lean to the "
+    "clinicians; etips is the paper's (docs/method/learning.md)."
 )
 """Which to take; what it rests on is in the documents."""
 

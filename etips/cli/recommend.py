@@ -9,8 +9,8 @@ import typer
 
 from etips.cli.columns import DataArgument, takes_columns
 from etips.cli.console import JsonFlag, progress_bar, refusals, show
-from etips.cli.run_data import read_like
-from etips.data.tables.columns import TableColumns
+from etips.cli.run_data import RunArgument, read_like
+from etips.data.tables.table_spec import TableSpec
 from etips.disclosure import FEW, are_few, shown_parts
 from etips.errors import FileError
 from etips.files.writing import write_file
@@ -19,15 +19,13 @@ from etips.machine import importing
 _WRITERS = {".parquet": pq.write_table, ".csv": pa_csv.write_csv}
 _MOST_ROWS = 30
 
-RunArgument = Annotated[Path, typer.Argument(help="Run folder that `etips fit` wrote.")]
-
 
 @takes_columns
 def recommend(
     run: RunArgument,
     data: DataArgument,
     out: Annotated[Path, typer.Option(help=".parquet or .csv file to write, one row a decision.")],
-    columns: TableColumns,
+    columns: TableSpec,
     as_json: JsonFlag = False,
 ) -> None:
     """Write what the policy recommends, one row a decision, in decision order.
@@ -40,7 +38,7 @@ def recommend(
             raise FileError(str(out), f"must end in {' or '.join(_WRITERS)}")
         with progress_bar() as progress:
             progress("reading", 0.1)
-            stays = read_like(run, data, columns)
+            stays = read_like([run], data, columns)
             progress("asking the policy", 0.4)
             with importing():
                 from etips.policies.recommendations import Recommendations  # noqa: PLC0415  # torch

@@ -8,7 +8,7 @@ import typer
 from etips.cli.console import refusals
 from etips.report.comparison_page import write_comparison
 from etips.report.finding import one_line
-from etips.report.report_file import require_ending, write_report
+from etips.report.section import require_ending
 from etips.results.comparison_result import Comparison
 from etips.results.parsing import read_anything
 
@@ -30,11 +30,13 @@ def report(
     """
     with refusals("etips report"):
         place = out or (run if run.is_dir() else run.parent) / "report.html"
-        require_ending(place)
+        require_ending(place, ".html", ".csv")
         results = read_anything(run)
         if isinstance(results, Comparison):
             write_comparison(results, place)
             typer.echo(f"{place}: comparison of {len(results.policies)} ways to decide")
             return
+        from etips.report.page import write_report  # noqa: PLC0415  # with matplotlib
+
         write_report(results, place)
         typer.echo(f"{place}: {one_line(results)}")

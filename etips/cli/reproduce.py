@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,13 +19,12 @@ from etips.cli.study_output import (
 )
 from etips.errors import SettingError
 from etips.files.toml import read_toml
-from etips.results.study_result import StudyResult
-from etips.runs.device import Device
+from etips.runs.places import Device
+from etips.runs.tasks import jobs_for
 from etips.studies.experiment import DATA_FOLDER, Experiment, read_experiment, shipped
 from etips.studies.plan import make_plan
 from etips.studies.study import run_study
 from etips.studies.study_data import FolderData, data_of, open_external
-from etips.tasks.runner import jobs_for
 from etips.worlds.world_registry import WORLDS
 
 
@@ -91,17 +91,7 @@ MarkdownFlag = Annotated[bool, typer.Option("--markdown", help="Print the tables
 
 @dataclass(frozen=True)
 class Asked:
-    """Which experiments were asked for; what does not go together is refused.
-
-    Args:
-        table: Which table of the paper.
-        task: Of Table I.
-        data: Of Table II: a folder.
-        world: Of Table II, without data.
-        lag: Of Table II.
-        config: In place of the shipped experiment.
-        external: Of Table II with data: another folder to test on.
-    """
+    """Which experiments were asked for; what does not go together is refused."""
 
     table: TableName
     task: TaskName | None
@@ -196,14 +186,27 @@ def reproduce(
         experiments = asked.experiments(preset=preset.value, quick=quick, seed=seed)
         # A device that is not there is refused here too; that of a cluster is elsewhere.
         suited = 1 if cluster else jobs_for(device.value)
-        machines = _Machines(device.value, jobs or (1 if quick else suited), cluster)
+        study = partial(
+            run_study,
+            data=data,
+            external=external,
+            device=device.value,
+            jobs=jobs or (1 if quick else suited),
+            cluster=cluster,
+            announce=lambda line: typer.echo(f"etips reproduce: {line}", err=True),
+        )
         place = make_folder(out or Path(table.value))
         results = {}
-        spans = _spans(experiments, data, machines.device)
-        for experiment in experiments:
-            own = _own_folder(place, experiment) if len(experiments) > 1 else place
-            span = spans[experiment.name]
-            result = results[experiment.name] = _study(experiment, own, asked, machines, span)
+        spans = _spans(experiments, data, device.value)
+        for experiment, span in zip(experiments, spans, strict=True):
+            own = place
+            if len(experiments) > 1:
+                own = make_folder(place / experiment.name.rpartition("-")[2])
+            with progress_bar() as progress:
+                result = study(experiment, own, report=progress, span=span)
+                results[experiment.name] = result
+                progress("writing", span[1])
+                write_study(result, own)
             if as_markdown:
                 typer.echo(tables_as_markdown(result))
             elif not as_json:
@@ -212,18 +215,9 @@ def reproduce(
             typer.echo(tables_as_json(results))
 
 
-@dataclass(frozen=True)
-class _Machines:
-    """Where a study is done."""
-
-    device: str
-    jobs: int
-    cluster: str | None
-
-
 def _spans(
     experiments: Sequence[Experiment], data: Path | None, device: str
-) -> dict[str, tuple[float, float]]:
+) -> list[tuple[float, float]]:
     """Share of the whole command before each study and after it, by what they cost."""
     plans = [make_plan(own, data_of(own, data), device=device) for own in experiments]
     sizes = [
@@ -231,35 +225,4 @@ def _spans(
         for own, waves in zip(experiments, plans, strict=True)
     ]
     ends = [sum(sizes[: place + 1]) / sum(sizes) for place in range(len(sizes))]
-    starts = [0.0, *ends[:-1]]
-    return {own.name: (starts[at], ends[at]) for at, own in enumerate(experiments)}
-
-
-def _study(
-    experiment: Experiment,
-    folder: Path,
-    asked: Asked,
-    machines: _Machines,
-    span: tuple[float, float],
-) -> StudyResult:
-    with progress_bar() as progress:
-        result = run_study(
-            experiment,
-            folder,
-            data=asked.data,
-            external=asked.external,
-            device=machines.device,
-            jobs=machines.jobs,
-            cluster=machines.cluster,
-            report=progress,
-            span=span,
-            announce=lambda line: typer.echo(f"etips reproduce: {line}", err=True),
-        )
-        progress("writing", span[1])
-        write_study(result, folder)
-    return result
-
-
-def _own_folder(place: Path, experiment: Experiment) -> Path:
-    """Of one task among several: named after it."""
-    return make_folder(place / experiment.name.rpartition("-")[2])
+    return list(zip([0.0, *ends[:-1]], ends, strict=True))

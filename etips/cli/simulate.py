@@ -46,13 +46,7 @@ class LoggingMode(StrEnum):
 
 @dataclass(frozen=True)
 class RawTables:
-    """What concerns raw tables alone.
-
-    Args:
-        source: Tables to copy; simulated ones if there are none.
-        copies: How many; one if nobody says.
-        table_format: Parquet for copies and CSV otherwise, if nobody says.
-    """
+    """What concerns raw tables alone: those to copy from `source`, or else simulated ones."""
 
     source: Path | None
     copies: int | None
@@ -110,7 +104,12 @@ def simulate(
             shape = SHAPES[world]
             _write_raw_tables(shape, out, stays, seed, raw, overwrite=overwrite)
             title = f"raw tables of the {shape.layout.label} shape in {out}"
-            show(title, _files(out), as_json=as_json)
+            files = [path for path in sorted(out.rglob("*")) if path.is_file()]
+            rows: list[dict[str, object]] = [
+                {"file": path.relative_to(out).as_posix(), "bytes": path.stat().st_size}
+                for path in files
+            ]
+            show(title, rows, as_json=as_json)
             return
         if raw != RawTables(None, None, None):
             raise SettingError("--from, --copies, --format", f"apply to {_SHAPES} only")
@@ -120,7 +119,11 @@ def simulate(
             lag=_lag(world, lag),
             logging=logging.value,
         )
-        data = _write_log(out, world, wanted, overwrite=overwrite)
+        with progress_bar() as progress:
+            progress("simulating", 0.0)
+            data = WORLDS[world].simulate(replace(wanted, progress=progress))
+            progress("writing", 1.0)
+            data.save(out, overwrite=overwrite)
         show(f"{world} in {out}", [_summary(data)], as_json=as_json)
 
 
@@ -131,15 +134,6 @@ _SENTENCES = {world.name: world.sentence for world in WORLDS.values()} | {
 }
 _EACH = "; ".join(f"{name}: {sentence}" for name, sentence in _SENTENCES.items())
 simulate.__doc__ = f"{simulate.__doc__}\n\n{_EACH}."
-
-
-def _write_log(out: Path, world: str, wanted: Simulation, *, overwrite: bool) -> Trajectories:
-    with progress_bar() as progress:
-        progress("simulating", 0.0)
-        data = WORLDS[world].simulate(replace(wanted, progress=progress))
-        progress("writing", 1.0)
-        data.save(out, overwrite=overwrite)
-    return data
 
 
 def _write_raw_tables(
@@ -168,14 +162,6 @@ def _write_raw_tables(
                 overwrite=overwrite,
                 progress=progress,
             )
-
-
-def _files(folder: Path) -> list[dict[str, object]]:
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    return [
-        {"file": path.relative_to(folder).as_posix(), "bytes": path.stat().st_size}
-        for path in files
-    ]
 
 
 def _lag(world: str, lag: int | None) -> int:

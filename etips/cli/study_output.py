@@ -1,21 +1,20 @@
 """A study as files and on the screen: what `etips reproduce` and `etips demo` write and print."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import typer
 from rich.console import Console
 
-from etips.cli.terminal_tables import print_table
+from etips.cli.console import print_table
 from etips.errors import FileError
 from etips.files.json_documents import canonical
 from etips.files.writing import write_file
 from etips.report.figures import draw
 from etips.report.page import render
-from etips.results.study_result import StudyResult
-from etips.results.study_result import Table as StudyTable
-from etips.runs.file_names import RESULTS
+from etips.results.study_result import Chart, StudyResult, Table
+from etips.runs.places import RESULTS
 
 REPORT, FIGURES = "report.html", "figures"
 """What a study's folder holds beside its results."""
@@ -26,12 +25,19 @@ _PAGE = 100
 
 def write_study(result: StudyResult, folder: Path) -> None:
     """Write results.json, figures/NAME.svg and .png, and report.html."""
-    write_file(folder / RESULTS, canonical(result.to_json()))
+    write_page(folder, result.to_json(), result.charts, render(result))
+
+
+def write_page(
+    folder: Path, document: Mapping[str, object], charts: Sequence[Chart], page: str
+) -> None:
+    """Write results and their page, and each chart as SVG and as PNG."""
+    write_file(folder / RESULTS, canonical(document))
     figures = make_folder(folder / FIGURES)
-    for chart in result.charts:
+    for chart in charts:
         write_file(figures / f"{chart.name}.svg", draw(chart, format="svg"))
         write_file(figures / f"{chart.name}.png", draw(chart, format="png"))
-    write_file(folder / REPORT, render(result).encode())
+    write_file(folder / REPORT, page.encode())
 
 
 def make_folder(path: Path) -> Path:
@@ -62,17 +68,33 @@ def tables_as_markdown(result: StudyResult) -> str:
     return "\n".join(lines)
 
 
-def _texts(entry: StudyTable) -> list[list[str]]:
-    return [[str(cell) for cell in row] for row in entry.rows]
-
-
 def print_study(result: StudyResult, folder: Path) -> None:
     """Print the tables, and where the rest is."""
-    console = Console() if Console().is_terminal else Console(width=_PAGE)
-    console.print(result.lead, highlight=False, markup=False)
+    console = page_console()
+    print_plain(console, result.lead)
     for entry in result.tables:
-        console.print()
-        console.print(entry.title, highlight=False, markup=False)
-        print_table(entry.columns, _texts(entry), look="plain")
-        console.print(entry.note, highlight=False, markup=False)
+        print_titled(entry, console)
     typer.echo(f"Open {folder / REPORT}, or read {folder / RESULTS}.")
+
+
+def page_console() -> Console:
+    """The terminal, or a page of text that is not printed on one."""
+    return Console() if Console().is_terminal else Console(width=_PAGE)
+
+
+def print_plain(console: Console, *lines: str | None) -> None:
+    """Print lines in which nothing is markup."""
+    for line in lines:
+        console.print(line, highlight=False, markup=False)
+
+
+def print_titled(table: Table, console: Console) -> None:
+    """A table between its title and its note."""
+    console.print()
+    print_plain(console, table.title)
+    print_table(table.columns, _texts(table), look="plain")
+    print_plain(console, table.note)
+
+
+def _texts(table: Table) -> list[list[str]]:
+    return [[str(cell) for cell in row] for row in table.rows]

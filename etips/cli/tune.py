@@ -2,20 +2,22 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from etips.cli.columns import DataArgument, takes_columns
 from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
 from etips.cli.method_option import USUAL, MethodOption, require_method_name
-from etips.data.tables.columns import TableColumns, read_data, require_log
-from etips.errors import SettingError
+from etips.data.tables.reading import read_data, require_log
+from etips.data.tables.table_spec import TableSpec
+from etips.errors import FileError, SettingError
 from etips.files.json_documents import canonical
-from etips.runs.device import Device
+from etips.files.toml import read_toml
+from etips.runs.places import Device
 
 if TYPE_CHECKING:
-    from etips.studies.tuning import Trial, Tuned
+    from etips.studies.tuning import Search, Trial, Tuned
 
 SHOWN = 10  # best trials that the table holds
 
@@ -38,7 +40,7 @@ ClusterOption = Annotated[
 def tune(
     data: DataArgument,
     out: Annotated[Path, typer.Option(help="Folder of the search.")],
-    columns: TableColumns,
+    columns: TableSpec,
     method: MethodOption = None,
     trials: Annotated[int, typer.Option(help="How many settings to try.", min=1)] = 20,
     space: SpaceOption = None,
@@ -56,7 +58,9 @@ def tune(
     Then: etips fit DATA --config OUT/best.toml. Evaluate on stays that the search did not see.
     """
     with refusals("etips tune") as tell_notes:
-        _require_optuna()
+        if find_spec("optuna") is None:
+            fix = "Install it with: pip install 'etips[tune]'."
+            raise SettingError("tune", "needs optuna", fix=fix)
         require_method_name(method)
         require_log(data, columns)
         with progress_bar() as progress:
@@ -64,11 +68,10 @@ def tune(
             stays = read_data(data, columns)
             tell_notes()  # before the long part
             progress("getting ready", 0.0)
-            from etips.cli.searching import make_search  # noqa: PLC0415  # with torch
-            from etips.studies.tuning import BEST  # noqa: PLC0415
+            from etips.studies.tuning import BEST  # noqa: PLC0415  # with torch
             from etips.studies.tuning import tune as search_settings  # noqa: PLC0415
 
-            search = make_search(
+            search = _make_search(
                 method or USUAL,
                 space,
                 n_trials=trials,
@@ -84,10 +87,23 @@ def tune(
         _print(tuned, out / BEST)
 
 
-def _require_optuna() -> None:
-    if find_spec("optuna") is None:
-        fix = "Install it with: pip install 'etips[tune]'."
-        raise SettingError("tune", "needs optuna", fix=fix)
+def _make_search(method: str, space: str | None, **how: Any) -> "Search":  # noqa: ANN401
+    """The search that was asked for; a slip in a file is refused as the file's."""
+    from etips.studies.space import PAPER, paper_space, read_space, usual_space  # noqa: PLC0415
+    from etips.studies.tuning import Search  # noqa: PLC0415
+
+    try:
+        if space is None:
+            found = usual_space(method)
+        elif space == PAPER:
+            found = paper_space(method)
+        else:
+            found = read_space(read_toml(Path(space)), method)
+        return Search(method=method, space=found, **how)
+    except SettingError as error:
+        if space in (None, PAPER) or error.name in ("method", *how):
+            raise
+        raise FileError(str(space), f"{error.name} {error.rule}", fix=error.fix) from error
 
 
 def _print(tuned: "Tuned", best: Path) -> None:

@@ -6,26 +6,24 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from etips.cohorts.database import Extraction
 from etips.cohorts.dataset import funnel
-from etips.cohorts.dataset.actions import N_ACTIONS, action_of, classify
-from etips.cohorts.dataset.funnel import Funnel, Stage, require_stays
-from etips.cohorts.dataset.samples import add_samples
-from etips.cohorts.dataset.sepsis_cohort import Cohort
-from etips.cohorts.dataset.split import training_stays
-from etips.cohorts.sepsis3 import exclusions, infection
-from etips.cohorts.sepsis3.blocks import rows_of_both_windows
-from etips.cohorts.sepsis3.demographics import demographics, is_adult
-from etips.cohorts.sepsis3.events import Extraction
-from etips.cohorts.sepsis3.grid import Bools, first_of_run
-from etips.cohorts.sepsis3.impute import (
-    dense_columns,
-    impute_nearest,
-    interpolate_rarely_missing,
+from etips.cohorts.dataset.dose_actions import (
+    N_ACTIONS,
+    action_of,
+    add_samples,
+    classify,
+    training_stays,
 )
+from etips.cohorts.dataset.funnel import Funnel, Stage, require_stays
+from etips.cohorts.dataset.sepsis_cohort import Cohort
+from etips.cohorts.sepsis3 import infection
+from etips.cohorts.sepsis3.grid import Bools
+from etips.cohorts.sepsis3.impute import impute
+from etips.cohorts.sepsis3.rows import rows_of_both_windows
 from etips.cohorts.sepsis3.rules import Rules
-from etips.cohorts.sepsis3.scores import SOFA_PARTS, add_ratios, add_scores, tidy
+from etips.cohorts.sepsis3.scores import SOFA_PARTS, add_ratios, add_scores, exclude, tidy
 from etips.cohorts.sepsis3.variables import (
-    DELAY,
     FINAL_CHARTED,
     LABS,
     PASS_1_COLUMNS,
@@ -49,20 +47,34 @@ def build_cohort(extraction: Extraction, *, progress: Progress = no_progress) ->
     Args:
         extraction: A database opened under a profile, as by `databases.extract`; its source is
             not closed.
-        progress: Told what is being done, and which share of the whole is behind.
+        progress: Is given what is being done, and which share of the whole is done.
     """
     rules = extraction.rules
     extraction.begin()
     progress("reading the tables", 0.0)
     people, onsets, stages = find_candidates(extraction)
     pass_1, read_pass_2 = rows_of_both_windows(
-        extraction, people, progress=lambda what, share: progress(what, 0.3 + share / 3)
+        extraction.events,
+        people,
+        rules,
+        extraction.kept,
+        progress=lambda what, share: progress(what, 0.3 + share / 3),
     )
     progress("imputing pass 1", 0.65)
     _stage(stages, "with data in the pass 1 window", pass_1)
     extraction.require_rows("charted", "laboratory", "urine")
     training = training_stays(people, rules)
-    kept = _kept_by_pass_1(pass_1, people, rules, training, stages)
+    left, dropped = exclude(
+        complete(tidy(pass_1), rules, training=training, second_pass=False), rules
+    )
+    _count_dropped(stages, dropped)
+    kept = left.group_by("icustayid").agg(
+        pl.col("mortality_90d").first(),
+        max_sofa=pl.col("SOFA").max(),
+        max_sirs=pl.col("SIRS").max(),
+    )
+    kept = kept.join(people.select("onset", icustayid="stay"), on="icustayid").sort("icustayid")
+    del left  # the memory is needed
     pass_2 = read_pass_2().filter(pl.col("icustayid").is_in(kept["icustayid"].implode()))
     pass_2 = tidy(pass_2).with_columns(pl.col("input_total", "input_4hourly").clip(lower_bound=0))
     _stage(stages, "with data in the pass 2 window", pass_2)
@@ -70,7 +82,7 @@ def build_cohort(extraction: Extraction, *, progress: Progress = no_progress) ->
     scored = complete(pass_2, rules, training=training, second_pass=True)
     if rules.recheck_in_pass_2:
         again = replace(rules, no_scattered_deletion=True)  # a slip of pass 1 only
-        scored, dropped = exclusions.exclude(scored, again)
+        scored, dropped = exclude(scored, again)
         _count_dropped(stages, {f"{name}, pass 2": n for name, n in dropped.items()})
     cohort = _finish(scored, training, extraction)
     return replace(
@@ -97,17 +109,17 @@ def find_candidates(
     Also has the rows of every adult stay with an antibiotic kept.
     """
     rules = extraction.rules
-    people = demographics(extraction.stays(), rules)
+    people = infection.demographics(extraction.stays(), rules)
     known = pl.col("stay").is_in(people["stay"].implode())
     given = infection.attach_antibiotics(extraction.antibiotics(), people, rules).filter(known)
     samples = infection.attach_samples(extraction.samples(), people, rules)
     treated = given["stay"].drop_nulls().unique()
-    adults = people.filter(is_adult())
+    adults = people.filter(pl.col("age") > infection.ADULT_DAYS)
     extraction.keep(adults.filter(pl.col("stay").is_in(treated.implode()))["stay"].to_list())
     samples = pl.concat([samples, extraction.cultures().filter(known)])
     own = extraction.own_definition()
     onsets = own.onsets if own else infection.find_onsets(given, samples, rules)
-    candidates = adults.join(onsets, on="stay").sort("stay")
+    chosen = adults.join(onsets, on="stay").sort("stay")
     sampled = samples["stay"].unique()
     stages = [
         Stage("ICU stays", people.height),
@@ -116,68 +128,25 @@ def find_candidates(
         Stage("with a sample (any age)", sampled.len()),
         Stage("with both (any age)", treated.filter(treated.is_in(sampled.implode())).len()),
         Stage("with an onset (any age)", onsets.height),
-        Stage("adult with an onset", candidates.height),
+        Stage("adult with an onset", chosen.height),
     ]
     if own:
-        candidates = candidates.filter(pl.col("stay").is_in(sorted(own.septic)))
-        stages.append(Stage("adult with Sepsis-3 as defined", candidates.height))
+        chosen = chosen.filter(pl.col("stay").is_in(sorted(own.septic)))
+        stages.append(Stage("adult with Sepsis-3 as defined", chosen.height))
     for n in range(1, len(stages) + 1):
         require_stays(stages[:n])
     extraction.require_rows("samples")
-    return candidates, onsets, stages
-
-
-def _kept_by_pass_1(
-    rows: pl.DataFrame,
-    people: pl.DataFrame,
-    rules: Rules,
-    training: frozenset[int],
-    stages: list[Stage],
-) -> pl.DataFrame:
-    """The stays that no rule of section 15 drops; what it scores for that is let go of."""
-    scored = complete(tidy(rows), rules, training=training, second_pass=False)
-    left, dropped = exclusions.exclude(scored, rules)
-    _count_dropped(stages, dropped)
-    return _kept_stays(left, people)
+    return chosen, onsets, stages
 
 
 def complete(
     rows: pl.DataFrame, rules: Rules, *, training: frozenset[int], second_pass: bool
 ) -> pl.DataFrame:
-    """Impute, then derive ratios and scores (sections 13 and 14).
-
-    Args:
-        rows: Of one pass, tidied, before imputation.
-        rules: The switches.
-        training: Stays that imputation may learn from with `fit_on_training_only`.
-        second_pass: Whether the fixed column list applies, and the limits of pass 2.
-    """
+    """Impute, then derive ratios and scores (sections 13 and 14)."""
     charted = FINAL_CHARTED if second_pass else VITALS + LABS
     reference = _rows_of(rows, training) if rules.fit_on_training_only else None
-    rows = _imputed(rows, charted, rules, reference, drop_sparse=not second_pass)
+    rows = impute(rows, charted, rules, donors=reference, drop_sparse=not second_pass)
     return add_scores(add_ratios(rows, capped=second_pass, reference=reference), rules)
-
-
-def _imputed(
-    rows: pl.DataFrame,
-    charted: tuple[str, ...],
-    rules: Rules,
-    reference: Bools | None,
-    *,
-    drop_sparse: bool,
-) -> pl.DataFrame:
-    names = list(charted)
-    if drop_sparse:
-        names = dense_columns(charted, rows.select(charted).to_numpy().T)
-    if not rules.impute_without_delay:
-        names = [DELAY, *names]
-    values = np.ascontiguousarray(rows.select(names).to_numpy().T)
-    first = first_of_run(rows["icustayid"].to_numpy())
-    interpolate_rarely_missing(values, first=first if rules.interpolate_within_stay else None)
-    impute_nearest(values, donors=reference, partial=rules.impute_by_all_columns)
-    return rows.with_columns(
-        pl.Series(name, column) for name, column in zip(names, values, strict=True)
-    )
 
 
 def _finish(scored: pl.DataFrame, training: frozenset[int], extraction: Extraction) -> Cohort:
@@ -195,33 +164,12 @@ def _finish(scored: pl.DataFrame, training: frozenset[int], extraction: Extracti
         loss=pl.col("loss_next_bloc"),
         training=pl.Series(in_training),
     )
-    return Cohort(
-        table=scored.select(TABLE_COLUMNS).rename(step_names(rules.step_hours)),
-        decisions=rows.select(_DECISION_COLUMNS),
-        onsets=pl.DataFrame(),
-        sofa_parts=scored.select("bloc", "icustayid", *SOFA_PARTS, sofa="SOFA"),
-        fluid=fluid,
-        vasopressor=vasopressor,
-        funnel=_figures(rows, extraction),
-        before_imputation=(pl.DataFrame(), pl.DataFrame()),
-        kept=pl.DataFrame(),
-        patients=pl.DataFrame(),
-        units=(),
-        unread=(),
-        label=extraction.label,
-        profile=extraction.profile,
-        settings={"database": extraction.database, **extraction.settings},
-    )
-
-
-def _figures(rows: pl.DataFrame, extraction: Extraction) -> Funnel:
     samples = rows.filter("sample_A")
-    lengths = samples["rows_before"].to_numpy()
+    lengths, some = samples["rows_before"].to_numpy(), samples.height > 0
     n_gaps, n_first = funnel.count_gaps(rows)
-    some = samples.height > 0
-    return Funnel(
+    figures = Funnel(
         profile=extraction.profile,
-        antibiotic_order=extraction.rules.antibiotic_order.value,
+        antibiotic_order=rules.antibiotic_order.value,
         stages=(),
         n_rows=rows.height,
         n_single_row_stays=rows.filter(pl.len().over("icustayid") == 1).height,
@@ -232,10 +180,25 @@ def _figures(rows: pl.DataFrame, extraction: Extraction) -> Funnel:
             (int(lengths.min()), float(lengths.mean()), int(lengths.max())) if some else (0, 0.0, 0)
         ),
         mean_loss=float(samples["loss"].to_numpy().mean()) if some else float("nan"),
-        action_counts=tuple(
-            int(n) for n in np.bincount(rows["action"].to_numpy(), minlength=N_ACTIONS)
-        ),
+        action_counts=tuple(np.bincount(action, minlength=N_ACTIONS).tolist()),
         missing_share={},
+    )
+    return Cohort(
+        table=scored.select(TABLE_COLUMNS).rename(step_names(rules.step_hours)),
+        decisions=rows.select(_DECISION_COLUMNS),
+        onsets=pl.DataFrame(),
+        sofa_parts=scored.select("bloc", "icustayid", *SOFA_PARTS, sofa="SOFA"),
+        fluid=fluid,
+        vasopressor=vasopressor,
+        funnel=figures,
+        before_imputation=(pl.DataFrame(), pl.DataFrame()),
+        kept=pl.DataFrame(),
+        patients=pl.DataFrame(),
+        units=(),
+        unread=(),
+        label=extraction.label,
+        profile=extraction.profile,
+        settings={"database": extraction.database, **extraction.settings},
     )
 
 
@@ -253,13 +216,3 @@ def _count_dropped(stages: list[Stage], dropped: dict[str, int]) -> None:
 def _rows_of(rows: pl.DataFrame, stays: frozenset[int]) -> Bools:
     chosen: Bools = rows["icustayid"].is_in(sorted(stays)).to_numpy()
     return chosen
-
-
-def _kept_stays(kept: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
-    per_stay = kept.group_by("icustayid").agg(
-        pl.col("mortality_90d").first(),
-        max_sofa=pl.col("SOFA").max(),
-        max_sirs=pl.col("SIRS").max(),
-    )
-    onsets = people.select(icustayid="stay", onset="onset")
-    return per_stay.join(onsets, on="icustayid").sort("icustayid")

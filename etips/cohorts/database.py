@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar
+
+import polars as pl
 
 from etips.cohorts.dataset.agreement import Published
+from etips.cohorts.engines.address import RawSource
 from etips.cohorts.engines.layouts import Layout
-from etips.cohorts.engines.raw_source import RawSource
-from etips.cohorts.sepsis3.events import Extraction
+from etips.cohorts.engines.store import Store
+from etips.cohorts.sepsis3.events import Events, ItemUnits, OwnDefinition, Unread
 from etips.cohorts.sepsis3.rules import Rules
 
 if TYPE_CHECKING:
@@ -44,6 +47,67 @@ class Profile(Generic[R]):
     def settings(self) -> dict[str, object]:
         """Every setting by name."""
         return {"name": self.name, **asdict(self.rules), **asdict(self.reading)}
+
+
+class Extraction(Protocol):
+    """A database opened under one profile: what the pipeline asks of it.
+
+    Attributes:
+        database: Its name in the list of databases.
+        label: Its name for readers.
+        stay_column: What it calls the id of a stay; onsets are written under that name.
+        profile: Name of the settings.
+        rules: Settings of the rules in this profile.
+        settings: Every setting by name, those of the rules and those of the database.
+        kept: Where large results lie.
+    """
+
+    database: str
+    label: str
+    stay_column: str
+    profile: str
+    rules: Rules
+    settings: dict[str, object]
+    kept: Store
+
+    def begin(self) -> None:
+        """Check the tables, and take up what an earlier process stored under the same settings."""
+
+    def stays(self) -> pl.DataFrame:
+        """Every ICU stay, once.
+
+        stay, patient, admission, gender (M or F), age in days, icu_in, icu_out, discharge, death.
+        """
+
+    def antibiotics(self) -> pl.DataFrame:
+        """Antibiotics given: entry (order of equal ones), admission, stay or null, t."""
+
+    def samples(self) -> pl.DataFrame:
+        """Microbiological samples, attached to no stay yet: patient, admission, t."""
+
+    def keep(self, stays: list[int]) -> None:
+        """Store the rows of these stays, and the cultures of all."""
+
+    def cultures(self) -> pl.DataFrame:
+        """Cultures charted with a stay: stay, t."""
+
+    def own_definition(self) -> OwnDefinition | None:
+        """Onsets and Sepsis-3 by another definition than the rules', if the settings ask for one.
+
+        Asked for once the rows are kept.
+        """
+
+    def events(self, first: int, last: int) -> Events:
+        """Events of the kept stays first..last."""
+
+    def require_rows(self, *kinds: str) -> None:
+        """Refuse a source without a usable row of a kind: samples, charted, laboratory, urine."""
+
+    def audit(self) -> tuple[ItemUnits, ...]:
+        """What the kept rows say about their units."""
+
+    def unread(self) -> tuple[Unread, ...]:
+        """Rows that were seen and not read."""
 
 
 @dataclass(frozen=True)

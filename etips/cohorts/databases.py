@@ -3,49 +3,27 @@
 A further one is a folder beside `mimic3` and a line here.
 """
 
-import contextlib
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
-from etips.cohorts.database import Database
+from etips.cohorts.database import Database, Extraction
 from etips.cohorts.dataset.agreement import Check, Evidence, validate
 from etips.cohorts.engines import address as engines
-from etips.cohorts.engines.address import Engine
-from etips.cohorts.engines.layouts import Layouts
-from etips.cohorts.engines.raw_source import RawSource
-from etips.cohorts.mimic3 import MIMIC3
-from etips.cohorts.mimic4 import MIMIC4
-from etips.cohorts.sepsis3.events import Extraction
+from etips.cohorts.engines.address import RawSource
+from etips.cohorts.engines.layouts import any_of
+from etips.cohorts.mimic.mimic3 import MIMIC3
+from etips.cohorts.mimic.mimic4 import MIMIC4
 from etips.errors import DataError, SettingError
 
 DATABASES: Final = {database.name: database for database in (MIMIC3, MIMIC4)}
-LAYOUTS: Final = Layouts(tuple(database.layout for database in DATABASES.values()))
+LAYOUTS: Final = any_of(database.layout for database in DATABASES.values())
 
 
-def open_source(
-    address: str | Path,
-    *,
-    engine: Engine = Engine.DUCKDB,
-    work: Path | None = None,
-    keep: Path | None = None,
-    memory_limit: str = "2GB",
-) -> RawSource:
-    """Open raw tables of any known database: `engines.address.open_source`. Close it when done."""
-    return engines.open_source(
-        address, LAYOUTS, engine=engine, work=work, keep=keep, memory_limit=memory_limit
-    )
-
-
-@contextlib.contextmanager
-def resumable_source(
-    address: str | Path, *, out: Path, engine: Engine = Engine.DUCKDB, memory_limit: str = "2GB"
-) -> Iterator[RawSource]:
-    """The same for a build whose result goes to `out`: `engines.address.resumable_source`."""
-    with engines.resumable_source(
-        address, LAYOUTS, out=out, engine=engine, memory_limit=memory_limit
-    ) as source:
-        yield source
+open_source = partial(engines.open_source, layouts=LAYOUTS)
+"""Open raw tables of any known database as `engines.address.open_source` does; to be closed."""
+resumable_source = partial(engines.resumable_source, layouts=LAYOUTS)
+"""The same for a build whose result goes to `out`: `engines.address.resumable_source`."""
 
 
 def recognise(source: RawSource) -> Database:

@@ -3,15 +3,13 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from etips.data.coded import Coded
+from etips.data.coded import Coded, Truth
 from etips.data.decisions import Decisions, Stay, final_value, sofa_change
 from etips.data.scale import Scaler
 from etips.data.schema import Roles, Schema
 from etips.data.splitting import assign_folds, folds, split
-from etips.data.tables.arrays import from_arrays
-from etips.data.tables.bandit_feedback import from_obp, obp_propensities, to_obp
+from etips.data.tables.arrays import from_arrays, from_obp, obp_propensities, to_obp
 from etips.data.trajectories import Histories, Trajectories
-from etips.data.truth import Truth
 
 if TYPE_CHECKING:
     from etips.data.tables.reading import read_table

@@ -1,14 +1,16 @@
-"""Stays of one source read as those of another: the same features, the same classes of doses.
+"""Stays of one source read as those of another, and stays of several sources as one data set.
 
 A policy knows the features, the action names and the edges of doses of the data it learned from.
 Data of another hospital are brought to those, or refused in one line that says what stands in the
 way. Only the schema of the first data is needed: none of their stays.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from etips.data.coded import Coded, Features, Floats32
 from etips.data.decisions import NO_ACTION, Bools, Ints
@@ -30,10 +32,6 @@ def align(stays: Trajectories, like: Schema) -> Trajectories:
     these data never have is 0 throughout. Doses that are features are put into the classes of the
     other data, actions that have the same names are numbered alike. What cannot be brought over is
     refused.
-
-    Args:
-        stays: To be read like the others.
-        like: Schema of the others, as a policy holds it.
     """
     known = stays.schema
     if (known.sequence, known.static) != (like.sequence, like.static):
@@ -49,7 +47,7 @@ def _with_features(stays: Trajectories, like: Schema) -> Trajectories:
     spare = [
         name
         for name in (*known.sequence, *known.static)
-        if name not in {*like.sequence, *like.static} and not _is_level(name, like)
+        if name not in {*like.sequence, *like.static} and _category(name, like) is None
     ]
     if spare:
         note(f"the policy does not read {_named(spare, 'feature')}: left out")
@@ -117,15 +115,11 @@ def _require_levels(stays: Trajectories, like: Schema) -> None:
         (known.static, stays.static),
     ):
         for position, name in enumerate(names):
-            new = _is_level(name, like) and name not in (*like.sequence, *like.static)
+            new = _category(name, like) is not None and name not in (*like.sequence, *like.static)
             if new and _columns(features, [position])[:].any():
                 fix = "Code it as one of the levels that the policy was fitted with."
                 rule = "must have no level that the policy does not know"
                 raise DataError(f"data, category {_category(name, like)}", rule, fix=fix)
-
-
-def _is_level(name: str, like: Schema) -> bool:
-    return _category(name, like) is not None
 
 
 def _category(name: str, like: Schema) -> str | None:
@@ -134,16 +128,14 @@ def _category(name: str, like: Schema) -> str | None:
 
 
 def _columns(features: Features, positions: Sequence[int]) -> Features:
-    if not isinstance(features, Coded):
-        return _plain_columns(features, positions)
-    return Coded(_plain_columns(features.expanded_table(), positions), features.code)
+    """The columns at some places, 0 throughout where there is none; coded rows stay coded."""
+    if isinstance(features, Coded):
+        return Coded(_plain_columns(features.expanded_table(), positions), features.code)
+    return _plain_columns(features, positions)
 
 
 def _plain_columns(rows: Floats32, positions: Sequence[int]) -> Floats32:
-    chosen = np.zeros((len(rows), len(positions)), np.float32)
-    for number, position in enumerate(positions):
-        if position != _ABSENT:
-            chosen[:, number] = rows[:, position]
+    chosen: Floats32 = np.where(np.array(positions) == _ABSENT, np.float32(0), rows[:, positions])
     return chosen
 
 
@@ -152,7 +144,11 @@ def _with_actions(stays: Trajectories, known: Schema, like: Schema) -> Trajector
     own = stays.schema
     named = replace(own, actions=like.actions, n_actions=like.n_actions, recipe=like.recipe)
     if like.dosed_features:
-        if _edges(known.dosed_features) == _edges(like.dosed_features):
+        ours, theirs = (
+            [(dose.column, dose.edges, dose.none) for dose in own.dosed_features]
+            for own in (known, like)
+        )
+        if ours == theirs:
             return stays
         action = _action_by_dose(stays, like.dosed_features)
     elif like.actions and known.actions and like.actions != known.actions:
@@ -185,20 +181,13 @@ def _action_by_dose(stays: Trajectories, doses: Sequence[DoseClasses]) -> Ints |
     known: Bools = stays.action != NO_ACTION
     if stays.schema.dosed_features:
         moved = int((action != stays.action)[stays.decision_rows].sum())
-        _tell_moved(moved, stays.n_decisions)
+        rest = stays.n_decisions - moved
+        share = "some" if any_few((moved, rest)) else f"{moved / max(stays.n_decisions, 1):.0%}"
+        note(
+            "doses are put into the classes of the data that the policy was fitted on; "
+            f"{share} of the decisions have another action than by their own"
+        )
     return np.where(known, action, NO_ACTION)
-
-
-def _tell_moved(moved: int, n: int) -> None:
-    share = "some" if any_few((moved, n - moved)) else f"{moved / max(n, 1):.0%}"
-    note(
-        f"doses are put into the classes of the data that the policy was fitted on; {share} of the "
-        "decisions have another action than by their own"
-    )
-
-
-def _edges(doses: Sequence[DoseClasses]) -> list[tuple[object, ...]]:
-    return [(dose.column, dose.edges, dose.none) for dose in doses]
 
 
 def _action_by_name(stays: Trajectories, known: Schema, like: Schema) -> Ints | None:
@@ -223,3 +212,56 @@ def _named(names: Sequence[str], what: str) -> str:
     listed = ", ".join(names[:_NAMED])
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return f"the {what}{'s' if len(names) > 1 else ''} {listed}{more}"
+
+
+def join(parts: Mapping[str, Trajectories]) -> tuple[Trajectories, NDArray[np.str_]]:
+    """All stays, and from which part each is, shape (n_stays,).
+
+    Stays and patients keep apart even where two sources number them alike. What only some sources
+    know (propensities, truth, negative controls) is left out.
+    """
+    stays = list(parts.values())
+    schema = stays[0].schema
+    for other in stays[1:]:
+        same = ("sequence", "static", "lag", "n_actions", "actions")
+        if any(getattr(other.schema, name) != getattr(schema, name) for name in same):
+            fix = "Use etips.align first."
+            raise DataError("data", "must have the same features and actions to be joined", fix=fix)
+        if not other.schema.means_actions_of(schema):
+            raise DataError("data", "must have the same classes of doses to be joined")
+    if not all(own.logged for own in stays):
+        raise DataError("data", "must hold logged actions and losses in every part")
+    names = np.repeat(list(parts), [own.n_stays for own in stays])
+    eligible = None
+    if any(own.eligible is not None for own in stays):
+        eligible = np.concatenate(
+            [np.ones(own.n_steps, bool) if own.eligible is None else own.eligible for own in stays]
+        )
+    lengths = np.concatenate([np.diff(own.offsets) for own in stays])
+    steps = [  # labels that are no numbers are counted anew
+        own.step
+        if np.issubdtype(own.step.dtype, np.number)
+        else np.arange(own.n_steps) - np.repeat(own.offsets[:-1], np.diff(own.offsets))
+        for own in stays
+    ]
+    people = {n: own.stay if own.group is None else own.group for n, own in parts.items()}
+    joined = Trajectories(
+        sequence=np.concatenate([own.sequence[:] for own in stays]),
+        offsets=np.concatenate([[0], np.cumsum(lengths)]),
+        schema=replace(schema, provenance={"joined": ", ".join(parts)}),
+        action=np.concatenate([own.action for own in stays if own.action is not None]),
+        loss=np.concatenate([own.loss for own in stays if own.loss is not None]),
+        static=np.concatenate([own.static for own in stays]),
+        eligible=eligible,
+        stay=np.concatenate([_labelled(n, own.stay) for n, own in parts.items()]),
+        step=np.concatenate(steps),
+        group=np.concatenate([_labelled(n, own) for n, own in people.items()]),
+        missing_loss=stays[0].missing_loss,
+    )
+    return joined, names
+
+
+def _labelled(name: str, labels: NDArray[Any]) -> NDArray[np.str_]:
+    """Names that no other source has, in the order of the labels, so that folds stay the same."""
+    rank = np.unique(labels, return_inverse=True)[1]
+    return np.array([f"{name}: {number:09d}" for number in rank.tolist()])

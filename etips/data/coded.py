@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from etips.data.decisions import Floats
+
 Floats32 = NDArray[np.float32]
 Rows = slice | NDArray[np.integer[Any]] | NDArray[np.bool_]
 
@@ -96,3 +98,22 @@ class Coded:
 
 Features = Floats32 | Coded
 """Sequential features: a plain float32 array, or a coded one that reads like it."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Truth:
+    """What only a simulated world knows: the expected loss of every action, and the logging policy.
+
+    Args:
+        code: Which row of the two tables holds at each step, shape (total_steps,).
+        expected_loss: Expected loss of each action, shape (n_codes, n_actions).
+        logging: Probability of each action under the logging policy, shape (n_codes, n_actions).
+    """
+
+    code: NDArray[np.int32]
+    expected_loss: Floats
+    logging: Floats
+
+    def __post_init__(self) -> None:
+        for name in ("code", "expected_loss", "logging"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))

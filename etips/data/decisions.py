@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from etips.errors import DataError
+from etips.errors import DataError, SettingError
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -15,6 +15,13 @@ Bools = NDArray[np.bool_]
 
 MissingLoss = Literal["drop", "weight"]
 """What becomes of an action whose loss is not known."""
+
+
+def require_missing_loss(value: str) -> None:
+    """Refuse any other word."""
+    if value not in get_args(MissingLoss):
+        raise SettingError("missing_loss", 'must be "drop" or "weight"')
+
 
 PER_STEP = ("action", "loss", "propensity", "eligible", "negative_control")
 """Roles that have a value a step where they are known."""
@@ -91,12 +98,7 @@ def sofa_change(stay: Stay, *, column: str = "SOFA") -> Floats:
 
 
 def sofa_change_loss(sofa: Floats, following: Floats) -> Floats:
-    """0 if SOFA falls, or stays at 5 or below; 1 if it rises or stays above 5; NaN if unknown.
-
-    Args:
-        sofa: The score when the action is taken, shape (n,).
-        following: The score at the next step, shape (n,).
-    """
+    """0 if SOFA falls, or stays at 5 or below; 1 if it rises or stays above 5; NaN if unknown."""
     worse = (following > sofa) | ((following == sofa) & (sofa > 5))
     return np.where(np.isnan(sofa) | np.isnan(following), np.nan, worse)
 

@@ -1,13 +1,106 @@
 """Histories as rows of one width, for models that know no time."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from etips.data.decisions import NO_ACTION, Floats, Ints
-from etips.data.step_walk import Parts, gather, mean_of, some_columns, walk
+from etips.data.decisions import NO_ACTION, Bools, Floats, Ints
+from etips.data.schema import MISSING_SUFFIX, Schema
+
+if TYPE_CHECKING:  # the evaluation makes rows too, and must not reach pyarrow by way of files
+    from etips.data.coded import Features, Floats32
+    from etips.data.trajectories import Trajectories
+
+Parts = Sequence["Floats32"]
+
+
+class Step(NamedTuple):
+    """The same step of all stays that reach it, the longest history first.
+
+    What is kept of stays from step to step goes by their places in this order: at a later step the
+    first places are left.
+
+    Args:
+        rows: Of the sequence, one a stay, shape (m,).
+        seen: Places among these of the stays that are asked, shape (q,).
+        asked: Decisions whose history ends here, shape (q,).
+    """
+
+    rows: Ints
+    seen: Ints
+    asked: Ints
+
+
+def walk(data: "Trajectories") -> list[Step]:
+    """The steps that decisions may see, first to last; nothing after the last that a stay asks."""
+    stay = data.decisions().stay
+    end = data.seen_rows - data.offsets[stay]
+    n_seen = np.zeros(data.n_stays, np.int64)
+    np.maximum.at(n_seen, stay, end + 1)
+    order = np.argsort(-n_seen, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    starts, longest = data.offsets[:-1][order], int(n_seen.max(initial=0))
+    n_left = len(order) - np.cumsum(np.bincount(n_seen, minlength=longest))
+    by_end = np.argsort(end, kind="stable")
+    bounds = np.searchsorted(end[by_end], np.arange(longest + 1))
+    return [
+        Step(starts[: n_left[step]] + step, place[stay[asked]], asked)
+        for step in range(longest)
+        for asked in [by_end[bounds[step] : bounds[step + 1]]]
+    ]
+
+
+def gather(
+    steps: Sequence[Step],
+    results: Parts,
+    *,
+    begin: Callable[[Ints], Parts],
+    join: Callable[[Parts, Parts], Parts],
+    finish: Callable[[Parts], Parts],
+) -> None:
+    """Write what comes together step by step where decisions ask for it.
+
+    Args:
+        steps: Of the stays.
+        results: Written to, shape (n_decisions, d) each.
+        begin: What some rows of the sequence are by themselves, shape (m, d) each.
+        join: What came together before, and this step alone, of the same stays.
+        finish: What is asked for, of what came together.
+    """
+    parts: Parts = ()
+    for number, step in enumerate(steps):
+        now = begin(step.rows)
+        parts = join([part[: len(step.rows)] for part in parts], now) if number else now
+        if len(step.asked):
+            asked = finish([part[step.seen] for part in parts])
+            for result, part in zip(results, asked, strict=True):
+                result[step.asked] = part
+
+
+def mean_of(total: "Floats32", count: "Floats32") -> "Floats32":
+    """Mean of values by their sum and number, NaN where there is none."""
+    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
+
+
+def side_by_side(n_rows: int, widths: Sequence[int]) -> "tuple[Floats32, list[Floats32]]":
+    """An empty table, and its columns in parts of some widths."""
+    table = np.empty((n_rows, sum(widths)), np.float32)
+    return table, np.split(table, np.cumsum(widths)[:-1], axis=1)
+
+
+def some_columns(sequence: "Features", places: Sequence[int]) -> "Features":
+    """Some columns; of a coded sequence the table's alone are copied, of all of them nothing."""
+    if list(places) == list(range(sequence.shape[1])):
+        return sequence
+    if isinstance(sequence, np.ndarray):
+        return np.ascontiguousarray(sequence[:, list(places)])
+    return replace(sequence, table=sequence.table[:, list(places)])
+
 
 if TYPE_CHECKING:  # the evaluation makes rows too, and must not reach pyarrow by way of files
     from etips.data.coded import Features, Floats32
@@ -102,10 +195,6 @@ def visible_rows(data: "Trajectories", *, most_numbers: int = MOST_NUMBERS) -> "
     The last step, the mean, the change since the step before, the least and the largest value so
     far, the number of steps, static features, and the action before. A missing value is passed
     over; NaN stands where there is none. Shape (n_decisions, columns).
-
-    Args:
-        data: Logged stays.
-        most_numbers: A larger table leaves out the least and largest, then the change.
     """
     columns = VisibleColumns.of(data, most_numbers=most_numbers)
     table = np.empty((data.n_decisions, columns.width), np.float32)
@@ -221,3 +310,183 @@ def _action_before(data: "Trajectories", n_columns: int) -> "Floats32":
 def _first_rows(data: "Trajectories") -> Ints:
     """Row that the stay of each decision begins at, shape (n_decisions,)."""
     return np.asarray(data.offsets[data.decisions().stay])
+
+
+if TYPE_CHECKING:  # the evaluation makes rows too, and must not reach pyarrow by way of files
+    from etips.data.coded import Features, Floats32
+    from etips.data.trajectories import Trajectories
+
+WIDE = 128
+"""Of steps with more features (images, say) the last values and the means are all that is kept."""
+
+LOG_SHIFT = 0.1
+"""Added before a logarithm is taken, as `Scaler` does."""
+
+BLOCK = 64
+"""Columns that are looked at together."""
+
+
+def summarise_history(
+    data: "Trajectories", like: Schema | None = None, *, extremes: bool = False
+) -> "Floats32":
+    """What a decision may see, in one row: nothing of a later step, nor of its own where lag is 1.
+
+    Of every sequential feature the last value known, the mean of the values known, the change from
+    the one known before to the last; of features that may be missing, how many steps ago they were
+    measured; the number of steps; static features. Features whose logarithm learners take are
+    logarithms here too. NaN stands where nothing is known yet. Shape (n_decisions, columns).
+
+    Args:
+        data: The stays.
+        like: Says which features may be missing and which are logarithms, in place of their own
+            schema: a policy's, where they are read for it.
+        extremes: Whether the lowest, the highest and the first value known of every feature follow
+            at the end; not of wide steps.
+    """
+    schema, steps, stay = like or data.schema, walk(data), data.decisions().stay
+    kept = kept_features(schema)
+    gaps, wide = have_gaps(schema, kept), is_wide(schema)
+    n_kept, ages = len(kept), np.concatenate([[0], np.cumsum(gaps)])
+    extremes = extremes and not wide
+    widths = (n_kept, n_kept, 0 if wide else n_kept, 0 if wide else int(ages[-1]))
+    more = (n_kept, n_kept, n_kept) if extremes else ()
+    table, parts = side_by_side(data.n_decisions, (*widths, 1, data.static.shape[1], *more))
+    for start in range(0, n_kept, BLOCK):  # wide steps, a few columns at a time
+        stop = min(start + BLOCK, n_kept)
+        reader = _Reader.of(data, kept[start:stop], schema)
+        by_step = [*parts[: 2 if wide else 4], *parts[6:]]
+        bounds = [(start, stop)] * len(by_step)
+        if not wide:
+            bounds[3] = (ages[start], ages[stop])
+        gather(
+            steps,
+            [part[:, low:high] for part, (low, high) in zip(by_step, bounds, strict=True)],
+            begin=partial(_known_alone, reader, wide, extremes),
+            join=_join_known,
+            finish=partial(_finish, gaps[start:stop]),
+        )
+    parts[4][:, 0] = data.seen_rows - data.offsets[stay] + 1
+    parts[5][:] = data.static[stay]
+    return table
+
+
+def summary_columns(schema: Schema, *, extremes: bool = False) -> tuple[str, ...]:
+    """What the columns of `summarise_history` are called, in their order."""
+    names = [schema.sequence[place] for place in kept_features(schema)]
+    columns = [*(f"last {name}" for name in names), *(f"mean {name}" for name in names)]
+    if not is_wide(schema):
+        columns += [f"change {name}" for name in names]
+        gaps = have_gaps(schema, kept_features(schema))
+        columns += [f"steps since {name}" for name, gap in zip(names, gaps, strict=True) if gap]
+    columns += ["steps", *schema.static]
+    if extremes and not is_wide(schema):
+        columns += [f"{which} {name}" for which in ("lowest", "highest", "first") for name in names]
+    return tuple(columns)
+
+
+def is_wide(schema: Schema) -> bool:
+    """Whether steps have so many features that last values and means are all that is kept."""
+    return len(kept_features(schema)) > WIDE
+
+
+def kept_features(schema: Schema) -> list[int]:
+    """Places of the features; columns that say whether one is missing are told by its age."""
+    marks = {name + MISSING_SUFFIX for name in schema.sequence}
+    return [place for place, name in enumerate(schema.sequence) if name not in marks]
+
+
+def have_gaps(schema: Schema, kept: Sequence[int]) -> Bools:
+    """Which of some features may be missing."""
+    names = [schema.sequence[place] for place in kept]
+    marked = [name + MISSING_SUFFIX in schema.sequence for name in names]
+    return np.array(
+        [m or schema.may_be_missing(n) for m, n in zip(marked, names, strict=True)], bool
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Some features, NaN where missing, as logarithms where learners take them."""
+
+    features: "Features"
+    marks: "Features"
+    marked: Sequence[int]
+    logs: Sequence[int]
+
+    @classmethod
+    def of(cls, data: "Trajectories", kept: Sequence[int], schema: Schema) -> "_Reader":
+        source = {name: place for place, name in enumerate(schema.sequence)}
+        names = [schema.sequence[place] for place in kept]
+        marked = [i for i, name in enumerate(names) if name + MISSING_SUFFIX in source]
+        marks = [source[names[i] + MISSING_SUFFIX] for i in marked]
+        logs = [i for i, name in enumerate(names) if name in schema.logarithms]
+        features = some_columns(data.sequence, kept)
+        return cls(features, some_columns(data.sequence, marks), marked, logs)
+
+    def read(self, rows: Ints) -> "Floats32":
+        """The features of some steps, a copy, shape (len(rows), d)."""
+        features = self.features[rows]
+        if self.marked:
+            missing = self.marks[rows] == 1
+            for column, place in enumerate(self.marked):
+                features[missing[:, column], place] = np.nan
+        for place in self.logs:
+            values = features[:, place] + np.float32(LOG_SHIFT)
+            features[:, place] = np.log(np.where(values > 0, values, np.float32(np.nan)))
+        return features
+
+
+def _known_alone(reader: _Reader, wide: bool, extremes: bool, rows: Ints) -> Parts:
+    """Of a first step: the last value known, the sum and the number of those known.
+
+    Unless steps are wide the one known before the last and how many steps ago the last was, too,
+    and the lowest and the highest if asked for. Where there is one value only, the one before is
+    that one; without any, all these are NaN.
+    """
+    features = reader.read(rows)
+    known = ~np.isnan(features)
+    if known.all():
+        total, age = features, np.zeros_like(features)
+    else:
+        total = np.where(known, features, np.float32(0))
+        age = np.where(known, np.float32(0), np.float32(np.nan))
+    parts: Parts = (features, total, known.astype(np.float32))
+    if not wide:
+        parts = (*parts, features, age)
+    return (*parts, features, features, features) if extremes else parts
+
+
+def _join_known(before: Parts, now: Parts) -> Parts:
+    """The same of a history, of what was before a step and that step alone."""
+    newest, total, count, *rest = before
+    features, added, counted, *_ = now
+    known = counted > 0
+    all_known = bool(known.all())
+    joined = (
+        features if all_known else np.where(known, features, newest),
+        added + total,
+        counted + count,
+    )
+    if not rest:
+        return joined
+    earlier = np.where(np.isnan(newest), features, newest)
+    age = now[4]
+    if not all_known:
+        earlier = np.where(known, earlier, rest[0])
+        age = np.where(known, np.float32(0), rest[1] + 1)
+    ways = (np.fmin, np.fmax, _first_known)[: len(now) - 5]  # none where extremes are not asked for
+    extremes = (way(own, new) for way, own, new in zip(ways, rest[2:], now[5:], strict=True))
+    return (*joined, earlier, age, *extremes)
+
+
+def _first_known(own: "Floats32", new: "Floats32") -> "Floats32":
+    """The value known first."""
+    return np.where(np.isnan(own), new, own)
+
+
+def _finish(gaps: Bools, parts: Parts) -> Parts:
+    """Last value and mean; unless steps are wide the change, and the age of what may be missing."""
+    newest, total, count, *rest = parts
+    if not rest:
+        return newest, mean_of(total, count)
+    return newest, mean_of(total, count), newest - rest[0], rest[1][:, gaps], *rest[2:]

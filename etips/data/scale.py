@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from etips.data.coded import Coded, Features, Floats32
-from etips.data.decisions import Bools, Floats
+from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError, require
 
@@ -110,7 +110,8 @@ class Scaler:
         binary = np.ones(len(names), bool)
         for rows, times in _chunks(table, weight):
             gaps = np.isnan(rows)
-            binary[binary] = _only_two(rows[:, binary])
+            left = rows[:, binary]  # nothing but 0, 1 and gaps so far
+            binary[binary] = ((left == 0) | (left == 1) | np.isnan(left)).all(axis=0)
             values = self._logs(rows, names)
             if some := bool(gaps.any()):
                 values[gaps] = 0.0
@@ -174,11 +175,6 @@ class Scaler:
                 scaled = np.where(left, np.where(np.isnan(part), mean, part), scaled)
             applied[start : start + _BLOCK] = scaled
         return applied
-
-
-def _only_two(rows: Floats32) -> Bools:
-    """Whether each column holds nothing but 0, 1 and gaps, shape (d,)."""
-    return np.asarray(((rows == 0) | (rows == 1) | np.isnan(rows)).all(axis=0))
 
 
 def _distinct_rows(features: Features) -> tuple[Features, Floats | None]:

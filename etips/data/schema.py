@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, fields
 from typing import Self, SupportsIndex
 
-from etips.data.intake.components import Component, find_components
 from etips.data.intake.dose_classes import DoseClasses
-from etips.data.intake.recipe import Recipe
+from etips.data.recipe import Component, Recipe, find_components, from_document, to_document
 from etips.errors import SettingError, as_option
 
 MISSING_SUFFIX = "_missing"
@@ -120,75 +119,35 @@ class Schema:
         marked = [source for source in self.categories if source in self.indicators]
         return name in self.indicators or any(name.startswith(f"{own}=") for own in marked)
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> object:
         """A JSON-ready copy."""
-        document: dict[str, object] = {
-            "sequence": list(self.sequence),
-            "static": list(self.static),
-            "n_actions": self.n_actions,
-            "lag": self.lag,
-            "actions": list(self.actions),
-            "roles": {f.name: getattr(self.roles, f.name) for f in fields(Roles)},
-            "categories": {name: list(levels) for name, levels in self.categories.items()},
-            "indicators": list(self.indicators),
-            "logarithms": list(self.logarithms),
-            "provenance": dict(self.provenance),
-        }
-        return document if self.recipe is None else {**document, "recipe": self.recipe.to_json()}
+        document = to_document(self)
+        assert isinstance(document, dict)
+        return {k: own for k, own in document.items() if k != "recipe" or own is not None}
 
     @classmethod
     def from_json(cls, document: object) -> Self:
         """Rebuild a schema; anything unexpected raises `SettingError`, never a traceback."""
-        given = {"recipe": None, **_mapping(document, "schema")}  # files of before know none
-        expected = {f.name for f in fields(cls)}
-        if set(given) != expected:
-            raise SettingError("schema", "must hold exactly " + ", ".join(sorted(expected)))
-        roles = _mapping(given["roles"], "roles")
-        roles.setdefault("negative_control", _unused(given))  # files of before know none
-        if set(roles) != {f.name for f in fields(Roles)}:
-            raise SettingError("schema", "roles are incomplete")
-        return cls(
-            sequence=_names(given["sequence"], "sequence"),
-            n_actions=_whole(given["n_actions"], "n_actions"),
-            static=_names(given["static"], "static"),
-            lag=_whole(given["lag"], "lag"),
-            actions=_names(given["actions"], "actions"),
-            roles=Roles(**_texts(roles, "roles")),
-            categories={
-                name: _names(levels, "categories")
-                for name, levels in _mapping(given["categories"], "categories").items()
-            },
-            indicators=_names(given["indicators"], "indicators"),
-            logarithms=_names(given["logarithms"], "logarithms"),
-            provenance=_texts(_mapping(given["provenance"], "provenance"), "provenance"),
-            recipe=None if given["recipe"] is None else Recipe.from_json(given["recipe"]),
-        )
+        roles = document.get("roles") if isinstance(document, dict) else None
+        for where, kind, own, newer in (
+            ("schema", cls, document, {"recipe"}),
+            ("schema, roles", Roles, roles, {"negative_control"}),
+        ):
+            expected = {each.name for each in fields(kind)}
+            if not isinstance(own, dict) or {*own, *newer} != expected:  # files of before lack some
+                raise SettingError(where, "must hold exactly " + ", ".join(sorted(expected)))
+        assert isinstance(document, dict)
+        assert isinstance(roles, dict)
+        roles = {"negative_control": _unused(document), **roles}
+        return from_document(cls, {**document, "roles": roles}, where="schema")
 
 
-def _unused(given: dict[str, object]) -> str:
+def _unused(given: Mapping[str, object]) -> str:
     """A name for the column of negative controls that no feature has."""
-    taken, name = str([given["sequence"], given["static"]]), Roles.negative_control
+    taken, name = str([given.get("sequence"), given.get("static")]), Roles.negative_control
     while name in taken:
         name += "_"
     return name
-
-
-def _mapping(value: object, name: str) -> dict[str, object]:
-    if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-        raise SettingError("schema", f"{name} must be an object")
-    return value
-
-
-def _names(value: object, name: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise SettingError("schema", f"{name} must be a list of names")
-    return tuple(value)
-
-
-def _texts(value: dict[str, object], name: str) -> dict[str, str]:
-    if not all(isinstance(item, str) for item in value.values()):
-        raise SettingError("schema", f"{name} must hold text")
-    return {key: str(item) for key, item in value.items()}
 
 
 def _whole(value: object, name: str) -> int:

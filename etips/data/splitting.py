@@ -37,10 +37,6 @@ def held_out(data: Trajectories, share: float) -> Bools:
 
     A hash of the patient, or of the stay where no patient is named, decides; so that it does not
     matter which others are there, and who is kept apart at a share is so at every larger one.
-
-    Args:
-        data: The stays.
-        share: Of the patients or stays, about.
     """
     if not 0 < share < 1:
         raise SettingError("hold_out", "must be a share between 0 and 1")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from etips.data.coded import Coded, Features, Floats32, read_only
+from etips.data.coded import Coded, Features, Floats32, Truth, read_only
 from etips.data.decisions import (
     NO_ACTION,
     PER_STEP,
@@ -21,11 +21,12 @@ from etips.data.decisions import (
     MissingLoss,
     Stay,
     find_decisions,
+    require_missing_loss,
 )
-from etips.data.requirements import require_offsets, require_sound
 from etips.data.schema import Schema
-from etips.data.truth import Truth
-from etips.errors import DataError
+from etips.errors import DataError, require
+
+_CHUNK = 4096  # rows looked at together, so that they stay near the processor
 
 Stays = slice | Sequence[int] | NDArray[np.integer[Any]] | NDArray[np.bool_]
 
@@ -83,7 +84,10 @@ class Trajectories:
     missing_loss: MissingLoss = "drop"
 
     def __post_init__(self) -> None:
-        require_offsets(self.offsets)
+        offsets = self.offsets
+        sound = offsets.ndim == 1 and offsets.size >= 2 and np.issubdtype(offsets.dtype, np.integer)
+        if not sound or offsets[0] != 0 or (np.diff(offsets) < 1).any():
+            raise DataError("offsets", "must start at 0 and rise: every stay has at least one step")
         lengths = np.diff(self.offsets)
         defaults: dict[str, NDArray[Any]] = {
             "static": np.zeros((lengths.size, 0), np.float32),
@@ -93,7 +97,7 @@ class Trajectories:
         for name, value in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
-        require_sound(self)
+        _require_sound(self)
         _freeze(self)
 
     @property
@@ -295,11 +299,7 @@ class Trajectories:
         return replace(bare, negative_control=None)
 
     def true_risk(self, probabilities: Floats) -> float:
-        """Exact risk of a policy at the logged decisions; only a simulated world knows it.
-
-        Args:
-            probabilities: What the policy gives here, shape (n_decisions, n_actions).
-        """
+        """Exact risk of a policy at the logged decisions; only a simulated world knows it."""
         expected = self._of_truth("expected_loss")
         if probabilities.shape != expected.shape:
             raise DataError(
@@ -349,3 +349,91 @@ def _freeze(data: Trajectories) -> None:
         value = getattr(data, name)
         if isinstance(value, np.ndarray):
             object.__setattr__(data, name, read_only(value))
+
+
+def _require_codes(where: str, code: NDArray[np.int32], n_codes: int) -> None:
+    """Refuse row numbers that do not point into their table."""
+    require(where, f"codes must be in 0..{n_codes - 1}", (code >= 0) & (code < n_codes))
+
+
+def _require_features(where: str, values: Features, names: Sequence[str], schema: Schema) -> None:
+    """Refuse what is not finite, naming the column; NaN passes where the schema allows it."""
+    if values.dtype != np.float32:
+        raise DataError(where, "must be float32")
+    if isinstance(values, Coded):
+        _require_codes(where, values.code, len(values.table))
+        if not np.isfinite(values.unit):
+            raise DataError(where, "must have a finite unit")
+        if np.issubdtype(values.table.dtype, np.integer):
+            return
+        values = values.expanded_table()
+    may_be_missing = np.array([schema.may_be_missing(name) for name in names], bool)
+    for start in range(0, len(values), _CHUNK):
+        part = values[start : start + _CHUNK]
+        finite = np.isfinite(part)
+        if finite.all():
+            continue
+        bad = ~finite
+        bad[:, may_be_missing] = np.isinf(part[:, may_be_missing])
+        if bad.any():
+            column = int(bad.any(axis=0).argmax())
+            wrong = ~np.isfinite(values[:, column])
+            if may_be_missing[column]:
+                wrong = np.isinf(values[:, column])
+            place = f"{where}, feature {names[column]}"
+            rows = np.flatnonzero(wrong)
+            raise DataError(place, "must be finite", rows=rows, total=len(values))
+
+
+def _require_sound(data: Trajectories) -> None:
+    """Refuse arrays that do not fit together, or hold what none of them may."""
+    _check_shapes(data)
+    _require_features("sequence", data.sequence, data.schema.sequence, data.schema)
+    _require_features("static", data.static, data.schema.static, data.schema)
+    rises = np.ones(data.n_steps, bool)
+    rises[1:] = data.step[1:] > data.step[:-1]
+    rises[data.offsets[:-1]] = True
+    require("step", "must rise within a stay", rises)
+    if data.action is None or data.loss is None:
+        return
+    whole = np.issubdtype(data.action.dtype, np.integer)
+    in_range = (data.action >= NO_ACTION) & (data.action < data.schema.n_actions)
+    rule = f"must be whole, 0..{data.schema.n_actions - 1}, or {NO_ACTION} where there is none"
+    require("action", rule, in_range & whole)
+    require("loss", "must be finite, or NaN where it is not known", ~np.isinf(data.loss))
+    require_missing_loss(data.missing_loss)
+    if data.negative_control is not None:
+        rule = "must be finite, or NaN where it is not known"
+        require("negative_control", rule, ~np.isinf(data.negative_control))
+    if data.propensity is not None:
+        valid = (data.propensity > 0) & (data.propensity <= 1)
+        idle = np.ones(data.n_steps, bool)
+        idle[data.decision_rows] = False
+        require("propensity", "must be in (0, 1] at every decision", valid | idle)
+
+
+def _check_shapes(data: Trajectories) -> None:
+    n_stays, n_steps = data.n_stays, data.n_steps
+    if (data.action is None) != (data.loss is None):
+        raise DataError("action, loss", "must be given together or not at all")
+    code = None if data.truth is None else data.truth.code
+    for name, value, shape in (
+        ("sequence", data.sequence, (n_steps, len(data.schema.sequence))),
+        ("static", data.static, (n_stays, len(data.schema.static))),
+        ("action", data.action, (n_steps,)),
+        ("loss", data.loss, (n_steps,)),
+        ("propensity", data.propensity, (n_steps,)),
+        ("eligible", data.eligible, (n_steps,)),
+        ("negative_control", data.negative_control, (n_steps,)),
+        ("stay", data.stay, (n_stays,)),
+        ("step", data.step, (n_steps,)),
+        ("group", data.group, (n_stays,)),
+        ("truth", code, (n_steps,)),
+    ):
+        if value is not None and value.shape != shape:
+            raise DataError(name, f"must have shape {shape}, has {value.shape}")
+    if data.truth is not None:
+        table = (len(data.truth.expected_loss), data.schema.n_actions)
+        if data.truth.expected_loss.shape != table or data.truth.logging.shape != table:
+            raise DataError("truth", "its tables must have one row a code and one column an action")
+        _require_codes("truth", data.truth.code, len(data.truth.expected_loss))

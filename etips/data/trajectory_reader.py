@@ -8,9 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from etips.data.coded import Coded, Features, Floats32
-from etips.data.decisions import NO_ACTION, PER_STEP, MissingLoss
-from etips.data.requirements import require_missing_loss
+from etips.data.coded import Coded, Features, Floats32, Truth
+from etips.data.decisions import NO_ACTION, PER_STEP, MissingLoss, require_missing_loss
 from etips.data.schema import Schema
 from etips.data.tables.arrow_columns import fill_rows
 from etips.data.trajectories import Trajectories
@@ -22,7 +21,6 @@ from etips.data.trajectory_writer import (
     VERSION,
     truth_names,
 )
-from etips.data.truth import Truth
 from etips.errors import EtipsError, FileError
 from etips.files.artifacts import read_artifact
 
@@ -60,23 +58,21 @@ def _rebuild(folder: Path, document: dict[str, object]) -> Trajectories:
         if document["logged"] and getattr(roles, role) in present
     }
     identifiers = _labels(stays.column(roles.stay))
+    static = np.empty((stays.num_rows, len(schema.static)), np.float32)
+    fill_rows(static, [stays.column(name) for name in schema.static])
+    require_missing_loss(str(document.get("missing_loss", "drop")))
     return Trajectories(
         sequence=sequence,
         offsets=_offsets(_labels(cells.column(roles.stay)), identifiers),
         schema=schema,
-        static=_read_matrix_of(stays, schema.static),
+        static=static,
         stay=identifiers,
         step=cells.column(roles.step).to_numpy(),
         group=_labels(stays.column(roles.group)) if roles.group in stays.column_names else None,
         truth=_read_truth(folder, cells, schema.n_actions) if TRUTH in present else None,
-        missing_loss=_missing_loss(document.get("missing_loss", "drop")),
+        missing_loss=cast(MissingLoss, document.get("missing_loss", "drop")),
         **per_step,
     )
-
-
-def _missing_loss(value: object) -> MissingLoss:
-    require_missing_loss(str(value))
-    return cast(MissingLoss, value)
 
 
 def _offsets(stay_of_step: NDArray[Any], stays: NDArray[Any]) -> NDArray[np.int64]:
@@ -109,12 +105,6 @@ def _read_matrix(file: pq.ParquetFile, names: tuple[str, ...]) -> Floats32:
         part = file.read_row_group(group, columns=list(names))
         fill_rows(matrix[start : start + part.num_rows], [part.column(name) for name in names])
         start += part.num_rows
-    return matrix
-
-
-def _read_matrix_of(table: pa.Table, names: tuple[str, ...]) -> Floats32:
-    matrix = np.empty((table.num_rows, len(names)), np.float32)
-    fill_rows(matrix, [table.column(name) for name in names])
     return matrix
 
 

@@ -4,10 +4,11 @@
 checksums. A coded sequence adds `codebook.parquet`, simulated data `truth.parquet`.
 """
 
+import contextlib
 import gzip
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +16,9 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from etips.data.coded import Coded
-from etips.data.decisions import NO_ACTION, PER_STEP
-from etips.data.stay_arrays import StayArrays
-from etips.data.truth import Truth
+from etips.data.coded import Coded, Features, Floats32, Truth
+from etips.data.decisions import NO_ACTION, PER_STEP, Ints, MissingLoss
+from etips.data.schema import Schema
 from etips.errors import FileError
 from etips.files.artifacts import write_artifact
 from etips.files.writing import Content, write_file
@@ -31,6 +31,35 @@ CODE, TRUTH = "__code__", "__truth__"
 _ROWS = 131_072  # rows written together
 
 
+class StayArrays(Protocol):
+    """What is written of `Trajectories`, which stands above: it saves itself."""
+
+    @property
+    def schema(self) -> Schema: ...  # noqa: D102
+    @property
+    def offsets(self) -> Ints: ...  # noqa: D102
+    @property
+    def static(self) -> Floats32: ...  # noqa: D102
+    @property
+    def stay(self) -> NDArray[Any]: ...  # noqa: D102
+    @property
+    def step(self) -> NDArray[Any]: ...  # noqa: D102
+    @property
+    def sequence(self) -> Features: ...  # noqa: D102
+    @property
+    def action(self) -> Ints | None: ...  # noqa: D102
+    @property
+    def group(self) -> NDArray[Any] | None: ...  # noqa: D102
+    @property
+    def truth(self) -> Truth | None: ...  # noqa: D102
+    @property
+    def missing_loss(self) -> MissingLoss: ...  # noqa: D102
+    @property
+    def n_stays(self) -> int: ...  # noqa: D102
+    @property
+    def n_steps(self) -> int: ...  # noqa: D102
+
+
 def save_trajectories(
     data: StayArrays,
     folder: Path,
@@ -38,14 +67,7 @@ def save_trajectories(
     overwrite: bool = False,
     beside: Mapping[str, Content] | None = None,
 ) -> None:
-    """Write a Trajectories folder; it appears whole or not at all.
-
-    Args:
-        data: What to write.
-        folder: Where.
-        overwrite: Replace an earlier one.
-        beside: Further files by name, sealed with the rest: what a cohort says about itself, say.
-    """
+    """Write a Trajectories folder; it appears whole or not at all."""
     _require_distinct(data, folder)
     files: dict[str, Content] = {
         "steps.parquet": _parquet(_steps(data)),
@@ -61,12 +83,16 @@ def save_trajectories(
         manifest["missing_loss"] = data.missing_loss
     if isinstance(data.sequence, Coded):
         table = data.sequence.table
-        files["codebook.parquet"] = _parquet(iter([_matrix(table, data.schema.sequence)]))
+        files["codebook.parquet"] = _parquet(
+            iter([pa.table(_columns(table, data.schema.sequence))])
+        )
         manifest["unit"] = data.sequence.unit
     if data.truth is not None:
         used, _ = _used(data.truth)
         both = np.concatenate([data.truth.expected_loss[used], data.truth.logging[used]], axis=1)
-        files["truth.parquet"] = _parquet(iter([_matrix(both, truth_names(data.schema.n_actions))]))
+        files["truth.parquet"] = _parquet(
+            iter([pa.table(_columns(both, truth_names(data.schema.n_actions)))])
+        )
     files |= beside or {}
     write_artifact(folder, files, manifest, manifest_name=MANIFEST, overwrite=overwrite)
 
@@ -85,7 +111,7 @@ def write_table(data: StayArrays, path: str | Path) -> None:
     elif kind.endswith(".csv"):
         write_file(path, lambda file: _csv(file, _long(data)))
     elif kind.endswith(".csv.gz"):
-        write_file(path, lambda file: _csv_gz(file, _long(data)))
+        write_file(path, lambda file: _csv(file, _long(data), packed=True))
     else:
         raise FileError(str(path), "must end in .csv, .csv.gz or .parquet")
 
@@ -98,9 +124,12 @@ def _require_distinct(data: StayArrays, path: Path) -> None:
 def _long(data: StayArrays) -> Iterator[pa.Table]:
     """The steps with their stay's static features and group repeated on every row."""
     stays = _stays(data).drop_columns([data.schema.roles.stay])
-    for part, stay in zip(_steps(data, plain=True), _chunks(_stay_of(data)), strict=True):
+    stay, start = _stay_of(data), 0
+    for part in _steps(data, plain=True):
+        own = pa.array(stay[start : start + part.num_rows])
         for name in stays.column_names:
-            part = part.append_column(name, stays.column(name).take(pa.array(stay)))
+            part = part.append_column(name, stays.column(name).take(own))
+        start += part.num_rows
         yield part
 
 
@@ -121,7 +150,8 @@ def _steps(data: StayArrays, *, plain: bool = False) -> Iterator[pa.Table]:
         for role in PER_STEP:
             values = getattr(data, role)
             if values is not None:
-                column = _nullable(role, values[rows])
+                missing = values[rows] == NO_ACTION if role == "action" else None
+                column = pa.array(values[rows], mask=missing, from_pandas=role != "action")
                 columns[getattr(roles, role)] = _as_read(data, role, column) if plain else column
         if truth_code is not None:
             columns[TRUTH] = truth_code[rows]
@@ -140,10 +170,6 @@ def _stay_of(data: StayArrays) -> NDArray[np.int64]:
     return np.repeat(np.arange(data.n_stays), np.diff(data.offsets))
 
 
-def _chunks(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    return (values[start : start + _ROWS] for start in range(0, len(values), _ROWS))
-
-
 def _columns(matrix: NDArray[Any], names: tuple[str, ...]) -> dict[str, pa.Array]:
     """Columns of a matrix by name; NaN is a missing value, so it is written as null."""
     columns = {}
@@ -151,16 +177,6 @@ def _columns(matrix: NDArray[Any], names: tuple[str, ...]) -> dict[str, pa.Array
         values = np.ascontiguousarray(matrix[:, position])
         columns[name] = pa.array(values, from_pandas=True)
     return columns
-
-
-def _matrix(matrix: NDArray[Any], names: tuple[str, ...]) -> pa.Table:
-    return pa.table(_columns(matrix, names))
-
-
-def _nullable(role: str, values: NDArray[Any]) -> pa.Array:
-    if role == "action":
-        return pa.array(values, mask=values == NO_ACTION)
-    return pa.array(values, from_pandas=True)
 
 
 def _as_read(data: StayArrays, role: str, column: pa.Array) -> pa.Array:
@@ -205,14 +221,12 @@ def _parquet(parts: Iterator[pa.Table]) -> Content:
     return write
 
 
-def _csv(file: BinaryIO | gzip.GzipFile, parts: Iterator[pa.Table]) -> None:
+def _csv(file: BinaryIO, parts: Iterator[pa.Table], *, packed: bool = False) -> None:
     first = next(parts)
-    with pa_csv.CSVWriter(file, first.schema) as writer:
+    zipped = gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, mtime=0) if packed else None
+    with contextlib.ExitStack() as stack:
+        stream = file if zipped is None else stack.enter_context(zipped)
+        writer = stack.enter_context(pa_csv.CSVWriter(stream, first.schema))
         writer.write_table(first)
         for part in parts:
             writer.write_table(part)
-
-
-def _csv_gz(file: BinaryIO, parts: Iterator[pa.Table]) -> None:
-    with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=6, mtime=0) as stream:
-        _csv(stream, parts)

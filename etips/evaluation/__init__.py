@@ -1,7 +1,14 @@
 """Risk of a policy from logged decisions, with its interval, diagnosis and verdict."""
 
-from etips.evaluation.abstention import AbstentionPoint, abstention_curve
-from etips.evaluation.assessment import Assessment, assess
+from etips.evaluation.assessment import (
+    AbstentionPoint,
+    Assessment,
+    NegativeControl,
+    abstention_curve,
+    assess,
+    bands,
+    control_gain,
+)
 from etips.evaluation.calibration import ActionCalibration, Calibration, calibration
 from etips.evaluation.censoring import LossModel, complete_losses, model_losses
 from etips.evaluation.diagnostics import (
@@ -14,16 +21,20 @@ from etips.evaluation.diagnostics import (
 )
 from etips.evaluation.estimators import ESTIMATORS, Estimator, estimator_names
 from etips.evaluation.inference.betting import guaranteed_gain
-from etips.evaluation.inference.contrast import Contrast, MatchedContrast, atenp, difference
 from etips.evaluation.inference.effective_count import EffectiveCount
-from etips.evaluation.inference.estimate import Estimate, effective_size
-from etips.evaluation.inference.evidence import Evidence
-from etips.evaluation.inference.improvement import (
+from etips.evaluation.inference.estimate import (
+    Contrast,
+    Estimate,
     Improvement,
+    MatchedContrast,
+    atenp,
+    difference,
+    effective_size,
     holm,
     require_unseen,
     safe_improvement,
 )
+from etips.evaluation.inference.evidence import Evidence
 from etips.evaluation.inference.intervals import (
     DEFAULT,
     Interval,
@@ -34,7 +45,6 @@ from etips.evaluation.inference.intervals import (
 )
 from etips.evaluation.log import Log, View, view
 from etips.evaluation.missing_loss_bounds import bound_missing
-from etips.evaluation.negative_control import NegativeControl, control_gain
 from etips.evaluation.prognosis_balance import PrognosisBalance, PrognosisBalances
 from etips.evaluation.risk import (
     clipped_ips,
@@ -51,7 +61,6 @@ from etips.evaluation.risk import (
 )
 from etips.evaluation.sensitivity import Bound, Sensitivity, SensitivityBounds, bound_risk
 from etips.evaluation.sensitivity_benchmark import Strength, benchmark_features
-from etips.evaluation.subgroups import bands
 from etips.evaluation.verdict import RULES, Rule, Verdict, judge
 
 

@@ -1,17 +1,27 @@
 """Everything the evaluation says about one policy, from one log."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from etips.errors import DataError, SettingError
 from etips.evaluation.diagnostics import Diagnostics, diagnose, gain
 from etips.evaluation.estimators import find_estimators
 from etips.evaluation.inference.betting import guaranteed_gain
-from etips.evaluation.inference.contrast import Contrast, MatchedContrast, atenp
-from etips.evaluation.inference.estimate import Estimate
-from etips.evaluation.inference.intervals import DEFAULT, Interval
-from etips.evaluation.log import Log, view
+from etips.evaluation.inference.checks import Bools, Floats
+from etips.evaluation.inference.estimate import (
+    Contrast,
+    Estimate,
+    MatchedContrast,
+    atenp,
+    difference,
+)
+from etips.evaluation.inference.intervals import DEFAULT, Interval, Wald
+from etips.evaluation.log import Log, View, view
+from etips.evaluation.risk import logged_risk, snips
 from etips.evaluation.verdict import Verdict, judge
 
 
@@ -20,13 +30,11 @@ class Assessment:
     """Estimates, gain, diagnosis and verdict of one policy.
 
     Args:
-        estimates: One entry an estimator, the first the headline.
         gain: The headline minus the clinicians' risk, paired.
-        matched: Matched against unmatched decisions.
-        diagnostics: What the verdict looked at.
         verdict: Show no number without it unless its label is "reliable".
         guaranteed: The greatest gain that is not excluded, without any approximation; None where a
             loss lies outside 0..1. See `guaranteed_gain`.
+        policy: As it is seen through the log.
     """
 
     estimates: tuple[Estimate, ...]
@@ -35,6 +43,7 @@ class Assessment:
     diagnostics: Diagnostics
     verdict: Verdict
     guaranteed: float | None = None
+    policy: View = field(repr=False, compare=False, kw_only=True)
 
 
 def assess(
@@ -48,11 +57,9 @@ def assess(
     """Evaluate the policy that has these `probabilities` at the decisions of `log`.
 
     Args:
-        log: The decisions; none of their stays may have served to learn or select the policy.
         probabilities: The policy's distribution at each decision, shape (n, n_actions).
         abstains: Where it leaves the decision to the clinicians, as in `view`, shape (n,).
         estimators: Names as in `estimator_names`, the headline first; all of them if left out.
-        interval: How the limits are made.
     """
     policy = view(log, probabilities, abstains)
     chosen = find_estimators(tuple(estimators), log)
@@ -65,4 +72,126 @@ def assess(
         diagnostics=diagnostics,
         verdict=judge(diagnostics),
         guaranteed=guaranteed_gain(log.loss, policy.weight, log.clusters),
+        policy=policy,
     )
+
+
+def assess_part(
+    part: Log, policy: View, inside: Bools, *, estimator: str, interval: Interval = DEFAULT
+) -> Assessment:
+    """The policy at some decisions of a log: `part` is what `log.take(inside)` gives."""
+    silent = None if policy.abstains is None else policy.abstains[inside]
+    table = policy.probabilities[inside]
+    return assess(part, table, silent, estimators=(estimator,), interval=interval)
+
+
+SUPPORTS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
+
+
+@dataclass(frozen=True)
+class AbstentionPoint:
+    """The policy that leaves a decision to the clinicians when support is lacking.
+
+    Args:
+        support: Least propensity its likeliest action must have for it to speak.
+        coverage: Share of decisions at which it speaks.
+    """
+
+    support: float
+    coverage: float
+    n_abstained: int
+    risk: Estimate
+    gain: Contrast
+
+
+def abstention_curve(
+    log: Log, policy: View, *, supports: Sequence[float] = SUPPORTS, interval: Interval = DEFAULT
+) -> tuple[AbstentionPoint, ...]:
+    """One point for each of `supports`, rising; needs `log.propensities`.
+
+    Do not choose the support by the lowest risk on this curve and report that risk: choose it on
+    other stays.
+
+    Args:
+        supports: Least propensities to try.
+    """
+    if log.propensities is None:
+        raise DataError("propensities", "must be given for every action to say where to abstain")
+    if not supports or not all(0 <= support <= 1 for support in supports):
+        raise SettingError("supports", "must be one or more numbers from 0 to 1")
+    known = log.propensities[log.rows, policy.recommended]
+    return tuple(_point(log, policy, known, support, interval) for support in sorted(supports))
+
+
+def _point(
+    log: Log, policy: View, known: Floats, support: float, interval: Interval
+) -> AbstentionPoint:
+    speaks = known >= support
+    if policy.abstains is not None:
+        speaks &= ~policy.abstains
+    weight = np.where(speaks, policy.weight, 1.0)  # the clinicians' weight under their own policy
+    risk = snips(log.loss, weight, log.clusters, interval=interval)
+    clinicians = logged_risk(log.loss, log.clusters)
+    return AbstentionPoint(
+        support=support,
+        coverage=float(speaks.mean()),
+        n_abstained=int((~speaks).sum()),
+        risk=risk,
+        gain=difference(risk, clinicians, interval=interval),
+    )
+
+
+CONTROL_LEVEL = 0.99
+"""One false alarm in a hundred: it makes a verdict doubtful."""
+
+
+@dataclass(frozen=True)
+class NegativeControl:
+    """The "gain" in a negative control.
+
+    Args:
+        spread: Standard deviation of the control.
+    """
+
+    difference: float
+    std_error: float
+    low: float
+    high: float
+    spread: float
+
+    @property
+    def warning(self) -> bool:
+        """Whether zero, which it should be, is outside the interval."""
+        return bool(self.low > 0 or self.high < 0)
+
+
+def control_gain(log: Log, policy: View, control: Floats) -> NegativeControl:
+    """Treat `control` as the loss; decisions where it is not known take no part.
+
+    Args:
+        control: Something measured before each action, NaN where not known, shape (n,).
+    """
+    values = np.asarray(control, dtype=np.float64)
+    if values.shape != (log.n_decisions,):
+        raise DataError("negative_control", "must have one entry a decision")
+    known = np.isfinite(values)
+    if np.unique(log.clusters.code[known]).size < 2:
+        fix = "Does the column hold numbers at the steps of decisions?"
+        raise DataError("negative_control", "must be known in two clusters at least", fix=fix)
+    cluster, weight, own = log.cluster[known], policy.weight[known], values[known]
+    interval = Wald(CONTROL_LEVEL)
+    weighted = snips(own, weight, cluster, interval=interval)
+    gain = difference(weighted, logged_risk(own, cluster, interval=interval), interval=interval)
+    spread = float(own.std())
+    return NegativeControl(gain.difference, gain.std_error, gain.low, gain.high, spread)
+
+
+def bands(values: ArrayLike, edges: Sequence[float]) -> NDArray[np.str_]:
+    """Labels of the bands of `values` (n,) cut at rising `edges`; an edge opens the band above."""
+    numbers = np.asarray(values, dtype=np.float64)
+    if not edges or any(high <= low for low, high in pairwise(edges)):
+        raise SettingError("edges", "must be one or more rising numbers")
+    middle = [f"{low:g} to under {high:g}" for low, high in pairwise(edges)]
+    labels = np.array([f"under {edges[0]:g}", *middle, f"{edges[-1]:g} and over", "missing"])
+    place = np.where(np.isnan(numbers), len(edges) + 1, np.searchsorted(edges, numbers, "right"))
+    return labels[place]

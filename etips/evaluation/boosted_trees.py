@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from etips.evaluation.feature_tables import by_column
 from etips.evaluation.inference.checks import Bools, Floats, Ints, Rows
-from etips.evaluation.standard_units import by_column
 
 Codes = NDArray[np.uint8]
 DEPTH = 3
@@ -26,7 +26,6 @@ class Boosting:
     """How trees are grown.
 
     Args:
-        n_trees: Rounds.
         shrinkage: Share of each tree that is added.
         least_rows: Rows that each side of a split must keep.
         ridge: Rows' worth of zero that each leaf is averaged with.
@@ -159,14 +158,7 @@ def _beyond(values: Rows, limit: float) -> Bools:
 def fit_trees(
     codes: Codes, target: Floats, *, seed: int, settings: Boosting | None = None
 ) -> Trees:
-    """Boost trees on the squared error.
-
-    Args:
-        codes: Bins of the features, shape (n, d).
-        target: What is predicted, shape (n,).
-        seed: Of the rows and columns that each tree sees.
-        settings: How trees are grown.
-    """
+    """Boost trees on the squared error."""
     grow = settings or Boosting()
     generator = np.random.default_rng(seed)
     base = float(target.mean())

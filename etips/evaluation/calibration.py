@@ -21,11 +21,6 @@ class ActionCalibration:
 
     Pooled bins cannot tell one action from another: propensities of one over the number of actions
     are right on average, whatever is done.
-
-    Args:
-        stated: Mean propensity.
-        observed: How often it was taken.
-        std_error: Clustered standard error of their difference.
     """
 
     stated: Floats
@@ -44,7 +39,6 @@ class Calibration:
         n_pairs: (decision, action) pairs in each bin, shape (bins,).
         error: Expected calibration error: mean absolute difference, weighted by pairs.
         gap: Largest absolute difference among bins where it exceeds four standard errors; else 0.
-        by_action: The same without bins, action by action.
         action_gap: Largest difference of an action beyond four standard errors, as a share of the
             larger of stated and observed; else 0.
         log_loss: Mean surprise at what was done, in nats.

@@ -16,13 +16,14 @@ import numpy as np
 from etips.data.history_rows import visible_rows
 from etips.errors import DataError
 from etips.evaluation.boosted_trees import Bins, fit_trees
+from etips.evaluation.feature_tables import Units, some_rows, with_one
 from etips.evaluation.inference.checks import Bools, Floats, Ints, Rows
 
 if TYPE_CHECKING:
     from etips.data.trajectories import Trajectories
 
 LEAST_CHANCE = 0.05
-"""A chance of being observed below this is raised to it: nobody speaks for more than twenty."""
+"""A chance of being observed below this is raised to it: none stands for more than twenty."""
 
 N_FOLDS = 5
 PRIOR = 20  # decisions' worth of the overall mean that each action's mean is averaged with
@@ -121,29 +122,27 @@ def _cross_fit(
 
     Each action's mean, then a straight line, then boosted trees on what is left.
     """
-    columns = np.concatenate([rows, _taken(action, n_actions)], axis=1)
-    bins = Bins.of(columns[_some(np.arange(len(columns)))])
+    taken: Rows = np.eye(n_actions, dtype=np.float32)[action]
+    columns = np.concatenate([rows, taken], axis=1)
+    bins = Bins.of(columns[some_rows(np.arange(len(columns)), MOST_FIT)])
     result = np.full(target.size, float(target[known].mean()))
     for held in range(N_FOLDS):
-        learn, ask = _some(np.flatnonzero(known & (fold != held))), np.flatnonzero(fold == held)
+        learn, ask = (
+            some_rows(np.flatnonzero(known & (fold != held)), MOST_FIT),
+            np.flatnonzero(fold == held),
+        )
         if learn.size < 2 or ask.size == 0:
             continue
-        centre, spread = _scale(rows[learn])
+        units = Units.of(rows[learn].astype(np.float64))
         means = _action_means(action[learn], target[learn], n_actions)
-        table, rest = (
-            _standardise(rows[learn], centre, spread),
-            target[learn] - means[action[learn]],
-        )
+        table = with_one(units.standardised(rows[learn], REACH))
+        rest = target[learn] - means[action[learn]]
         slope = _slopes(table, rest)
         rest = rest - table @ slope
         trees = fit_trees(bins.code(columns[learn]), rest, seed=0)
-        line = _standardise(rows[ask], centre, spread) @ slope
+        line = with_one(units.standardised(rows[ask], REACH)) @ slope
         result[ask] = means[action[ask]] + line + trees.predict(bins.code(columns[ask]))
     return result
-
-
-def _taken(action: Ints, n_actions: int) -> Rows:
-    return np.eye(n_actions, dtype=np.float32)[action]
 
 
 def _action_means(action: Ints, target: Floats, n_actions: int) -> Floats:
@@ -153,30 +152,7 @@ def _action_means(action: Ints, target: Floats, n_actions: int) -> Floats:
     return np.asarray((total + PRIOR * target.mean()) / (size + PRIOR))
 
 
-def _scale(rows: Rows) -> tuple[Floats, Floats]:
-    known = ~np.isnan(rows)
-    count = np.maximum(known.sum(axis=0), 1)
-    filled = np.where(known, rows, 0.0).astype(np.float64)
-    centre = filled.sum(axis=0) / count
-    spread = np.sqrt(np.where(known, (filled - centre) ** 2, 0.0).sum(axis=0) / count)
-    return centre, spread
-
-
-def _standardise(rows: Rows, centre: Floats, spread: Floats) -> Floats:
-    """In standard deviations, gaps and constants at 0, and a column of ones."""
-    flat = spread < 1e-9 * (1 + np.abs(centre))
-    scaled = (rows - centre) / np.where(flat, 1.0, spread)
-    scaled = np.clip(np.where(np.isnan(scaled) | flat, 0.0, scaled), -REACH, REACH)
-    return np.hstack([scaled, np.ones((len(rows), 1))])
-
-
 def _slopes(table: Floats, target: Floats) -> Floats:
     square = table.T @ table / len(table)
     square[np.diag_indices_from(square)] += PENALTY
     return np.asarray(np.linalg.solve(square, table.T @ target / len(table)))
-
-
-def _some(rows: Ints) -> Ints:
-    if rows.size <= MOST_FIT:
-        return rows
-    return np.sort(np.random.default_rng(0).choice(rows, MOST_FIT, replace=False))

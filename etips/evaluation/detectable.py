@@ -34,8 +34,6 @@ class Detectable:
     """What could be told of always taking one action.
 
     Args:
-        action: Its number.
-        share: Of the decisions that took it.
         effective_n: Decisions that those that took it are worth after weighting.
         std_error: Of the difference to what was done.
     """
@@ -58,11 +56,7 @@ def detectable_differences(
 
     Args:
         features: What was visible at each decision, NaN where missing, shape (n, d).
-        action: Taken, shape (n,).
         loss: Of it, NaN where not known: such decisions are left out, shape (n,).
-        clusters: Patient or stay of each decision, 0..C-1, shape (n,).
-        most: Alternatives looked at, those taken most often.
-        seed: Of the folds and of the clusters that a large log is cut down to.
     """
     keep = np.isfinite(loss)
     keep &= ~_beyond(clusters, keep, seed)
@@ -88,14 +82,10 @@ def detectable_differences(
 def detectable(
     number: int, action: Ints, loss: Floats, propensity: Floats, clusters: Ints
 ) -> Detectable | None:
-    """What could be told of always taking action `number`; None if next to nobody took it.
+    """What the log could show of always taking action `number`; None if hardly any stay has it.
 
     Args:
-        number: The action.
-        action: Taken, shape (n,).
-        loss: Of it, shape (n,).
         propensity: Of `number` at each decision, shape (n,).
-        clusters: 0..C-1, shape (n,).
     """
     weight = (action == number) / propensity
     n_clusters, total = int(clusters.max()) + 1, weight.sum()

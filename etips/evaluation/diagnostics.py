@@ -1,24 +1,130 @@
-"""How far a log can speak about a policy: weights, overlap, calibration, balance."""
+"""How far a log can speak about a policy: weights, overlap, calibration, balance.
+
+A sample shows only the weights that occurred: a policy can look well supported because its
+unsupported choices never did. With the propensities of every action the moments and the tail of the
+weights are computed, not sampled.
+"""
 
 import math
 from dataclasses import dataclass, replace
-from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from etips.errors import DataError
 from etips.evaluation.calibration import Calibration, calibration, misplaced_weight
-from etips.evaluation.expected_weights import ExpectedWeights, expect_weights
-from etips.evaluation.inference.checks import Floats, Ints, check_table, totals
-from etips.evaluation.inference.contrast import Contrast, difference
-from etips.evaluation.inference.estimate import Estimate, effective_size
+from etips.evaluation.inference.checks import Bools, Floats, Ints, check_table, totals
+from etips.evaluation.inference.estimate import Contrast, Estimate, difference, effective_size
 from etips.evaluation.inference.evidence import divide
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
-from etips.evaluation.prognosis_balance import PrognosisBalances, balance_prognosis
-from etips.evaluation.reweighting.moved_risk import moved_by_balancing, weights_before
+from etips.evaluation.prognosis_balance import (
+    WITHOUT_MODEL,
+    PrognosisBalances,
+    balance_prognosis,
+)
 from etips.evaluation.risk import logged_risk, matching_factor, snips
+
+N_HEAVY = 5
+"""Decisions to be expected in the tail: fewer may well be missing from a log."""
+
+_STEPS = 50  # of the logarithm of a weight, for each unit of it
+
+
+@dataclass(frozen=True)
+class ExpectedWeights:
+    """Moments of the weights under the stated propensities.
+
+    Args:
+        mean: Of the weights: 1, less what is never done or was raised to the floor.
+        clusters: Effective number of clusters; 0 if a weight may be infinite.
+        share: Effective share of the decisions: one over the mean squared weight.
+        tail: Share of the policy's choices in its heaviest weights, down to where five decisions
+            are to be expected.
+    """
+
+    mean: float
+    std_error: float
+    clusters: float
+    share: float
+    tail: float
+
+
+def expect_weights(log: Log, policy: View) -> ExpectedWeights | None:
+    """What the propensities of all actions lead to expect; None where they are not known."""
+    propensities, probabilities, silent = log.propensities, policy.probabilities, policy.abstains
+    if propensities is None:
+        return None
+    n = len(probabilities)
+    used = np.maximum(propensities, log.propensity_floor)
+    weight = np.where(probabilities > 0, divide(probabilities, used), 0.0)
+    never = np.isnan(weight)  # the policy's choice, and never the clinicians'
+    weight = np.where(never, 0.0, weight)
+    square = (propensities * weight**2).sum(axis=1)
+    square[never.any(axis=1)] = np.inf
+    mean = (propensities * weight).sum(axis=1)
+    if silent is not None:  # there the weight is 1 whatever is done
+        square, mean = np.where(silent, 1.0, square), np.where(silent, 1.0, mean)
+    noise = square - mean**2
+    sizes = log.clusters.sums(np.ones(n))
+    whole = float((sizes**2).sum() + noise.sum())
+    return ExpectedWeights(
+        mean=float(mean.mean()),
+        std_error=float(np.sqrt(max(noise.sum(), 0.0)) / n),
+        clusters=n**2 / whole,
+        share=float(1 / square.mean()) if square.mean() > 0 else 0.0,
+        tail=_tail(probabilities, propensities, weight, never, silent),
+    )
+
+
+def _tail(
+    probabilities: Floats,
+    propensities: Floats,
+    weight: Floats,
+    never: Bools,
+    abstains: Bools | None,
+) -> float:
+    """Share of the choices with the heaviest weights, until they expect `N_HEAVY` decisions."""
+    speaks = probabilities > 0
+    if abstains is not None:
+        speaks = speaks & ~abstains[:, None]
+    unseen = float(probabilities[speaks & never].sum())
+    speaks &= ~never
+    if not speaks.any():
+        return unseen / len(probabilities)
+    heavy = np.log(weight[speaks])
+    place = np.floor((heavy.max() - heavy) * _STEPS).astype(np.int64)
+    expected = np.bincount(place, propensities[speaks]).cumsum()
+    chosen = np.bincount(place, probabilities[speaks]).cumsum()
+    reached = float(np.interp(N_HEAVY, np.append(0, expected), np.append(0, chosen)))
+    return (unseen + reached) / len(probabilities)
+
+
+def moved_by_stacking(
+    log: Log, policy: View, headline: Estimate, half_width: float
+) -> float | None:
+    """Weighted mean with stacked propensities less that with one model's, over the half-width.
+
+    Of the losses, or of what the predicted losses leave where the headline uses those. None where
+    the log's propensities are not of several models.
+    """
+    before = plain_weights(log, policy)
+    if before is None or not half_width > 0 or not policy.weight.any() or not before.any():
+        return None
+    rest = log.loss
+    if policy.predicted is not None and headline.estimator not in WITHOUT_MODEL:
+        rest = log.loss - policy.predicted
+    means = [float(weight @ rest / weight.sum()) for weight in (policy.weight, before)]
+    return abs(means[0] - means[1]) / half_width
+
+
+def plain_weights(log: Log, policy: View) -> Floats | None:
+    """Weights by the propensities of one model alone, shape (n,); None where none stands alone."""
+    if log.plain_propensity is None:
+        return None
+    weight = policy.probabilities[log.rows, log.action] / log.plain_propensity
+    return weight if policy.abstains is None else np.where(policy.abstains, 1.0, weight)
+
 
 RARE = 0.01  # a propensity below one in a hundred: the weight of a single decision exceeds 100
 N_LARGEST = 5
@@ -29,39 +135,27 @@ class Diagnostics:
     """What the verdict looks at. Shares lie in 0..1; None where the log lacks what it takes.
 
     Args:
-        matching_factor: Mean weight; 1 in expectation.
         uniform_factor: Mean of 1 / (n_actions * propensity), the matching factor of a policy that
             draws actions evenly, over what the propensities lead to expect of it: 1 where every
             action has a chance, less where some have none or were raised to the floor.
-        n_decisions: Decisions.
-        n_clusters: Clusters.
-        n_matched: Decisions whose logged action is the policy's likeliest one.
         effective_sample_size: Kish's, of the decisions' weights.
-        effective_clusters: Kish's, of the clusters' total weights.
-        effective_share: Effective sample size over decisions.
         effective_events: Effective clusters over the kurtosis of the loss: about the number of
             deaths, or survivors if fewer, that the evidence is worth; 0 when the loss never varies.
         weighted_events: Kish's size of the weighted losses, or of what they leave of 1 if that is
             less: about how many stays with the rarer outcome the estimate hangs on; None where
             losses do not lie in 0..1.
-        max_weight: Largest weight.
         largest_shares: Share of the whole weight of the five heaviest decisions, falling.
         heaviest_cluster: Share of the whole weight in the heaviest cluster.
         clipped_share: Decisions whose propensity was raised to the floor.
-        headline: Name of the estimator that is judged.
         known: Whether the propensities are known by design.
-        visible: Whether the log holds what was visible at a decision.
-        lag: 1 if that leaves out the decision's own step.
         logged_spread: Standard deviation of all logged losses.
         half_width: Of the headline's interval, or of the gain's if that is less.
         expected: Moments of the weights if the propensities of all actions are right.
         even_error: Standard error of `uniform_factor`, likewise.
         unsupported: Policy probability on actions with propensity under 0.01.
-        calibration: Stated against observed propensities.
-        misplaced: Share of the weight on the wrong actions or patients.
         prognosis: Whether weighting leaves the patients' prognosis as it is.
-        moved: How far balancing the propensities moved the headline, over the half-width.
-        prognosis_before: As `prognosis`, with the weights before they were balanced.
+        moved: How far stacking models moved the headline from the network's, over the half-width.
+        prognosis_before: As `prognosis`, by the network alone; None where no others are stacked.
         breadth: How many different things were visible at a decision.
     """
 
@@ -99,14 +193,7 @@ class Diagnostics:
 def diagnose(
     log: Log, policy: View, *, interval: Interval = DEFAULT, headline: Estimate | None = None
 ) -> Diagnostics:
-    """Measure how well `log` supports an estimate of `policy`.
-
-    Args:
-        log: The decisions.
-        policy: The policy, seen through them.
-        interval: How limits are made.
-        headline: The estimate that is judged; SNIPS if left out.
-    """
+    """Measure how well `log` supports an estimate of `policy`."""
     weight, n = policy.weight, log.n_decisions
     judged = headline or snips(log.loss, weight, log.clusters, interval=interval)
     by_cluster = log.clusters.sums(weight)
@@ -114,7 +201,14 @@ def diagnose(
     largest = np.sort(np.partition(weight, -min(N_LARGEST, n))[-N_LARGEST:])[::-1]
     size = effective_size(weight)
     even, even_error = _even(log)
-    half_width = _half_width(log, judged, interval)
+    own, table = gain(log, judged, interval=interval), log.propensities
+    # a bias matters against the risk or the gain, whichever is known better
+    widths = judged.high - judged.low, own.high - own.low
+    half_width = min((width for width in widths if width > 0), default=0.0) / 2
+    fitted, before = plain_weights(log, policy), None
+    if fitted is not None or log.plain_predicted is not None:  # as one model alone would leave it
+        old = policy if fitted is None else replace(policy, weight=fitted)
+        before = balance_prognosis(log.as_plainly_predicted, old, judged, half_width)
     return Diagnostics(
         matching_factor=matching_factor(weight, log.clusters, interval=interval),
         uniform_factor=matching_factor(even, log.clusters, interval=interval),
@@ -139,54 +233,12 @@ def diagnose(
         logged_spread=float(log.loss.std()),
         half_width=half_width,
         prognosis=balance_prognosis(log, policy, judged, half_width),
-        moved=moved_by_balancing(log, policy, judged, half_width),
-        prognosis_before=_balance_before(log, policy, judged, half_width),
-        **_from_table(log, policy),
-    )
-
-
-def _balance_before(
-    log: Log, policy: View, headline: Estimate, half_width: float
-) -> PrognosisBalances | None:
-    """The balance of the prognosis as networks alone would leave it; None if they are alone."""
-    fitted = weights_before(log, policy)
-    if fitted is None and log.unblended is None:
-        return None
-    before = policy if fitted is None else replace(policy, weight=fitted)
-    return balance_prognosis(log.as_networks_predicted, before, headline, half_width)
-
-
-def _half_width(log: Log, headline: Estimate, interval: Interval) -> float:
-    """Of the risk or of the gain, whichever is known better: a bias matters against that."""
-    own = gain(log, headline, interval=interval)
-    widths = headline.high - headline.low, own.high - own.low
-    return min((width for width in widths if width > 0), default=0.0) / 2
-
-
-class _FromTable(TypedDict):
-    expected: ExpectedWeights | None
-    unsupported: float | None
-    calibration: Calibration | None
-    misplaced: float | None
-
-
-def _from_table(log: Log, policy: View) -> _FromTable:
-    """What only the propensities of all actions tell."""
-    table = log.propensities
-    if table is None:
-        return _FromTable(expected=None, unsupported=None, calibration=None, misplaced=None)
-    speaks = 1.0 if policy.abstains is None else ~policy.abstains[:, None]
-    return _FromTable(
-        expected=expect_weights(
-            policy.probabilities,
-            table,
-            log.clusters,
-            floor=log.propensity_floor,
-            abstains=policy.abstains,
-        ),
-        unsupported=_unsupported(policy.probabilities * speaks, table),
-        calibration=calibration(log),
-        misplaced=misplaced_weight(log, policy),
+        moved=moved_by_stacking(log, policy, judged, half_width),
+        prognosis_before=before,
+        expected=expect_weights(log, policy),
+        unsupported=None if table is None else _unsupported(policy, table),
+        calibration=None if table is None else calibration(log),
+        misplaced=None if table is None else misplaced_weight(log, policy),
     )
 
 
@@ -241,8 +293,6 @@ def balance(log: Log, policy: View, features: ArrayLike) -> tuple[Floats, Floats
     above 0.1 is usually called imbalance. A constant feature gives 0.
 
     Args:
-        log: The decisions.
-        policy: The policy, seen through them.
         features: One row a decision, shape (n, d).
     """
     table = check_table("features", features, n=log.n_decisions)
@@ -295,5 +345,7 @@ def _even(log: Log) -> tuple[Floats, float | None]:
     return even / expected, float(np.sqrt(max(noise.sum(), 0.0))) / log.n_decisions / expected
 
 
-def _unsupported(probabilities: Floats, propensities: Floats) -> float:
-    return float((probabilities * (propensities < RARE)).sum() / probabilities.shape[0])
+def _unsupported(policy: View, propensities: Floats) -> float:
+    speaks = 1.0 if policy.abstains is None else ~policy.abstains[:, None]
+    chosen = policy.probabilities * speaks * (propensities < RARE)
+    return float(chosen.sum() / chosen.shape[0])

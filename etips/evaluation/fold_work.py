@@ -1,4 +1,4 @@
-"""Work that is done fold by fold: in turn, unless somebody who knows of more cores does it."""
+"""Work that is done fold by fold: in turn, unless a caller that knows of more cores runs it."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike, NDArray
 
 
 class FoldWork(Protocol):
-    """Who does what every fold asks for; the order must not matter."""
+    """Runs what every fold asks for; the order must not matter."""
 
     def zeros(self, shape: tuple[int, ...], kind: DTypeLike) -> NDArray[Any]:
         """An array that the work may write to, each fold to its own rows."""
@@ -31,4 +31,4 @@ class InTurn:
 
 
 IN_TURN = InTurn()
-"""Where nobody says otherwise."""
+"""The default."""

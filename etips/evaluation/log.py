@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from etips.data.history_rows import visible_rows
 from etips.errors import DataError, SettingError, require
-from etips.evaluation.breadth import breadth
 from etips.evaluation.censoring import complete_losses
 from etips.evaluation.fold_work import IN_TURN, FoldWork
 from etips.evaluation.inference.checks import (
@@ -44,9 +43,6 @@ class Log:
     """Logged decisions, checked once when made.
 
     Args:
-        loss: Loss of the logged action, shape (n,).
-        action: Logged actions, shape (n,).
-        propensity: Probability of the logged action, shape (n,).
         cluster: Stay or patient of each decision, shape (n,).
         n_actions: How many actions there are.
         propensities: Probability of every action, where known, shape (n, n_actions). With it the
@@ -58,10 +54,9 @@ class Log:
             With it the verdict sees whether the weights balance the patients' prognosis.
         known: The propensities are known by design, not estimated.
         lag: 1 if the rows hold only what came before the decision's own step.
-        unbalanced: Propensity of the logged action as it was fitted, where `propensity` has been
-            balanced since, shape (n,); see `weighed_by`.
-        unblended: Predicted losses as networks alone had them, if simpler models have a share in
-            `predicted`, shape (n, n_actions).
+        plain_propensity: Propensity of the logged action as one model alone has it, where
+            `propensity` is of several that were stacked, shape (n,). The verdict asks both.
+        plain_predicted: Predicted losses as that model alone has them, shape (n, n_actions).
         folds: Who fits what is fitted fold by fold here.
     """
 
@@ -76,8 +71,8 @@ class Log:
     features: Rows | None = None
     known: bool = False
     lag: int = 0
-    unbalanced: Floats | None = None
-    unblended: Floats | None = None
+    plain_propensity: Floats | None = None
+    plain_predicted: Floats | None = None
     folds: FoldWork = field(default=IN_TURN, repr=False, compare=False)
     clusters: Clusters = field(init=False, repr=False, compare=False)
     _whole: "tuple[Log, Bools] | None" = field(init=False, repr=False, compare=False, default=None)
@@ -103,8 +98,11 @@ class Log:
             self._store("predicted", model)
         if self.features is not None:
             self._store("features", check_features(self.features, n=n))
-        if self.unbalanced is not None:
-            self._store("unbalanced", check_propensity(self.unbalanced, n=n))
+        if self.plain_propensity is not None:
+            self._store("plain_propensity", check_propensity(self.plain_propensity, n=n))
+        if self.plain_predicted is not None:
+            plain = check_table("predicted", self.plain_predicted, n=n, width=self.n_actions)
+            self._store("plain_predicted", plain)
 
     @classmethod
     def of(
@@ -117,7 +115,7 @@ class Log:
         known: bool | None = None,
         folds: FoldWork = IN_TURN,
     ) -> Self:
-        """The decisions of `data`; whoever the data names as patients are its clusters.
+        """The decisions of `data`; its patients, where it names them, are the clusters.
 
         Propensities that are known stand as they are; estimated ones are raised to `floor`.
 
@@ -128,7 +126,7 @@ class Log:
             predicted: Predicted loss of every action, shape (n_decisions, n_actions).
             floor: Estimated propensities below this are raised to it.
             known: Whether the propensities are known by design; if left out, those in the data are.
-            folds: Who fits what is fitted fold by fold.
+            folds: What runs the fits that go fold by fold.
         """
         data = complete_losses(data)
         by_design = data.propensity is not None if known is None else known
@@ -216,35 +214,28 @@ class Log:
             features=None if self.features is None else self.features[keep],
             known=self.known,
             lag=self.lag,
-            unbalanced=None if self.unbalanced is None else self.unbalanced[keep],
-            unblended=None if self.unblended is None else self.unblended[keep],
+            plain_propensity=None if self.plain_propensity is None else self.plain_propensity[keep],
+            plain_predicted=None if self.plain_predicted is None else self.plain_predicted[keep],
         )
         part._store("_whole", (self, keep))
         return part
 
-    def weighed_by(self, propensities: Floats) -> "Log":
-        """The same decisions with better propensities of all actions, shape (n, n_actions)."""
-        chance = np.maximum(propensities[self.rows, self.action], self.propensity_floor)
-        first = self.propensity if self.unbalanced is None else self.unbalanced
-        other = replace(self, propensity=chance, propensities=propensities, unbalanced=first)
-        other._store("_whole", (self, np.ones(self.n_decisions, bool)))
-        return other
-
-    def predicting(self, predicted: Floats) -> "Log":
-        """The same decisions with better predicted losses of all actions, shape (n, n_actions)."""
-        other = replace(self, predicted=predicted, unblended=self.predicted)
-        other._store("expected", self.expected)  # which has nothing to do with them
-        return other
+    def beside(self, propensities: Floats | None, predicted: Floats | None) -> "Log":
+        """The same with what one of the stacked models alone says of all actions, (n, K) each."""
+        own = None
+        if propensities is not None:
+            own = np.maximum(propensities[self.rows, self.action], self.propensity_floor)
+        return replace(self, plain_propensity=own, plain_predicted=predicted)
 
     @cached_property
-    def as_networks_predicted(self) -> "Log":
-        """The same decisions with predicted losses as networks alone had them."""
-        if self.unblended is None:
+    def as_plainly_predicted(self) -> "Log":
+        """The same decisions with predicted losses as one model alone has them."""
+        if self.plain_predicted is None:
             return self
-        other = replace(self, predicted=self.unblended, unblended=None)
+        other = replace(self, predicted=self.plain_predicted, plain_predicted=None)
         if self._whole is not None:
             whole, keep = self._whole
-            other._store("_whole", (whole.as_networks_predicted, keep))
+            other._store("_whole", (whole.as_plainly_predicted, keep))
         other._store("expected", self.expected)
         return other
 
@@ -289,7 +280,6 @@ def view(log: Log, probabilities: ArrayLike, abstains: ArrayLike | None = None) 
     the predicted loss is that of what they did.
 
     Args:
-        log: The decisions.
         probabilities: The policy's distribution at each decision, shape (n, n_actions).
         abstains: Where it leaves the decision to the clinicians, shape (n,). If left out, where its
             probabilities are the log's own propensities of every action.
@@ -324,3 +314,27 @@ def _abstains(log: Log, table: Floats, given: ArrayLike | None) -> Bools:
     if log.propensities is None:
         return np.zeros(log.n_decisions, dtype=np.bool_)
     return np.asarray(np.abs(table - log.propensities).max(axis=1) <= SAME)
+
+
+MOST_ROWS = 5_000
+
+
+def breadth(features: Rows) -> float:
+    """Columns that vary, those that say the same counted once.
+
+    Their number squared over the sum of all squared correlations, known as participation ratio.
+
+    Args:
+        features: One row a decision, NaN where missing, shape (n, d).
+    """
+    table = np.asarray(features[:: -(-len(features) // MOST_ROWS)], np.float64)
+    known = np.isfinite(table)
+    count = np.maximum(known.sum(axis=0), 1)
+    centre = np.where(known, table, 0.0).sum(axis=0) / count
+    centred = np.where(known, table - centre, 0.0)
+    size = np.sqrt((centred**2).sum(axis=0))
+    varies = size > 1e-9 * (1 + np.abs(centre)) * np.sqrt(len(table))
+    if not varies.any():
+        return 0.0
+    unit = centred[:, varies] / size[varies]
+    return float(varies.sum() ** 2 / ((unit.T @ unit) ** 2).sum())

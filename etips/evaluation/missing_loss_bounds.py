@@ -6,15 +6,14 @@ each missing loss of 0 to 1 is whatever harms the claim most (Manski 1990): gamm
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from etips.errors import SettingError
 from etips.evaluation.censoring import LossModel
 from etips.evaluation.inference.checks import Floats
-from etips.evaluation.inference.contrast import difference
+from etips.evaluation.inference.estimate import difference
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk, snips
@@ -37,85 +36,56 @@ def bound_missing(
 
     Args:
         model: What is known and estimated of the losses.
-        log: The decisions, with the stand-ins of `model` as losses.
-        policy: The policy, seen through them.
         gammas: How much the odds of a missing loss may depend on the loss.
-        interval: How the limits of each bound are made.
     """
     if not gammas or not all(gamma >= 1 for gamma in gammas):
         raise SettingError("gammas", "must be one or more numbers of at least 1")
-    case = _Case(model, log, policy, interval)
-    usable = [gamma for gamma in sorted(gammas) if case.unit or math.isfinite(gamma)]
+    seen, weight = model.loss[model.observed], policy.weight
+    unit = bool(seen.min() >= 0 and seen.max() <= 1)  # so that a missing loss lies there too
+    mean, everywhere = float(weight.mean()), np.ones(weight.size)
+    # A decision that the policy weighs less than the clinicians counts against the gain.
+    lever = weight / mean - 1 if mean > 0 else -everywhere
+
+    def ways(gamma: float, lever: Floats, sign: float) -> Iterator[Floats]:
+        """Losses that push `lever @ loss` up, or down: within the unit, and within gamma."""
+        if unit:
+            yield np.where(model.observed, model.loss, sign * lever > 0)
+        if math.isfinite(gamma):
+            pushes = sign * lever * (model.loss - model.predicted) > 0
+            odds = (1 / model.chance - 1) * np.where(pushes, gamma, 1 / gamma)
+            yield model.corrected(1 + odds)
+
+    def risk(gamma: float, sign: float) -> Bound:
+        estimates = (
+            snips(loss, weight, log.clusters, interval=interval)
+            for loss in ways(gamma, everywhere, sign)
+        )
+        return _narrowest([Bound(own.risk, own.low, own.high) for own in estimates], sign)
+
+    def gain(gamma: float, sign: float) -> Bound:
+        bounds = []
+        for loss in ways(gamma, lever, sign):
+            own = snips(loss, weight, log.clusters, interval=interval)
+            apart = difference(own, logged_risk(loss, log.clusters), interval=interval)
+            bounds.append(Bound(apart.difference, apart.low, apart.high))
+        return _narrowest(bounds, sign)
+
     return Sensitivity(
-        bounds=tuple(case.at(gamma) for gamma in usable),
-        gamma_point=find_crossing(lambda gamma: case.gain(gamma, most=True).value),
-        gamma_interval=find_crossing(lambda gamma: case.gain(gamma, most=True).high),
+        bounds=tuple(
+            SensitivityBounds(
+                gamma, risk(gamma, -1), risk(gamma, 1), gain(gamma, -1), gain(gamma, 1)
+            )
+            for gamma in sorted(gammas)
+            if unit or math.isfinite(gamma)
+        ),
+        gamma_point=find_crossing(lambda gamma: gain(gamma, 1).value),
+        gamma_interval=find_crossing(lambda gamma: gain(gamma, 1).high),
     )
 
 
-@dataclass(frozen=True)
-class _Case:
-    model: LossModel
-    log: Log
-    policy: View
-    interval: Interval
-
-    @property
-    def unit(self) -> bool:
-        """Whether losses lie in 0..1, so that a missing one does too."""
-        seen = self.model.loss[self.model.observed]
-        return bool(seen.min() >= 0 and seen.max() <= 1)
-
-    def at(self, gamma: float) -> SensitivityBounds:
-        return SensitivityBounds(
-            gamma,
-            self.risk(gamma, most=False),
-            self.risk(gamma, most=True),
-            self.gain(gamma, most=False),
-            self.gain(gamma, most=True),
-        )
-
-    def risk(self, gamma: float, *, most: bool) -> Bound:
-        """The policy weighs no decision negatively, so large losses make a large risk."""
-        ways = [
-            self._risk(loss) for loss in self._losses(gamma, np.ones(self.log.n_decisions), most)
-        ]
-        return _narrowest(ways, most=most)
-
-    def gain(self, gamma: float, *, most: bool) -> Bound:
-        """A decision that the policy weighs less than the clinicians counts against the gain."""
-        weight = self.policy.weight
-        mean = float(weight.mean())
-        lever = weight / mean - 1 if mean > 0 else -np.ones(weight.size)
-        ways = [self._gain(loss) for loss in self._losses(gamma, lever, most)]
-        return _narrowest(ways, most=most)
-
-    def _losses(self, gamma: float, lever: Floats, most: bool) -> list[Floats]:
-        """Losses that push `lever @ loss` up, or down: within the unit, and within gamma."""
-        model, sign = self.model, 1.0 if most else -1.0
-        ways = []
-        if self.unit:
-            ways.append(np.where(model.observed, model.loss, sign * lever > 0))
-        if math.isfinite(gamma):
-            odds = 1 / model.chance - 1
-            pushes = sign * lever * (model.loss - model.predicted) > 0
-            ways.append(model.corrected(1 + odds * np.where(pushes, gamma, 1 / gamma)))
-        return ways
-
-    def _risk(self, loss: Floats) -> Bound:
-        estimate = snips(loss, self.policy.weight, self.log.clusters, interval=self.interval)
-        return Bound(estimate.risk, estimate.low, estimate.high)
-
-    def _gain(self, loss: Floats) -> Bound:
-        risk = snips(loss, self.policy.weight, self.log.clusters, interval=self.interval)
-        clinicians = logged_risk(loss, self.log.clusters)
-        gain = difference(risk, clinicians, interval=self.interval)
-        return Bound(gain.difference, gain.low, gain.high)
-
-
-def _narrowest(ways: list[Bound], *, most: bool) -> Bound:
+def _narrowest(ways: list[Bound], sign: float) -> Bound:
     """Each is a bound with its limits, so what is nearest to the estimate is one too."""
-    nearest = min if most else max
+    nearest = min if sign > 0 else max
     return Bound(
         nearest(bound.value for bound in ways),
         nearest(bound.low for bound in ways),

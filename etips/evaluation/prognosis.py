@@ -1,29 +1,131 @@
-"""What a loss could be expected to be from what was visible, and whether weighting moves it.
+"""What a loss could be expected to be from what was visible.
 
 If the propensities are right, every function of what was visible has the same mean weighted and
 plain. The mean weight tests the function 1; the function that matters is the prognosis: its
-weighted minus plain mean is in units of risk, so it can be held against the interval itself.
+weighted minus plain mean is in units of risk, so it can be compared with the interval itself.
+
+Products of up to three features are searched, since neither a straight line nor a tree that is
+grown cut by cut sees that a loss goes with the product of three.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from etips.evaluation.boosted_trees import Bins, Trees, fit_trees
+from etips.evaluation.feature_tables import Units, by_column, rows_at_once, some_rows
 from etips.evaluation.fold_work import IN_TURN, FoldWork
 from etips.evaluation.inference.checks import Bools, Clusters, Floats, Ints, Rows
 from etips.evaluation.inference.evidence import divide
-from etips.evaluation.standard_units import (
-    by_column,
-    centre_and_spread,
-    rows_at_once,
-    standardise,
-)
-from etips.evaluation.telling_products import Products, find_products
+
+MOST_COLUMNS = 16
+"""Features among which all products are tried, about 6,000."""
+
+BEYOND_CHANCE = 4.0
+"""Standard errors by which a product must go with the target: of 6,000 that have nothing to do with
+it, one does in a third of the searches."""
+
+MOST_PRODUCTS = 8
+
+USUAL_SIZE = np.sqrt(2 / np.pi)  # of a normal value, in units of its spread
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Products of forms of features; `of` gives their values.
+
+    Args:
+        columns: Features that are looked at, shape (c,).
+        factors: Three forms of each product, see `_forms`, shape (m, 3); form 0 is 1.
+    """
+
+    columns: Ints
+    factors: Ints
+
+    @property
+    def count(self) -> int:
+        """How many products."""
+        return len(self.factors)
+
+    def of(self, scaled: Floats) -> Floats:
+        """Values of the products of features in units of their spread (n, d), shape (n, m)."""
+        if not self.count:
+            return np.empty((len(scaled), 0))
+        return _multiplied(_forms(scaled[:, self.columns]), self.factors)
+
+
+def find_products(scaled: Floats, rest: Floats) -> Products:
+    """The products that go with `rest` beyond chance; those that do so most.
+
+    Args:
+        scaled: Features in units of their spread, shape (n, d).
+        rest: What is to be explained, shape (n,).
+    """
+    target = rest - rest.mean()
+    columns = _most_promising(scaled, target)
+    forms = _forms(scaled[:, columns])
+    told = _different(scaled[:, columns])
+    pairs = np.stack(np.triu_indices(forms.shape[1], k=1), axis=1)
+    pairs = pairs[told[pairs].all(axis=1)]
+    signed = pairs[(pairs[:, 0] > 0) & (pairs[:, 1] <= 2 * columns.size)]  # not by size
+    score = [_scores(forms, forms, target)[pairs[:, 0], pairs[:, 1]]]
+    factors = [np.column_stack([np.zeros(len(pairs), np.int64), pairs])]
+    if len(signed):
+        product = _multiplied(forms, signed)
+        third = 1 + np.flatnonzero(told[1 : 2 * columns.size + 1])
+        couple, last = np.nonzero(signed[:, 1, None] < third)
+        score.append(_scores(product, forms[:, third], target)[couple, last])
+        factors.append(np.column_stack([signed[couple], third[last]]))
+    # what is equal but for rounding must come in one order on every machine
+    scores, table = np.round(np.concatenate(score), 6), np.concatenate(factors)
+    best = np.argsort(-scores, kind="stable")[:MOST_PRODUCTS]
+    return Products(columns, table[best[scores[best] > BEYOND_CHANCE]])
+
+
+def _forms(part: Floats) -> Floats:
+    """1, every column, its side of the mean, and its size, shape (n, 1 + 3 c)."""
+    return np.column_stack([np.ones(len(part)), part, np.sign(part), np.abs(part) - USUAL_SIZE])
+
+
+def _multiplied(forms: Floats, factors: Ints) -> Floats:
+    """Products of columns of `forms` (n, c) by their places (m, few), shape (n, m)."""
+    columns = np.ascontiguousarray(forms.T)  # each column's values together
+    first, *others = factors.T
+    product = columns[first]
+    for other in others:
+        product *= columns[other]
+    return np.asarray(product.T)
+
+
+def _different(part: Floats) -> Bools:
+    """Which forms say something of their own: of a column with two values only itself does."""
+    bent = np.array([np.unique(column).size > 2 for column in part.T], dtype=np.bool_)
+    return np.concatenate([[True], np.ones(bent.size, np.bool_), bent, bent])
+
+
+def _scores(left: Floats, right: Floats, target: Floats) -> Floats:
+    """How the product of each two columns goes with the target, in standard errors of chance."""
+    along = (left * target[:, None]).T @ right
+    size = left**2
+    size *= target[:, None] ** 2
+    square = size.T @ right**2
+    return np.abs(along) / np.sqrt(np.where(square > 1e-12, square, np.inf))
+
+
+def _most_promising(scaled: Floats, target: Floats) -> Ints:
+    """All columns that vary, or of many those that go with the target most, or with its size."""
+    varies = np.flatnonzero(scaled.std(axis=0) > 1e-9)
+    if varies.size <= MOST_COLUMNS:
+        return varies
+    goals = np.column_stack([target, np.abs(target) - np.abs(target).mean()])
+    part = scaled[:, varies]
+    promise = np.maximum(
+        *(np.abs(form.T @ goals).max(axis=1) for form in (part, np.abs(part) - USUAL_SIZE))
+    )
+    return np.sort(varies[np.argsort(-promise, kind="stable")[:MOST_COLUMNS]])
+
 
 N_FOLDS = 3
 MORE_FOLDS = 5  # of a log with few rows, which costs little and leaves more to learn from
@@ -74,76 +176,8 @@ def cross_fit(
 
     Args:
         features: One row a decision, NaN where missing, shape (n, d).
-        target: What is predicted, shape (n,).
-        clusters: The cluster of each decision.
-        action: Logged actions, shape (n,).
-        n_actions: How many there are.
-        folds: Who does the work of the folds.
+        folds: What runs the work of the folds.
     """
-    parts = _fold_parts(features, target, clusters, action, n_actions, folds)
-    folds.do(parts.fit, parts.n_folds)
-    return _calibrated(parts.plain, parts.by_action, target, action)
-
-
-def cross_fit_plain(
-    features: Rows, target: Floats, clusters: Clusters, folds: FoldWork = IN_TURN
-) -> Floats:
-    """The same over the actions as they were taken alone, shape (n,); no action is looked at.
-
-    Args:
-        features: One row a decision, NaN where missing, shape (n, d).
-        target: What is predicted, shape (n,).
-        clusters: The cluster of each decision.
-        folds: Who does the work of the folds.
-    """
-    parts = plain_folds(features, target, clusters, folds)
-    folds.do(parts.fit, parts.n_folds)
-    return plain_mean(parts, target)
-
-
-def plain_folds(features: Rows, target: Floats, clusters: Clusters, folds: FoldWork) -> "FoldParts":
-    """The folds of `cross_fit_plain`, for who does them by and by; then ask for `plain_mean`.
-
-    Args:
-        features: As there; they are read when the first fold is fitted.
-        target: As there, like the others.
-        clusters: The cluster of each decision.
-        folds: Who will do the work.
-    """
-    nobody = np.zeros(target.size, np.int64)
-    return _fold_parts(features, target, clusters, nobody, 0, folds)
-
-
-def plain_mean(parts: "FoldParts", target: Floats) -> Floats:
-    """What `cross_fit_plain` says, once all folds are fitted, shape (n,)."""
-    common, mean = parts.plain - parts.plain.mean(), target.mean()
-    return np.asarray(mean + _slope(common, target - mean) * common)
-
-
-class FoldParts(NamedTuple):
-    """A cross-fit whose folds are fitted by somebody.
-
-    Args:
-        fit: Fits a fold, given its number, and writes to both means.
-        n_folds: How many there are.
-        plain: By models that never saw the cluster, each fold's about its own mean, shape (n,).
-        by_action: The same by action, shape (n, n_actions).
-    """
-
-    fit: Callable[[int], None]
-    n_folds: int
-    plain: Floats
-    by_action: NDArray[np.float32]
-
-
-def _fold_parts(
-    features: Rows,
-    target: Floats,
-    clusters: Clusters,
-    action: Ints,
-    n_actions: int,
-    folds: FoldWork,
-) -> FoldParts:
     if features.shape[1] == 0:
         features = np.zeros((target.size, 1))
     n_folds = MORE_FOLDS if target.size <= FEW_ROWS else N_FOLDS
@@ -153,13 +187,13 @@ def _fold_parts(
 
     @cache
     def bins() -> Bins:
-        return Bins.of(features[_some(np.arange(target.size), MOST_SCREENED)])
+        return Bins.of(features[some_rows(np.arange(target.size), MOST_SCREENED)])
 
     def fit(held: int) -> None:
         learn, ask = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
         if learn.size == 0:
             return
-        learn = _some(learn, MOST_FIT)
+        learn = some_rows(learn, MOST_FIT)
         seen = features.take(learn, axis=0)
         model = Prognosis.fit(seen, target[learn], action[learn], n_actions, bins())
         for start in range(0, ask.size, BLOCK):
@@ -170,7 +204,8 @@ def _fold_parts(
         plain[ask] -= level
         by_action[ask] -= np.float32(level)
 
-    return FoldParts(fit, n_folds, plain, by_action)
+    folds.do(fit, n_folds)
+    return _calibrated(plain, by_action, target, action)
 
 
 def _calibrated(
@@ -207,21 +242,17 @@ def _slope(column: Floats, target: Floats) -> float:
 class _Scale:
     """Features as multiples of their standard deviation, gaps and constants at 0, and products."""
 
-    centre: Floats
-    unit: Floats  # standard deviation, infinite where a column does not vary
+    units: Units
     pairs: Ints  # (2, m)
     products: Products
 
     @classmethod
     def of(cls, rows: Rows, target: Floats) -> "_Scale":
-        centre, spread = centre_and_spread(rows)
-        flat = spread < 1e-9 * (1 + np.abs(centre))
-        unit = np.where(flat, np.inf, spread)
-        some = _some(np.arange(target.size), MOST_SCREENED)
-        scaled = standardise(rows[some], centre, unit, REACH)
+        units, some = Units.of(rows), some_rows(np.arange(target.size), MOST_SCREENED)
+        scaled = units.standardised(rows[some], REACH)
         base, slope = _ridge(scaled, target[some])
         rest = target[some] - base - scaled @ slope
-        return cls(centre, unit, _telling_pairs(scaled, rest), find_products(scaled, rest))
+        return cls(units, _telling_pairs(scaled, rest), find_products(scaled, rest))
 
     def __call__(self, rows: Rows) -> Floats:
         """The whole table, shape (n, columns)."""
@@ -234,13 +265,13 @@ class _Scale:
     @property
     def width(self) -> int:
         """Columns of the table."""
-        return self.centre.size + len(self.pairs.T) + self.products.count
+        return self.units.centre.size + len(self.pairs.T) + self.products.count
 
     def write(self, rows: Rows, table: Floats) -> None:
         """Fill a table, shape (n, columns), of a few rows."""
         width, (first, second) = rows.shape[1], self.pairs
         n_pairs = first.size
-        scaled = standardise(rows, self.centre, self.unit, REACH, out=table[:, :width])
+        scaled = self.units.standardised(rows, REACH, out=table[:, :width])
         np.multiply(scaled[:, first], scaled[:, second], out=table[:, width : width + n_pairs])
         table[:, width + n_pairs :] = self.products.of(scaled)
 
@@ -262,7 +293,7 @@ class Prognosis:
         cls, rows: Rows, target: Floats, action: Ints, n_actions: int, bins: Bins | None = None
     ) -> "Prognosis":
         """Learn from all rows; `bins` are cut from some of them if left out."""
-        bins = bins or Bins.of(rows[_some(np.arange(target.size), MOST_SCREENED)])
+        bins = bins or Bins.of(rows[some_rows(np.arange(target.size), MOST_SCREENED)])
         scale = _Scale.of(rows, target)
         table = scale(rows)
         base, slope = _ridge(table, target)
@@ -358,9 +389,3 @@ def _least_gcv(centred: Floats, rest: Floats) -> Floats:
         if score < least:
             slope, least = vectors @ shrunk, score
     return slope
-
-
-def _some(rows: Ints, most: int) -> Ints:
-    if rows.size <= most:
-        return rows
-    return np.sort(np.random.default_rng(0).choice(rows, most, replace=False))

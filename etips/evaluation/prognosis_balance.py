@@ -68,10 +68,6 @@ def balance_prognosis(
     """Compare weighted with plain means of the prognosis; None without features or any weight.
 
     Args:
-        log: The decisions.
-        policy: The policy, seen through them.
-        headline: The estimate that is judged: one that uses predicted losses is biased only by
-            what these leave.
         half_width: Of the interval that a bias matters against.
     """
     if log.expected is None or not policy.weight.any() or not math.isfinite(half_width):

@@ -8,25 +8,177 @@ for any hidden state within the model, but some of those weights no hidden state
 what is visible, true weights have the nominal mean. Where the log tells what loss to expect, only
 weights are allowed that keep their total among decisions which expect alike, and the bounds are
 those of Dorn and Guo (2023): never wider, and sharp as far as the expectation is.
+
+A decision weighs `sure + open`: `sure` stands whatever is hidden, `open` may be multiplied or
+divided by gamma. Where the policy takes an action with probability pi and the log with p, `sure` is
+pi and `open` is `pi (1/p - 1)`; where it leaves the decision to the clinicians nothing is open.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
 
 from etips.errors import SettingError
-from etips.evaluation.case import UNIT
 from etips.evaluation.censoring import LossModel
-from etips.evaluation.inference.checks import Floats
-from etips.evaluation.inference.contrast import difference
-from etips.evaluation.inference.estimate import Estimate
-from etips.evaluation.inference.evidence import Bounds, ratio_of
+from etips.evaluation.inference.checks import Floats, Ints
+from etips.evaluation.inference.estimate import Estimate, difference
+from etips.evaluation.inference.evidence import Bounds, divide, ratio_of
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
-from etips.evaluation.risk import logged_risk
-from etips.evaluation.sensitivity_weights import extremes
+from etips.evaluation.risk import UNIT, logged_risk
+
+MOST_STRATA = 20
+PER_STRATUM = 40  # decisions' worth of open weight: fewer would fit a cut-off to noise
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """The decisions of one policy, ready for any gamma.
+
+    Args:
+        sure: Part of each weight that hidden confounding cannot change, shape (n,).
+        open: The part that it can, shape (n,).
+        stratum: For balanced weights, decisions that look alike, 0..s-1, shape (n,).
+        count: For how many decisions each speaks where losses are missing, shape (n,).
+    """
+
+    loss: Floats
+    sure: Floats
+    open: Floats
+    stratum: Ints | None = None
+    count: Floats | None = None
+
+    @property
+    def weight(self) -> Floats:
+        """The weights without confounding, shape (n,)."""
+        return self.sure + self.open
+
+    def reach(self, gamma: float, *, most: bool) -> tuple[Floats, Floats]:
+        """Numerator and denominator of the greatest, or least, risk within `gamma`, (n,) each.
+
+        Their totals' ratio is the bound. First-order, the cut-offs count as given: moving them
+        changes the bound in second order only.
+        """
+        if self.stratum is None:
+            weight = self._free(gamma, most=most)
+            return self.loss * weight, weight
+        return self._balanced(gamma, most=most), self.weight
+
+    def _free(self, gamma: float, *, most: bool) -> Floats:
+        """Weights with the extreme self-normalised risk (Zhao, Small and Bhattacharya 2019).
+
+        At the optimum all losses above some value have one end of their range and all below it the
+        other, so the best of the n+1 splits of the sorted losses is the answer.
+        """
+        order = self._falling
+        small, large = (
+            self._counted(self.sure + self.open * factor) for factor in (1 / gamma, gamma)
+        )
+        above, below = (large, small) if most else (small, large)
+        total = _split_sums(above[order], below[order])
+        losses = self.loss[order]
+        ratio = divide(_split_sums(losses * above[order], losses * below[order]), total)
+        if np.isnan(ratio).all():
+            return self._counted(self.weight)
+        split = int(np.nanargmax(ratio) if most else np.nanargmin(ratio))
+        weight = below.copy()
+        weight[order[:split]] = above[order[:split]]
+        return weight
+
+    def _balanced(self, gamma: float, *, most: bool) -> Floats:
+        """Weighted losses under the extreme weights that keep each stratum's total (n,).
+
+        The true weights have the nominal mean given whatever is visible. Of all weights that keep
+        the total of a stratum those are extreme that are large for losses beyond one value, the
+        quantile at gamma / (1 + gamma) of the open weight there (Dorn and Guo 2023).
+        """
+        assert self.stratum is not None
+        sign = 1.0 if most else -1.0
+        cut = self._cut_offs(1 / (1 + gamma), most=most)[self.stratum]
+        excess = self.loss - cut
+        factor = np.where(sign * excess > 0, gamma, 1 / gamma)
+        return self.weight * cut + self._counted(self.sure + self.open * factor) * excess
+
+    def _cut_offs(self, share: float, *, most: bool) -> Floats:
+        """The loss beyond which `share` of each stratum's open weight lies, shape (s,)."""
+        order, last = self._by_stratum
+        if not most:
+            share = 1 - share  # of the losses above it, sorted downwards as they are
+        cumulated = np.cumsum(self._counted(self.open)[order])
+        end = cumulated[last]
+        start = np.concatenate([[0.0], end[:-1]])
+        place = np.searchsorted(cumulated, start + share * (end - start))
+        first = np.concatenate([[0], last[:-1] + 1])
+        cut_offs: Floats = self.loss[order[np.clip(place, first, last)]]
+        return cut_offs
+
+    def _counted(self, weight: Floats) -> Floats:
+        return weight if self.count is None else weight * self.count
+
+    @cached_property
+    def _falling(self) -> Ints:
+        return np.argsort(-self.loss, kind="stable")
+
+    @cached_property
+    def _by_stratum(self) -> tuple[Ints, Ints]:
+        """Decisions by stratum, then by falling loss, and where each stratum ends."""
+        assert self.stratum is not None
+        order = np.lexsort((-self.loss, self.stratum))
+        return order, np.cumsum(np.bincount(self.stratum)) - 1
+
+
+def extremes(
+    log: Log, policy: View, *, expected: Floats | None, losses: LossModel | None = None
+) -> Extremes:
+    """What hidden confounding can do to the weights of `policy`.
+
+    Nothing where it abstains. A policy that has the clinicians' own probabilities is read as
+    abstaining (see `view`); to draw from them without knowing what the clinicians knew would be
+    another policy, which a log without hidden states cannot tell from theirs.
+
+    Args:
+        expected: Loss to expect at each decision, made without it, shape (n,): weights are then
+            balanced among decisions that expect alike. None leaves them free.
+    """
+    same = np.zeros(log.n_decisions, bool) if policy.abstains is None else policy.abstains
+    probability = policy.weight * log.propensity
+    sure = np.where(same, policy.weight, probability)
+    open_ = np.where(same, 0.0, np.maximum(policy.weight - probability, 0.0))
+    stratum = None if expected is None else strata(expected, open_)
+    if losses is None:
+        return Extremes(log.loss, sure, open_, stratum)
+    return Extremes(losses.loss, sure, open_, stratum, losses.observed / losses.chance)
+
+
+def strata(expected: Floats, mass: Floats) -> Ints:
+    """Numbers 0..s-1 of bands of `expected` with about equal `mass`, shape (n,).
+
+    Args:
+        expected: What decisions are sorted by, shape (n,).
+        mass: How much each counts, shape (n,).
+    """
+    squares = float((mass**2).sum())
+    size = float(mass.sum()) ** 2 / squares if squares > 0 else 0.0
+    n_bands = int(np.clip(size / PER_STRATUM, 1, MOST_STRATA))
+    order = np.argsort(expected, kind="stable")
+    cumulated = np.cumsum(mass[order])
+    places = np.searchsorted(cumulated, cumulated[-1] * np.arange(1, n_bands) / n_bands)
+    edges = np.unique(expected[order[places]])
+    band = np.searchsorted(edges, expected, side="left")
+    return np.unique(band, return_inverse=True)[1].astype(np.int64)
+
+
+def _split_sums(above: Floats, below: Floats) -> Floats:
+    """Sum of the first j of `above` and the rest of `below`, for j = 0..n, shape (n+1,)."""
+    sums = np.empty(above.size + 1)
+    sums[0] = below.sum()
+    np.cumsum(above - below, out=sums[1:])
+    sums[1:] += sums[0]
+    return sums
+
 
 GAMMAS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
 GAMMA_LIMIT = 1000.0
@@ -49,9 +201,6 @@ class SensitivityBounds:
     error both allowed for; the gain likewise.
 
     Args:
-        gamma: Strength of the confounding as an odds ratio; 1 is none.
-        risk_least: Lower bound of the policy's risk.
-        risk_most: Upper bound.
         gain_least: Lower bound of the policy's risk minus the clinicians'.
         gain_most: Upper bound; the gain is gone when it reaches zero.
     """
@@ -68,8 +217,6 @@ class Sensitivity:
     """Bounds over a range of gamma, and where the gain is gone.
 
     Args:
-        bounds: One entry a gamma, rising.
-        gamma_point: Least gamma at which the gain may be zero; infinite beyond 1000.
         gamma_interval: Least gamma at which it may, sampling error included; 1 when the gain is not
             certain even without confounding.
         balanced: Whether weights had to keep their totals among decisions that expect alike.
@@ -97,10 +244,6 @@ def bound_risk(
     given: moving the loss at which they switch changes the bound in second order only.
 
     Args:
-        log: The decisions.
-        policy: The policy, seen through them.
-        gammas: Strengths of confounding to report.
-        interval: How the limits of each bound are made.
         balanced: True for the bounds of Dorn and Guo, for which the log must hold predicted losses
             or features; False for those of Zhao, Small and Bhattacharya; left out, the first where
             they can be had.
@@ -148,7 +291,7 @@ def _wider(outer: Callable[[float, float], float], own: Bound, before: Bound) ->
 
 
 def _expected(log: Log, policy: View) -> Floats | None:
-    """The loss to expect at each decision, made without it, shape (n,); None if nobody knows."""
+    """The loss to expect at each decision, made without it, shape (n,); None if not known."""
     if policy.predicted is not None:
         return policy.predicted
     if log.expected is None:

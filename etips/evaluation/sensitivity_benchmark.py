@@ -1,7 +1,7 @@
 """How strong hidden confounding would be if it were like what was recorded.
 
-A gamma by itself tells nobody much. So each recorded feature is left out in turn, as if nobody had
-written it down: by how much do the odds of the actions that were taken change? A multinomial
+A gamma by itself says little. So each recorded feature is left out in turn, as if it had not been
+recorded: by how much do the odds of the actions that were taken change? A multinomial
 logistic model of the actions stands in for the propensities. Without a feature, what the others
 tell about it still counts, so its part is replaced by its linear prediction from the others.
 """
@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
+from etips.evaluation.feature_tables import Units
 from etips.evaluation.inference.checks import Floats, Ints, check_table
 
 MOST_ROWS = 4_000  # decisions looked at, drawn evenly
@@ -27,7 +29,6 @@ class Strength:
     """How much the odds of the actions taken hang on some features.
 
     Args:
-        names: The features that are left out together.
         gamma: The 95 % quantile over decisions of the factor by which the odds change.
     """
 
@@ -43,12 +44,11 @@ def benchmark_features(
     Args:
         features: What was visible at each decision, without gaps, shape (n, d).
         groups: Columns of each feature, by its name.
-        action: Logged actions, shape (n,).
-        n_actions: How many there are.
     """
     table = check_table("features", features, n=action.size)
     rows = np.linspace(0, action.size - 1, min(action.size, MOST_ROWS)).astype(np.int64)
-    scaled, varies = _standardise(table[rows])
+    units = Units.of(table[rows])
+    scaled, varies = units.standardised(table[rows], 4.0), np.isfinite(units.spread)
     usable = {name: [c for c in columns if varies[c]] for name, columns in groups.items()}
     usable = {name: columns for name, columns in usable.items() if columns}
     if not usable or np.unique(action[rows]).size < 2:
@@ -72,7 +72,6 @@ class _Model:
     Args:
         table: Standardised features and a column of ones, shape (n, d + 1).
         slopes: Shape (d + 1, n_actions).
-        action: Logged actions, shape (n,).
     """
 
     table: Floats
@@ -95,7 +94,7 @@ class _Model:
         return float(np.exp(np.quantile(np.abs(shift), TYPICAL)))
 
     def _log_odds(self, logits: Floats) -> Floats:
-        chance = _softmax(logits)[np.arange(self.action.size), self.action]
+        chance = special.softmax(logits, axis=1)[np.arange(self.action.size), self.action]
         inside = np.clip(chance, 1e-12, 1 - 1e-12)
         return np.asarray(np.log(inside / (1 - inside)))
 
@@ -120,22 +119,11 @@ def _climb(table: Floats, action: Ints, slopes: Floats, n_steps: int) -> Floats:
     taken = np.eye(slopes.shape[1])[action]
     ahead, speed = slopes, 1.0
     for _ in range(n_steps):
-        climb = table.T @ (taken - _softmax(table @ ahead)) / n - ridge[:, None] * ahead
+        climb = (
+            table.T @ (taken - special.softmax(table @ ahead, axis=1)) / n - ridge[:, None] * ahead
+        )
         moved = ahead + step @ climb
         faster = (1 + np.sqrt(1 + 4 * speed**2)) / 2
         ahead = moved + (speed - 1) / faster * (moved - slopes)
         slopes, speed = moved, faster
     return slopes
-
-
-def _softmax(logits: Floats) -> Floats:
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
-
-
-def _standardise(table: Floats) -> tuple[Floats, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """In standard deviations, at most four of them, and which columns vary at all."""
-    centre, spread = table.mean(axis=0), table.std(axis=0)
-    varies = spread > 1e-9 * (1 + np.abs(centre))
-    scaled = (table - centre) / np.where(varies, spread, 1.0)
-    return np.clip(np.where(varies, scaled, 0.0), -4, 4), varies

@@ -1,6 +1,7 @@
 """Reliable, doubtful or unusable, with the reasons in plain words."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,10 +26,6 @@ class Rule:
     """One threshold of the verdict.
 
     Args:
-        measure: Which number of the diagnosis, see `measures`.
-        doubtful: From here on the verdict is doubtful.
-        unusable: From here on it is unusable.
-        bad: Whether "low" or "high" numbers are bad.
         reason: What a reader is told; {value} is filled in.
         because: Where the thresholds come from.
         few: What they are told of a value under 11, if it is near a count of people.
@@ -104,18 +101,20 @@ RULES = (
     ),
     Rule(
         "moved", 0.5, NEVER, "high",
-        "The fitted propensities missed visible reasons for treatment; balancing them moved the "
-        "estimate by {value:.1f} times half the interval's width, and part of that may be left.",
+        "The propensities of the network alone miss visible reasons for treatment; stacking models "
+        "moved the estimate by {value:.1f} times half the interval's width, and part of that may "
+        "be left.",
         "Where steps in two features confound, a quarter to a half was left: intervals moved by "
         "about a half-width and more covered 75 to 83 %.",
     ),
     Rule(
         "shift_before", 0.15, NEVER, "high",
-        "Before the fitted models were corrected, weighted patients were unlike all patients in "
-        "what was to be expected of them, by {value:.1f} times half the interval's width; what the "
-        "prognosis does not show of it may be left.",
-        "Correcting by the prognosis hides what the prognosis misses: with a ring in two features "
-        "or a code of 25 levels, 400 stays, 57 of 60 were reliable without this, and 19 covered.",
+        "By the network alone weighted patients are unlike all patients in what was to be expected "
+        "of them, by {value:.1f} times half the interval's width; what the prognosis does not show "
+        "of it may be left, whatever models are stacked.",
+        "A stack that fits the prognosis hides what the prognosis misses: with a ring in two "
+        "features or a code of 25 levels, 400 stays, 57 of 60 were reliable without this, and 19 "
+        "covered.",
     ),
     Rule(
         "rests_on_model", 1, NEVER, "high",
@@ -229,15 +228,17 @@ class Verdict:
 
 def judge(diagnostics: Diagnostics, *, rules: tuple[Rule, ...] = RULES) -> Verdict:
     """The worst label of any rule, with the reason of each rule that is not content."""
-    numbers = measures(diagnostics)
+    return judge_by(rules, measures(diagnostics))
+
+
+def judge_by(rules: tuple[Rule, ...], numbers: Mapping[str, float | None]) -> Verdict:
+    """The same from the numbers themselves; None where the log lacks what it takes."""
     label: Label = "reliable"
     reasons = []
     for rule in rules:
         value = numbers[rule.measure]
-        if value is None:
-            continue
-        own = rule.label(value)
-        if own == "reliable":
+        own: Label = "reliable" if value is None else rule.label(value)
+        if value is None or own == "reliable":
             continue
         reasons.append(rule.tell(value))
         label = "unusable" if "unusable" in (own, label) else "doubtful"
@@ -253,7 +254,7 @@ def measures(diagnostics: Diagnostics) -> dict[str, float | None]:
         "own_step_hidden": float(d.lag == 1 and not d.known),
         "model_alone": float(d.headline == "dm"),
         "prognosis_shift": _shift(d.prognosis),
-        "rests_on_model": _leaning(d.prognosis),
+        "rests_on_model": None if not d.prognosis or not d.prognosis.rest else _plain(d.prognosis),
         "moved": d.moved,
         "shift_before": _shift(d.prognosis_before),
         "selection": None if d.prognosis is None else d.prognosis.selection,
@@ -305,13 +306,11 @@ def _shift(balances: PrognosisBalances | None) -> float | None:
         return None
     if balances.rest is not None and balances.rest_by_action is not None:
         return max(_beyond_chance(balances.rest), _beyond_chance(balances.rest_by_action))
-    return max(_beyond_chance(balances.plain), _beyond_chance(balances.by_action))
+    return _plain(balances)
 
 
-def _leaning(balances: PrognosisBalances | None) -> float | None:
-    """The imbalance that predicted losses have to make up for; None where the headline has none."""
-    if balances is None or balances.rest is None:
-        return None
+def _plain(balances: PrognosisBalances) -> float:
+    """The imbalance before predicted losses make up for any of it."""
     return max(_beyond_chance(balances.plain), _beyond_chance(balances.by_action))
 
 

@@ -2,11 +2,13 @@
 
 Networks are attributed by integrated gradients (through Captum): from the average patient to this
 one in a straight line, the gradients along it times the way. What the features get adds up to the
-difference between the two, and that is checked for every answer. Trees are attributed by their
-Shapley values against the same average patient, which is exact.
+difference between the two, and that is checked for every answer. Everything else, trees and models
+of several kinds that speak as one, gets Shapley values by columns of the table: a column is the
+patient's at every step and in every summary of it, or the average patient's. What that adds stands
+at the last visible step.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,10 +19,10 @@ from numpy.typing import NDArray
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
-from etips.explanation.feature_names import Columns, organ_systems, summary_places
+from etips.explanation.feature_names import columns_of, organ_systems, summary_places
 from etips.explanation.preference import Histories, Preference
-from etips.explanation.row_shares import row_shares
-from etips.explanation.tree_shares import tree_shares
+from etips.models.row_model import Reads
+from etips.policies.asking import singles
 from etips.policies.policy import FittedPolicy
 
 TOLERANCE = 0.01
@@ -30,6 +32,10 @@ _POINTS = (24, 96, 384, 1536)  # on the way from the average patient; more where
 _AT_ONCE = 64  # decisions
 _MOST_INPUTS = 4096  # histories that networks read at once
 _CANCELLED = 0.05  # sums below this share of the sizes are what is left after cancelling
+ORDERS = 16
+"""Of columns, in sampled Shapley values."""
+
+_ORDERS_OF_MANY = 4  # where many decisions are averaged anyway
 _NEGLIGIBLE = 1e-9  # a difference of preferences that is none
 
 
@@ -38,8 +44,6 @@ class Attribution:
     """What speaks for an action over another at one decision; positive is for it.
 
     Args:
-        action: The one.
-        against: The other.
         columns: Of the table that change from step to step; the action before among them where the
             policy reads it.
         static_columns: Those that do not.
@@ -48,8 +52,6 @@ class Attribution:
         static_values: Shape (static columns,).
         preference: How much the policy prefers the action to the other, for this patient.
         reference: The same for the average patient.
-        unit: "log-odds", or "predicted loss".
-        by: What was attributed and how.
         groups: Columns by organ system, where the cohort knows them; otherwise empty.
     """
 
@@ -99,13 +101,7 @@ class Attribution:
 
     def to_json(self) -> dict[str, object]:
         """JSON-ready."""
-        return {
-            "action": self.action,
-            "against": self.against,
-            "unit": self.unit,
-            "by": self.by,
-            "preference": self.preference,
-            "reference": self.reference,
+        return vars(self) | {
             "completeness_error": self.completeness_error,
             "steps": [str(label) for label in self.steps],
             "columns": list(self.columns),
@@ -147,7 +143,7 @@ def attribute(
         policy: Fitted.
         stay: One stay, in the units of the table the policy was fitted on.
         step: Of the decision, counted from 0, as `decisions()` counts.
-        action: What is explained, 0..K-1.
+        action: What is explained.
         against: The action it is compared with; the likeliest of the others if left out.
     """
     place = place_of(stay, step)
@@ -161,10 +157,7 @@ def attribute(
     preference = Preference(policy)
     histories = preference.read(stay).take(np.array([place]))
     values = attribute_inputs(preference, histories, np.array([action]), np.array([against]))
-    schema = policy.schema
-    earlier = schema.n_actions if policy.earlier_actions else 0
-    columns = Columns.of(schema, schema.sequence, earlier_actions=earlier)
-    static = Columns.of(schema, schema.static)
+    columns, static = columns_of(policy)
     return Attribution(
         action=action,
         against=against,
@@ -194,14 +187,7 @@ def place_of(stay: Trajectories, step: int) -> int:
 def attribute_inputs(
     preference: Preference, histories: Histories, action: Ints, against: Ints
 ) -> FeatureValues:
-    """Attributions of several decisions at once, each between two actions of its own.
-
-    Args:
-        preference: What is attributed.
-        histories: Of the decisions.
-        action: Of each, shape (n,).
-        against: Of each, shape (n,).
-    """
+    """Attributions of several decisions at once, each between two actions of its own."""
     n, longest, width = histories.steps.shape
     values = FeatureValues(
         np.zeros((n, longest, width)),
@@ -209,16 +195,14 @@ def attribute_inputs(
         np.zeros(n),
         np.zeros(n),
     )
-    if preference.networks is not None:
-        order = np.argsort(histories.last.numpy(), kind="stable")
-        for start in range(0, n, _AT_ONCE):
-            chosen = order[start : start + _AT_ONCE]
-            own = histories.take(chosen)
-            _add_networks(preference, own, action[chosen], against[chosen], values, chosen)
-    if preference.trees is not None:
-        _add_trees(preference, histories, action, against, values)
-    if preference.row_model is not None:
-        _add_rows(preference, histories, action, against, values)
+    if preference.is_mixed:
+        _add_mixed(preference, histories, action, against, values)
+        return values
+    order = np.argsort(histories.last.numpy(), kind="stable")
+    for start in range(0, n, _AT_ONCE):
+        chosen = order[start : start + _AT_ONCE]
+        own = histories.take(chosen)
+        _add_networks(preference, own, action[chosen], against[chosen], values, chosen)
     return values
 
 
@@ -238,15 +222,12 @@ def incompleteness(values: Floats, wanted: Floats) -> Floats:
 
 def described(preference: Preference) -> str:
     """What was attributed and how, in words."""
-    parts = []
-    if preference.networks is not None:
-        count = preference.networks.n_members
-        parts.append(f"integrated gradients of the mean of {count} networks")
-    if preference.trees is not None:
-        parts.append("Shapley values of boosted trees")
-    if preference.row_model is not None:
-        parts.append("Shapley values, by sampled orders, of a model of single rows")
-    return " and ".join(parts)
+    networks, own = preference.networks, preference.policy
+    if networks is not None:
+        return f"integrated gradients of the mean of {networks.n_members} networks"
+    speak = singles((own.networks, own.propensity if own.lean or not own.networks else None))
+    models = "one model" if len(speak) == 1 else f"{len(speak)} models as one"
+    return f"Shapley values, by sampled orders, of {models}"
 
 
 def _add_networks(
@@ -284,36 +265,25 @@ def _integrate(
     preference: Preference, part: list[torch.Tensor], asked: list[torch.Tensor], points: int
 ) -> tuple[Floats, Floats]:
     """Captum's integrated gradients of steps and static features."""
-    gradients = _captum()(preference.by_networks)
-    steps, static, from_steps, from_static = part
-    if not static.shape[1]:  # Captum has no gradient of what is empty
+    steps, static, *origin = part
+    has_static = bool(static.shape[1])  # Captum has no gradient of what is empty
 
-        def of_steps(inputs: torch.Tensor, *more: torch.Tensor) -> torch.Tensor:
-            empty = inputs.new_zeros(len(inputs), 0)
-            return preference.by_networks(inputs, empty, *more)
+    def ask(inputs: torch.Tensor, *more: torch.Tensor) -> torch.Tensor:
+        fixed = more[:1] if has_static else (inputs.new_zeros(len(inputs), 0),)
+        return preference.by_networks(inputs, *fixed, *more[-3:])
 
-        gradients = _captum()(of_steps)
-        values = gradients.attribute(
-            steps,
-            from_steps,
-            additional_forward_args=tuple(asked),
-            n_steps=points,
-            internal_batch_size=_batch(steps, points),
-        )
-        return values.detach().numpy(), np.zeros((len(steps), 0))
-    pair = gradients.attribute(
-        (steps, static),
-        (from_steps, from_static),
+    # Where all would be too many at once; Captum wants one point of each at least.
+    batch = None if len(steps) * points <= _MOST_INPUTS else max(_MOST_INPUTS, len(steps))
+    n = 1 + has_static
+    values = _captum()(ask).attribute(
+        (steps, static)[:n],
+        tuple(origin[:n]),
         additional_forward_args=tuple(asked),
         n_steps=points,
-        internal_batch_size=_batch(steps, points),
+        internal_batch_size=batch,
     )
-    return pair[0].detach().numpy(), pair[1].detach().numpy()
-
-
-def _batch(steps: torch.Tensor, points: int) -> int | None:
-    """Histories at once, where all of them would be too many; Captum wants one point at least."""
-    return None if len(steps) * points <= _MOST_INPUTS else max(_MOST_INPUTS, len(steps))
+    of_steps, *of_static = (own.detach().numpy() for own in values)
+    return of_steps, of_static[0] if has_static else np.zeros((len(steps), 0))
 
 
 def _captum() -> Any:  # noqa: ANN401  # a class of a package that may be missing
@@ -325,44 +295,91 @@ def _captum() -> Any:  # noqa: ANN401  # a class of a package that may be missin
     return IntegratedGradients
 
 
-def _add_trees(
+def _add_mixed(
     preference: Preference, histories: Histories, action: Ints, against: Ints, values: FeatureValues
 ) -> None:
-    """Shapley values, which trees have of the last visible step alone."""
-    assert preference.trees is not None
-    forest, sign = preference.trees
-    reference = preference.reference_row()
-    outputs = forest.outputs(np.concatenate([histories.rows, reference[None]])).mean(axis=0) * sign
-    n_actions, n_features = outputs.shape[1], len(preference.policy.schema.sequence)
+    """Sampled Shapley values of the columns of the table, of all models as one."""
+    schema, (step, static) = preference.policy.schema, preference.reference()
+    by_step, fixed = columns_of(preference.policy)
+    n_columns = len(by_step.names) + len(fixed.names)
+    column = np.concatenate([by_step.of_feature, fixed.of_feature + len(by_step.names)])
+    of_row: dict[Reads, Ints] = {}  # the column of the table behind each of a row
+    for reads in ("last", *histories.summaries):
+        feature, constant = summary_places(schema, reads)
+        of_row[reads] = column[np.where(constant >= 0, len(step) + constant, feature)]
+    average = preference.reference_row()
+    first = [int(np.flatnonzero(column == number)[0]) for number in range(n_columns)]
+
     for row in range(len(action)):
-        lean = np.zeros(n_actions)
-        lean[action[row]], lean[against[row]] = sign, -sign
-        shares = tree_shares(forest, histories.rows[row], reference, lean)
-        last = int(histories.last[row])
-        values.steps[row, last, :n_features] += shares[:n_features]
-        values.static[row] += shares[n_features:]
-        values.preference[row] += outputs[row, action[row]] - outputs[row, against[row]]
-        values.reference[row] += outputs[-1, action[row]] - outputs[-1, against[row]]
+        one = histories.take(np.array([row]))
 
-
-def _add_rows(
-    preference: Preference, histories: Histories, action: Ints, against: Ints, values: FeatureValues
-) -> None:
-    """Sampled Shapley values; what a summary makes of a feature counts at the last visible step."""
-    assert preference.row_model is not None
-    model, sign = preference.row_model
-    feature, static = summary_places(preference.policy.schema, model.reads)
-    for row in range(len(action)):
-
-        def say(rows: Floats, row: int = row) -> Floats:
-            scores = model.outputs(rows).mean(axis=0) * sign
+        def say(taken: Floats, one: Histories = one, row: int = row) -> Floats:
+            own = taken > 0
+            inputs = torch.from_numpy(own[:, column])
+            rows = np.where(own[:, of_row["last"]], one.rows, average)
+            summaries = {
+                reads: np.where(own[:, of_row[reads]], table, one.average[reads])
+                for reads, table in one.summaries.items()
+            }
+            asked = Histories(
+                torch.where(inputs[:, None, : len(step)], one.steps, step),
+                torch.where(inputs[:, len(step) :], one.static, static),
+                one.last.expand(len(taken)),
+                rows,
+                summaries,
+            )
+            scores = preference.scores(asked)
             return np.asarray(scores[:, action[row]] - scores[:, against[row]])
 
-        own = histories.table(model)[row]
-        shares = row_shares(say, np.where(np.isnan(own), model.mean, own), model.mean)
-        last = int(histories.last[row])
-        np.add.at(values.steps[row, last], feature[feature >= 0], shares[feature >= 0])
-        np.add.at(values.static[row], static[static >= 0], shares[static >= 0])
-        here, there = say(np.stack([own, model.mean]))
+        all_or_none = np.stack([np.ones(n_columns), np.zeros(n_columns)])
+        orders = ORDERS if len(action) == 1 else _ORDERS_OF_MANY
+        shares = np.zeros(len(column))
+        shares[first] = row_shares(say, *all_or_none, orders=orders)
+        values.steps[row, int(one.last[0])] += shares[: len(step)]
+        values.static[row] += shares[len(step) :]
+        here, there = say(all_or_none)
         values.preference[row] += here
         values.reference[row] += there
+
+
+def row_shares(
+    say: Callable[[Floats], Floats],
+    row: Floats,
+    reference: Floats,
+    *,
+    seed: int = 0,
+    orders: int = ORDERS,
+) -> Floats:
+    """Shapley values of any model of rows, by sampled orders of its columns, shape (d,).
+
+    Columns are exchanged one after another from the reference row to the patient's; what each
+    changes is its share in that order. Shares of an order add up to the whole difference, so their
+    mean does. Every order is also walked backwards, which halves the noise.
+
+    Args:
+        say: What is explained: a number for each of some rows.
+        row: The patient's, shape (d,).
+        reference: The same of whom they are compared with.
+        seed: Of the orders.
+        orders: How many, an even number.
+    """
+    same = (row == reference) | (np.isnan(row) & np.isnan(reference))
+    differ = np.flatnonzero(~same)
+    shares = np.zeros(len(row))
+    if not differ.size:
+        return shares
+    generator = np.random.default_rng(seed)
+    drawn = [generator.permutation(differ) for _ in range(orders // 2)]
+    both = np.array([order for own in drawn for order in (own, own[::-1])])  # (orders, n)
+    n_orders, n = both.shape
+    columns = np.sort(differ)
+    rank = np.argsort(np.searchsorted(columns, both), axis=1)  # place of each column in an order
+    taken = rank[:, None, :] < np.arange(n + 1)[:, None]  # (orders, steps, n)
+    rows = np.repeat(reference[None], n_orders * (n + 1), axis=0)
+    rows[:, columns] = np.where(
+        taken.reshape(-1, n), row[columns], np.broadcast_to(reference[columns], (1, n))
+    )
+    said = say(rows).reshape(n_orders, n + 1)
+    change = np.diff(said, axis=1)  # by place in the order
+    shares[columns] = np.take_along_axis(change, rank, axis=1).mean(axis=0)
+    return shares

@@ -6,14 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from etips.data.decisions import Bools
 from etips.data.splitting import held_out
 from etips.data.trajectories import Trajectories
 from etips.disclosure import LEAST_PEOPLE
 from etips.errors import DataError, SettingError
-from etips.explanation.explanation_file import write_explanation
-from etips.explanation.explanation_parts import ExplanationParts
-from etips.explanation.explanation_text import describe
+from etips.explanation.explanation_file import Explanation
 from etips.explanation.global_attribution import attribute_overall, compare_seeds
 from etips.explanation.policy_tree import PolicyTree
 from etips.explanation.similar import Neighbourhood
@@ -27,17 +24,6 @@ from etips.runs.folder import RunFolder
 
 JUDGED_SHARE = 1 / 3
 """Of the stays on which rules are judged, where no run says which it was kept from."""
-
-
-class Explanation(ExplanationParts):
-    """What `explain` found; print it, `to_json()`, or `report("why.html")`."""
-
-    def report(self, place: str | Path) -> Path:
-        """Write a page (.html), the figures (.json) or a drawing (.png); return where it is."""
-        return write_explanation(self, Path(place))
-
-    def __repr__(self) -> str:
-        return describe(self)
 
 
 def explain(
@@ -70,7 +56,9 @@ def explain(
     """
     own, share = _opened(policy)
     if stay is not None:
-        neighbours = _neighbours(own, data if log is None else log, seed)
+        compared, neighbours = data if log is None else log, None
+        if compared.logged and compared.n_decisions and reads_features(own):
+            neighbours = Neighbourhood.of(own, compared, seed=seed)
         found = Explanation(stay=explain_stay(own, find_stay(data, stay), neighbours))
     else:
         found = _whole(own, data, also, seed, tree=tree)
@@ -116,12 +104,6 @@ def _opened(policy: FittedPolicy | Learner | str | Path) -> tuple[FittedPolicy, 
     raise SettingError("policy", "must be one that etips fitted", fix=fix)
 
 
-def _neighbours(policy: FittedPolicy, log: Trajectories, seed: int) -> Neighbourhood | None:
-    if not (log.logged and log.n_decisions and reads_features(policy)):
-        return None
-    return Neighbourhood.of(policy, log, seed=seed)
-
-
 def _tree(
     policy: FittedPolicy,
     data: Trajectories,
@@ -133,7 +115,7 @@ def _tree(
     if not data.logged:
         raise DataError("data", "must hold a log to learn rules from")
     apart = held_out(data, share or JUDGED_SHARE)
-    if min(_n_people(data, apart), _n_people(data, ~apart)) < LEAST_PEOPLE:
+    if min(len(np.unique(data.units[stays])) for stays in (apart, ~apart)) < LEAST_PEOPLE:
         rule = f"must be of {LEAST_PEOPLE} people or more to learn rules from, and to judge them by"
         raise DataError("data", rule)
     told = (
@@ -144,7 +126,3 @@ def _tree(
     fitted = tree.fit(policy, data.subset(~apart), report=report)
     judged = data.subset(apart)
     return report_tree(fitted, policy, judged, told=told, models=tree.models, report=report)
-
-
-def _n_people(data: Trajectories, stays: Bools) -> int:
-    return len(np.unique(data.units[stays]))

@@ -1,44 +1,24 @@
-"""An explanation as lines of text."""
+"""Parts of an explanation as lines of text."""
 
 from collections.abc import Iterator, Sequence
 
 from etips.data.schema import Schema
 from etips.disclosure import FEW
 from etips.explanation.attribution import Attribution
-from etips.explanation.explanation_parts import ExplanationParts
 from etips.explanation.global_attribution import GlobalAttribution
 from etips.explanation.measure_next import Measurement
 from etips.explanation.similar import SimilarDecisions
-from etips.explanation.stay_explanation import DecisionExplanation
+from etips.explanation.stay_explanation import DecisionExplanation, StayExplanation
 from etips.explanation.tree_report import LeafReport, TreeReport
 
 _STRONGEST = 4  # columns that are named on either side
 _ROWS = 15  # columns of a list
 
 
-def describe(parts: ExplanationParts) -> str:
-    """What was found, a line each."""
-    return "\n".join(_lines(parts))
-
-
-def _lines(parts: ExplanationParts) -> Iterator[str]:
-    if parts.stay is not None:
-        yield f"stay {parts.stay.stay}"
-        for own in parts.stay.decisions:
-            yield from (f"  {line}" for line in _decision(own, parts.stay.schema))
-    if parts.overall is not None:
-        yield from _overall(parts.overall)
-    if parts.seeds is not None:
-        own_seeds = parts.seeds
-        yield (
-            f"over {own_seeds.n_policies} seeds: {own_seeds.first_in_common:.0%} of the first ten "
-            f"columns in common, rank correlation {own_seeds.rank_correlation:.2f}"
-        )
-    if parts.rules is not None:
-        yield "the policy is rules, which explain themselves"
-        yield from (f"  {rule}" for rule in parts.rules)
-    if parts.tree is not None:
-        yield from tree_lines(parts.tree)
+def stay_lines(stay: StayExplanation) -> list[str]:
+    """A stay, decision by decision."""
+    told = [f"  {line}" for own in stay.decisions for line in _decision(own, stay.schema)]
+    return [f"stay {stay.stay}", *told]
 
 
 def _decision(own: DecisionExplanation, schema: Schema) -> Iterator[str]:
@@ -95,19 +75,22 @@ def measure_words(own: Measurement) -> str:
     return f"{own.column} ({age}) would change the answer for {own.changes:.0%} of likely values"
 
 
-def _overall(own: GlobalAttribution) -> Iterator[str]:
-    yield f"what the policy goes by: {own.by}, mean size in {own.unit}"
+def overall_lines(own: GlobalAttribution) -> list[str]:
+    """What the policy goes by on the whole."""
+    lines = [f"what the policy goes by: {own.by}, mean size in {own.unit}"]
     if not any(column.mean > 0 for column in own.columns):
-        yield "  no column moves it: it says the same of everybody"
-        return
+        return [*lines, "  no column moves it: it says the same of everybody"]
     for column in own.columns[:_ROWS]:
         limits = f"[{column.low:.3f}, {column.high:.3f}]"
-        yield f"  {column.name}: {column.mean:.3f} {limits}, {column.share:.0%}"
+        lines.append(f"  {column.name}: {column.mean:.3f} {limits}, {column.share:.0%}")
     if own.groups:
         told = ", ".join(f"{name} {share:.0%}" for name, share in own.groups.items())
-        yield f"  by organ system: {told}"
+        lines.append(f"  by organ system: {told}")
     if own.networks_agree is not None:
-        yield f"  its networks have {own.networks_agree:.0%} of the first ten columns in common"
+        lines.append(
+            f"  its networks have {own.networks_agree:.0%} of the first ten columns in common"
+        )
+    return lines
 
 
 def tree_lines(own: TreeReport) -> list[str]:

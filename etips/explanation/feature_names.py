@@ -6,17 +6,18 @@ from typing import Self
 
 import numpy as np
 
-from etips.cohorts.sepsis3.organ_systems import ORGAN_SYSTEMS
+from etips.cohorts.sepsis3.variables import ORGAN_SYSTEMS
 from etips.data.decisions import Floats, Ints
-from etips.data.history_summary import summary_columns
+from etips.data.history_rows import summary_columns
 from etips.data.schema import MISSING_SUFFIX, Schema
 from etips.models.row_model import Reads
+from etips.policies.policy import FittedPolicy
 
 EARLIER_ACTION = "the action before"
 """What explanations call the inputs that say which action was taken last."""
 
 OTHER = "other"
-_TOLD = ("last ", "mean ", "change ", "steps since ")  # what summaries tell of a feature
+_SUMMARIES = ("last ", "mean ", "change ", "steps since ", "lowest ", "highest ", "first ")
 _KNOWN_ENOUGH = 0.5  # share of the columns that the cohort must know for its systems to be shown
 
 
@@ -36,13 +37,7 @@ class Columns:
 
     @classmethod
     def of(cls, schema: Schema, block: tuple[str, ...], *, earlier_actions: int = 0) -> Self:
-        """Those of some features.
-
-        Args:
-            schema: Says what levels and marks are.
-            block: Names of the features.
-            earlier_actions: Inputs after them that stand for the action before.
-        """
+        """Those of some features, and of inputs after them that stand for the action before."""
         sources = [source_of(schema, name) for name in block] + [EARLIER_ACTION] * earlier_actions
         names = tuple(dict.fromkeys(sources))
         return cls(names, np.array([names.index(source) for source in sources], np.int64))
@@ -53,6 +48,16 @@ class Columns:
         for feature, column in enumerate(self.of_feature):
             summed[..., column] += values[..., feature]
         return summed
+
+
+def columns_of(policy: FittedPolicy) -> tuple[Columns, Columns]:
+    """Columns behind what a policy reads at every step, and behind static features."""
+    schema = policy.schema
+    earlier = schema.n_actions if policy.earlier_actions else 0
+    return (
+        Columns.of(schema, schema.sequence, earlier_actions=earlier),
+        Columns.of(schema, schema.static),
+    )
 
 
 def source_of(schema: Schema, feature: str) -> str:
@@ -95,11 +100,13 @@ def summary_places(schema: Schema, reads: Reads) -> tuple[Ints, Ints]:
     if reads == "last":
         place = np.arange(width + len(schema.static))
         return np.where(place < width, place, -1), np.where(place < width, -1, place - width)
-    names = summary_columns(schema)
-    first_static = len(names) - len(schema.static)
+    names = summary_columns(schema, extremes=reads == "history")
+    first_static = names.index("steps") + 1
+    is_static = np.isin(np.arange(len(names)) - first_static, np.arange(len(schema.static)))
     feature, static = np.full(len(names), -1), np.full(len(names), -1)
-    static[first_static:] = np.arange(len(schema.static))
-    for number, name in enumerate(names[:first_static]):
-        bare = next((name.removeprefix(own) for own in _TOLD if name.startswith(own)), "")
+    static[is_static] = np.arange(len(schema.static))
+    for number in np.flatnonzero(~is_static):
+        name = names[number]
+        bare = next((name.removeprefix(own) for own in _SUMMARIES if name.startswith(own)), "")
         feature[number] = schema.sequence.index(bare) if bare in schema.sequence else 0
     return feature, static

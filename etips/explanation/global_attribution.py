@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.disclosure import LEAST_PEOPLE
 from etips.errors import DataError
 from etips.explanation.attribution import attribute_inputs, described, incompleteness
-from etips.explanation.feature_names import Columns, organ_systems
+from etips.explanation.feature_names import columns_of, organ_systems
 from etips.explanation.preference import Preference
 from etips.models.bundle import Bundle
 from etips.policies.policy import FittedPolicy
@@ -24,19 +25,14 @@ FIRST = 10
 """Columns that are looked at when explanations are compared."""
 
 _MOST = 400  # decisions that are looked at, of as many stays as there are
-_ALONE = 120  # of them for each network alone
+_ALONE = 120  # of them for each network alone, and for models of several kinds as one
 
 
 @dataclass(frozen=True)
 class ColumnStrength:
-    """How much a column moves a policy.
+    """How much a column moves a policy: mean size of what it adds, with 95 % limits by person.
 
-    Args:
-        name: The column.
-        mean: Mean size of what it adds, in the unit of the preference.
-        low: Lower limit, 95 %, by person.
-        high: Upper limit.
-        share: Of the sizes of all columns.
+    `share` is that of the sizes of all columns.
     """
 
     name: str
@@ -44,10 +40,6 @@ class ColumnStrength:
     low: float
     high: float
     share: float
-
-    def to_json(self) -> dict[str, object]:
-        """JSON-ready."""
-        return {name: getattr(self, name) for name in ("name", "mean", "low", "high", "share")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,17 +67,6 @@ class GlobalAttribution:
         """Mean size by column."""
         return {own.name: own.mean for own in self.columns}
 
-    def to_json(self) -> dict[str, object]:
-        """JSON-ready."""
-        return {
-            "columns": [own.to_json() for own in self.columns],
-            "groups": dict(self.groups),
-            "unit": self.unit,
-            "by": self.by,
-            "networks_agree": self.networks_agree,
-            "completeness_error": self.completeness_error,
-        }
-
 
 @dataclass(frozen=True)
 class SeedAgreement:
@@ -101,28 +82,19 @@ class SeedAgreement:
     first_in_common: float
     rank_correlation: float
 
-    def to_json(self) -> dict[str, object]:
-        """JSON-ready."""
-        names = ("n_policies", "first_in_common", "rank_correlation")
-        return {name: getattr(self, name) for name in names}
-
 
 def attribute_overall(
     policy: FittedPolicy, data: Trajectories, *, most: int = _MOST, seed: int = 0
 ) -> GlobalAttribution:
-    """Which columns a policy goes by at the decisions of some stays.
+    """Which columns a policy goes by at the decisions of stays of eleven people or more.
 
-    Args:
-        policy: Fitted.
-        data: Stays of eleven people or more.
-        most: Decisions that are looked at; a larger log is drawn from, stay by stay.
-        seed: Of the draw.
+    At most `most` decisions are looked at; a larger log is drawn from, stay by stay.
     """
     if len(np.unique(data.units)) < LEAST_PEOPLE:
         rule = f"must be of {LEAST_PEOPLE} people or more"
         raise DataError("data", rule, fix="Ask about one stay: stay=... (--stay ID).")
-    some, chosen = _draw(data, most, seed)
     preference = Preference(policy)
+    some, chosen = _draw(data, min(most, _ALONE) if preference.is_mixed else most, seed)
     sizes, off = _sizes(preference, some, chosen)
     names = _names(policy)
     person = some.cluster[chosen]
@@ -172,20 +144,9 @@ def agree(strengths: Sequence[Mapping[str, float]]) -> SeedAgreement:
 
 def rank_correlation(one: Floats, other: Floats) -> float:
     """Spearman's; 0 where one of them does not vary."""
-    ranks = [_ranks(values) for values in (one, other)]
-    spread = [float(values.std()) for values in ranks]
-    if min(spread) == 0:
+    if min(np.ptp(one), np.ptp(other)) == 0:
         return 0.0
-    return float(np.mean((ranks[0] - ranks[0].mean()) * (ranks[1] - ranks[1].mean()))) / (
-        spread[0] * spread[1]
-    )
-
-
-def _ranks(values: Floats) -> Floats:
-    """Ranks, those of equal values their mean."""
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(count)
-    return np.asarray((ends - (count - 1) / 2)[place])
+    return float(spearmanr(one, other).statistic)
 
 
 def _in_common(one: Floats, other: Floats) -> float:
@@ -216,10 +177,7 @@ def _sizes(preference: Preference, data: Trajectories, chosen: Ints) -> tuple[Fl
     chances = preference.answer(histories).probabilities
     two = np.argsort(-chances, axis=1, kind="stable")[:, :2]
     values = attribute_inputs(preference, histories, two[:, 0], two[:, 1])
-    schema = preference.policy.schema
-    earlier = schema.n_actions if preference.policy.earlier_actions else 0
-    columns = Columns.of(schema, schema.sequence, earlier_actions=earlier)
-    static = Columns.of(schema, schema.static)
+    columns, static = columns_of(preference.policy)
     by_step = np.abs(columns.total(values.steps)).sum(axis=1)
     every = np.concatenate([values.steps.reshape(len(two), -1), values.static], axis=1)
     worst = float(incompleteness(every, values.preference - values.reference).max(initial=0.0))
@@ -227,10 +185,8 @@ def _sizes(preference: Preference, data: Trajectories, chosen: Ints) -> tuple[Fl
 
 
 def _names(policy: FittedPolicy) -> tuple[str, ...]:
-    schema = policy.schema
-    earlier = schema.n_actions if policy.earlier_actions else 0
-    columns = Columns.of(schema, schema.sequence, earlier_actions=earlier)
-    return (*columns.names, *Columns.of(schema, schema.static).names)
+    columns, static = columns_of(policy)
+    return (*columns.names, *static.names)
 
 
 def _networks_agree(policy: FittedPolicy, data: Trajectories, chosen: Ints) -> float | None:

@@ -12,7 +12,7 @@ import torch
 
 from etips.data.coded import Floats32
 from etips.data.decisions import Bools, Floats, Ints
-from etips.data.history_summary import LOG_SHIFT, summary_columns
+from etips.data.history_rows import LOG_SHIFT, summary_columns
 from etips.data.schema import MISSING_SUFFIX, Schema
 from etips.data.trajectories import Trajectories
 from etips.disclosure import LEAST_PEOPLE
@@ -49,16 +49,6 @@ class Measurement:
     shift: float
     settles: float
 
-    def to_json(self) -> dict[str, object]:
-        """JSON-ready."""
-        return {
-            "column": self.column,
-            "age": self.age,
-            "changes": self.changes,
-            "shift": self.shift,
-            "settles": self.settles,
-        }
-
 
 @dataclass(frozen=True)
 class _Candidate:
@@ -73,10 +63,7 @@ class _Candidate:
 def what_to_measure(neighbours: Neighbourhood, stay: Trajectories, step: int) -> list[Measurement]:
     """Columns that could be measured now, the one that would most likely change the answer first.
 
-    Args:
-        neighbours: A log, for likely values.
-        stay: One stay.
-        step: Of the decision, counted from 0.
+    Likely values come from the log that the neighbours are of.
     """
     place = place_of(stay, step)
     own = neighbours.preference.read(stay).take(np.array([place]))
@@ -115,8 +102,9 @@ def _candidates(rows: Floats32, neighbours: Neighbourhood) -> list[_Candidate]:
     found = []
     schema = neighbours.schema
     levels = {f"{name}={own}" for name, of in schema.categories.items() for own in of}
+    marks = {f"{name}{MISSING_SUFFIX}" for name in schema.indicators}
     for number, name in enumerate(schema.sequence):
-        if name in levels or _is_mark(name, schema):
+        if name in levels or name in marks:
             continue
         marked = f"{name}{MISSING_SUFFIX}"
         mark = schema.sequence.index(marked) if marked in schema.sequence else None
@@ -133,10 +121,6 @@ def _candidates(rows: Floats32, neighbours: Neighbourhood) -> list[_Candidate]:
             found.append(_Candidate(number, mark, age, name))
     found.sort(key=lambda own: (own.age is not None, -(own.age or 0)))
     return found[:_MOST]
-
-
-def _is_mark(name: str, schema: Schema) -> bool:
-    return name.endswith(MISSING_SUFFIX) and name.removesuffix(MISSING_SUFFIX) in schema.indicators
 
 
 def _likely(
@@ -178,18 +162,20 @@ def _asked(
             scaled = torch.from_numpy(neighbours.scaled[rows, column])
             steps[slice_, -1, column] = scaled
             table[slice_, column] = neighbours.rows[rows, column]
-    summary = None
-    if own.summary is not None:
-        summary = np.repeat(own.summary, n, axis=0)
+    summaries = {reads: np.repeat(one, n, axis=0) for reads, one in own.summaries.items()}
+    for reads, summary in summaries.items():
+        names = summary_columns(neighbours.schema, extremes=reads == "history")
         for (candidate, rows), slice_ in zip(drawn, _slices(drawn), strict=True):
             values = neighbours.rows[rows, candidate.feature]
-            _put(summary[slice_], candidate, values, neighbours.schema)
-    return Histories(steps, own.static.repeat(n, 1), own.last.repeat(n), table, summary)
+            _put(summary[slice_], candidate, values, neighbours.schema, names)
+    return Histories(steps, own.static.repeat(n, 1), own.last.repeat(n), table, summaries)
 
 
-def _put(summary: Floats, own: _Candidate, values: Floats, schema: Schema) -> None:
-    """Write values of a column, measured now, into what a summary says of it."""
-    columns = {name: place for place, name in enumerate(summary_columns(schema))}
+def _put(
+    summary: Floats, own: _Candidate, values: Floats, schema: Schema, names: tuple[str, ...]
+) -> None:
+    """Write values of a column, measured now, into what a summary of these columns says of it."""
+    columns = {name: place for place, name in enumerate(names)}
     if own.name in schema.logarithms:
         values = np.log(LOG_SHIFT + values)
     before = summary[:, columns[f"last {own.name}"]].copy()
@@ -204,6 +190,12 @@ def _put(summary: Floats, own: _Candidate, values: Floats, schema: Schema) -> No
     ):
         if name in columns:
             summary[:, columns[name]] = value
+    for which in ("lowest", "highest", "first"):
+        if (name := f"{which} {own.name}") in columns:
+            past = summary[:, columns[name]]
+            first = np.where(np.isnan(past), values, past)
+            newest = {"lowest": np.fmin, "highest": np.fmax}
+            summary[:, columns[name]] = newest[which](past, values) if which in newest else first
 
 
 def _slices(drawn: list[tuple[_Candidate, Ints]]) -> Iterator[slice]:

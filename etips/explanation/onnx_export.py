@@ -11,21 +11,22 @@ import json
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from etips.data.scale import LIMIT, LOG_SHIFT, Scaler
-from etips.errors import FileError, SettingError
-from etips.explanation.onnx_graph import IR_VERSION, OPSET, OPSET_ML, Graph
+from etips.errors import FileError
+from etips.explanation.onnx_graph import IR_VERSION, OPSET, OPSET_ML, Graph, ints
 from etips.explanation.onnx_networks import add_networks
-from etips.explanation.onnx_trees import add_forest, add_questions
+from etips.explanation.onnx_rows import add_ensemble, add_questions, add_row_model, add_summary
 from etips.files.writing import write_file
 from etips.models.bundle import Bundle
-from etips.models.forest import Forest
 from etips.models.masking import FORBIDDEN
+from etips.models.own_model import OwnModel
+from etips.models.row_model import Reads, row_width
+from etips.models.stack import FLOOR, Stack
+from etips.models.tree_ensemble import TreeEnsemble
 from etips.policies.asking import Member
 from etips.policies.policy import FittedPolicy
-
-NOTICE = "For research, not for clinical use."
+from etips.results.records import NOTICE
 
 
 def export_onnx(policy: FittedPolicy, place: str | Path) -> Path:
@@ -59,16 +60,8 @@ def to_onnx(policy: FittedPolicy) -> bytes:
     sets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", OPSET_ML)]
     model = helper.make_model(made, opset_imports=sets, ir_version=IR_VERSION)
     model.producer_name, model.doc_string = "etips", NOTICE
-    helper.set_model_props(model, _told(policy))
-    onnx.checker.check_model(model)
-    return bytes(model.SerializeToString())
-
-
-def _told(policy: FittedPolicy) -> dict[str, str]:
-    """What whoever runs it must know."""
-    schema = policy.schema
     names = [schema.action_name(k) for k in range(schema.n_actions)]
-    return {
+    about = {
         "sequence": json.dumps(list(schema.sequence)),
         "static": json.dumps(list(schema.static)),
         "actions": json.dumps(names),
@@ -77,74 +70,112 @@ def _told(policy: FittedPolicy) -> dict[str, str]:
         "support": f"{policy.support:g}",
         "notice": NOTICE,
     }
+    helper.set_model_props(model, about)
+    onnx.checker.check_model(model)
+    return bytes(model.SerializeToString())
 
 
 class _Writer:
     """Writes a policy into a graph."""
 
     def __init__(self, graph: Graph, policy: FittedPolicy) -> None:
-        self.graph, self.policy = graph, policy
+        self.graph, self.policy, self.add = graph, policy, graph.add
         self.k = policy.schema.n_actions
-        self.has_static = bool(policy.schema.static)
         self._inputs: tuple[str, str | None] | None = None
+        self._tables: dict[Reads, str] = {}
 
     def answer(self) -> tuple[str, str]:
         """Names of the probabilities (N, T, K) and of the abstention (N, T)."""
-        own, add = self.policy, self.graph.add
+        own, add = self.policy, self.add
         if own.propensity is None:
-            same = self._alike() if own.tree is None else self._questions(own)
-            return same, self._nowhere(same)
-        logits = [self._divided(one) for one in self._ask(own.propensity)]
-        clinicians = self._mean([add("Softmax", one, axis=-1) for one in logits])
+            same = self._fixed()
+            return same, self._never(same)
+        logits = self._ask(own.propensity)
+        if own.temperature != 1:
+            logits = [add("Div", one, np.float32(own.temperature)) for one in logits]
+        clinicians = self.graph.mean([add("Softmax", one, axis=-1) for one in logits])
         if own.kind == "imitation":
-            return clinicians, self._nowhere(clinicians)
-        allowed = self._at_least(clinicians, own.support)
+            return clinicians, self._never(clinicians)
+        allowed = add("GreaterOrEqual", clinicians, np.float32(own.support))
+        some = self.graph.cast(allowed, "FLOAT")
         if own.kind in ("constant", "tree"):
-            sure = self._alike() if own.tree is None else self._questions(own)
-            some = add("Mul", self.graph.cast(allowed, "FLOAT"), sure)
+            sure = self._fixed()
+            some = add("Mul", some, sure)
         else:
-            sure = self._combined(logits, allowed)
-            some = self.graph.cast(allowed, "FLOAT")
-        axis = self.graph.constant(np.array([-1], np.int64))
-        most = add("ReduceMax", some, axis, keepdims=1)
-        silent = add("Less", most, self.graph.constant(np.float32(0.5)))
-        told = add("Where", silent, clinicians, sure)
-        return told, add("Squeeze", silent, axis)
+            sure = self._combined(clinicians, allowed)
+        most = add("ReduceMax", some, ints(-1), keepdims=1)
+        silent = add("Less", most, np.float32(0.5))
+        return add("Where", silent, clinicians, sure), add("Squeeze", silent, ints(-1))
 
-    def _combined(self, logits: list[str], allowed: str) -> str:
+    def _fixed(self) -> str:
+        """Rules, or the same for everybody, shape (N, T, K)."""
+        own = self.policy
+        if own.tree is not None:
+            return self._unfolded(
+                add_questions(self.graph, own.tree, self._table("last"), self.k), self.k
+            )
+        chances = np.full(self.k, 1 / self.k, np.float32)
+        if own.constant is not None:
+            chances = np.eye(self.k, dtype=np.float32)[own.constant]
+        return self.add("Expand", chances, self._shape(self.k))
+
+    def _never(self, table: str) -> str:
+        """That it abstains nowhere, shape (N, T)."""
+        most = self.add("ReduceMax", table, ints(-1), keepdims=0)
+        return self.add("Less", most, np.float32(-1.0))
+
+    def _combined(self, clinicians: str, allowed: str) -> str:
         """What the policy's own networks or trees say, within what is allowed."""
-        own, add = self.policy, self.graph.add
+        own, add = self.policy, self.add
         assert own.networks is not None
         outputs = self._ask(own.networks)
         if own.kind == "softmax":
-            if isinstance(own.propensity, Forest):
-                starts = [add("LogSoftmax", one, axis=-1) for one in logits]
-                outputs = [add("Add", *pair) for pair in zip(outputs, starts, strict=True)]
-            never = self.graph.constant(np.float32(FORBIDDEN))
-            masked = [add("Where", allowed, one, never) for one in outputs]
-            return self._mean([add("Softmax", one, axis=-1) for one in masked])
+            masked = [add("Where", allowed, one, np.float32(FORBIDDEN)) for one in outputs]
+            return self.graph.mean([add("Softmax", one, axis=-1) for one in masked])
         if own.kind == "least loss":
             outputs = [add("Sigmoid", one) for one in outputs]
-        worst = self.graph.constant(np.float32(np.inf))
-        losses = add("Where", allowed, self._mean(outputs), worst)
+        losses = self.graph.mean(outputs)
+        if own.lean:
+            losses = add("Sub", losses, add("Mul", np.float32(own.lean), self._log(clinicians)))
+        losses = add("Where", allowed, losses, np.float32(np.inf))
         best = add("ArgMin", losses, axis=-1, keepdims=0)
-        depth = self.graph.constant(np.int64(self.k))
-        values = self.graph.constant(np.array([0, 1], np.float32))
-        return add("OneHot", best, depth, values, axis=-1)
+        return add("OneHot", best, np.int64(self.k), np.array([0, 1], np.float32), axis=-1)
 
     def _ask(self, member: Member) -> list[str]:
         """Outputs of each network or member, shape (N, T, K) each."""
-        graph = self.graph
+        graph, k = self.graph, self.k
         if isinstance(member, Bundle):
             return add_networks(graph, member, *self._scaled())
-        if isinstance(member, Forest):
-            flat = add_forest(graph, member, self._rows())
-            table = self._unfolded(flat, member.n_members * self.k)
-            cuts = graph.constant(np.full(member.n_members, self.k, np.int64))
-            return graph.add_many("Split", table, cuts, n_outputs=member.n_members, axis=-1)
-        rule = "reads a summary of the history, which cannot be exported"
-        fix = "Fit one of networks: with etips or doubly-robust, --set others=false."
-        raise SettingError("policy", rule, fix=fix)
+        if isinstance(member, Stack):
+            return [self._stacked(member)]
+        if isinstance(member, TreeEnsemble):
+            return [self._unfolded(add_ensemble(graph, member, self._table(member.reads)), k)]
+        if isinstance(member, OwnModel):
+            member.refuse()
+        said = add_row_model(graph, member, self._table(member.reads))
+        return [self._unfolded(own, k) for own in said]
+
+    def _stacked(self, stack: Stack) -> str:
+        """Predicted losses about their mean, or logarithms of propensities; see `Stack.mix`."""
+        add, weighted = self.add, []
+        for part in stack.members:
+            outputs = self._ask(part.member)
+            if part.link == "logit":
+                outputs = [add("Sigmoid", one) for one in outputs]
+            elif part.link == "softmax":
+                outputs = [add("Softmax", one, axis=-1) for one in outputs]
+            table = self.graph.mean(outputs)
+            if stack.mixes == "losses":
+                table = add("Sub", table, add("ReduceMean", table, ints(-1)))
+            weighted.append(add("Mul", table, np.float32(part.weight)))
+        total = add("Sum", *weighted)
+        if stack.mixes == "losses":
+            return total
+        tempered = add("Div", self._log(total), np.float32(stack.temperature))
+        return add("LogSoftmax", tempered, axis=-1)
+
+    def _log(self, chances: str) -> str:
+        return self.add("Log", self.add("Max", chances, np.float32(FLOOR)))
 
     def _scaled(self) -> tuple[str, str | None]:
         """Steps and static features as networks read them."""
@@ -153,101 +184,53 @@ class _Writer:
             assert own.scaler is not None
             steps = _scale(self.graph, own.scaler, own.schema.sequence, "steps")
             if own.earlier_actions:
-                actions = self.graph.constant(np.arange(self.k, dtype=np.int64))
-                last = self.graph.constant(np.array([-1], np.int64))
-                column = self.graph.add("Unsqueeze", "previous_action", last)
-                earlier = self.graph.cast(self.graph.add("Equal", column, actions), "FLOAT")
-                steps = self.graph.add("Concat", steps, earlier, axis=-1)
+                column = self.add("Unsqueeze", "previous_action", ints(-1))
+                earlier = self.add("Equal", column, np.arange(self.k, dtype=np.int64))
+                steps = self.add("Concat", steps, self.graph.cast(earlier, "FLOAT"), axis=-1)
             names = own.schema.static
             static = _scale(self.graph, own.scaler, names, "static") if names else None
             self._inputs = steps, static
         return self._inputs
 
-    def _rows(self) -> str:
-        """Each step with the static features, as trees read them, shape (N * T, d + s)."""
-        graph, schema = self.graph, self.policy.schema
-        rows = "steps"
-        if self.has_static:
-            middle = graph.constant(np.array([1], np.int64))
-            shape = graph.add("Shape", "steps")
-            start, stop = (graph.constant(np.array([at], np.int64)) for at in (0, 2))
-            first = graph.add("Slice", shape, start, stop)
-            width = graph.constant(np.array([len(schema.static)], np.int64))
-            wanted = graph.add("Concat", first, width, axis=0)
-            spread = graph.add("Expand", graph.add("Unsqueeze", "static", middle), wanted)
-            rows = graph.add("Concat", "steps", spread, axis=-1)
-        flat = np.array([-1, len(schema.sequence) + len(schema.static)], np.int64)
-        return graph.add("Reshape", rows, graph.constant(flat))
+    def _table(self, reads: Reads) -> str:
+        """The rows that trees and models of rows read, one a step, shape (N * T, columns)."""
+        if reads not in self._tables:
+            schema, static = self.policy.schema, None
+            if schema.static:
+                wide = self.add("Unsqueeze", "static", ints(1))
+                static = self.add("Expand", wide, self._shape(len(schema.static)))  # (N, T, s)
+            if reads != "last":
+                rows = add_summary(self.graph, schema, static, extremes=reads == "history")
+            else:
+                rows = "steps" if static is None else self.add("Concat", "steps", static, axis=-1)
+            self._tables[reads] = self.add("Reshape", rows, ints(-1, row_width(schema, reads)))
+        return self._tables[reads]
 
     def _unfolded(self, flat: str, width: int) -> str:
         """Rows (N * T, width) as (N, T, width)."""
-        graph = self.graph
-        shape = graph.add("Shape", "steps")
-        start, stop = (graph.constant(np.array([at], np.int64)) for at in (0, 2))
-        last = graph.constant(np.array([width], np.int64))
-        wanted = graph.add("Concat", graph.add("Slice", shape, start, stop), last, axis=0)
-        return graph.add("Reshape", flat, wanted)
+        return self.add("Reshape", flat, self._shape(width))
 
-    def _questions(self, own: FittedPolicy) -> str:
-        assert own.tree is not None
-        return self._unfolded(add_questions(self.graph, own.tree, self._rows(), self.k), self.k)
-
-    def _alike(self) -> str:
-        """The same for everybody, shape (N, T, K)."""
-        own = np.full(self.k, 1 / self.k, np.float32)
-        if self.policy.constant is not None:
-            own = np.eye(self.k, dtype=np.float32)[self.policy.constant]
-        nothing = self.graph.constant(np.zeros((1, 1, self.k), np.float32))
-        spread = self._unfolded_zero(nothing)
-        return self.graph.add("Add", spread, self.graph.constant(own))
-
-    def _unfolded_zero(self, nothing: str) -> str:
-        graph = self.graph
-        shape = graph.add("Shape", "steps")
-        start, stop = (graph.constant(np.array([at], np.int64)) for at in (0, 2))
-        last = graph.constant(np.array([self.k], np.int64))
-        wanted = graph.add("Concat", graph.add("Slice", shape, start, stop), last, axis=0)
-        return graph.add("Expand", nothing, wanted)
-
-    def _nowhere(self, table: str) -> str:
-        """That it never abstains, shape (N, T)."""
-        axis = self.graph.constant(np.array([-1], np.int64))
-        most = self.graph.add("ReduceMax", table, axis, keepdims=0)
-        return self.graph.add("Less", most, self.graph.constant(np.float32(-1.0)))
-
-    def _at_least(self, table: str, floor: float) -> str:
-        return self.graph.add("GreaterOrEqual", table, self.graph.constant(np.float32(floor)))
-
-    def _divided(self, logits: str) -> str:
-        if self.policy.temperature == 1:
-            return logits
-        by = self.graph.constant(np.float32(self.policy.temperature))
-        return self.graph.add("Div", logits, by)
-
-    def _mean(self, parts: list[str]) -> str:
-        return parts[0] if len(parts) == 1 else self.graph.add("Mean", *parts)
+    def _shape(self, width: int) -> str:
+        """The shape (N, T, width)."""
+        first = self.add("Slice", self.add("Shape", "steps"), ints(0), ints(2))
+        return self.add("Concat", first, ints(width), axis=0)
 
 
 def _scale(graph: Graph, scaler: Scaler, names: tuple[str, ...], raw: str) -> str:
     """Features as networks read them, computed in float64 as `Scaler` does."""
-
-    def column(values: dict[str, float]) -> NDArray[np.float64]:
-        return np.array([values[name] for name in names])
-
-    wide = graph.cast(raw, "DOUBLE")
-    mean, scale = (graph.constant(column(own)) for own in (scaler.mean_, scaler.scale_))
+    mean, scale = (
+        np.array([values[name] for name in names]) for values in (scaler.mean_, scaler.scale_)
+    )
     logs = np.array([name in scaler.log for name in names], bool)
     left = np.array([name in scaler.left_ for name in names], bool)
-    values = wide
+    values = wide = graph.cast(raw, "DOUBLE")
     if logs.any():
-        shifted = graph.add("Add", wide, graph.constant(np.float64(LOG_SHIFT)))
-        values = graph.add("Where", graph.constant(logs), graph.add("Log", shifted), wide)
+        shifted = graph.add("Add", wide, np.float64(LOG_SHIFT))
+        values = graph.add("Where", logs, graph.add("Log", shifted), wide)
     standard = graph.add("Div", graph.add("Sub", values, mean), scale)
-    limits = (graph.constant(np.float64(sign * LIMIT)) for sign in (-1, 1))
-    clipped = graph.add("Clip", standard, *limits)
-    nothing = graph.constant(np.float64(0))
-    filled = graph.add("Where", graph.add("IsNaN", standard), nothing, clipped)
+    clipped = graph.add("Clip", standard, np.float64(-LIMIT), np.float64(LIMIT))
+    filled = graph.add("Where", graph.add("IsNaN", standard), np.float64(0), clipped)
     if left.any():
         kept = graph.add("Where", graph.add("IsNaN", wide), mean, wide)
-        filled = graph.add("Where", graph.constant(left), kept, filled)
+        filled = graph.add("Where", left, kept, filled)
     return graph.cast(filled, "FLOAT")

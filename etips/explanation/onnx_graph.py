@@ -3,7 +3,6 @@
 onnx is optional, so it is imported where a graph is begun.
 """
 
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,50 +15,58 @@ OPSET, OPSET_ML = 18, 3
 
 IR_VERSION = 9
 
+Value = str | NDArray[Any] | np.generic
+"""A result by its name, or numbers that belong to the graph."""
 
-def require_onnx() -> ModuleType:
-    """The package, or a line that says how to install it."""
-    try:
-        import onnx  # noqa: PLC0415  # optional
-    except ImportError:
-        fix = "Install it with: pip install 'etips[onnx]'."
-        raise SettingError("export", "needs onnx", fix=fix) from None
-    return onnx
+
+def ints(*values: int) -> NDArray[np.int64]:
+    """Whole numbers as ONNX takes them: axes, shapes, places."""
+    return np.array(values, np.int64)
 
 
 class Graph:
-    """Operations in order; names are made up."""
+    """Operations in order; names are made up.
 
-    def __init__(self) -> None:
-        self.onnx = require_onnx()
+    Args:
+        prefix: Of the names; a graph within another needs one of its own.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        try:
+            import onnx  # noqa: PLC0415  # optional
+        except ImportError:
+            fix = "Install it with: pip install 'etips[onnx]'."
+            raise SettingError("export", "needs onnx", fix=fix) from None
+        self.onnx: Any = onnx
+        self.prefix = prefix
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
-    def constant(self, values: NDArray[Any] | np.generic) -> str:
-        """Numbers that belong to the graph."""
-        name = f"c{len(self.constants)}"
-        array = np.asarray(values)
-        self.constants.append(self.onnx.numpy_helper.from_array(array, name))
-        return name
-
-    def add(self, kind: str, *inputs: str, **attributes: Any) -> str:  # noqa: ANN401  # onnx's own
+    def add(self, kind: str, *inputs: Value, **attributes: Any) -> str:  # noqa: ANN401  # onnx's own
         """One operation with one result."""
         return self.add_many(kind, *inputs, n_outputs=1, **attributes)[0]
 
     def add_many(
         self,
         kind: str,
-        *inputs: str,
+        *inputs: Value,
         n_outputs: int,
         domain: str = "",
         **attributes: Any,  # noqa: ANN401
     ) -> list[str]:
         """One operation with several results."""
-        names = [f"{kind.lower()}{len(self.nodes)}_{k}" for k in range(n_outputs)]
+        taken = [own if isinstance(own, str) else self._constant(own) for own in inputs]
+        names = [f"{self.prefix}{kind.lower()}{len(self.nodes)}_{k}" for k in range(n_outputs)]
         self.nodes.append(
-            self.onnx.helper.make_node(kind, list(inputs), names, domain=domain, **attributes)
+            self.onnx.helper.make_node(kind, taken, names, domain=domain, **attributes)
         )
         return names
+
+    def _constant(self, values: NDArray[Any] | np.generic) -> str:
+        name = f"{self.prefix}c{len(self.constants)}"
+        array = np.ascontiguousarray(values).reshape(np.shape(values))
+        self.constants.append(self.onnx.numpy_helper.from_array(array, name))
+        return name
 
     def cast(self, value: str, kind: str) -> str:
         """The same numbers as FLOAT, DOUBLE, INT64 or BOOL."""
@@ -68,3 +75,7 @@ class Graph:
     def rename(self, value: str, name: str) -> None:
         """Call a result by the name that users see."""
         self.nodes.append(self.onnx.helper.make_node("Identity", [value], [name]))
+
+    def mean(self, parts: list[str]) -> str:
+        """The mean of several results of the same shape."""
+        return parts[0] if len(parts) == 1 else self.add("Mean", *parts)

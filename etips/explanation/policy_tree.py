@@ -5,7 +5,7 @@ that clinicians take often enough there. How deep it is, and whether it asks any
 decided on stays that it was not grown on.
 """
 
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -88,30 +88,19 @@ class PolicyTree:
     def fit(
         self, policy: FittedPolicy, train: Trajectories, *, report: Report | None = None
     ) -> Self:
-        """Learn rules beside a policy, whose propensities and floor on support they keep.
-
-        Args:
-            policy: Fitted.
-            train: Logged stays to learn from.
-            report: Told after every epoch of what is fitted.
-        """
+        """Learn rules beside a fitted policy, whose propensities and floor on support they keep."""
         train = complete_losses(policy.as_fitted_on(train))
         support = max(policy.support, PROPENSITY_FLOOR) if policy.propensity is not None else 0.0
         scores = self._scores(policy, train, support, report)
         tree = self.choose(train, scores)
         self.policy_ = replace(
-            policy, kind="tree", tree=tree, networks=None, constant=None, support=support,
+            policy, kind="tree", tree=tree, networks=None, constant=None, support=support, lean=0.0,
             acts="likeliest",
         ).having_seen(train)  # fmt: skip
         return self
 
     def choose(self, train: Trajectories, scores: Floats) -> RuleTree:
-        """Rules for given scores, as deep as held-out stays bear.
-
-        Args:
-            train: Logged stays.
-            scores: Of each action at each decision, lower is better, shape (n_decisions, K).
-        """
+        """Rules for given scores (n_decisions, K), lower is better, as deep as stays bear."""
         rows, person = last_step(train), person_weights(train.cluster)
         fold = assign_folds(train, n_folds=N_FOLDS, seed=self.seed)[train.decisions().stay]
         values = np.zeros((self.depth + 1, len(scores)))
@@ -177,10 +166,7 @@ class PolicyTree:
             "rules": self.rules(),
             "tree": self.tree.to_json(),
             "sentence": self.sentence,
-            "gains": [
-                {"depth": own.depth, "difference": own.difference, "std_error": own.std_error}
-                for own in self.gains_
-            ],
+            "gains": [asdict(own) for own in self.gains_],
         }
 
     def _depth(self) -> int:
@@ -236,16 +222,10 @@ class PolicyTree:
 def without_rare(
     scores: Floats, action: Ints, person: Ints, supported: Bools | None = None
 ) -> Floats:
-    """Scores in which an action that fewer than eleven people had is never the best.
+    """Scores (n, K) in which an action that fewer than eleven people had is never the best.
 
     Nor is one that has support at fewer than a tenth of the decisions, if others have more: a rule
     with it would mostly leave things be, and its few scores are large.
-
-    Args:
-        scores: Shape (n, K).
-        action: Logged, shape (n,).
-        person: Of each decision, shape (n,).
-        supported: Where each action has support, shape (n, K).
     """
     taken = np.zeros((scores.shape[1], int(person.max()) + 1), bool)
     taken[action, person] = True

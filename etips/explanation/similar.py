@@ -7,7 +7,7 @@ eleven people or more.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -31,14 +31,9 @@ _PAST = 0.5  # weight of a mean so far beside that of the last value
 
 @dataclass(frozen=True)
 class Done:
-    """What was done at similar decisions.
+    """How often an action was taken at similar decisions, and the mean loss that followed.
 
-    Args:
-        action: 0..K-1.
-        share: Of them, by weight; None where it would tell of a few people.
-        loss: Mean loss that followed; None likewise.
-        low: Lower limit of it, 95 %.
-        high: Upper limit.
+    The loss has 95 % limits; a figure that would tell of a few people is None.
     """
 
     action: int
@@ -68,16 +63,7 @@ class SimilarDecisions:
         return {
             "people": self.people,
             "loss": self.loss,
-            "done": [
-                {
-                    "action": schema.action_name(own.action),
-                    "share": own.share,
-                    "loss": own.loss,
-                    "low": own.low,
-                    "high": own.high,
-                }
-                for own in self.done
-            ],
+            "done": [asdict(own) | {"action": schema.action_name(own.action)} for own in self.done],
         }
 
 
@@ -117,13 +103,7 @@ class Neighbourhood:
 
     @classmethod
     def of(cls, policy: FittedPolicy, log: Trajectories, *, seed: int = 0) -> "Neighbourhood":
-        """Make a log ready.
-
-        Args:
-            policy: Fitted.
-            log: Logged stays; of more than 40,000 decisions some stays are drawn.
-            seed: Of the draw.
-        """
+        """Make a log ready; of more than 40,000 decisions some stays are drawn."""
         if not log.logged or not log.n_decisions:
             raise DataError("data", "holds no logged decision to compare with")
         generator = np.random.default_rng(seed)
@@ -173,13 +153,7 @@ class Neighbourhood:
 
 
 def similar_decisions(neighbours: Neighbourhood, stay: Trajectories, step: int) -> SimilarDecisions:
-    """What was done at logged decisions that resemble one, and what came of it.
-
-    Args:
-        neighbours: The log.
-        stay: One stay.
-        step: Of the decision, counted from 0.
-    """
+    """What was done at logged decisions that resemble one of a stay, and what came of it."""
     weight = neighbours.resemblance(stay, step)
     near = weight > 0
     people = effective_people(weight[near], neighbours.person[near])

@@ -3,7 +3,7 @@
 It holds values of one patient's record only as attributions; whoever has it had the record.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from etips.errors import DataError
 from etips.explanation.attribution import Attribution, attribute
 from etips.explanation.measure_next import Measurement, wavers, what_to_measure
 from etips.explanation.similar import Neighbourhood, SimilarDecisions, similar_decisions
-from etips.policies.policy import Answer, FittedPolicy
+from etips.policies.policy import FittedPolicy
 
 _ASKED_FOR = 5  # measurements that are told of a decision
 
@@ -26,9 +26,9 @@ class DecisionExplanation:
 
     Args:
         step: Counted from 0.
-        label: What the data calls it.
+        label: What the data calls the step.
         recommended: The action; what clinicians are taken to choose where the policy abstains.
-        logged: The action that was taken; None where nobody knows.
+        logged: The action that was taken; None where that is not known.
         abstained: Whether no action has enough support.
         wavers: Whether it abstains, or its two likeliest actions are nearly alike.
         probabilities: Of each action, shape (K,).
@@ -55,11 +55,11 @@ class DecisionExplanation:
 
     def to_json(self, schema: Schema) -> dict[str, object]:
         """JSON-ready, with the actions' names."""
-        own = self.attribution
-        told = None if own is None else own.to_json()
-        if told is not None and own is not None:
-            told["action"] = schema.action_name(own.action)
-            told["against"] = schema.action_name(own.against)
+        told = None
+        if self.attribution is not None:
+            two = self.attribution.action, self.attribution.against
+            names = dict(zip(("action", "against"), map(schema.action_name, two), strict=True))
+            told = self.attribution.to_json() | names
         return {
             "step": self.label,
             "recommended": schema.action_name(self.recommended),
@@ -70,24 +70,24 @@ class DecisionExplanation:
             "support": None if self.support is None else self.support.tolist(),
             "attribution": told,
             "similar": None if self.similar is None else self.similar.to_json(schema),
-            "measure_next": [one.to_json() for one in self.measure],
+            "measure_next": [asdict(one) for one in self.measure],
             "rule": self.rule,
         }
 
 
 @dataclass(frozen=True, eq=False)
 class StayExplanation:
-    """One stay.
-
-    Args:
-        stay: What the data calls it.
-        schema: Of the policy.
-        decisions: One each, in order.
-    """
+    """One stay, by the name that the data gives it, and its decisions in order."""
 
     stay: str
     schema: Schema
     decisions: tuple[DecisionExplanation, ...]
+
+    @property
+    def unit(self) -> str:
+        """What attributions are measured in."""
+        units = [own.attribution.unit for own in self.decisions if own.attribution is not None]
+        return units[0] if units else "none"
 
     def to_json(self) -> dict[str, object]:
         """JSON-ready."""
@@ -111,24 +111,20 @@ def find_stay(data: Trajectories, stay: object) -> Trajectories:
 def explain_stay(
     policy: FittedPolicy, stay: Trajectories, neighbours: Neighbourhood | None = None
 ) -> StayExplanation:
-    """Explain every decision of one stay.
-
-    Args:
-        policy: Fitted.
-        stay: One stay.
-        neighbours: A log to compare with, made ready; left out, nothing is said of others.
-    """
+    """Explain every decision of one stay; without `neighbours` nothing is said of others."""
     answer = policy.answer(stay)
     support = None if policy.propensity is None else policy.propensities(stay)
-    advised = policy.recommend(answer)
-    logged = stay.logged_action if stay.logged else None
-    labels = _labels(stay)
-    doubt = wavers(answer)
-    rules = rules_met(policy, stay)
+    advised, doubt = policy.recommend(answer), wavers(answer)
+    labels, rules = _labels(stay), rules_met(policy, stay)
+    compares = reads_features(policy) and policy.schema.n_actions > 1
     decisions = []
     for place, step in enumerate(stay.decisions().step.tolist()):
         recommended = int(advised[place])
-        taken = None if logged is None else int(logged[place])
+        taken = int(stay.logged_action[place]) if stay.logged else None
+        against = taken if taken != recommended else None
+        measure = []
+        if neighbours is not None and doubt[place]:
+            measure = [one for one in what_to_measure(neighbours, stay, step) if one.changes > 0]
         decisions.append(
             DecisionExplanation(
                 step=step,
@@ -139,9 +135,11 @@ def explain_stay(
                 wavers=bool(doubt[place]),
                 probabilities=answer.probabilities[place],
                 support=None if support is None else support[place],
-                attribution=_attribution(policy, stay, step, recommended, taken, answer),
+                attribution=attribute(policy, stay, step, recommended, against)
+                if compares
+                else None,
                 similar=None if neighbours is None else similar_decisions(neighbours, stay, step),
-                measure=_measure(neighbours, stay, step, bool(doubt[place])),
+                measure=tuple(measure[:_ASKED_FOR]),
                 rule=None if rules is None else rules[place],
             )
         )
@@ -151,29 +149,6 @@ def explain_stay(
 def reads_features(policy: FittedPolicy) -> bool:
     """Whether networks or trees of a policy can be asked why."""
     return policy.propensity is not None and policy.kind not in ("constant", "uniform", "tree")
-
-
-def _attribution(
-    policy: FittedPolicy,
-    stay: Trajectories,
-    step: int,
-    recommended: int,
-    logged: int | None,
-    answer: Answer,
-) -> Attribution | None:
-    if not reads_features(policy) or answer.probabilities.shape[1] < 2:
-        return None
-    against = logged if logged is not None and logged != recommended else None
-    return attribute(policy, stay, step, recommended, against)
-
-
-def _measure(
-    neighbours: Neighbourhood | None, stay: Trajectories, step: int, doubt: bool
-) -> tuple[Measurement, ...]:
-    if neighbours is None or not doubt:
-        return ()
-    found = what_to_measure(neighbours, stay, step)
-    return tuple(one for one in found if one.changes > 0)[:_ASKED_FOR]
 
 
 def rules_met(policy: FittedPolicy, stay: Trajectories) -> list[str] | None:

@@ -1,6 +1,6 @@
 """The policy as rules, judged: what the log says of them as a whole and of every leaf."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -16,9 +16,8 @@ from etips.policies.deployed import Deployed
 from etips.policies.policy import FittedPolicy
 from etips.results.evaluate import assess_policies
 from etips.results.evaluation_log import Models, make_log
-from etips.results.followed_policies import follow
-from etips.results.method_result import MethodResult
-from etips.results.unseen import require_unseen_stays
+from etips.results.followed_policies import follow_unseen, require_unseen_stays
+from etips.results.records import MethodResult
 
 RULES, NETWORK = "the rules", "the policy"
 """What results call the two."""
@@ -52,10 +51,6 @@ class LeafReport:
     high: float | None = None
     verdict: str | None = None
 
-    def to_json(self) -> dict[str, object]:
-        """JSON-ready."""
-        return dict(vars(self))
-
 
 @dataclass(frozen=True, eq=False)
 class TreeReport:
@@ -79,7 +74,7 @@ class TreeReport:
         """JSON-ready."""
         return {
             **self.tree.to_json(),
-            "leaves": [leaf.to_json() for leaf in self.leaves],
+            "leaves": [asdict(leaf) for leaf in self.leaves],
             "agreement": self.agreement,
             "judged": self.judged,
             "estimates": [
@@ -110,20 +105,15 @@ def report_tree(
 ) -> TreeReport:
     """Judge rules beside the policy on stays that the rules were not learned from.
 
-    Args:
-        tree: Fitted.
-        policy: What they stand beside; if it learned from the stays, its estimate says so.
-        judged: Logged stays.
-        told: Where they come from, in words.
-        models: How propensities and predicted losses are fitted.
-        report: Told after every epoch of what is fitted.
+    If the policy learned from these stays, its estimate says so. `told` is where they come from, in
+    words.
     """
     rules = tree.fitted_policy()
     require_unseen_stays({RULES: rules}, judged)
     judged = complete_losses(judged)
     named = {RULES: rules, NETWORK: policy}
     seen = require_unseen_stays(named, judged, allow_seen=True)
-    followed = {name: seen[name].mark(follow(own, judged)) for name, own in named.items()}
+    followed = follow_unseen(named, judged, seen)
     made = make_log(named, judged, models or Models(), report=report)
     methods = assess_policies(followed, made.log, judged, notes=made.notes)
     same = rules.predict(judged) == policy.predict(judged)
@@ -139,18 +129,16 @@ def _leaves(
     """What the log says of each rule."""
     leaf, schema = tree.apply(judged), tree.fitted_policy().schema
     places = tree.tree.leaves
-    people = np.array([len(np.unique(judged.cluster[leaf == place])) for place in places])
-    counts = np.array([(leaf == place).sum() for place in places])
-    hidden = hide_together(people, counts)
+    inside = [leaf == place for place in places]
+    people = np.array([len(np.unique(judged.cluster[own])) for own in inside])
+    hidden = hide_together(people, np.array([own.sum() for own in inside]))
     reports = []
-    for place, rule, gone in zip(places, tree.rules(), hidden, strict=True):
-        number = int(tree.tree.action[place])
-        bare = LeafReport(rule, schema.action_name(number))
-        inside = leaf == place
-        if gone or not inside.any():
-            reports.append(bare)
-        else:
-            reports.append(_leaf(bare, number, inside, log, does, same))
+    for place, rule, own, gone in zip(places, tree.rules(), inside, hidden, strict=True):
+        action = int(tree.tree.action[place])
+        report = LeafReport(rule, schema.action_name(action))
+        if own.any() and not gone:
+            report = _leaf(report, action, own, log, does, same)
+        reports.append(report)
     return tuple(reports)
 
 
@@ -159,27 +147,25 @@ def _leaf(
 ) -> LeafReport:
     """What the log says of a rule that enough people meet."""
     part = log.take(inside)
-    found = assess(part, does.probabilities[inside], does.abstained[inside])
-    headline = found.estimates[0]
-    loss = part.loss
+    judged = assess(part, does.probabilities[inside], does.abstained[inside])
+    head, loss = judged.estimates[0], part.loss
     events = int(loss.sum()) if np.isin(loss, (0, 1)).all() else len(loss)
     told = None not in shown_parts(events, len(loss) - events)
-    return LeafReport(
-        rule=bare.rule,
-        action=bare.action,
+    figures = (float(loss.mean()), head.risk, head.low, head.high)
+    logged_loss, risk, low, high = (
+        value if told and np.isfinite(value) else None for value in figures
+    )
+    return replace(
+        bare,
         share=float(inside.mean()),
         followed=_share(part.action == action),
         agreement=_share(same[inside]),
-        logged_loss=_shown(float(loss.mean()), told),
-        risk=_shown(headline.risk, told),
-        low=_shown(headline.low, told),
-        high=_shown(headline.high, told),
-        verdict=found.verdict.label,
+        verdict=judged.verdict.label,
+        logged_loss=logged_loss,
+        risk=risk,
+        low=low,
+        high=high,
     )
-
-
-def _shown(value: float, told: bool) -> float | None:
-    return value if told and np.isfinite(value) else None
 
 
 def _share(holds: Bools) -> float | None:

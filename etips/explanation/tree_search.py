@@ -91,8 +91,7 @@ class Search:
         best = float(alone.min())
         question = None if depth == 0 else self._question(rows, depth)
         if question is None or not question.worth < best - 1e-9 * abs(best):
-            heap.clear(place)
-            heap.action[place] = int(alone.argmin())
+            heap.column[place], heap.action[place] = NONE, int(alone.argmin())
             return best
         heap.ask(place, self.cuts, question)
         low = self.is_low(rows, question)
@@ -122,19 +121,10 @@ class Search:
         return min(tried, key=lambda own: own.worth)
 
     def first_questions(self, rows: Ints, depth: int) -> list["Question"]:
-        """The best question of each feature, with one more behind it if `depth` is 2, best first.
-
-        Args:
-            rows: Whom to ask.
-            depth: 1 or 2.
-        """
-        questions = []
-        features = range(len(self.cuts.edges))
+        """The best question of each feature, best first; `depth` is 1, or 2 for one more behind."""
         tables = _Tables(self.cuts, self.columns[rows], rows, self.least)
-        for feature in features:
-            if not len(self.cuts.edges[feature]):
-                continue
-            questions += tables.best(feature, depth)
+        features = [number for number, edges in enumerate(self.cuts.edges) if len(edges)]
+        questions = [own for feature in features for own in tables.best(feature, depth)]
         return sorted(questions, key=lambda own: own.worth)
 
 
@@ -163,9 +153,6 @@ class _Heap:
         self.cut = np.zeros(places)
         self.missing_low = np.zeros(places, bool)
         self.action = np.full(places, NONE)
-
-    def clear(self, place: int) -> None:
-        self.column[place] = NONE
 
     def ask(self, place: int, cuts: Cuts, question: Question) -> None:
         self.column[place] = question.feature

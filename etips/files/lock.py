@@ -31,9 +31,6 @@ class Lock:
 
     It keeps out processes of the same machine, threads of the same process, and, where the network
     file system passes locks on, other machines. A forked child shares it and holds it on.
-
-    Args:
-        folder: Which folder; it must exist.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -67,11 +64,19 @@ def _take(folder: Path) -> int:
         descriptor = os.open(path, _FLAGS, 0o600)
         held = False
         try:
-            free = _try(descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                free = True
+            except BlockingIOError:
+                free = False
             current = _is_at(descriptor, path)
             held = free and current
             if held:
-                _sign(descriptor)
+                # Who holds the folder, for the eye alone; on a full disk it is held all the same.
+                holder = {"host": socket.gethostname(), "process": os.getpid()}
+                with contextlib.suppress(OSError):
+                    os.ftruncate(descriptor, 0)
+                    os.write(descriptor, canonical(holder))
                 return descriptor
         finally:
             if not held:
@@ -81,24 +86,9 @@ def _take(folder: Path) -> int:
             raise FileError(str(folder), "is in use by another process", fix=fix)
 
 
-def _try(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
 def _is_at(descriptor: int, path: Path) -> bool:
     """Whether the open file still has that name: a lock on a removed file keeps nobody out."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
         return False
-
-
-def _sign(descriptor: int) -> None:
-    """Note who holds the folder, for whoever looks; nothing here reads it."""
-    with contextlib.suppress(OSError):  # on a full disk the folder is held all the same
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, canonical({"host": socket.gethostname(), "process": os.getpid()}))

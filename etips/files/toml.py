@@ -1,6 +1,7 @@
-"""Settings in TOML, read with the standard library alone: learning must run without `tomli_w`."""
+"""Settings in TOML: read with the standard library alone, written by `tomli_w`."""
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 from etips.errors import FileError, SettingError
@@ -33,3 +34,22 @@ def read_toml(path: Path) -> dict[str, object]:
         raise FileError(str(path), "must be text in UTF-8") from error
     except SettingError as error:
         raise FileError(str(path), f"TOML {error.rule}") from error
+
+
+def format_toml(document: Mapping[str, object]) -> str:
+    """A document as text, its keys in the order given: first what is plain, then the tables."""
+    import tomli_w  # noqa: PLC0415  # learning must run without it
+
+    _require_plain(document)
+    return tomli_w.dumps(document)
+
+
+def _require_plain(table: Mapping[str, object]) -> None:
+    """Refuse what a file of settings has no word for, by the name of its key."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            _require_plain(value)
+            continue
+        entries = value if isinstance(value, list | tuple) else [value]
+        if not all(isinstance(entry, bool | int | float | str) for entry in entries):
+            raise SettingError(key, "must be a number, a text, true or false, or a list of them")

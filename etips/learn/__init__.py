@@ -12,15 +12,11 @@ if TYPE_CHECKING:
     from etips.learn.learners.catalogue import *  # noqa: F403  # the learners
     from etips.learn.learners.oracles import BestPossible as BestPossible
     from etips.learn.learners.oracles import LoggingPolicy as LoggingPolicy
-    from etips.learn.nuisance.balancing import BalancedPropensity as BalancedPropensity
-    from etips.learn.nuisance.boosting import BoostedTrees as BoostedTrees
     from etips.learn.nuisance.propensity_models import KnownPropensity as KnownPropensity
     from etips.learn.nuisance.propensity_models import SklearnModel as SklearnModel
     from etips.learn.training.settings import Settings as Settings
 
 _LATER = {
-    "BoostedTrees": "etips.learn.nuisance.boosting",
-    "BalancedPropensity": "etips.learn.nuisance.balancing",
     "BestPossible": "etips.learn.learners.oracles",
     "KnownPropensity": "etips.learn.nuisance.propensity_models",
     "LoggingPolicy": "etips.learn.learners.oracles",

@@ -159,25 +159,18 @@ class StepTensors:
         owner = stays.expand(n_steps, -1)
         return Batch(rows, stays, None, seen.flatten(), owner.flatten(), real.flatten())
 
-    def batches(
-        self, stays: Ints, size: int, generator: np.random.Generator | None = None
-    ) -> Iterator[Batch]:
-        """All `stays` that hold a decision in batches of like length; shuffled if by a generator.
-
-        A shuffled run sorts only a few batches' worth of stays by length, so that what comes
-        together still changes from epoch to epoch.
-
-        Args:
-            stays: Which stays.
-            size: Stays a batch.
-            generator: Source of the order.
-        """
-        return (self.batch(part) for part in self.parts(stays, size, generator))
+    def batches(self, stays: Ints, size: int) -> Iterator[Batch]:
+        """All `stays` that hold a decision in batches of so many, of like length."""
+        return (self.batch(part) for part in self.parts(stays, size))
 
     def parts(
         self, stays: Ints, size: int, generator: np.random.Generator | None = None
     ) -> list[Ints]:
-        """The stays of each batch, as in `batches`."""
+        """The stays of each batch; shuffled if by a generator.
+
+        A shuffled run sorts only a few batches' worth of stays by length, so that what comes
+        together still changes from epoch to epoch.
+        """
         lengths = self.reach
         stays = stays[lengths[stays] > 0]
         if generator is None:

@@ -17,11 +17,9 @@ class Trained(NamedTuple):
 
     Args:
         epochs: How many it learned for.
-        in_race: Whether it was in the race to the end; it is where there was none.
     """
 
     epochs: int
-    in_race: bool = True
 
 
 @dataclass(frozen=True, eq=False)

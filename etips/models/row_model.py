@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etips.data.decisions import Floats, Ints
-from etips.data.history_rows import last_step
-from etips.data.history_summary import summarise_history, summary_columns
+from etips.data.history_rows import last_step, summarise_history, summary_columns
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 
-Reads = Literal["summary", "last"]
-"""What a row is made of: the summary of the history, or the last visible step alone."""
+Reads = Literal["summary", "last", "history"]
+"""What a row is made of: the summary of the history, the last visible step alone, or the summary
+and the lowest, the highest and the first value so far of every feature."""
 
 Form = Literal["linear", "waves", "nearest"]
 """What weights stand on: the columns, cosines of random directions (a Gaussian kernel), or which
@@ -116,14 +116,16 @@ def rows_of(data: Trajectories, reads: Reads, like: Schema | None = None) -> NDA
 
     That need not be theirs in every word: a table knows what may be missing, a simulation does not.
     """
-    return summarise_history(data, like) if reads == "summary" else last_step(data)
+    if reads == "last":
+        return last_step(data)
+    return summarise_history(data, like, extremes=reads == "history")
 
 
 def row_width(schema: Schema, reads: Reads) -> int:
     """How many columns those rows have."""
-    if reads == "summary":
-        return len(summary_columns(schema))
-    return len(schema.sequence) + len(schema.static)
+    if reads == "last":
+        return len(schema.sequence) + len(schema.static)
+    return len(summary_columns(schema, extremes=reads == "history"))
 
 
 def standardise(rows: NDArray[Any], mean: Floats, scale: Floats) -> Floats:

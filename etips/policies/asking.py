@@ -14,10 +14,15 @@ from etips.data.trajectories import Trajectories
 from etips.models.answers import outputs_at
 from etips.models.batches import Batch, StepTensors
 from etips.models.bundle import Bundle
-from etips.models.forest import Forest
-from etips.models.row_model import RowModel, rows_of
+from etips.models.own_model import OwnModel
+from etips.models.row_model import Reads, RowModel, rows_of
+from etips.models.stack import Stack
+from etips.models.tree_ensemble import TreeEnsemble
 
-Member = Bundle | Forest | RowModel
+ReadsRows = OwnModel | RowModel | TreeEnsemble
+"""What is asked about all decisions at once."""
+
+Member = Bundle | ReadsRows | Stack
 """What a policy can be made of."""
 
 
@@ -55,27 +60,57 @@ class Asked:
         place = np.zeros(data.n_steps, np.int64)
         place[data.seen_rows] = np.arange(data.n_decisions)
         said: dict[int, Tensor] = {}
-        rows: dict[str, NDArray[Any]] = {}
-        for member in members:
-            if member is None or isinstance(member, Bundle):
+        rows: dict[Reads, NDArray[Any]] = {}
+        for single in singles(members):
+            if isinstance(single, Bundle):
                 continue
-            reads = member.reads if isinstance(member, RowModel) else "last"
+            if isinstance(single, OwnModel):
+                said[id(single)] = torch.from_numpy(single.answer(data))[None].to(steps.device)
+                continue
+            reads = read_by(single)
             if reads not in rows:
                 rows[reads] = rows_of(data, reads, like)
-            said[id(member)] = torch.from_numpy(member.outputs(rows[reads])).to(steps.device)
+            said[id(single)] = torch.from_numpy(single.outputs(rows[reads])).to(steps.device)
         return cls(steps, said, torch.from_numpy(place).to(steps.device))
 
     def outputs(self, member: Member, batch: Batch) -> Tensor:
         """Outputs at the decisions of a batch, shape (J, n, K)."""
+        if isinstance(member, Stack):
+            return member.mix([self.outputs(part.member, batch) for part in member.members])
         if isinstance(member, Bundle):
             return outputs_at(member, batch, self.steps)
         return self.said[id(member)][:, self.place[batch.seen]]
 
 
+def singles(members: Sequence[Member | None]) -> list[Bundle | ReadsRows]:
+    """The members one by one, those of a stack in its place."""
+    split: list[Bundle | ReadsRows] = []
+    for member in members:
+        if isinstance(member, Stack):
+            split += [part.member for part in member.members]
+        elif member is not None:
+            split.append(member)
+    return split
+
+
+def read_by(member: ReadsRows) -> Reads:
+    """The rows that a member reads."""
+    if isinstance(member, OwnModel):
+        member.refuse()
+    return member.reads
+
+
 def arrays_of(member: Member) -> dict[str, NDArray[Any]]:
-    """What a file holds of networks or trees, by name."""
+    """What a file holds of networks or trees, by name; of a stack by its place and name."""
+    if isinstance(member, Stack):
+        own = {
+            f"{place}.{name}": value
+            for place, part in enumerate(member.members)
+            for name, value in arrays_of(part.member).items()
+        }
+        return own | {"weight": np.array([part.weight for part in member.members])}
     if not isinstance(member, Bundle):
-        return member.arrays()
+        return dict(member.arrays())
     return {
         name: value.detach().cpu().contiguous().numpy() for name, value in member.parameters.items()
     }

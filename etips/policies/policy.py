@@ -20,9 +20,9 @@ from etips.errors import DataError, SettingError
 from etips.models.answers import BATCH_SIZE, answer_decisions
 from etips.models.batches import Batch, step_tensors
 from etips.models.bundle import Bundle
-from etips.models.forest import Forest
 from etips.models.masking import forbid
-from etips.policies.asking import Asked, Member, arrays_of
+from etips.models.stack import FLOOR
+from etips.policies.asking import Asked, Member, arrays_of, singles
 from etips.policies.deployed import Acts, Deployed, draw_from, take_likeliest
 from etips.policies.origin import Origin
 from etips.policies.rule_tree import RuleTree
@@ -52,7 +52,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FittedPolicy:
-    """Networks, trees or models of rows whose answers are averaged, within what clinicians do.
+    """Networks, trees, models of rows or a stack of these, within what clinicians do.
 
     Like the learner it came from it takes Trajectories, or arrays as `from_arrays` does.
 
@@ -60,12 +60,11 @@ class FittedPolicy:
         kind: How outputs become a policy.
         schema: Of the data it was fitted on.
         scaler: Fitted on them.
-        propensity: Networks or trees that imitate the clinicians; None for a policy that asks
-            nobody. Where they are trees, a softmax starts from what they say.
+        propensity: What imitates the clinicians; None for a policy that asks nobody.
         temperature: Divides their logits.
         support: Least propensity of an action that may be recommended.
-        networks: The policy's own, or trees that predict losses, or a model of rows; None for a
-            constant or an imitation.
+        networks: The policy's own, or what predicts losses in their place; None for a constant or
+            an imitation. With a stack of losses the kind is "least amount".
         constant: The one action, where kind is "constant".
         earlier_actions: Whether the networks read the newest earlier action.
         seed: Of the actions that are drawn, where it draws them.
@@ -74,6 +73,8 @@ class FittedPolicy:
         seen: Hashes of the stays and patients it learned from; None where that is not known.
         origin: How often actions were taken there, and what came of it; None likewise.
         tree: The questions, where kind is "tree".
+        lean: How far it leans towards what clinicians do: the logarithm of an action's propensity,
+            so many times, is taken from its predicted loss.
     """
 
     kind: Kind
@@ -90,6 +91,7 @@ class FittedPolicy:
     seen: SeenStays | None = None
     origin: Origin | None = None
     tree: RuleTree | None = None
+    lean: float = 0.0
 
     def __post_init__(self) -> None:
         if self.kind in ("imitation", "uniform"):
@@ -180,7 +182,7 @@ class FittedPolicy:
         """The clinicians' policy as it was fitted with this one; refused where none was."""
         if self.propensity is None:
             raise SettingError("policy", "was fitted without propensities")
-        return replace(self, kind="imitation", networks=None, constant=None, tree=None)
+        return replace(self, kind="imitation", networks=None, constant=None, tree=None, lean=0.0)
 
     def having_seen(self, stays: Trajectories) -> "FittedPolicy":
         """The same policy, which now knows that it learned from these stays.
@@ -220,7 +222,7 @@ class FittedPolicy:
     @property
     def _device(self) -> torch.device:
         """Where its networks are; trees are asked on the CPU."""
-        members = (self.propensity, self.networks)
+        members = singles((self.propensity, self.networks))
         return next((m.device for m in members if isinstance(m, Bundle)), torch.device("cpu"))
 
     def _ask(self, asked: Asked, batch: Batch, number: int) -> tuple[Tensor, ...]:
@@ -232,8 +234,6 @@ class FittedPolicy:
         assert self.propensity is not None
         outputs = None if self.networks is None else asked.outputs(self.networks, batch)
         logits = asked.outputs(self.propensity, batch) / self.temperature
-        if outputs is not None and self.kind == "softmax" and isinstance(self.propensity, Forest):
-            outputs = outputs + logits.log_softmax(-1)
         propensities = logits.double().softmax(-1).mean(0)
         return *self.decide(propensities, outputs), propensities
 
@@ -249,7 +249,7 @@ class FittedPolicy:
             none = ~allowed[:, self.constant]
         else:
             assert outputs is not None
-            own = _combine(self.kind, outputs.double(), allowed)
+            own = self._combine(outputs.double(), allowed, propensities)
         return torch.where(none[:, None], propensities, own), none
 
     def _require_actions(self, data: Trajectories) -> None:
@@ -277,11 +277,19 @@ class FittedPolicy:
         schema = replace(data.schema, n_actions=self.schema.n_actions, actions=())
         return replace(data, schema=schema, truth=None)
 
+    def costs(self, outputs: Tensor, propensities: Tensor) -> Tensor:
+        """What it takes the least of: predicted loss, less what it leans by, shape (n, K).
 
-def _combine(kind: Kind, outputs: Tensor, allowed: Tensor) -> Tensor:
-    """Average the networks' answers (J, n, K), in probability or in predicted loss."""
-    if kind == "softmax":
-        return forbid(outputs, allowed).softmax(-1).mean(0)
-    losses = outputs.sigmoid() if kind == "least loss" else outputs
-    best = losses.mean(0).masked_fill(~allowed, torch.inf).argmin(-1)
-    return torch.nn.functional.one_hot(best, outputs.shape[-1]).to(outputs.dtype)
+        Args:
+            outputs: Of its networks or trees, shape (J, n, K).
+            propensities: Averaged, shape (n, K).
+        """
+        losses = (outputs.sigmoid() if self.kind == "least loss" else outputs).mean(0)
+        return losses - self.lean * propensities.clamp(min=FLOOR).log() if self.lean else losses
+
+    def _combine(self, outputs: Tensor, allowed: Tensor, propensities: Tensor) -> Tensor:
+        """Average the networks' answers (J, n, K), in probability or in predicted loss."""
+        if self.kind == "softmax":
+            return forbid(outputs, allowed).softmax(-1).mean(0)
+        best = self.costs(outputs, propensities).masked_fill(~allowed, torch.inf).argmin(-1)
+        return torch.nn.functional.one_hot(best, outputs.shape[-1]).to(outputs.dtype)

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import cast, get_args
+from typing import NamedTuple, cast, get_args
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_arrays
@@ -26,9 +27,11 @@ from etips.models.encoders.registry import (
     as_encoder,
     encoder_from_json,
 )
-from etips.models.forest import Forest
 from etips.models.network import Network
-from etips.models.row_model import RowModel, row_width
+from etips.models.own_model import OwnModel
+from etips.models.row_model import Reads, RowModel, row_width
+from etips.models.stack import Link, Mixes, Part, Stack
+from etips.models.tree_ensemble import TreeEnsemble
 from etips.policies.asking import Member, arrays_of
 from etips.policies.deployed import Acts
 from etips.policies.origin import Origin
@@ -38,8 +41,8 @@ from etips.policies.rule_tree import RuleTree
 from etips.policies.seen_stays import SeenStays
 
 _WEIGHTS = "weights.safetensors"
-_FORMAT, _VERSION = "etips/policy", 3
-_READ = (2, _VERSION)  # version 2 did not say how a policy acts, nor whom it had seen
+_FORMAT, _VERSION = "etips/policy", 4
+_READ = (2, 3, _VERSION)  # 2 did not say how a policy acts, nor whom it had seen; 3 knew no lean
 _SEEN = "seen.safetensors"
 _PARTS = ("propensity", "networks")
 _LARGEST = 1e300  # of a number in a manifest; JSON's whole numbers have no end
@@ -65,6 +68,7 @@ def save_policy(policy: FittedPolicy, folder: str | Path, *, overwrite: bool = F
         "scaler": None if policy.scaler is None else policy.scaler.to_json(),
         "temperature": policy.temperature,
         "support": policy.support,
+        "lean": policy.lean,
         "constant": policy.constant,
         "earlier_actions": policy.earlier_actions,
         "seed": policy.seed,
@@ -121,10 +125,9 @@ def _rebuild(
     _require(isinstance(shapes, dict) and set(shapes) == set(_PARTS))
     _require(isinstance(earlier_actions, bool))
     _require(constant is None or _whole(constant, schema.n_actions) >= 0)
-    n_features = len(schema.sequence) + (schema.n_actions if earlier_actions else 0)
-    numbers = (n_features, len(schema.static), schema.n_actions)
+    build = _Builder(schema, cast(bool, earlier_actions), encoder)
     members = {
-        part: None if shape is None else _member(shape, numbers, _part(tensors, part), encoder)
+        part: None if shape is None else build.member(shape, _part(tensors, part))
         for part, shape in cast(dict[str, Mapping[str, object] | None], shapes).items()
     }
     _require(set(tensors) == {f"{p}.{n}" for p, m in members.items() if m for n in arrays_of(m)})
@@ -134,10 +137,11 @@ def _rebuild(
         scaler=Scaler.from_json(scaler) if isinstance(scaler, dict) else None,
         temperature=_number(document["temperature"]),
         support=_number(document["support"]),
+        lean=0.0 if document["version"] != _VERSION else _number(document["lean"]),
         constant=cast(int | None, constant),
         earlier_actions=cast(bool, earlier_actions),
         seed=_whole(document["seed"], MOST_SEEDS),
-        acts=cast(Acts, document["acts"] if document["version"] == _VERSION else "likeliest"),
+        acts=cast(Acts, "likeliest" if document["version"] == 2 else document["acts"]),
         propensity=members["propensity"],
         networks=members["networks"],
         tree=_tree(document, schema),
@@ -156,7 +160,7 @@ def _tree(document: Mapping[str, object], schema: Schema) -> RuleTree | None:
 
 def _seen(document: Mapping[str, object], file: Path) -> SeenStays | None:
     """Whom it learned from; a policy of an earlier version does not say."""
-    told = document["seen"] if document["version"] == _VERSION else None
+    told = None if document["version"] == 2 else document["seen"]
     _require((told is not None) == file.exists())
     if told is None:
         return None
@@ -169,9 +173,6 @@ def _require_whole_policy(policy: FittedPolicy) -> None:
     _require(kind in get_args(Kind) and policy.acts in get_args(Acts))
     _require(policy.temperature > 0 and 0 <= policy.support < 1)
     _require((policy.scaler is not None) == learned)
-    for member in (policy.propensity, policy.networks):
-        if isinstance(member, RowModel):
-            _require(member.mean.size == row_width(policy.schema, member.reads))
     names = {*policy.schema.sequence, *policy.schema.static}
     _require(policy.scaler is None or names == set(policy.scaler.mean_))
     _require((policy.constant is not None) == (kind == "constant"))
@@ -180,20 +181,23 @@ def _require_whole_policy(policy: FittedPolicy) -> None:
     _require((policy.networks is not None) == own)
     _require(learned or kind in ("constant", "uniform", "tree"))
     _require(not (learned and kind == "uniform"))
-    if isinstance(policy.networks, Forest):
-        _require(kind == "least amount")
-    elif isinstance(policy.propensity, Forest) and isinstance(policy.networks, Bundle):
-        same = policy.networks.n_members == policy.propensity.n_members
-        _require(same or kind != "softmax")
+    _require(policy.lean >= 0 and (policy.lean == 0 or kind in ("least loss", "least amount")))
+    if isinstance(policy.propensity, Stack):
+        _require(policy.propensity.mixes == "propensities")
+    if isinstance(policy.networks, Stack):
+        _require(policy.networks.mixes == "losses" and kind == "least amount")
 
 
 def _shape(member: Member | None) -> dict[str, object] | None:
     if member is None:
         return None
-    if isinstance(member, RowModel):
+    if isinstance(member, Stack):
+        parts = [{"link": part.link, "member": _shape(part.member)} for part in member.members]
+        return {"stack": member.mixes, "temperature": member.temperature, "members": parts}
+    if isinstance(member, OwnModel):
+        member.refuse()
+    if isinstance(member, RowModel | TreeEnsemble):
         return member.shape
-    if isinstance(member, Forest):
-        return {"trees": member.n_trees, "n_members": member.n_members}
     network = member.network
     return {
         "encoder": network.encoder.to_json(),
@@ -205,51 +209,87 @@ def _shape(member: Member | None) -> dict[str, object] | None:
     }
 
 
-def _member(
-    shape: Mapping[str, object],
-    numbers: tuple[int, int, int],
-    tensors: Mapping[str, Tensor],
-    encoder: AnyEncoder | None,
-) -> Member:
-    """Networks, trees or a model of rows, whichever a manifest describes."""
-    if "trees" not in shape and "rows" not in shape:
-        return _bundle(shape, numbers, tensors, encoder)
-    n_features, n_static, n_outputs = numbers
-    arrays = {name: value.numpy() for name, value in tensors.items()}
-    if "rows" in shape:
-        reads, form = shape["rows"], shape["form"]
-        rows = RowModel.from_arrays(arrays, reads=reads, form=form, n_outputs=n_outputs)
-        _require(shape == rows.shape)
-        return rows
-    forest = Forest.from_arrays(arrays, n_columns=n_features + n_static)
-    _require(shape == {"trees": forest.n_trees, "n_members": forest.n_members})
-    _require(forest.base.shape[1] == n_outputs)
-    return forest
+class _Builder(NamedTuple):
+    """Rebuilds members, holding all that a file says of them against what the policy reads.
 
-
-def _bundle(
-    shape: Mapping[str, object],
-    numbers: tuple[int, int, int],
-    tensors: Mapping[str, Tensor],
-    encoder: AnyEncoder | None,
-) -> Bundle:
-    """Rebuild networks, holding every tensor against the shape it must have.
-
-    Nothing is made that is larger than what the file holds: a manifest can ask for anything.
+    Args:
+        schema: Of the policy.
+        earlier_actions: Whether its networks read the action before.
+        encoder: The user's own, where there is one.
     """
-    names = ("n_features", "n_static", "n_outputs")
-    _require(tuple(shape[name] for name in names) == numbers)
-    _require(isinstance(shape["additive"], bool))
-    n_members = _whole(shape["n_members"])
-    _require(n_members >= 1)
-    reader = _encoder(shape["encoder"], encoder)
-    network = Network(reader, *numbers, additive=bool(shape["additive"]))
-    parameters: dict[str, Tensor] = {}
-    for name, wanted in network.shapes():  # ends at the first that the file does not hold
-        value = parameters[name] = tensors[name]
-        _require(value.shape == (n_members, *wanted))
-        _require(value.dtype == torch.float32 and bool(value.isfinite().all()))
-    return Bundle(network, parameters)
+
+    schema: Schema
+    earlier_actions: bool
+    encoder: AnyEncoder | None
+
+    def member(self, shape: Mapping[str, object], tensors: Mapping[str, Tensor]) -> Member:
+        """Networks, trees, a model of rows or a stack, whichever a manifest describes."""
+        if "stack" in shape:
+            return self._stack(shape, tensors)
+        return self._single(shape, tensors)
+
+    def _stack(self, shape: Mapping[str, object], tensors: Mapping[str, Tensor]) -> Stack:
+        parts, weights = shape["members"], tensors["weight"].numpy()
+        _require(isinstance(parts, list) and set(shape) == {"stack", "temperature", "members"})
+        parts = cast(list[Mapping[str, Mapping[str, object]]], parts)
+        _require(weights.dtype == np.float64 and weights.shape == (len(parts),))
+        _require(all(set(part) == {"link", "member"} for part in parts))
+        members = tuple(
+            Part(
+                self._single(part["member"], _part(tensors, str(place))),
+                weight=float(weights[place]),
+                link=cast(Link, part["link"]),
+            )
+            for place, part in enumerate(parts)
+        )
+        return Stack(members, cast(Mixes, shape["stack"]), _number(shape["temperature"]))
+
+    def _single(
+        self, shape: Mapping[str, object], tensors: Mapping[str, Tensor]
+    ) -> Bundle | RowModel | TreeEnsemble:
+        arrays = {name: value.numpy() for name, value in tensors.items()}
+        n_outputs = self.schema.n_actions
+        if "ensemble" in shape:
+            reads = shape["ensemble"]
+            _require(reads in get_args(Reads))
+            width = row_width(self.schema, cast(Reads, reads))
+            trees = TreeEnsemble.from_arrays(
+                arrays, reads=reads, n_columns=width, n_outputs=n_outputs
+            )
+            _require(shape == trees.shape)
+            return trees
+        if "rows" in shape:
+            reads, form = shape["rows"], shape["form"]
+            rows = RowModel.from_arrays(arrays, reads=reads, form=form, n_outputs=n_outputs)
+            _require(shape == rows.shape)
+            _require(rows.mean.size == row_width(self.schema, rows.reads))
+            return rows
+        if "trees" in shape:
+            rule = "holds boosted trees of a kind that is no longer read"
+            raise SettingError("policy", rule, fix="Fit it again.")
+        return self._bundle(shape, tensors)
+
+    def _bundle(self, shape: Mapping[str, object], tensors: Mapping[str, Tensor]) -> Bundle:
+        """Rebuild networks, holding every tensor against the shape it must have.
+
+        Nothing is made that is larger than what the file holds: a manifest can ask for anything.
+        """
+        n_actions = self.schema.n_actions
+        n_features = len(self.schema.sequence) + (n_actions if self.earlier_actions else 0)
+        numbers = (n_features, len(self.schema.static), n_actions)
+        names = ("n_features", "n_static", "n_outputs")
+        _require(tuple(shape[name] for name in names) == numbers)
+        _require(isinstance(shape["additive"], bool))
+        n_members = _whole(shape["n_members"])
+        _require(n_members >= 1)
+        reader = _encoder(shape["encoder"], self.encoder)
+        network = Network(reader, *numbers, additive=bool(shape["additive"]))
+        parameters: dict[str, Tensor] = {}
+        for name, wanted in network.shapes():  # ends at the first that the file does not hold
+            value = parameters[name] = tensors[name]
+            _require(value.shape == (n_members, *wanted))
+            _require(value.dtype == torch.float32 and bool(value.isfinite().all()))
+        return Bundle(network, parameters)
 
 
 def _encoder(document: object, own: AnyEncoder | None) -> Encoder:

@@ -1,68 +1,59 @@
 """A bench as a page: who leads in which world, how far ours is behind, and why."""
 
-from collections.abc import Mapping
-
 from markupsafe import Markup
 
-from etips.report.maps import HATCH
-from etips.report.page import environment
-from etips.report.row_plots import Axis, Row, interval_rows
-from etips.report.svg import Scale
+from etips.report.drawings import Axis, Mark, Scale, interval, rows
+from etips.report.section import fill, render_page
 from etips.report.wording import clean, signed
-from etips.results.bench_result import Bench, BenchRow, BenchStanding
-from etips.results.bench_tables import NOTES, failures, summary_table, world_table
-from etips.results.exhibits import NOTICE
-
-_COLOURS = {"ours": "c0", "told": "c3", "simple": "c5", "peer": "c1"}
-_GROUPS = (
-    ("ours", "of this package"),
-    ("told", "the same, told the true propensities: not ranked"),
-    ("simple", "learns nothing of patients"),
-    ("peer", "another package, shown the summary of the history"),
+from etips.results.bench_result import (
+    NOTES,
+    Bench,
+    BenchStanding,
+    failures,
+    summary_table,
+    world_table,
 )
+
+_GROUPS = {
+    "ours": ("c0", "of this package"),
+    "told": ("c3", "the same, told the true propensities: not ranked"),
+    "simple": ("c5", "learns nothing of patients"),
+    "peer": ("c1", "another package, shown the summary of the history"),
+}
+"""Colour and meaning of each group of methods."""
 
 
 def render_bench(bench: Bench) -> str:
     """The page; it loads nothing from anywhere."""
-    sections = [
-        ({"name": own.world, "title": own.world}, _body("bench_world.html", _world(own, bench)))
-        for own in bench.standings
-    ]
-    sections.append(
-        ({"name": "record", "title": "How it was made"}, _body("bench_record.html", _record(bench)))
-    )
-    return (
-        environment()
-        .get_template("page.html")
-        .render(
-            title="Methods side by side, where the truth is known",
-            lead=bench.lead,
-            notice=NOTICE,
-            hatch=HATCH,
-            finding=_body("bench_finding.html", _finding(bench)),
-            sections=sections,
-            seconds=bench.seconds,
-        )
-    )
-
-
-def _body(template: str, context: Mapping[str, object]) -> Markup:
-    return Markup(environment().get_template(template).render(**context))  # noqa: S704
-
-
-def _finding(bench: Bench) -> dict[str, object]:
     known = [own for own in bench.standings if own.ours_level is not None]
-    return {
+    everybody = bench.standings[0].rows if bench.standings else ()
+    finding = {
         "bench": bench,
         "level": sum(bool(own.ours_level) for own in known),
         "known": len(known),
         "behind": [own for own in known if not own.ours_level],
         "table": summary_table(bench),
     }
+    record = {
+        "bench": bench,
+        "groups": [
+            (words, [row.method for row in everybody if row.group == group])
+            for group, (_, words) in _GROUPS.items()
+        ],
+        "notes": NOTES,
+    }
+    sections = [(own.world, own.world, _world(own, bench)) for own in bench.standings]
+    return render_page(
+        "Methods side by side, where the truth is known",
+        fill("bench_finding.html", finding),
+        [*sections, ("record", "How it was made", fill("bench_record.html", record))],
+        lead=bench.lead,
+        seconds=bench.seconds,
+    )
 
 
-def _world(own: BenchStanding, bench: Bench) -> dict[str, object]:
-    return {
+def _world(own: BenchStanding, bench: Bench) -> Markup:
+    context = {
         "own": own,
         "table": world_table(own),
         "plot": behind_plot(own),
@@ -70,37 +61,24 @@ def _world(own: BenchStanding, bench: Bench) -> dict[str, object]:
         "labels": bench.labels,
         "notes": NOTES,
     }
-
-
-def _record(bench: Bench) -> dict[str, object]:
-    return {
-        "bench": bench,
-        "groups": [
-            (words, [row.method for row in _everybody(bench) if row.group == group])
-            for group, words in _GROUPS
-        ],
-        "notes": NOTES,
-    }
-
-
-def _everybody(bench: Bench) -> tuple[BenchRow, ...]:
-    return bench.standings[0].rows if bench.standings else ()
+    return fill("bench_world.html", context)
 
 
 def behind_plot(own: BenchStanding) -> Markup:
     """How far each method is behind the first, with one standard error either way."""
-    rows = [
-        Row(
-            clean(row.method, 24),
-            row.behind,
-            None if row.behind is None else row.behind - (row.behind_error or 0.0),
-            None if row.behind is None else row.behind + (row.behind_error or 0.0),
-            "failed" if row.behind is None else signed(row.behind, 4),
-            strong=row.place in ("first", "level"),
-            colour=_COLOURS[row.group],
+    ends, drawn = [0.0], []
+    for row in own.rows:
+        behind, error = row.behind, row.behind_error or 0.0
+        figures = (None,) * 3 if behind is None else (behind, behind - error, behind + error)
+        ends += [end for end in figures if end is not None]
+        drawn.append(
+            interval(
+                clean(row.method, 24),
+                figures,
+                "failed" if behind is None else signed(behind, 4),
+                strong=row.place in ("first", "level"),
+                colour=_GROUPS[row.group][0],
+            )
         )
-        for row in own.rows
-    ]
-    ends = [end for row in rows for end in (row.value, row.low, row.high)]
-    axis = Axis(Scale.around([*ends, 0.0], 0, 100), "behind the first (left is better)", 0.0)
-    return interval_rows(rows, axis, f"{own.world}: risk beyond that of the first")
+    axis = Axis(Scale.around(ends), "behind the first (left is better)", [Mark("guide", 0.0)])
+    return rows(drawn, axis, f"{own.world}: risk beyond that of the first")

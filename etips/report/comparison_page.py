@@ -1,19 +1,15 @@
 """A comparison as a page: who has the lower risk, place by place, and what carries over."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from etips.errors import FileError
 from etips.files.json_documents import canonical
 from etips.files.writing import write_file
-from etips.report.maps import HATCH
-from etips.report.notebook import COLOURS
-from etips.report.page import environment
-from etips.report.row_plots import Axis, Row, interval_rows
-from etips.report.svg import Scale
-from etips.report.wording import FOUND_MARKS, NONE, clean, count, name, number, signed, span
+from etips.report.drawings import Axis, Mark, Scale, interval, rows
+from etips.report.section import fill, render_page, require_ending
+from etips.report.wording import NONE, clean, number, signed, span
 from etips.results.comparison_result import (
     CLINICIANS,
     CarriedResult,
@@ -24,11 +20,9 @@ from etips.results.comparison_result import (
     PlacesResult,
 )
 from etips.results.conclusions import KINDS, Conclusion
-from etips.results.exhibits import NOTICE
-from etips.results.whole_stay_result import ONE_DECISION
+from etips.results.records import ONE_DECISION
 
 _FIGURE = Markup("<b>{}</b> <small>{}</small>")
-_CELL = "padding:.35em .8em;text-align:left;vertical-align:top"
 _SECTIONS = (
     ("pairs", "The differences"),
     ("policies", "The risks"),
@@ -38,15 +32,9 @@ _SECTIONS = (
 )
 
 
-def require_ending(place: Path) -> None:
-    """Refuse a name that does not say what to write."""
-    if place.suffix not in (".html", ".json"):
-        raise FileError(str(place), "must end in .html or .json")
-
-
 def write_comparison(comparison: Comparison, place: Path) -> Path:
     """Write the page (.html) or the figures (.json); return where it is."""
-    require_ending(place)
+    require_ending(place, ".html", ".json")
     text = (
         render_comparison(comparison).encode()
         if place.suffix == ".html"
@@ -59,32 +47,22 @@ def write_comparison(comparison: Comparison, place: Path) -> Path:
 def render_comparison(comparison: Comparison) -> str:
     """The page; it loads nothing from anywhere."""
     context = _context(comparison)
-    shown = [
-        ({"name": section, "title": title}, _body(f"comparison_{section}.html", context))
-        for section, title in _SECTIONS
-        if _has(comparison, section)
-    ]
-    return (
-        environment()
-        .get_template("page.html")
-        .render(
-            title=_title(comparison),
-            lead=None,
-            notice=NOTICE,
-            hatch=HATCH,
-            finding=_body("comparison_finding.html", context),
-            sections=shown,
-            seconds=comparison.seconds,
-        )
+    places = comparison.places
+    shown = {
+        "pairs": bool(comparison.pairs),
+        "places": places is not None,
+        "carried": bool(places and places.carried),
+    }
+    return render_page(
+        _title(comparison),
+        fill("comparison_finding.html", context),
+        [
+            (section, title, fill(f"comparison_{section}.html", context))
+            for section, title in _SECTIONS
+            if shown.get(section, True)
+        ],
+        seconds=comparison.seconds,
     )
-
-
-def _has(comparison: Comparison, section: str) -> bool:
-    if section == "pairs":
-        return bool(comparison.pairs)
-    if section == "places":
-        return comparison.places is not None
-    return section != "carried" or bool(comparison.places and comparison.places.carried)
 
 
 def _title(comparison: Comparison) -> str:
@@ -92,10 +70,6 @@ def _title(comparison: Comparison) -> str:
     if len(names) == 1 and comparison.places is not None:
         return f"Practice by {clean(comparison.places.column)}"
     return f"{', '.join(clean(own, 30) for own in names[:-1])} and what was done, compared"
-
-
-def _body(template: str, context: Mapping[str, object]) -> Markup:
-    return Markup(environment().get_template(template).render(**context))  # noqa: S704
 
 
 def _context(comparison: Comparison) -> dict[str, object]:
@@ -120,44 +94,38 @@ def _context(comparison: Comparison) -> dict[str, object]:
 
 def forest(pairs: Sequence[PairResult]) -> Markup:
     """The differences, a row each; left of the line the first of the two has the lower risk."""
-    rows = [
-        Row(
+    drawn = [
+        interval(
             f"{clean(pair.first, 14)} {NONE} {clean(pair.second, 14)}",
-            pair.difference.value,
-            pair.difference.low,
-            pair.difference.high,
+            (pair.difference.value, pair.difference.low, pair.difference.high),
             signed(pair.difference.value) if pair.difference.value is not None else "hidden",
             strong=bool(pair.differs and pair.verdict == "reliable"),
-            colour="c0" if pair.verdict == "reliable" else "c1",
+            colour=_colour(pair.verdict),
         )
         for pair in pairs
     ]
-    scale = _around(
-        [pair.difference for pair in pairs if pair.verdict != "unusable"]
-        or [pair.difference for pair in pairs]
-    )
-    axis = Axis(scale, "first minus second (left: first is lower)", 0.0)
-    return interval_rows(rows, axis, "Differences between policies with 95 % intervals")
+    scale = _around([(pair.difference, pair.verdict) for pair in pairs])
+    axis = Axis(scale, "first minus second (left: first is lower)", [Mark("guide", 0.0)])
+    return rows(drawn, axis, "Differences between policies with 95 % intervals")
 
 
 def risks(policies: Sequence[ComparedPolicy]) -> Markup:
     """The risk of each policy and of what was done."""
-    done = next((own.risk.value for own in policies if own.name == CLINICIANS), None)
-    rows = [
-        Row(
+    drawn = [
+        interval(
             clean(own.name, 30),
-            own.risk.value,
-            own.risk.low,
-            own.risk.high,
+            (own.risk.value, own.risk.low, own.risk.high),
             number(own.risk.value),
             strong=own.name == CLINICIANS,
-            colour="c0" if own.verdict in (None, "reliable") else "c1",
+            colour=_colour(own.verdict),
         )
         for own in policies
     ]
-    sound = [own.risk for own in policies if own.verdict != "unusable"]
-    axis = Axis(_around(sound, zero=False), "risk (lower is better)", done)
-    return interval_rows(rows, axis, "Risks with 95 % intervals")
+    done = (own.risk.value for own in policies if own.name == CLINICIANS)
+    guide = [Mark("guide", value) for value in done if value is not None]
+    scale = _around([(own.risk, own.verdict) for own in policies], zero=False)
+    axis = Axis(scale, "risk (lower is better)", guide)
+    return rows(drawn, axis, "Risks with 95 % intervals")
 
 
 def place_plots(places: PlacesResult) -> list[tuple[str, Markup]]:
@@ -166,36 +134,37 @@ def place_plots(places: PlacesResult) -> list[tuple[str, Markup]]:
     plots = []
     for policy in names:
         done = policy == CLINICIANS
-        found = [
+        figures = [
             (place.level, own.risk if done else own.difference, own.verdict)
             for place in places.places
             for own in place.figures
             if own.policy == policy
         ]
-        rows = [
-            Row(
+        drawn = [
+            interval(
                 clean(level, 30),
-                figure.value,
-                figure.low,
-                figure.high,
+                (figure.value, figure.low, figure.high),
                 number(figure.value) if done else signed(figure.value),
-                colour="c0" if verdict in (None, "reliable") else "c1",
+                colour=_colour(verdict),
             )
-            for level, figure, verdict in found
+            for level, figure, verdict in figures
         ]
-        sound = [own for _, own, verdict in found if verdict != "unusable"]
-        scale = _around(sound or [own for _, own, _ in found], zero=not done)
+        scale = _around([own[1:] for own in figures], zero=not done)
         words = "risk of what was done" if done else "difference to what was done there"
-        heading = "What was done" if done else policy
-        plots.append(
-            (heading, interval_rows(rows, Axis(scale, words, None if done else 0.0), words))
-        )
+        axis = Axis(scale, words, [] if done else [Mark("guide", 0.0)])
+        plots.append(("What was done" if done else policy, rows(drawn, axis, words)))
     return plots
 
 
-def _around(figures: Sequence[Figure], *, zero: bool = True) -> Scale:
-    ends = [end for own in figures for end in (own.value, own.low, own.high)]
-    return Scale.around([*ends, *([0.0] if zero else [])], 0, 100)
+def _colour(verdict: str | None) -> str:
+    return "c0" if verdict in (None, "reliable") else "c1"
+
+
+def _around(figures: Sequence[tuple[Figure, str | None]], *, zero: bool = True) -> Scale:
+    """A scale of figures with their verdicts; those without evidence do not stretch it."""
+    sound = [own for own, verdict in figures if verdict != "unusable"] or [f for f, _ in figures]
+    ends = [end for own in sound for end in (own.value, own.low, own.high)]
+    return Scale.around([*ends, *([0.0] if zero else [])])
 
 
 def _carried_row(own: CarriedResult) -> tuple[CarriedResult, Markup, Markup, Markup, Markup]:
@@ -220,39 +189,3 @@ def _settings(comparison: Comparison) -> list[tuple[str, str]]:
         f"rule {own.name}": own.sentence for own in comparison.policies if own.sentence is not None
     }
     return [(key, clean(value, 600)) for key, value in {**told, **rules}.items()]
-
-
-def show_pairs(comparison: Comparison) -> str:
-    """A table of the differences inside a notebook; names are text, whatever they hold."""
-    heads = Markup("").join(
-        Markup('<th scope="col" style="{}">{}</th>').format(_CELL, title)
-        for title in ("Compared", "Finding", "Difference", "p (Holm)", "Why")
-    )
-    rows = Markup("").join(_pair_row(pair) for pair in comparison.pairs)
-    caption = (
-        f"{count(comparison.data.n_decisions)} decisions; first minus second, below zero the first "
-        f"is better. {NOTICE}"
-    )
-    return str(
-        Markup(
-            '<table class="etips-results"><caption style="text-align:left">{}</caption>'
-            "<thead><tr>{}</tr></thead><tbody>{}</tbody></table>"
-        ).format(caption, heads, rows)
-    )
-
-
-def _pair_row(pair: PairResult) -> Markup:
-    ink, ground = COLOURS[pair.finding]
-    look = f"background:{ground};color:{ink};border-radius:1em;padding:.1em .7em;font-weight:600"
-    mark = FOUND_MARKS[pair.finding]
-    cells = (
-        Markup("<b>{}</b> against <b>{}</b>").format(name(pair.first), name(pair.second)),
-        Markup('<span style="{}">{} {}</span><br><small>verdict: {}</small>').format(
-            look, mark, clean(pair.words, 120), pair.verdict or NONE
-        ),
-        _apart(pair.difference),
-        number(pair.adjusted_p),
-        Markup("<br>").join(clean(reason, 300) for reason in pair.reasons),
-    )
-    inside = Markup("").join(Markup('<td style="{}">{}</td>').format(_CELL, c) for c in cells)
-    return Markup("<tr>{}</tr>").format(inside)

@@ -2,14 +2,13 @@
 
 from markupsafe import Markup
 
-from etips.report.policy_words import what_it_does
 from etips.report.section import Section
-from etips.report.sections.whole_stay_risk import stay_warning
 from etips.report.wording import LONG, clean, count, name, number, signed, span
-from etips.results.conclusions import Conclusion, conclude, doubt_of
-from etips.results.feature_strength import compare_strength
-from etips.results.results import DataSummary, MethodResult, Results
+from etips.results.conclusions import Conclusion, compare_strength, conclude, doubt_of
+from etips.results.records import DataSummary, MethodResult
+from etips.results.results import Results
 
+_ALL = 1 - 1e-9  # a share that is all
 _TRUST = {
     "reliable": "and the log supports that number (verdict: reliable)",
     "doubtful": "but the verdict is doubtful, so read that number as a question, not an answer",
@@ -44,7 +43,7 @@ def _make(results: Results) -> dict[str, object]:
         "asked": _asked(head, results),
         "said": _sentences(head, results.data, len(results.methods)),
         "sure": _SURE.get(head.verdict or "", "No risk was estimated, so there is no verdict."),
-        "warning": stay_warning(head),
+        "warning": _stay_warning(head),
         "unsaid": _unsaid(head, results.data, conclusion),
     }
 
@@ -87,6 +86,16 @@ def _loss(data: DataSummary) -> str:
     own = data.provenance.get("loss")
     words = "" if own is None else f", in the words of the data: {clean(own, 200)}"
     return f"The risk is the mean loss after a decision{words}; lower is better."
+
+
+def _stay_warning(method: MethodResult) -> str | None:
+    """What must be read first: a gain at one decision that is a loss over the stay."""
+    whole = method.whole_stay
+    if whole is None or not whole.reversal:
+        return None
+    surely = whole.gain.low is not None and whole.gain.low > 0
+    loss = "is a loss over the whole stay" if surely else "looks like a loss over the stay"
+    return f"A gain at one decision that {loss}. {whole.sentence}"
 
 
 def _sentences(method: MethodResult, data: DataSummary, n_policies: int) -> Markup:
@@ -157,6 +166,27 @@ def _unsaid(method: MethodResult, data: DataSummary, conclusion: Conclusion) -> 
         "log does not."
     )
     return said
+
+
+def what_it_does(results: Results, policy: str) -> str | None:
+    """What a policy comes to in a few words: "always ACTION", or as the clinicians.
+
+    None for one that tells patients apart, or that is called so already.
+    """
+    exhibits = results.exhibits
+    if exhibits is None:
+        return None
+    path = exhibits.paths.get(policy, ())
+    kept = next((candidate for candidate in path if candidate.chosen), None)
+    words = None
+    if kept is not None and kept.clinicians:
+        words = clean(kept.called)
+    elif policy == exhibits.headline:
+        names = results.data.actions or exhibits.actions.names
+        shares = exhibits.actions.recommended_share
+        only = [place for place, share in enumerate(shares) if share is not None and share >= _ALL]
+        words = clean(f"always {names[only[0]]}") if only else None
+    return None if words == clean(policy) else words
 
 
 def hidden_confounding(method: MethodResult) -> str:

@@ -1,105 +1,86 @@
-"""Results as one HTML file that loads nothing from elsewhere.
+"""Results as one HTML file that loads nothing from elsewhere, or as a table for a spreadsheet.
 
-The page shows what the results hold and computes nothing new about the data, so that whoever has
-`results.json` has all that the page is made of.
+The page shows what the results hold and computes nothing new about the data: it is made of what is
+in `results.json`.
 """
 
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from etips.report import wording
+from etips.files.writing import write_file
 from etips.report.finding import FINDING
-from etips.report.maps import HATCH
-from etips.report.section import Section
-from etips.report.sections import (
-    balance,
-    candidate_path,
-    checklist,
-    cohort_flow,
-    confounding,
-    control,
-    estimator_comparison,
-    missing_losses,
-    policy_table,
-    population_shift,
-    propensity_overlap,
-    recommended_actions,
-    reproducibility,
-    study_folds,
-    subgroup_tables,
-    whole_stay_risk,
+from etips.report.section import Section, fill, render_page, require_ending
+from etips.report.sections.evidence import (
+    CONFOUNDING,
+    CONTROL,
+    ESTIMATORS,
+    MISSING_LOSSES,
+    WHOLE_STAY,
 )
-from etips.results.exhibits import NOTICE
+from etips.report.sections.patients import ACTIONS, BALANCE, OVERLAP, SUBGROUPS
+from etips.report.sections.policies import CHOICES, FOLDS, PATHS, POLICIES, SHIFT
+from etips.report.sections.record import CHECKLIST, FLOW, SETTINGS
+from etips.report.tables import policies_csv
+from etips.report.wording import clean
 from etips.results.results import Results
 from etips.results.study_result import StudyResult
 
 SECTIONS = (
-    policy_table.SECTION,
-    population_shift.SECTION,
-    study_folds.SECTION,
-    whole_stay_risk.SECTION,
-    estimator_comparison.SECTION,
-    candidate_path.SECTION,
-    recommended_actions.SECTION,
-    propensity_overlap.SECTION,
-    balance.SECTION,
-    subgroup_tables.SECTION,
-    confounding.SECTION,
-    control.SECTION,
-    missing_losses.SECTION,
-    cohort_flow.SECTION,
-    reproducibility.SECTION,
-    checklist.SECTION,
+    POLICIES,
+    SHIFT,
+    FOLDS,
+    WHOLE_STAY,
+    ESTIMATORS,
+    CHOICES,
+    PATHS,
+    ACTIONS,
+    OVERLAP,
+    BALANCE,
+    SUBGROUPS,
+    CONFOUNDING,
+    CONTROL,
+    MISSING_LOSSES,
+    FLOW,
+    SETTINGS,
+    CHECKLIST,
 )
 """After the finding, in order."""
 
 
 def render(results: Results) -> str:
     """The page of an evaluation or a study."""
-    contexts = [(section, section.make(results)) for section in SECTIONS]
-    shown = [(section, context) for section, context in contexts if context is not None]
-    present = {section.name for section, _ in shown} | {"finding", "notice"}
-    return (
-        environment()
-        .get_template("page.html")
-        .render(
-            title=_title(results),
-            lead=results.lead if isinstance(results, StudyResult) else None,
-            notice=NOTICE,
-            hatch=HATCH,
-            finding=_body(FINDING, FINDING.make(results) or {}, present),
-            sections=[(section, _body(section, context, present)) for section, context in shown],
-            seconds=results.seconds,
-        )
-    )
-
-
-def _title(results: Results) -> str:
-    if isinstance(results, StudyResult) and results.title:
-        return results.title
+    study = results if isinstance(results, StudyResult) else None
     head = results.headline
-    return "Report" if head is None else f"Report on {wording.clean(head.name)}"
-
-
-def _body(section: Section, context: Mapping[str, object], present: set[str]) -> Markup:
-    template = environment().get_template(section.template)
-    return Markup(template.render(**context, present=present))  # noqa: S704
-
-
-@cache
-def environment() -> Environment:
-    """Where templates are found, and what they may call."""
-    templates = Environment(
-        loader=PackageLoader("etips.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    title = "Report" if head is None else f"Report on {clean(head.name)}"
+    finding, sections = fill_sections(results, SECTIONS)
+    return render_page(
+        study.title if study is not None and study.title else title,
+        finding,
+        [(section.name, section.title, body) for section, body in sections],
+        lead=None if study is None else study.lead,
+        seconds=results.seconds,
     )
-    shown = (wording.name, wording.clean, wording.cell, wording.badge, wording.found)
-    counted = (wording.number, wording.signed, wording.count, wording.percent)
-    templates.filters |= {show.__name__: show for show in (*shown, *counted)}
-    return templates
+
+
+def fill_sections(
+    results: Results, sections: Sequence[Section]
+) -> tuple[Markup, list[tuple[Section, Markup]]]:
+    """The finding, and those of some sections that have something to show."""
+    made = [(section, section.make(results)) for section in sections]
+    shown = [(section, context) for section, context in made if context is not None]
+    present = {"present": {section.name for section, _ in shown} | {"finding", "notice"}}
+    finding: Mapping[str, object] = FINDING.make(results) or {}
+    return (
+        fill(FINDING.template, {**finding, **present}),
+        [(section, fill(section.template, {**context, **present})) for section, context in shown],
+    )
+
+
+def write_report(results: Results, place: Path) -> Path:
+    """Write a page (.html) or the table of the policies (.csv); return where it is."""
+    require_ending(place, ".html", ".csv")
+    page = render(results) if place.suffix == ".html" else policies_csv(results)
+    write_file(place, page.encode())
+    return place

@@ -1,9 +1,11 @@
 """Compare policies with each other and with the clinicians, overall and place by place."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 from etips.data.decisions import Floats
 from etips.data.history_rows import visible_rows
 from etips.data.trajectories import Trajectories
-from etips.errors import SettingError
+from etips.errors import DataError, SettingError
 from etips.evaluation.assessment import Assessment, assess
 from etips.evaluation.comparing.pairwise import (
     Pair,
@@ -22,10 +24,10 @@ from etips.evaluation.comparing.pairwise import (
 from etips.evaluation.estimators import find_estimators
 from etips.evaluation.inference.estimate import Estimate
 from etips.evaluation.inference.intervals import DEFAULT, Interval
-from etips.evaluation.log import Log, View, view
+from etips.evaluation.log import Log
 from etips.evaluation.risk import logged_risk
 from etips.evaluation.verdict import Verdict
-from etips.files.json_documents import finite, plain
+from etips.files.json_documents import plain
 from etips.machine import still_products
 from etips.results.comparison_result import (
     CLINICIANS,
@@ -35,16 +37,22 @@ from etips.results.comparison_result import (
     PairResult,
 )
 from etips.results.conclusions import Conclusion
-from etips.results.decision_groups import By, group_decisions
+from etips.results.data_summary import summarize_data
 from etips.results.evaluation_log import EvaluationLog, Models, make_log
-from etips.results.followed_policies import RULE, Followed, Policy, follow, true_risk
+from etips.results.followed_policies import (
+    RULE,
+    Followed,
+    GivenPolicies,
+    Policy,
+    follow_unseen,
+    name_policies,
+    require_unseen_stays,
+    true_risk,
+)
 from etips.results.further_checks import FurtherChecks
-from etips.results.joined_log import join_logs
-from etips.results.method_result import DataSummary
-from etips.results.named_policies import GivenPolicies, name_policies
-from etips.results.place_comparison import as_figure, compare_places
-from etips.results.summaries import summarize_data
-from etips.results.unseen import require_unseen_stays
+from etips.results.groupings import By, group_decisions
+from etips.results.place_comparison import as_figure, compare_places, difference_figure
+from etips.results.records import DataSummary, existing
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,15 +60,9 @@ class _Judged:
     """Policies as a log sees them, by name."""
 
     followed: Mapping[str, Followed]
-    views: Mapping[str, View]
     assessments: Mapping[str, Assessment]
     clinicians: Estimate
     estimator: str
-
-    @property
-    def estimates(self) -> dict[str, Estimate]:
-        own = {name: found.estimates[0] for name, found in self.assessments.items()}
-        return {**own, CLINICIANS: self.clinicians}
 
 
 @still_products()
@@ -83,27 +85,25 @@ def compare(
 
     Args:
         policies: One policy, a list of them, or several by name; None compares places alone.
-        data: Logged stays that none of them learned from.
         by: Column of the data, or values by decision or stay: compare place by place too.
         reference: Compare every other policy with this one only; "clinicians" is one of them.
         target: Carry figures over to the case mix of this place alone.
         estimator: Of all risks; the evaluation's headline if left out.
-        interval: How limits are made.
         models: How to cross-fit, on `data`, propensities that are not known and predicted losses.
         propensities: Known probability of every action, shape (n_decisions, n_actions).
         allow_seen: Take stays that a policy learned from; the results say so.
-        settings: For the record, JSON-ready.
         sources: Of each stay, where `data` were joined: each is then fitted by itself.
     """
     started, named = time.perf_counter(), _named(policies, by, reference, target)
     seen = require_unseen_stays(named, data, allow_seen=allow_seen)
     data = FurtherChecks.of(data, None).data
     grouping = None if by is None else group_decisions(data, by)
-    followed = {name: seen[name].mark(follow(policy, data)) for name, policy in named.items()}
+    followed = follow_unseen(named, data, seen)
     made = join_logs(data, sources, partial(_log, named, models=models, known=propensities))
     judged, about = _judge(followed, made.log, estimator, interval), summarize_data(data)
-    asked = partial(compare_places, data, made.log, judged.views, target=target, interval=interval)
-    return Comparison(
+    own = data, made.log, judged.assessments
+    asked = partial(compare_places, *own, target=target, interval=interval)
+    comparison = Comparison(
         data=about,
         policies=_policies(judged, data, about),
         pairs=_pairs(judged, made.log, about, reference, interval),
@@ -111,19 +111,16 @@ def compare(
         reference=reference,
         places=None if grouping is None else asked(grouping, estimator=judged.estimator),
         notes=made.notes,
-        settings=_plain(settings),
+        settings={name: plain(value) for name, value in settings.items()},
         seconds=time.perf_counter() - started,
     )
-
-
-def _plain(settings: Mapping[str, object]) -> dict[str, object]:
-    return {name: plain(value) for name, value in settings.items()}
+    return existing(comparison)
 
 
 def _named(
     policies: GivenPolicies | None, by: By | None, reference: str | None, target: str | None
 ) -> dict[str, Policy]:
-    """Policies by name; what nobody can answer is refused, before anything is fitted."""
+    """Policies by name; a question without an answer is refused before anything is fitted."""
     named = {} if policies is None else name_policies(policies)
     if CLINICIANS in named:
         rule = f"must not be called {CLINICIANS}: what was done is compared under that name"
@@ -143,7 +140,7 @@ def _named(
 def _log(
     named: Mapping[str, Policy], data: Trajectories, models: Models | None, known: Floats | None
 ) -> EvaluationLog:
-    """The decisions; where nobody asks about a policy, nothing has to be fitted."""
+    """The decisions; where places alone are compared, nothing has to be fitted."""
     if named:
         return make_log(named, data, models or Models(), known=known)
     log = Log(
@@ -166,13 +163,8 @@ def _judge(
         name: assess(log, *own.deployed.judged, estimators=(entry.name,), interval=interval)
         for name, own in followed.items()
     }
-    return _Judged(
-        followed=followed,
-        views={name: view(log, *own.deployed.judged) for name, own in followed.items()},
-        assessments=assessments,
-        clinicians=logged_risk(log.loss, log.clusters, interval=interval),
-        estimator=entry.name,
-    )
+    clinicians = logged_risk(log.loss, log.clusters, interval=interval)
+    return _Judged(followed, assessments, clinicians, entry.name)
 
 
 def _policies(
@@ -200,54 +192,40 @@ def _pairs(
 ) -> tuple[PairResult, ...]:
     if not judged.assessments:
         return ()
-    pairs = compare_pairs(judged.estimates, reference=reference, interval=interval)
+    estimates = {name: own.estimates[0] for name, own in judged.assessments.items()}
+    estimates[CLINICIANS] = judged.clinicians
+    pairs = compare_pairs(estimates, reference=reference, interval=interval)
     return tuple(_pair(pair, judged, log, about) for pair in pairs)
 
 
 def _pair(pair: Pair, judged: _Judged, log: Log, about: DataSummary) -> PairResult:
-    verdict = _verdict(pair, judged, log)
     names = (pair.first, pair.second)
-    seen = any(name != CLINICIANS and judged.followed[name].in_sample for name in names)
-    if about.mean_loss is None and CLINICIANS in names:
-        blank = Conclusion("unknown", "hidden: it would give a few people away")
-        return PairResult(
-            *names, Figure(), None, None, None, verdict.label, (), blank.kind, blank.words
-        )
-    own = pair.contrast
+    parts = {name: judged.assessments[name] for name in names if name != CLINICIANS}
+    verdicts, own = {name: part.verdict for name, part in parts.items()}, pair.contrast
+    verdict, same = join_verdicts(verdicts), False
+    if len(parts) == 2:
+        first, second = (part.policy for part in parts.values())
+        between = judge_difference(log, first, second, own, judged.estimator)
+        verdict = join_verdicts(verdicts, between)
+        same = np.array_equal(first.probabilities, second.probabilities)
+        same = same and np.array_equal(first.weight, second.weight)
+    elif about.mean_loss is None:
+        words = "hidden: it would give a few people away"
+        label, nothing = verdict.label, Figure()
+        return PairResult(*names, nothing, None, None, None, label, (), "unknown", words)
+    seen = any(judged.followed[name].in_sample for name in parts)
     conclusion = conclude_pair(pair, verdict, about, in_sample=seen)
-    if _do_the_same(judged.views.get(pair.first), judged.views.get(pair.second)):
-        conclusion = Conclusion(conclusion.kind, "they do the same")
     return PairResult(
         *names,
-        difference=Figure(
-            finite(own.difference), finite(own.low), finite(own.high), finite(own.std_error)
-        ),
-        p_value=finite(pair.p_value),
-        adjusted_p=finite(pair.adjusted_p),
+        difference=difference_figure(own),
+        p_value=pair.p_value,
+        adjusted_p=pair.adjusted_p,
         differs=pair.differs,
         verdict=verdict.label,
         reasons=verdict.reasons,
         finding=conclusion.kind,
-        words=conclusion.words,
+        words="they do the same" if same else conclusion.words,
     )
-
-
-def _do_the_same(first: View | None, second: View | None) -> bool:
-    """Whether two policies do the same at every decision."""
-    if first is None or second is None:
-        return False
-    alike = np.array_equal(first.probabilities, second.probabilities)
-    return alike and np.array_equal(first.weight, second.weight)
-
-
-def _verdict(pair: Pair, judged: _Judged, log: Log) -> Verdict:
-    names = [name for name in (pair.first, pair.second) if name != CLINICIANS]
-    parts = {name: judged.assessments[name].verdict for name in names}
-    if len(names) < 2:
-        return join_verdicts(parts)
-    first, second = (judged.views[name] for name in names)
-    own = judge_difference(log, first, second, pair.contrast, judged.estimator)
-    return join_verdicts(parts, own)
 
 
 def conclude_pair(
@@ -256,9 +234,6 @@ def conclude_pair(
     """What may be said of a pair; the verdict has a say, and so has what one decision is.
 
     Args:
-        pair: The difference.
-        verdict: On it.
-        about: What it was estimated on.
         in_sample: Whether one of the two learned from these stays.
     """
     if verdict.label == "unusable":
@@ -277,3 +252,55 @@ def conclude_pair(
     if pair.contrast.difference > 0:
         return Conclusion("worse", words)
     return Conclusion("better" if about.one_decision else "partly", words)
+
+
+def join_logs(
+    data: Trajectories,
+    sources: NDArray[np.str_] | None,
+    fit: Callable[[Trajectories], EvaluationLog],
+) -> EvaluationLog:
+    """The log of stays of several sources, or of one: what weighs is fitted in its own source.
+
+    Two hospitals treat the same patient differently, and no feature says which of them it was. What
+    is fitted on both together would be wrong in each.
+
+    Args:
+        sources: Of each stay, shape (n_stays,); None where there is but one.
+    """
+    if sources is None:
+        return fit(data)
+    runs = [label for label, _ in groupby(sources.tolist())]
+    if sources.shape != (data.n_stays,) or len(set(runs)) != len(runs):
+        raise DataError("sources", "must name the source of each stay, one source after the other")
+    made = [fit(data.subset(sources == label)) for label in runs]
+    logs = [own.log for own in made]
+    joined = Log(
+        loss=np.concatenate([log.loss for log in logs]),
+        action=np.concatenate([log.action for log in logs]),
+        propensity=np.concatenate([log.propensity for log in logs]),
+        cluster=data.cluster,
+        n_actions=logs[0].n_actions,
+        propensities=_stacked(logs, "propensities"),
+        predicted=_stacked(logs, "predicted"),
+        propensity_floor=max(log.propensity_floor for log in logs),
+        features=_stacked(logs, "features"),
+        known=all(log.known for log in logs),
+        lag=logs[0].lag,
+        plain_propensity=_stacked(logs, "plain_propensity", instead="propensity"),
+        plain_predicted=_stacked(logs, "plain_predicted", instead="predicted"),
+    )
+    notes = {f"{label}: {k}": v for label, own in zip(runs, made, strict=True)
+             for k, v in own.notes.items()}  # fmt: skip
+    return EvaluationLog(joined, notes, None)
+
+
+def _stacked(logs: Sequence[Log], name: str, *, instead: str | None = None) -> NDArray[Any] | None:
+    """An array of all logs; None where one has none, or, with `instead`, where none has any."""
+    own = [getattr(log, name) for log in logs]
+    if all(array is None for array in own) or (instead is None and any(a is None for a in own)):
+        return None
+    parts = [
+        array if array is not None or instead is None else getattr(log, instead)
+        for array, log in zip(own, logs, strict=True)
+    ]
+    return np.concatenate(parts)

@@ -11,17 +11,14 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from etips.results.conclusions import Conclusion, Kind
-from etips.results.exhibits import Label
-from etips.results.frames import Library, make_frame
-from etips.results.method_result import DataSummary
-from etips.results.serialization import STRICT, to_json
-from etips.results.text_forest import Bar, draw_bars
+from etips.results.plain_text import Bar, Library, draw_bars, join_reasons, make_frame
+from etips.results.records import STRICT, DataSummary, Label, to_json
 
 CLINICIANS = "clinicians"
 """What results call what was done."""
 
-_PAGE = "etips.report.comparison_page"
-"""How a comparison looks is decided above it, and asked for by name where somebody looks."""
+_PAGE, _NOTEBOOK = "etips.report.comparison_page", "etips.report.tables"
+"""How a comparison looks is decided in layers above it, imported by name when asked for."""
 
 COLUMNS = (
     *("first", "second", "difference", "std_error", "low", "high"),
@@ -44,13 +41,8 @@ class ComparedPolicy:
     """One policy, or the clinicians.
 
     Args:
-        name: What it is called.
-        risk: Its risk.
         verdict: Whether the log can carry it; None for what was done, which was seen.
-        reasons: For the verdict.
-        in_sample: Whether it learned from stays that it is judged on.
         sentence: What a rule says.
-        truth: The true risk, in simulated worlds.
     """
 
     name: str
@@ -67,17 +59,9 @@ class PairResult:
     """The risk of one policy minus that of another, on the same stays.
 
     Args:
-        first: The one.
-        second: The other.
-        difference: First minus second, below zero the first is better; its interval is for this
-            pair alone.
-        p_value: Two-sided, of no difference.
         adjusted_p: The same after Holm's correction for all pairs of the comparison.
         differs: Whether a difference is shown; None where it is hidden.
-        verdict: No better than that of either risk.
-        reasons: For it.
         finding: What a page colours by, verdict included.
-        words: What was found of the first against the second, in a few words.
     """
 
     first: str
@@ -99,15 +83,7 @@ class PairResult:
 
 @dataclass(frozen=True)
 class PlaceFigure:
-    """One policy, or the clinicians, in one place.
-
-    Args:
-        policy: Which.
-        risk: There.
-        difference: To what was done there; empty for the clinicians.
-        verdict: On both; None for the clinicians.
-        reasons: For it.
-    """
+    """One policy, or the clinicians, in one place."""
 
     policy: str
     risk: Figure
@@ -123,7 +99,6 @@ class PlaceResult:
     Args:
         level: What it is called; not told of a place that few people were in.
         n_people: People there; None where hidden, and then there are no figures.
-        n_decisions: Decisions there.
         figures: Clinicians first, then each policy.
     """
 
@@ -138,14 +113,8 @@ class AlikeResult:
     """Whether places differ in a quantity.
 
     Args:
-        policy: Whose.
         quantity: Its risk, or its difference to what was done there.
-        q: Cochran's Q.
-        freedom: Places less one.
-        p_value: Welch's form of it.
-        adjusted_p: After Holm's correction for all policies.
         i_squared: Share of the spread that chance does not explain.
-        words: What that means.
     """
 
     policy: str
@@ -163,14 +132,12 @@ class CarriedResult:
     """The figure of one place among the patients of another.
 
     Args:
-        policy: Whose risk.
         source: Where the decisions are from.
         target: Whose case mix they are given.
         here: Risk in the source as it is.
         carried: Risk in the source with the target's case mix; empty where overlap is poor.
         there: Risk in the target as it is.
         remaining: Carried minus there: what case mix does not explain.
-        verdict: On the carried figure.
     """
 
     policy: str
@@ -190,12 +157,9 @@ class OverlapResult:
     Args:
         source: Where the decisions are from.
         target: Whose case mix they are given.
-        overlap: good, fair or poor.
         effective_share: Share of the source's decisions that the weighted ones are worth.
         discrimination: Share of pairs, one of each place, that can be told apart; 0.5 for none.
         prognosis_before: Expected loss in the target minus that in the source.
-        prognosis_after: The same after weighting.
-        words: What that means.
     """
 
     source: str
@@ -210,15 +174,7 @@ class OverlapResult:
 
 @dataclass(frozen=True)
 class PlacesResult:
-    """A comparison place by place.
-
-    Args:
-        column: What parts them.
-        places: In order; those with few people are hidden, and one more.
-        alike: Whether they differ.
-        overlaps: Between each two of them.
-        carried: Figures with the case mix of another place.
-    """
+    """A comparison place by place."""
 
     column: str
     places: tuple[PlaceResult, ...]
@@ -235,15 +191,7 @@ class Comparison:
     (`report`) or as JSON (`to_json`).
 
     Args:
-        data: What they were compared on.
-        policies: Each with its risk and verdict, the clinicians last.
-        pairs: Differences.
-        estimator: What risks are estimated by.
         reference: Whom the others were compared with; None where every pair was.
-        places: Place by place, if anybody asked.
-        notes: Where propensities and predicted losses came from.
-        settings: For the record.
-        seconds: How long it took.
     """
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
@@ -268,21 +216,15 @@ class Comparison:
         Args:
             library: "pandas" or "polars"; left out, pandas where it is installed, else polars.
         """
-        rows = [
-            dict(
-                zip(
-                    COLUMNS,
-                    (
-                        *(pair.first, pair.second, pair.difference.value),
-                        *(pair.difference.std_error, pair.difference.low, pair.difference.high),
-                        *(pair.p_value, pair.adjusted_p, pair.words, pair.verdict),
-                        "; ".join(reason.rstrip(".") for reason in pair.reasons),
-                    ),
-                    strict=True,
-                )
+        rows = []
+        for pair in self.pairs:
+            apart = pair.difference
+            values = (
+                *(pair.first, pair.second, apart.value, apart.std_error, apart.low, apart.high),
+                *(pair.p_value, pair.adjusted_p, pair.words, pair.verdict),
+                join_reasons(pair.reasons),
             )
-            for pair in self.pairs
-        ]
+            rows.append(dict(zip(COLUMNS, values, strict=True)))
         return make_frame(rows, COLUMNS, library)
 
     def report(self, path: str | PathLike[str]) -> Path:
@@ -296,16 +238,13 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        shown: str = import_module(_PAGE).show_pairs(self)
+        shown: str = import_module(_NOTEBOOK).show_pairs(self)
         return shown
 
     def __repr__(self) -> str:
-        bars = [
-            Bar(f"{pair.first} - {pair.second}", pair.difference.value, *_limits(pair), pair.words)
-            for pair in self.pairs
-        ]
+        bars = []
+        for pair in self.pairs:
+            apart = pair.difference
+            label = f"{pair.first} - {pair.second}"
+            bars.append(Bar(label, apart.value, apart.low, apart.high, pair.words))
         return "\n".join([f"Comparison of {len(self.policies)} ways to decide", *draw_bars(bars)])
-
-
-def _limits(pair: PairResult) -> tuple[float | None, float | None]:
-    return pair.difference.low, pair.difference.high

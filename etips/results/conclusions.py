@@ -1,13 +1,14 @@
 """What may be said of a policy against the clinicians: one word for page, table and terminal.
 
-"Better" without more is said of a whole stay only: where a stay is one decision, or where somebody
-looked at whole stays and found a gain there too. The verdict has a say in every word.
+"Better" without more is said of a whole stay only: where a stay is one decision, or where whole
+stays were looked at and showed a gain too. Every word depends on the verdict.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from etips.results.method_result import DataSummary, GainResult, MethodResult
+from etips.results.records import DataSummary, FeatureStrength, GainResult, MethodResult
 
 NOT_LOOKED = "the whole stay was not looked at (--whole-stay)"
 DISAGREES = "the whole-stay estimate does not agree"
@@ -16,7 +17,6 @@ CANNOT_TELL = "over the whole stay the log cannot tell"
 Kind = Literal["better", "partly", "none", "worse", "doubtful", "unusable", "unknown"]
 """What a page colours by. Only the first four rest on a log that can carry the number."""
 
-
 _SURELY = 3.0
 """Standard errors above zero at which a risk is called worse. One policy in 740 gets there by
 chance, so that of twenty tried together one in twenty times any does, as with "better"."""
@@ -24,12 +24,7 @@ chance, so that of twenty tried together one in twenty times any does, as with "
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What was found of a policy, verdict included.
-
-    Args:
-        kind: For the colour.
-        words: For the reader, a few words.
-    """
+    """What was found of a policy, verdict included: a kind for the colour, and a few words."""
 
     kind: Kind
     words: str
@@ -67,7 +62,8 @@ def conclude(method: MethodResult, data: DataSummary) -> Conclusion:
     if method.in_sample:
         return Conclusion("doubtful", "in sample, shows nothing")
     if method.verdict == "doubtful":
-        return Conclusion("doubtful", f"{_direction(shown, gain)}, doubtful")
+        worse = "seems worse" if _is_higher(gain) else "no difference shown"
+        return Conclusion("doubtful", f"{'seems better' if shown else worse}, doubtful")
     if not shown:
         words = _without_gain(method)
         return Conclusion("worse" if words == "worse" else "none", words)
@@ -121,7 +117,26 @@ def _is_higher(gain: GainResult | None) -> bool:
     return gain.low > 0 and gain.difference >= _SURELY * (gain.std_error or 0.0)
 
 
-def _direction(shown: bool, gain: GainResult) -> str:
-    if shown:
-        return "seems better"
-    return "seems worse" if _is_higher(gain) else "no difference shown"
+def compare_strength(gamma: float, features: Sequence[FeatureStrength]) -> str | None:
+    """What a hidden factor of strength `gamma` would be like, in words; None if nothing is known.
+
+    Args:
+        features: Single ones by falling strength, then the strongest together.
+    """
+    if not features:
+        return None
+    alone = [feature for feature in features if len(feature.names) == 1]
+    enough = [feature for feature in alone if feature.gamma >= gamma]
+    if enough:
+        return f"A hidden factor as strong as {_name(enough[-1])} would be enough"
+    for group in features:
+        if len(group.names) > 1 and group.gamma >= gamma:
+            return f"The hidden factor would have to be as strong as {_name(group)}"
+    strongest = max(features, key=lambda feature: feature.gamma)
+    return f"The hidden factor would have to be stronger than {_name(strongest)}"
+
+
+def _name(feature: FeatureStrength) -> str:
+    *first, last = feature.names
+    words = f"{', '.join(first)} and {last} together" if first else last
+    return f"{words} (odds ratio {feature.gamma:.2f})"

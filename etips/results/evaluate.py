@@ -1,21 +1,21 @@
 """Evaluate policies on logged decisions that none of them learned from."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import FunctionType
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
+from etips.choice_record import ChoiceRecord
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.disclosure import are_few
 from etips.errors import SettingError
 from etips.evaluation.assessment import Assessment, assess
 from etips.evaluation.estimators import find_estimators
-from etips.evaluation.inference.estimate import Estimate
-from etips.evaluation.inference.improvement import safe_improvement
+from etips.evaluation.inference.estimate import Estimate, safe_improvement
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, view
 from etips.evaluation.sensitivity import bound_risk
@@ -24,25 +24,24 @@ from etips.learn.learners.catalogue import find_method
 from etips.learn.training.epoch_report import Report
 from etips.machine import still_products
 from etips.policies.deployed import Deployed
-from etips.results.assembly import make_exhibits
-from etips.results.evaluation_log import EvaluationLog, Models, make_log
-from etips.results.exhibits import Exhibits, Record
+from etips.results.assembly import make_exhibits, measure_features
+from etips.results.data_summary import summarize_data
+from etips.results.evaluation_log import Models, make_log
 from etips.results.followed_policies import (
     RULE,
     Followed,
-    Policy,
+    GivenPolicies,
     as_followed,
-    follow,
+    follow_unseen,
+    name_policies,
+    require_unseen_stays,
     true_risk,
 )
 from etips.results.further_checks import FurtherChecks
-from etips.results.named_policies import GivenPolicies, name_policies
-from etips.results.results import MethodResult, Results
+from etips.results.records import MethodResult, Outcome, Record
+from etips.results.results import Results
 from etips.results.shift import find_shift
-from etips.results.strength_measures import measure_features
-from etips.results.summaries import summarize_data, summarize_method, without_figures
-from etips.results.translation_path import path_of
-from etips.results.unseen import require_unseen_stays
+from etips.results.summaries import choice_of, path_of, summarize_method, without_figures
 from etips.results.whole_stay_evaluation import (
     Throughout,
     assess_throughout,
@@ -51,9 +50,6 @@ from etips.results.whole_stay_evaluation import (
 
 Horizon = Literal["decision", "stay"]
 """What is looked at: one decision changed and the rest as logged, or the whole stay as well."""
-
-Outcome = Literal["sum", "last"]
-"""Of a whole stay: the sum of its losses, or the loss of its last decision."""
 
 
 @still_products()
@@ -70,6 +66,7 @@ def evaluate(
     allow_seen: bool = False,
     negative_control: str | Floats | None = None,
     paths: Mapping[str, Sequence[Candidate]] | None = None,
+    choices: Mapping[str, ChoiceRecord | None] | None = None,
     settings: Mapping[str, object] = {},
     cohort: Record | None = None,
     report: Report | None = None,
@@ -78,52 +75,49 @@ def evaluate(
 
     Args:
         policies: One, a list, or several by name; a report is about the first. Functions are rules.
-        data: Logged stays.
         estimators: Names, the headline first; all if left out.
-        interval: How limits are made.
         models: How to cross-fit, on `data`, propensities that are not known and predicted losses.
         propensities: Known probability of every action, shape (n_decisions, n_actions).
-        horizon: What to look at, one decision or the whole stay too.
-        outcome: Of a whole stay.
         allow_seen: Evaluate policies on stays that they learned from; the results say so.
         negative_control: Column that no action can have changed, or its values at the decisions.
-        paths: Candidates of each policy as in `make_exhibits`; those the policies hold if left out.
+        paths: Candidates of each policy; those it holds if left out, as with `choices`.
         settings: For the record, JSON-ready; those of a policy, by its name, may say its `method`.
         cohort: `funnel.json` of the cohort the data came from.
-        report: Told after every epoch of what is fitted.
     """
-    _check(horizon, outcome)
+    _require_known(horizon, outcome)
     started, models, named = time.perf_counter(), models or Models(), name_policies(policies)
     seen = require_unseen_stays(named, data, allow_seen=allow_seen)
     data = (further := FurtherChecks.of(data, negative_control)).data
-    followed = {name: seen[name].mark(follow(own, data)) for name, own in named.items()}
+    followed = follow_unseen(named, data, seen)
     made = make_log(named, data, models, known=propensities, report=report)
-    deployed = {name: own.deployed for name, own in followed.items()}
-    stays = _whole_stays(horizon, deployed, made.log, data, models, outcome)
-    judged = partial(assess_policies, estimators=estimators, interval=interval, stays=stays)
-    methods = judged(followed, made.log, data, notes=made.notes, learned_by=_methods(settings))
-    shown = _exhibits(made, headline=next(iter(named)), paths=_paths(named, paths), cohort=cohort)
-    record = {**_record(models, estimators, interval), **settings}
-    more = shown(data, made.log, deployed, settings=record), find_shift(named, data, made.log)
-    bare = Results(summarize_data(data, cohort), methods, time.perf_counter() - started, *more)
-    return further.add(bare, made.log, deployed, interval=interval)
+    log, deployed = made.log, {name: own.deployed for name, own in followed.items()}
+    stays = assess_throughout(deployed, log, data, models, outcome) if horizon == "stay" else {}
+    methods = assess_policies(
+        *(followed, log, data),
+        notes=made.notes,
+        learned_by=_methods(settings),
+        estimators=estimators,
+        interval=interval,
+        stays=stays,
+    )
+    exhibits = make_exhibits(
+        *(data, log, deployed),
+        headline=next(iter(named)),
+        paths={name: path_of(own) for name, own in named.items()} if paths is None else paths,
+        choices=choices or {name: choice_of(own) for name, own in named.items()},
+        settings={**_record(models, estimators, interval), **settings},
+        cohort=cohort,
+        propensities=made.fitted,
+    )
+    shown = exhibits, find_shift(named, data, log)
+    bare = Results(summarize_data(data, cohort), methods, time.perf_counter() - started, *shown)
+    return further.add(bare, log, deployed, interval=interval)
 
 
-def _whole_stays(horizon: Horizon, *asked: Any) -> Mapping[str, Throughout]:  # noqa: ANN401
-    """What `assess_throughout` says of what is asked, where the horizon is the stay."""
-    return assess_throughout(*asked) if horizon == "stay" else {}
-
-
-def _exhibits(made: EvaluationLog, **more: Any) -> Callable[..., Exhibits]:  # noqa: ANN401
-    """`make_exhibits` with what the log was made from."""
-    return partial(make_exhibits, propensities=made.fitted, unbalanced=made.unbalanced, **more)
-
-
-def _paths(
-    named: Mapping[str, Policy], given: Mapping[str, Sequence[Candidate]] | None
-) -> Mapping[str, Sequence[Candidate]]:
-    """Candidates of each policy: those given, else those that the policies hold."""
-    return {name: path_of(own) for name, own in named.items()} if given is None else given
+def _require_known(horizon: str, outcome: str) -> None:
+    for name, value, known in (("horizon", horizon, Horizon), ("outcome", outcome, Outcome)):
+        if value not in get_args(known):
+            raise SettingError(name, f"must be one of {', '.join(get_args(known))}")
 
 
 def assess_policies(
@@ -142,12 +136,7 @@ def assess_policies(
     Args:
         named: By name what each policy does, or the probabilities that it draws from, shape
             (n_decisions, n_actions).
-        log: The decisions of `data`.
-        data: For the truth, where it is known.
-        notes: Where propensities and predicted losses came from.
         learned_by: Method of each policy that is not called by it.
-        estimators: Names, the headline first; all if left out.
-        interval: How limits are made.
         stays: What the log says of each over whole stays, where that was asked.
     """
     policies = {name: as_followed(policy) for name, policy in named.items()}
@@ -163,7 +152,7 @@ def assess_policies(
             name,
             assessments[name],
             as_drawn=_if_drawn(own, assessments[name], log, interval),
-            sensitivity=bound_risk(log, view(log, *own.deployed.judged), interval=interval),
+            sensitivity=bound_risk(log, assessments[name].policy, interval=interval),
             improvement=improvement,
             truth=true_risk(own.deployed, data),
             notes={**notes, **own.notes},
@@ -175,12 +164,8 @@ def assess_policies(
         )
         for (name, own), improvement in zip(policies.items(), improvements, strict=True)
     )
-    return tuple(map(without_figures, results)) if _are_few(data) else tuple(results)
-
-
-def _are_few(data: Trajectories) -> bool:
-    """Whether there are too few people for anything to be told of what became of them."""
-    return are_few(np.unique(data.cluster).size)
+    few = are_few(np.unique(data.cluster).size)
+    return tuple(map(without_figures, results)) if few else tuple(results)
 
 
 def _if_drawn(
@@ -191,13 +176,6 @@ def _if_drawn(
         return None
     (headline,) = find_estimators((followed.estimates[0].estimator,), log)
     return headline.estimate(log, view(log, *policy.drawn.judged), interval=interval)
-
-
-def _check(horizon: str, outcome: str) -> None:
-    """Refuse what nobody can look at."""
-    for name, value, known in (("horizon", horizon, Horizon), ("outcome", outcome, Outcome)):
-        if value not in get_args(known):
-            raise SettingError(name, f"must be one of {', '.join(get_args(known))}")
 
 
 def _methods(settings: Mapping[str, object]) -> dict[str, str]:

@@ -1,30 +1,28 @@
 """The log that an evaluation weighs with: propensities and predicted losses, known or fitted."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
 
-from etips.data.decisions import Floats, Ints
+from etips.data.decisions import Floats
 from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require
-from etips.evaluation.blending import blend_predictions, blend_propensities
 from etips.evaluation.inference.checks import check_probabilities
 from etips.evaluation.log import PROPENSITY_FLOOR, Log
 from etips.learn.fitting.driver import drive
 from etips.learn.fitting.folds_at_once import AtOnce
-from etips.learn.fitting.prepare import Prepared, choose_device, prepare
+from etips.learn.fitting.prepare import choose_device, prepare
+from etips.learn.fitting.requests import Requests
 from etips.learn.fitting.stages import ENCODER, Training
-from etips.learn.nuisance.model_choice import ModelKind, Rivals
+from etips.learn.library import LOSSES, PROPENSITIES
 from etips.learn.nuisance.outcome_models import SklearnOutcome
-from etips.learn.nuisance.propensity import FittedPropensity
+from etips.learn.nuisances import NETWORK, SECONDS, CrossFit, Said, shares
 from etips.learn.training.epoch_report import Report
-from etips.models.bundle import Bundle
 from etips.models.encoders.registry import AnyEncoder
 from etips.policies.policy import FittedPolicy
-from etips.results.balanced_log import BalancedLog, balance_log
 from etips.results.followed_policies import Policy, as_fitted
 
 AGREEMENT = 1e-6
@@ -32,8 +30,16 @@ AGREEMENT = 1e-6
 
 
 Source = Literal["cross-fitted", "policy"]
-"""Where propensities come from that nobody knows: networks fitted on the evaluated stays, or those
+"""Where propensities come from that nobody knows: models fitted on the evaluated stays, or those
 that were fitted with the first policy that has some."""
+
+SECONDS_A_DECISION = 1e-3
+"""What models of rows together may take of one core, a decision: about twice what networks take.
+Forests take part up to about 800 rows of ten columns; beyond, boosting does as well in a tenth of
+the time."""
+
+MODELS = (*(own.name for own in PROPENSITIES), NETWORK)
+"""What is stacked, where its cost allows."""
 
 CROSS_FITTED = "cross-fitted on the evaluated stays"
 
@@ -48,12 +54,12 @@ class Models:
     Args:
         encoder: Of the networks fitted here.
         training: Of them; the folds are stays of the evaluated data.
-        outcome: Predict losses, for the estimators that use them: True by our networks, or by a
-            `SklearnOutcome`; False leaves those estimators out.
+        outcome: Predict losses, for the estimators that use them: True by a stack of models, or by
+            a `SklearnOutcome`; False leaves those estimators out.
         clip: Propensities below this are raised to it.
-        seed: Of the networks.
-        kind: What fits both: "networks", "trees", or "auto", the better on held-out stays where
-            trees can take part; see `Rivals`.
+        seed: Of all models.
+        models: Names of those that may be stacked, some of `MODELS`; the dearest are left out
+            where they would take long.
         propensity: Where propensities come from that nobody knows. "policy" takes those of the
             first policy that fitted some: the figures then depend on the order of the policies, and
             no interval knows the error of the propensities.
@@ -65,9 +71,11 @@ class Models:
     clip: float = PROPENSITY_FLOOR
     seed: int = 0
     propensity: Source = "cross-fitted"
-    kind: ModelKind = "auto"
+    models: Sequence[str] = MODELS
 
     def __post_init__(self) -> None:
+        if not self.models or not set(self.models) <= set(MODELS):
+            raise SettingError("models", f"must be some of {', '.join(MODELS)}")
         if self.propensity not in get_args(Source):
             raise SettingError("propensity", f"must be one of {', '.join(get_args(Source))}")
 
@@ -86,13 +94,11 @@ class EvaluationLog:
         notes: In words, for the record.
         fitted: Fitted propensities of all actions, to be looked at where the log uses known ones,
             shape (n_decisions, n_actions).
-        unbalanced: The log with propensities as they were fitted, where it has balanced ones.
     """
 
     log: Log
     notes: Mapping[str, str]
     fitted: Floats | None
-    unbalanced: Log | None = None
 
 
 def make_log(
@@ -110,7 +116,7 @@ def make_log(
     every epoch of what is fitted.
     """
     by_policy = next(((n, own) for n, p in policies.items() if (own := _fitted(p))), None)
-    prepared, table = None, None
+    table = None
     if known is not None:
         table, source = check_known(known, data), "known of every action, as given"
     elif data.propensity is not None:
@@ -118,50 +124,115 @@ def make_log(
     elif models.propensity == "policy" and by_policy is not None:
         table, source = by_policy[1].propensities(data), _with_policy(by_policy[0])
     else:
-        prepared = _prepare(data, models)
-        fitted_now = _propensities(prepared, models, report)
-        won = _rivals(data, models).sentence
-        table, source = np.exp(fitted_now.log_probabilities), _by(fitted_now.bundle, won)
-    predicted, by = _predicted(data, models, prepared, report)
+        source = ""
     by_design = known is not None or data.propensity is not None
+    fitted = _Fitted()
+    if not source or models.outcome is True:
+        fitted = _fit(data, models, propensities=not source, report=report)
+    predicted, by = fitted.predicted, fitted.predicted_by
+    if isinstance(models.outcome, SklearnOutcome):
+        fold = assign_folds(data, n_folds=models.n_folds, seed=models.seed)
+        predicted, by = models.outcome.cross_fit(data, fold), CROSS_FITTED
+    table = fitted.propensities if table is None else table
     figures = {"propensities": table, "predicted": predicted}
     log = Log.of(data, **figures, floor=models.clip, known=by_design, folds=AtOnce())
-    share = regressed = 0.0
-    if not by_design:  # with known propensities nothing hangs on the predictions
-        log, share = blend_predictions(log)
-    if prepared is not None and table is not None:
-        log, regressed = blend_propensities(log, _fold(prepared))
-    balanced = _balance(log, models, prepared)
+    if not by_design:  # with known propensities nothing hangs on the models
+        log = log.beside(fitted.by_network, fitted.predicted_by_network)
     notes = {
-        "propensities": source + _of_which(regressed, "logistic regressions"),
-        "predicted losses": by + _of_which(share, "regressions and trees"),
+        "propensities": source or fitted.propensities_by,
+        "predicted losses": by,
         "clip": f"{log.propensity_floor:g}",
     }
     if not by_design:
         notes["intervals of snips and ips leave out"] = LEFT_OUT
-    if balanced.rebalanced is not None:
-        notes["balance"] = balanced.rebalanced.sentence
     beside = data.propensity is not None and known is None and by_policy is not None
-    fitted = by_policy[1].propensities(data) if by_policy and beside else None
-    return EvaluationLog(balanced.log, notes, fitted, balanced.unbalanced)
+    stated = by_policy[1].propensities(data) if by_policy and beside else None
+    return EvaluationLog(log, notes, stated)
 
 
-def _of_which(share: float, what: str) -> str:
-    return f"; {share:.0%} of {what} on what was last visible" if share > 0 else ""
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """What was fitted on the evaluated stays, out of fold, and by which models.
+
+    Args:
+        propensities: Of every action, shape (n_decisions, n_actions).
+        propensities_by: In words.
+        predicted: Loss of every action, of the same shape.
+        predicted_by: In words.
+        by_network: Propensities by the network alone; None where it is the only one.
+        predicted_by_network: Losses likewise.
+    """
+
+    propensities: Floats | None = None
+    propensities_by: str = ""
+    predicted: Floats | None = None
+    predicted_by: str = "none"
+    by_network: Floats | None = None
+    predicted_by_network: Floats | None = None
 
 
-def _balance(log: Log, models: Models, prepared: Prepared | None) -> BalancedLog:
-    """The log with its fitted propensities corrected in the folds that they were fitted in."""
-    if not models.training.balance:
-        return BalancedLog(log)
-    if prepared is None:
-        return balance_log(log)
-    return balance_log(log, fold=_fold(prepared))
+def _fit(
+    data: Trajectories, models: Models, *, propensities: bool, report: Report | None
+) -> _Fitted:
+    """Stack models of what is wanted; losses stay within those that were logged."""
+    device = choose_device(models.training.device)
+    prepared = prepare(data, n_folds=models.n_folds, seed=models.seed, device=device)
+    training = replace(models.training, calibrate=True)
+    with_network = NETWORK in models.models  # without it dear models may be all that there are
+    log = CrossFit.of(
+        prepared,
+        encoder=models.encoder,
+        training=training,
+        seed=models.seed,
+        models=models.models,
+        recipes=(*PROPENSITIES, *(own for own in LOSSES if own.target == "loss")),
+        seconds=min(SECONDS_A_DECISION * data.n_decisions, SECONDS) if with_network else np.inf,
+    )
+
+    loss = data.logged_loss
+
+    def losses_from(standard: Floats) -> Floats:
+        return np.asarray(np.clip(log.centre + log.unit * standard, loss.min(), loss.max()))
+
+    def stack() -> Requests[_Fitted]:
+        losses = log.begin_outcomes() if models.outcome is True else None
+        fitted = _Fitted()
+        if propensities:
+            each, mixture, _ = yield from log.propensities()
+            by = _by(shares(each, mixture.weights))
+            alone = _network(each, mixture.weights)
+            fitted = replace(
+                fitted, propensities=mixture.table, propensities_by=by, by_network=alone
+            )
+        if losses is not None:
+            each, weights, expected = yield from log.outcomes(losses)
+            alone = _network(each, weights)
+            fitted = replace(
+                fitted,
+                predicted=losses_from(expected),
+                predicted_by=_by(shares(each, weights)),
+                predicted_by_network=None if alone is None else losses_from(alone),
+            )
+        return fitted
+
+    try:
+        return drive(stack(), report=report)
+    finally:
+        log.close()
 
 
-def _fold(prepared: Prepared) -> Ints:
-    """Of each decision, as networks were fitted."""
-    return np.asarray(prepared.folds.fold[prepared.data.decisions().stay])
+def _network(each: Sequence[Said], weights: Floats) -> Floats | None:
+    """What the network alone says, unless others have no weight beside it."""
+    alone = [
+        own.table for own, w in zip(each, weights, strict=True) if own.name == NETWORK and w < 1
+    ]
+    return alone[0] if alone else None
+
+
+def _by(weights: Mapping[str, float]) -> str:
+    """Where cross-fitted figures come from: the models that count, the most important first."""
+    kept = sorted(((w, name) for name, w in weights.items() if w), key=lambda own: -own[0])
+    return f"{CROSS_FITTED}: " + ", ".join(f"{name} {w:.2g}" for w, name in kept)
 
 
 def check_known(table: Floats, data: Trajectories) -> Floats:
@@ -183,48 +254,6 @@ def check_known(table: Floats, data: Trajectories) -> Floats:
 
 def _with_policy(name: str) -> str:
     return f"fitted with the policy {name}, on its training stays"
-
-
-def _by(model: object, won: str) -> str:
-    """Where cross-fitted figures come from; networks are what everybody expects where alone.
-
-    Args:
-        model: Fitted.
-        won: That others were tried, if they were.
-    """
-    if isinstance(model, Bundle):
-        return f"{CROSS_FITTED}, by networks{won}" if won else CROSS_FITTED
-    return f"{CROSS_FITTED}, by boosted trees{won}"
-
-
-def _rivals(data: Trajectories, models: Models) -> Rivals:
-    return Rivals.of(models.kind, data, models.encoder, seed=models.seed)
-
-
-def _propensities(prepared: Prepared, models: Models, report: Report | None) -> FittedPropensity:
-    training = replace(models.training.with_seed(models.seed), calibrate=True)
-    return drive(_rivals(prepared.data, models).propensity(prepared, training), report=report)
-
-
-def _predicted(
-    data: Trajectories, models: Models, prepared: Prepared | None, report: Report | None
-) -> tuple[Floats | None, str]:
-    """Cross-fitted loss of every action at every decision, and by what; None if unwanted."""
-    if isinstance(models.outcome, SklearnOutcome):
-        fold = assign_folds(data, n_folds=models.n_folds, seed=models.seed)
-        return models.outcome.cross_fit(data, fold), CROSS_FITTED
-    if not models.outcome:
-        return None, "none"
-    training = models.training.with_seed(models.seed)
-    prepared = prepared or _prepare(data, models)
-    rivals = _rivals(data, models)
-    outcome = drive(rivals.outcome(prepared, training), report=report)
-    return outcome.expected, _by(outcome.bundle, rivals.sentence)
-
-
-def _prepare(data: Trajectories, models: Models) -> Prepared:
-    device = choose_device(models.training.device)
-    return prepare(data, n_folds=models.n_folds, seed=models.seed, device=device)
 
 
 def _fitted(policy: Policy) -> FittedPolicy | None:

@@ -5,19 +5,11 @@ give is `Absent`, which says why; no part is ever left out. Needs neither torch 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from etips.results.calibration_exhibit import Calibration
-from etips.results.path_candidate import PathCandidate
-
-NOTICE: Literal["For research, not for clinical use."] = "For research, not for clinical use."
-
-Record = Mapping[str, object]
-"""Names and values of the user's own, JSON-ready: settings, seeds, provenance."""
-
-Label = Literal["reliable", "doubtful", "unusable"]
-"""A verdict."""
+from etips.choice_record import ChoiceRecord
+from etips.results.records import NOTICE, Label, PathCandidate, Record
 
 Share = float | None
 """Part of a whole, 0..1; None is hidden."""
@@ -25,11 +17,7 @@ Share = float | None
 
 @dataclass(frozen=True)
 class Absent:
-    """An exhibit that the data cannot give.
-
-    Args:
-        absent: Why.
-    """
+    """An exhibit that the data cannot give."""
 
     absent: str
 
@@ -39,10 +27,6 @@ class DoseGrid:
     """Actions that are pairs of dose classes, row by row.
 
     Args:
-        n_rows: Classes of the first dose.
-        n_columns: Classes of the second.
-        row: Name of the first.
-        column: Name of the second.
         row_levels: What each class of the first is, where that is known.
         column_levels: The same of the second.
     """
@@ -66,7 +50,6 @@ class DoseLevels:
     """The classes of one dose.
 
     Args:
-        name: Of the dose.
         levels: What each class is: its range, and the median of what was given.
     """
 
@@ -79,16 +62,11 @@ class Actions:
     """How often each action was taken, would be recommended, and could be judged.
 
     Args:
-        names: One entry an action, as in all that follow.
-        grid: How they lie, if they are pairs of doses.
         n_logged: Decisions at which it was taken.
-        logged_share: The same as a share.
         recommended_share: Decisions at which it is the policy's first choice.
-        policy_share: How often the policy would take it.
         supported_share: Decisions at which clinicians take it one time in a hundred or more; None
             where the propensities of all actions are not known.
         effective_n: Kish's effective size of the weights where it was taken.
-        doses: Name and classes of each dose, where actions are classes of doses.
     """
 
     names: tuple[str, ...]
@@ -109,13 +87,52 @@ class Actions:
 
 
 @dataclass(frozen=True)
+class CalibrationBin:
+    """Pairs of decision and action whose stated propensity is alike."""
+
+    stated: float | None
+    observed: float | None
+    std_error: float | None
+    n_pairs: int | None
+
+
+@dataclass(frozen=True)
+class CalibratedAction:
+    """How often an action was said to be taken, and was; None where it would count a few people."""
+
+    name: str
+    stated: float | None
+    observed: float | None
+    std_error: float | None
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Stated against observed propensity.
+
+    Args:
+        used: Whether the estimates used these propensities, not others that are known.
+        gap: Largest difference that is not noise.
+        actions: Action by action; pooled bins cannot tell one from another.
+        frequency_log_loss: The surprise, had the plain frequencies of the actions been stated.
+    """
+
+    used: bool
+    bins: tuple[CalibrationBin, ...]
+    error: float
+    gap: float
+    accuracy: float
+    log_loss: float
+    actions: tuple[CalibratedAction, ...] = ()
+    frequency_log_loss: float | None = None
+
+
+@dataclass(frozen=True)
 class WeightHistogram:
     """Shares of the decisions, and of the whole weight.
 
     Args:
         edges: Left edge of each bin; the last is open.
-        decisions: Share of the decisions.
-        weight: Share of the whole weight.
     """
 
     edges: tuple[float, ...]
@@ -131,8 +148,6 @@ class FeatureBalance:
     """Standardised difference of one feature, before and after weighting.
 
     Args:
-        name: Of the feature.
-        before: Decisions that match the policy, not weighted.
         after: Decisions as they are weighted.
         fitted: As they would be weighted by the propensities as fitted, where those are balanced.
     """
@@ -148,11 +163,6 @@ class Balance:
     """Whether weighted patients look like all patients.
 
     Args:
-        threshold: Differences above it are usually called imbalance.
-        n_features: Compared in all.
-        n_above_before: Beyond the threshold before weighting.
-        n_above_after: Likewise after.
-        features: The largest differences.
         n_above_fitted: Beyond it with propensities as fitted; None where they are not balanced.
     """
 
@@ -169,18 +179,7 @@ class Subgroup:
     """Risk of the policy and of the clinicians among the same people; all None where hidden.
 
     Args:
-        level: Which people.
         n_people: Patients, or stays where patients are not known.
-        n_decisions: Theirs.
-        effective_n: Kish's effective size.
-        risk: The policy's, by SNIPS.
-        low: Lower limit.
-        high: Upper limit.
-        logged_risk: The clinicians'.
-        gain: The policy's risk minus theirs.
-        gain_low: Lower limit.
-        gain_high: Upper limit.
-        verdict: On these people alone.
     """
 
     level: str
@@ -212,10 +211,6 @@ class AbstentionRow:
     Args:
         support: Least propensity of what it recommends.
         coverage: Share of the decisions at which it speaks.
-        risk: Of both together.
-        low: Lower limit.
-        high: Upper limit.
-        verdict: On both together.
     """
 
     support: float
@@ -228,12 +223,7 @@ class AbstentionRow:
 
 @dataclass(frozen=True)
 class FlowStage:
-    """One step of a cohort.
-
-    Args:
-        name: What was asked of a stay.
-        count: Stays left after it.
-    """
+    """One step of a cohort."""
 
     name: str
     count: int | None
@@ -241,14 +231,7 @@ class FlowStage:
 
 @dataclass(frozen=True)
 class Flow:
-    """From all stays of the source to the decisions that were evaluated.
-
-    Args:
-        source: Whether a cohort told its steps, or only the data are known.
-        stages: In order.
-        n_steps: Steps of the evaluated stays.
-        n_decisions: Decisions among them.
-    """
+    """From all stays of the source to the decisions that were evaluated."""
 
     source: Literal["cohort", "data"]
     stages: tuple[FlowStage, ...]
@@ -258,12 +241,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class MissingFeature:
-    """A feature with gaps.
-
-    Args:
-        name: What it is called.
-        share: Of the rows in which it was missing.
-    """
+    """A feature with gaps."""
 
     name: str
     share: Share
@@ -271,14 +249,7 @@ class MissingFeature:
 
 @dataclass(frozen=True)
 class Missingness:
-    """Missing values.
-
-    Args:
-        basis: What was counted.
-        n_features: Looked at.
-        n_complete: Without any gap.
-        features: The others, the most incomplete first.
-    """
+    """Missing values."""
 
     basis: str
     n_features: int
@@ -288,26 +259,7 @@ class Missingness:
 
 @dataclass(frozen=True)
 class Exhibits:
-    """Everything a report shows beyond the estimates.
-
-    Args:
-        headline: The policy that overlap, balance and subgroups are about.
-        policies: All of them.
-        actions: Logged and recommended.
-        calibration: Of the propensities.
-        weights: Of the decisions.
-        balance: Of the features.
-        subgroups: By feature, and by time in the stay.
-        abstention: At rising support.
-        paths: Candidates of each policy that has some.
-        flow: Of the cohort.
-        missingness: Of its features.
-        settings: What the study was run with.
-        seeds: Among the settings, and of the simulation.
-        versions: Of what computed the numbers.
-        fingerprint: Of the data.
-        notice: What the results may be used for.
-    """
+    """Everything a report shows beyond the estimates."""
 
     headline: str
     policies: tuple[str, ...]
@@ -325,6 +277,7 @@ class Exhibits:
     versions: Mapping[str, str]
     fingerprint: str
     notice: Literal["For research, not for clinical use."] = NOTICE
+    choices: Mapping[str, ChoiceRecord] = field(default_factory=dict)
 
 
 def require_even(*columns: Sequence[object]) -> None:

@@ -1,4 +1,4 @@
-"""What else an evaluation looks at: losses that are missing, a negative control, known features."""
+"""What else an evaluation looks at: losses that are missing, and a negative control."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -6,27 +6,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from etips.data.decisions import Floats
-from etips.data.missing_loss import MissingLosses, count_missing_losses
+from etips.data.sizes import MissingLosses, count_missing_losses
 from etips.data.trajectories import Trajectories
 from etips.disclosure import are_few
 from etips.errors import DataError, SettingError
+from etips.evaluation.assessment import CONTROL_LEVEL, control_gain
 from etips.evaluation.censoring import LossModel, model_losses
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View, view
 from etips.evaluation.missing_loss_bounds import bound_missing
-from etips.evaluation.negative_control import LEVEL, control_gain
 from etips.evaluation.sensitivity import Sensitivity, bound_risk
-from etips.files.json_documents import finite
 from etips.policies.deployed import Deployed
-from etips.results.exhibits import Label
-from etips.results.missing_loss_result import (
+from etips.results.records import (
+    Label,
+    MethodResult,
     MissingAction,
     MissingBound,
     MissingBoundsResult,
     MissingLossResult,
+    NegativeControlResult,
+    existing,
 )
-from etips.results.negative_control_result import NegativeControlResult
-from etips.results.results import MethodResult, Results
+from etips.results.results import Results
 from etips.results.summaries import summarize_sensitivity
 
 GIVEN = "as given"
@@ -35,13 +36,7 @@ GIVEN = "as given"
 
 @dataclass(frozen=True, eq=False)
 class Control:
-    """A negative control.
-
-    Args:
-        name: What it is called.
-        values: One a decision, NaN where not known, shape (n_decisions,).
-        seen: Whether it is a feature.
-    """
+    """A negative control: values of something at the decisions, NaN where not known, (n,)."""
 
     name: str
     values: Floats
@@ -50,13 +45,11 @@ class Control:
 
 @dataclass(frozen=True, eq=False)
 class FurtherChecks:
-    """Made before policies are judged, and added to what was found.
+    """Made before policies are judged, and added to the results.
 
     Args:
-        data: The stays with a loss at every decision.
         missing: Actions of the stays as they came that have no loss.
-        losses: How those were stood in for.
-        control: The negative control.
+        losses: The model that stands in for those.
     """
 
     data: Trajectories
@@ -79,45 +72,48 @@ class FurtherChecks:
         *,
         interval: Interval = DEFAULT,
     ) -> Results:
-        """The results with what was found here."""
+        """The results with what these checks say."""
         methods = tuple(
-            self._judged(method, log, view(log, *deployed[method.name].judged), interval)
+            self._check(method, log, view(log, *deployed[method.name].judged), interval)
             for method in results.methods
         )
-        about = replace(results.data, missing_loss=self._told())
+        about = replace(results.data, missing_loss=self._missing_losses())
         return replace(results, data=about, methods=methods)
 
-    def _judged(
+    def _check(
         self, method: MethodResult, log: Log, policy: View, interval: Interval
     ) -> MethodResult:
         if self.losses is not None:
             features = () if method.sensitivity is None else method.sensitivity.features
             hidden = bound_risk(log, policy, interval=interval, losses=self.losses)
-            method = replace(method, sensitivity=summarize_sensitivity(hidden, features))
             bounds = bound_missing(self.losses, log, policy, interval=interval)
-            method = replace(method, missing_loss=_shown_bounds(bounds, method))
+            method = replace(
+                method,
+                sensitivity=summarize_sensitivity(hidden, features),
+                missing_loss=_shown_bounds(bounds, method),
+            )
         if self.control is None:
             return method
-        found = _summarize_control(self.control, log, policy)
-        method = replace(method, negative_control=found)
-        if not found.warning:
+        control = check_control(self.control, log, policy)
+        method = replace(method, negative_control=control)
+        if not control.warning:
             return method
         label: Label = "unusable" if method.verdict == "unusable" else "doubtful"
-        return replace(method, verdict=label, reasons=(*method.reasons, found.sentence))
+        return replace(method, verdict=label, reasons=(*method.reasons, control.sentence))
 
-    def _told(self) -> MissingLossResult | None:
+    def _missing_losses(self) -> MissingLossResult | None:
         missing = self.missing
         if missing is None:
             return None
-        total = missing.total or (None, None)
-        told = missing.shown if missing.total is not None else np.zeros(missing.taken.size, bool)
+        rows = np.flatnonzero(missing.shown & (missing.missing > 0))
+        n_missing, n_taken = missing.total or (None, None)
         return MissingLossResult(
-            treatment=missing.treatment,
-            n_missing=total[0],
-            n_taken=total[1],
+            missing.treatment,
+            n_missing,
+            n_taken,
             by_action=tuple(
                 MissingAction(int(a), int(missing.missing[a]), int(missing.taken[a]))
-                for a in np.flatnonzero(told & (missing.missing > 0))
+                for a in (rows if missing.total is not None else ())
             ),
             raised_share=None if self.losses is None else self.losses.raised_share,
             sentence=missing.tell(),
@@ -128,7 +124,6 @@ def find_control(data: Trajectories, given: str | Floats | None) -> Control | No
     """The negative control that was asked for, or that the data holds.
 
     Args:
-        data: Logged stays.
         given: A feature (its last visible value counts), the data's own column, or one number a
             decision, shape (n_decisions,).
     """
@@ -153,35 +148,25 @@ def find_control(data: Trajectories, given: str | Floats | None) -> Control | No
     return Control(given, column.astype(np.float64), seen=True)
 
 
-def _summarize_control(control: Control, log: Log, policy: View) -> NegativeControlResult:
-    found = control_gain(log, policy, control.values)
+def check_control(control: Control, log: Log, policy: View) -> NegativeControlResult:
+    """The "gain" in a negative control; no number of fewer than eleven people."""
+    gain = control_gain(log, policy, control.values)
     people = np.unique(log.clusters.code[np.isfinite(control.values)]).size
-    told = not are_few(people) and np.isfinite(found.difference)
-    return NegativeControlResult(
-        name=control.name,
-        seen=control.seen,
-        difference=finite(found.difference) if told else None,
-        low=finite(found.low) if told else None,
-        high=finite(found.high) if told else None,
-        level=LEVEL,
-        spread=finite(found.spread) if told else None,
-        warning=bool(told and found.warning),
-    )
+    if are_few(people) or not np.isfinite(gain.difference):
+        nothing = None, None, None, CONTROL_LEVEL, None
+        return NegativeControlResult(control.name, control.seen, *nothing, warning=False)
+    numbers = gain.difference, gain.low, gain.high, CONTROL_LEVEL, gain.spread
+    return existing(NegativeControlResult(control.name, control.seen, *numbers, gain.warning))
 
 
-def _shown_bounds(found: Sensitivity, method: MethodResult) -> MissingBoundsResult:
+def _shown_bounds(bounds: Sensitivity, method: MethodResult) -> MissingBoundsResult:
     """For a reader; where the gain is hidden its bounds are."""
     hidden = method.gain is None or method.gain.difference is None
-    return MissingBoundsResult(
-        gamma_point=None if hidden else finite(found.gamma_point),
-        bounds=tuple(
-            MissingBound(
-                gamma=finite(bound.gamma),
-                risk_low=finite(bound.risk_least.low),
-                risk_high=finite(bound.risk_most.high),
-                gain_low=None if hidden else finite(bound.gain_least.low),
-                gain_high=None if hidden else finite(bound.gain_most.high),
-            )
-            for bound in found.bounds
-        ),
+    gains = [
+        (None, None) if hidden else (b.gain_least.low, b.gain_most.high) for b in bounds.bounds
+    ]
+    rows = tuple(
+        MissingBound(own.gamma, own.risk_least.low, own.risk_most.high, *gain)
+        for own, gain in zip(bounds.bounds, gains, strict=True)
     )
+    return existing(MissingBoundsResult(None if hidden else bounds.gamma_point, rows))

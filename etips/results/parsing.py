@@ -12,15 +12,10 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from etips.choice_record import ChoiceRecord
 from etips.errors import FileError
-from etips.results import (
-    comparison_result,
-    exhibits,
-    results,
-    shift_result,
-    study_result,
-    whole_stay_result,
-)
+from etips.files.json_documents import read_document
+from etips.results import comparison_result, exhibits, records, results, study_result
 from etips.results.comparison_result import Comparison
 from etips.results.results import Results
 from etips.results.study_result import StudyResult
@@ -29,14 +24,7 @@ LARGEST = 1e300  # of a number; JSON's whole numbers have no end
 _LIMIT = 64 * 2**20  # bytes; aggregates of any study stay far below
 _FIELDS = frozenset(
     field.name
-    for module in (
-        comparison_result,
-        exhibits,
-        results,
-        shift_result,
-        study_result,
-        whole_stay_result,
-    )
+    for module in (comparison_result, exhibits, records, results, study_result)
     for kind in vars(module).values()
     if isinstance(kind, type) and is_dataclass(kind)
     for field in fields(kind)
@@ -57,11 +45,7 @@ def read_results(path: Path) -> Results:
 
 
 def read_anything(path: Path) -> Results | Comparison:
-    """Results as `read_results` has them, or the comparison that the file holds.
-
-    Args:
-        path: A JSON file, or a folder that holds `results.json`.
-    """
+    """Results as `read_results` has them, or the comparison that the file holds."""
     document, where = _read(path), str(_file(path))
     if isinstance(document, dict) and {"pairs", "policies"} <= set(document):
         return from_json(Comparison, document, where=where)
@@ -86,13 +70,14 @@ def _read(path: Path) -> object:
     return document
 
 
-def parse_results(document: object, *, where: str = "results") -> Results:
-    """The results that a document holds; else a refusal that names the first field at fault.
+def read_choice(path: Path) -> ChoiceRecord | None:
+    """What a super learner tried and kept, from the file of its run; None if there is none."""
+    document = read_document(path)
+    return None if document is None else from_json(ChoiceRecord, document, where=str(path))
 
-    Args:
-        document: As JSON gives it.
-        where: What to call it in a refusal.
-    """
+
+def parse_results(document: object, *, where: str = "results") -> Results:
+    """The results that a document holds; else a refusal that names the first field at fault."""
     of_a_study = isinstance(document, dict) and _OF_A_STUDY & set(document)
     return from_json(StudyResult if of_a_study else Results, document, where=where)
 
@@ -101,8 +86,6 @@ def from_json(kind: type[T], document: object, *, where: str = "results") -> T:
     """A dataclass of the results from what `to_json` made of it.
 
     Args:
-        kind: Which dataclass.
-        document: As JSON gives it.
         where: What to call it in a refusal.
     """
     try:
@@ -126,7 +109,7 @@ def json_schema(kind: type = StudyResult) -> dict[str, object]:
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    """Where a fault is, in names of ours only: a key of a mapping may be somebody's name."""
+    """Where a fault is, in names of ours only: a key of a mapping may be a person's name."""
     place = ""
     for part in location:
         if isinstance(part, int):

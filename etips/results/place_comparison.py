@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
+from typing import Literal
 
 import numpy as np
 
@@ -10,8 +11,8 @@ from etips.data.decisions import Floats
 from etips.data.history_rows import visible_rows
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
-from etips.evaluation.assessment import Assessment, assess
-from etips.evaluation.comparing.heterogeneity import hold_alike, subtract
+from etips.evaluation.assessment import Assessment, assess_part
+from etips.evaluation.comparing.pairwise import hold_alike, subtract
 from etips.evaluation.comparing.transport import (
     CaseMix,
     chance_of_second,
@@ -19,14 +20,11 @@ from etips.evaluation.comparing.transport import (
     transported,
 )
 from etips.evaluation.inference.checks import Bools, Rows
-from etips.evaluation.inference.estimate import Estimate
-from etips.evaluation.inference.evidence import Evidence
-from etips.evaluation.inference.improvement import holm
+from etips.evaluation.inference.estimate import Contrast, Estimate, holm
 from etips.evaluation.inference.intervals import Interval
-from etips.evaluation.log import Log, View, view
+from etips.evaluation.log import Log, View
 from etips.evaluation.prognosis import cross_fit
 from etips.evaluation.risk import logged_risk
-from etips.files.json_documents import finite
 from etips.results.comparison_result import (
     CLINICIANS,
     AlikeResult,
@@ -37,9 +35,15 @@ from etips.results.comparison_result import (
     PlaceResult,
     PlacesResult,
 )
-from etips.results.decision_groups import MISSING, pool_few, source_features
-from etips.results.exhibits import Label
-from etips.results.subgrouping import WITHHELD, Grouping, hide_levels
+from etips.results.groupings import (
+    MISSING,
+    WITHHELD,
+    Grouping,
+    hide_levels,
+    pool_few,
+    source_features,
+)
+from etips.results.records import Label
 
 MOST_PAIRED = 4
 """Up to so many places each is held against each; beyond, all against the largest."""
@@ -53,21 +57,11 @@ OVERLAPS = {
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """One place that may be shown.
-
-    Args:
-        label: What it is called.
-        inside: Its decisions, shape (n,).
-        log: The same as a log.
-        views: Each policy, seen through it.
-        judged: What its log says of each policy.
-        clinicians: What was done there.
-    """
+    """One place that may be shown."""
 
     label: str
     inside: Bools
     log: Log
-    views: Mapping[str, View]
     judged: Mapping[str, Assessment]
     clinicians: Estimate
 
@@ -83,7 +77,7 @@ class Place:
 def compare_places(
     data: Trajectories,
     log: Log,
-    views: Mapping[str, View],
+    judged: Mapping[str, Assessment],
     grouping: Grouping,
     *,
     estimator: str,
@@ -93,15 +87,10 @@ def compare_places(
     """Each policy and the clinicians in each place, whether places differ, and why.
 
     Args:
-        data: The stays.
-        log: Their decisions.
-        views: The policies, seen through them.
-        grouping: The place of each decision.
-        estimator: What risks are estimated by.
-        interval: How limits are made.
+        judged: The policies as the whole log sees them.
         target: Carry figures over to this place alone.
     """
-    grouping = pool_few(grouping, log)
+    grouping, views = pool_few(grouping, log), {name: own.policy for name, own in judged.items()}
     people, hidden = hide_levels(grouping, log, nested=False)
     places = {
         level: _place(label, grouping.place == level, log, views, estimator, interval)
@@ -137,40 +126,31 @@ def _place(
     interval: Interval,
 ) -> Place:
     part = log.take(inside)
-    own: dict[str, View] = {}
-    judged: dict[str, Assessment] = {}
-    for name, policy in views.items():
-        silent = None if policy.abstains is None else policy.abstains[inside]
-        table = policy.probabilities[inside]
-        own[name] = view(part, table, silent)
-        judged[name] = assess(part, table, silent, estimators=(estimator,), interval=interval)
+    judged = {
+        name: assess_part(part, own, inside, estimator=estimator, interval=interval)
+        for name, own in views.items()
+    }
     clinicians = logged_risk(part.loss, part.clusters, interval=interval)
-    return Place(label, inside, part, own, judged, clinicians)
+    return Place(label, inside, part, judged, clinicians)
 
 
 def _shown(place: Place, n_people: int) -> PlaceResult:
     figures = [PlaceFigure(CLINICIANS, as_figure(place.clinicians))]
     for name, own in place.judged.items():
-        gain = own.gain
-        apart = Figure(
-            finite(gain.difference), finite(gain.low), finite(gain.high), finite(gain.std_error)
-        )
-        figures.append(
-            PlaceFigure(
-                name, as_figure(own.estimates[0]), apart, own.verdict.label, own.verdict.reasons
-            )
-        )
+        apart, verdict = difference_figure(own.gain), own.verdict
+        risk = as_figure(own.estimates[0])
+        figures.append(PlaceFigure(name, risk, apart, verdict.label, verdict.reasons))
     return PlaceResult(place.label, n_people, place.log.n_decisions, tuple(figures))
 
 
-def as_figure(estimate: Estimate) -> Figure:
-    """A risk as a number that exists."""
-    return Figure(
-        finite(estimate.risk),
-        finite(estimate.low),
-        finite(estimate.high),
-        finite(estimate.std_error),
-    )
+def as_figure(risk: Estimate) -> Figure:
+    """A risk with its interval."""
+    return Figure(risk.risk, risk.low, risk.high, risk.std_error)
+
+
+def difference_figure(own: Contrast) -> Figure:
+    """A difference with its interval."""
+    return Figure(own.difference, own.low, own.high, own.std_error)
 
 
 def _alike(
@@ -191,24 +171,13 @@ def _alike(
     if not asked:
         return ()
     adjusted = holm([found.p_value for _, found, _ in asked])
-    return tuple(
-        AlikeResult(
-            policy=name,
-            quantity="risk" if name == CLINICIANS else "difference",
-            q=finite(found.q),
-            freedom=found.freedom,
-            p_value=finite(found.p_value),
-            adjusted_p=float(p),
-            i_squared=finite(found.i_squared),
-            words=_alike_words(float(p), sure=sure),
-        )
-        for (name, found, sure), p in zip(asked, adjusted, strict=True)
-    )
-
-
-def _alike_words(adjusted_p: float, *, sure: bool) -> str:
-    words = "places differ" if adjusted_p <= 0.05 else "no difference between places shown"
-    return words if sure else f"{words}, doubtful"
+    rows = []
+    for (name, found, sure), p in zip(asked, adjusted.tolist(), strict=True):
+        words = "places differ" if p <= 0.05 else "no difference between places shown"
+        quantity: Literal["risk", "difference"] = "risk" if name == CLINICIANS else "difference"
+        figures = found.q, found.freedom, found.p_value, p, found.i_squared
+        rows.append(AlikeResult(name, quantity, *figures, words if sure else f"{words}, doubtful"))
+    return tuple(rows)
 
 
 def _carry(
@@ -291,52 +260,25 @@ def _prognosis(features: Rows, log: Log, views: Mapping[str, View]) -> Floats:
 
 
 def _overlap(source: Place, goal: Place, mix: CaseMix) -> OverlapResult:
-    words = OVERLAPS[mix.overlap].format(source=source.label, target=goal.label)
     return OverlapResult(
-        source=source.label,
-        target=goal.label,
-        overlap=mix.overlap,
-        effective_share=finite(mix.effective_share),
-        discrimination=finite(mix.discrimination),
-        prognosis_before=finite(mix.prognosis_before),
-        prognosis_after=finite(mix.prognosis_after),
-        words=words,
+        *(source.label, goal.label, mix.overlap),
+        *(mix.effective_share, mix.discrimination, mix.prognosis_before, mix.prognosis_after),
+        words=OVERLAPS[mix.overlap].format(source=source.label, target=goal.label),
     )
 
 
 def _carried(
     name: str, source: Place, goal: Place, mix: CaseMix, estimator: str, interval: Interval
 ) -> CarriedResult:
-    here, there = source.risk(name), goal.risk(name)
+    names, there = (name, source.label, goal.label), goal.risk(name)
+    here, beyond = as_figure(source.risk(name)), as_figure(there)
+    if mix.overlap == "poor":
+        return CarriedResult(*names, here, Figure(), beyond, Figure(), "unusable")
     verdict = source.verdict(name)
     if mix.overlap == "fair" and verdict == "reliable":
         verdict = "doubtful"
-    if mix.overlap == "poor":
-        return CarriedResult(
-            name,
-            source.label,
-            goal.label,
-            as_figure(here),
-            Figure(),
-            as_figure(there),
-            Figure(),
-            "unusable",
-        )
-    policy = None if name == CLINICIANS else source.views[name]
+    policy = None if name == CLINICIANS else source.judged[name].policy
     moved = transported(estimator, source.log, policy, mix, interval=interval)
     left = subtract(moved.evidence, there.evidence)
-    return CarriedResult(
-        policy=name,
-        source=source.label,
-        target=goal.label,
-        here=as_figure(here),
-        carried=as_figure(moved),
-        there=as_figure(there),
-        remaining=_difference(left, interval),
-        verdict=verdict,
-    )
-
-
-def _difference(evidence: Evidence, interval: Interval) -> Figure:
-    low, high = interval(evidence)
-    return Figure(finite(evidence.value), finite(low), finite(high), finite(evidence.std_error))
+    remaining = Figure(left.value, *interval(left), left.std_error)
+    return CarriedResult(*names, here, as_figure(moved), beyond, remaining, verdict)

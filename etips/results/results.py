@@ -1,7 +1,6 @@
 """Results as data: what was evaluated, each policy's estimates, diagnosis, verdict and truth.
 
 These dataclasses are `results.json`: `to_json` writes them, `etips.results.parsing` reads them.
-No count of 1 to 10 people gets in; see `etips.results.summaries`, which makes them.
 """
 
 from dataclasses import dataclass
@@ -10,23 +9,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
 
-from etips.results.estimate_result import EstimateResult as EstimateResult
 from etips.results.exhibits import Exhibits
-from etips.results.flat_rows import COLUMNS, flat_rows
-from etips.results.frames import Library, make_frame
-from etips.results.method_result import AtenpResult as AtenpResult
-from etips.results.method_result import DataSummary as DataSummary
-from etips.results.method_result import DiagnosticsResult as DiagnosticsResult
-from etips.results.method_result import GainResult as GainResult
-from etips.results.method_result import GammaBound as GammaBound
-from etips.results.method_result import MethodResult as MethodResult
-from etips.results.method_result import SensitivityResult as SensitivityResult
-from etips.results.plain_text import describe
-from etips.results.serialization import STRICT, to_json
-from etips.results.shift_result import ShiftResult as ShiftResult
+from etips.results.plain_text import COLUMNS, Library, describe, flat_rows, make_frame
+from etips.results.records import STRICT, DataSummary, MethodResult, ShiftResult, to_json
 
-_FILE, _NOTEBOOK = "etips.report.report_file", "etips.report.notebook"
-"""How results look is decided above them, and asked for by name where somebody wants to look."""
+_FILE, _NOTEBOOK = "etips.report.page", "etips.report.tables"
+"""How results look is decided in layers above them, which are imported by name when asked for."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +25,6 @@ class Results:
     (`report`) or as JSON (`to_json`).
 
     Args:
-        data: What they were evaluated on.
-        methods: The policies, in the order given.
-        seconds: How long it took.
         exhibits: What a report shows beyond the estimates.
         shift: How the data differ from those of another source that a policy was learned on.
     """
@@ -77,9 +62,6 @@ class Results:
         """Write the page that `etips report` writes, or its table if `path` ends in .csv.
 
         A file that is there already is replaced.
-
-        Args:
-            path: Ends in .html or .csv.
         """
         written: Path = import_module(_FILE).write_report(self, Path(path))
         return written

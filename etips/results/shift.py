@@ -13,11 +13,10 @@ from etips.data.scale import Scaler
 from etips.data.trajectories import Trajectories
 from etips.disclosure import any_few, hide_together
 from etips.evaluation.log import Log
-from etips.files.json_documents import finite
 from etips.policies.policy import FittedPolicy
+from etips.results.data_summary import summarize_data
 from etips.results.followed_policies import Policy, as_fitted
-from etips.results.shift_result import ActionShift, Distance, FeatureShift, ShiftResult
-from etips.results.summaries import summarize_data
+from etips.results.records import ActionShift, Distance, FeatureShift, ShiftResult, existing
 
 APART = 0.25
 """Standard deviations from which the means of a feature are called apart."""
@@ -32,23 +31,17 @@ _OTHER_UNIT = 5.0
 
 
 def find_shift(policies: Mapping[str, Policy], data: Trajectories, log: Log) -> ShiftResult | None:
-    """The shift of the first policy that was learned on data of another source, if there is one.
-
-    Args:
-        policies: By name.
-        data: What they are judged on, as the policies read it.
-        log: Its decisions.
-    """
+    """The shift of the first policy that was learned on data of another source, if there is one."""
     for name, policy in policies.items():
         own = as_fitted(policy)
         if own is None or own.scaler is None or own.origin is None:
             continue
-        if _source(own.schema.provenance) != _source(data.schema.provenance):
-            return _shift(name, own, data, log)
+        if _place(own.schema.provenance) != _place(data.schema.provenance):
+            return existing(_shift(name, own, data, log))
     return None
 
 
-def _source(provenance: Mapping[str, str]) -> dict[str, str]:
+def _place(provenance: Mapping[str, str]) -> dict[str, str]:
     """Where data came from; simulations with another seed are the same place."""
     return {name: value for name, value in provenance.items() if name != "seed"}
 
@@ -57,31 +50,33 @@ def _shift(name: str, policy: FittedPolicy, data: Trajectories, log: Log) -> Shi
     features = _features(policy, data)
     stated = None if policy.propensity is None else policy.propensities(data)
     actions = _actions(policy, data, stated)
-    practice = None if stated is None else _apart(stated, data)
-    unlike = _unlike(policy, data)
-    about = summarize_data(data)
+    practice = None
+    if stated is not None:  # total variation: what was done, what the others would have done
+        taken = np.bincount(data.logged_action, minlength=data.n_actions) / data.n_decisions
+        practice = float(np.abs(taken - stated.mean(axis=0)).sum() / 2)
+    unlike, n = _unlike(policy, data), data.n_decisions
+    n_unlike = round(unlike * n)
     n_apart = sum(abs(own.difference) > APART for own in features)
     distance = _distance(features, n_apart, unlike, practice)
     own = None if log.propensities is None else _log_loss(log.propensities, data)
     assert policy.origin is not None
-    made = ShiftResult(
+    return ShiftResult(
         policy=name,
         there=dict(policy.schema.provenance),
         here=dict(data.schema.provenance),
         features=tuple(features[:_SHOWN]),
         n_features=len(features),
         n_apart=n_apart,
-        unlike=_shown_share(unlike, data.n_decisions),
+        unlike=None if any_few((n_unlike, n - n_unlike)) else unlike,
         actions=actions,
         practice=practice,
         log_loss_there=None if stated is None else _log_loss(stated, data),
         log_loss_here=own,
         loss_there=policy.origin.mean_loss,
-        loss_here=about.mean_loss,
+        loss_here=summarize_data(data).mean_loss,
         distance=distance,
-        sentences=(),
+        sentences=_sentences(distance, n_apart, practice, features),
     )
-    return _with_sentences(made, features)
 
 
 def _features(policy: FittedPolicy, data: Trajectories) -> list[FeatureShift]:
@@ -128,20 +123,9 @@ def _actions(
     )
 
 
-def _apart(stated: Floats, data: Trajectories) -> float:
-    """Total variation between what was done and what the others would have done, in all."""
-    taken = np.bincount(data.logged_action, minlength=data.n_actions) / data.n_decisions
-    return float(np.abs(taken - stated.mean(axis=0)).sum() / 2)
-
-
-def _log_loss(stated: Floats, data: Trajectories) -> float | None:
+def _log_loss(stated: Floats, data: Trajectories) -> float:
     chance = stated[np.arange(data.n_decisions), data.logged_action]
-    return finite(float(-np.log(np.maximum(chance, 1e-6)).mean()))
-
-
-def _shown_share(share: float, n: int) -> float | None:
-    count = round(share * n)
-    return None if any_few((count, n - count)) else share
+    return float(-np.log(np.maximum(chance, 1e-6)).mean())
 
 
 def _distance(
@@ -162,15 +146,17 @@ _WORDS: dict[Distance, str] = {
 }
 
 
-def _with_sentences(shift: ShiftResult, features: Sequence[FeatureShift]) -> ShiftResult:
+def _sentences(
+    distance: Distance, n_apart: int, practice: float | None, features: Sequence[FeatureShift]
+) -> tuple[str, ...]:
     """What the shift means for the estimate, in words."""
     said = [
-        f"{_WORDS[shift.distance]} {shift.n_apart} of {shift.n_features} features have means more "
+        f"{_WORDS[distance]} {n_apart} of {len(features)} features have means more "
         f"than {APART:g} standard deviations apart."
     ]
-    if shift.practice is not None:
+    if practice is not None:
         said.append(
-            f"Of the decisions here {shift.practice:.0%} would have to change for actions to be as "
+            f"Of the decisions here {practice:.0%} would have to change for actions to be as "
             "frequent as the clinicians there would have made them with these patients."
         )
     odd = [own.name for own in features if abs(own.difference) > _OTHER_UNIT]
@@ -183,11 +169,11 @@ def _with_sentences(shift: ShiftResult, features: Sequence[FeatureShift]) -> Shi
         "verdict says."
     )
     command = "etips compare RUN THERE --external HERE"
-    if shift.distance == "near":
+    if distance == "near":
         said.append(f"An estimate made there should come near this one; {command} compares them.")
     else:
         said.append(
             "What was estimated there holds there. It carries over to here no further than "
             f"patients are alike; {command} says how far."
         )
-    return ShiftResult(**{**vars(shift), "sentences": tuple(said)})
+    return tuple(said)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from etips.results.exhibits import Record, require_even
-from etips.results.path_candidate import PathCandidate
+from etips.results.exhibits import require_even
+from etips.results.records import PathCandidate, Record
 from etips.results.results import Results
 
 Cell = str | int | float | bool | None
@@ -13,14 +13,7 @@ Cell = str | int | float | bool | None
 
 @dataclass(frozen=True)
 class Table:
-    """A table as a page shows it.
-
-    Args:
-        title: Above it.
-        note: What a reader must know of it.
-        columns: Their headings.
-        rows: Of as many cells each.
-    """
+    """A table as a page shows it."""
 
     title: str
     note: str | None
@@ -37,9 +30,7 @@ class Series:
     """Points of a chart that belong together.
 
     Args:
-        name: In the legend.
         x: Numbers, or names; None is missing.
-        y: Numbers.
         error: Half the length of each bar of error, if there are any.
     """
 
@@ -54,17 +45,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure as data.
-
-    Args:
-        name: Of its file.
-        kind: Points, lines with points, or bars.
-        title: Above it.
-        caption: Below it.
-        x: What lies along the horizontal axis.
-        y: What lies along the vertical one.
-        series: What is drawn.
-    """
+    """A figure as data."""
 
     name: str
     kind: Literal["scatter", "bars", "lines"]
@@ -91,10 +72,7 @@ class FitRecord:
     Args:
         n_learned_from: Stays it might learn from; None where that would tell of a few.
         n_held_out: Stays it was judged on; likewise.
-        quality: Of its propensities.
         support: Least propensity of an action it may recommend.
-        clipped_share: Of the propensities it learned with.
-        path: Its candidates.
     """
 
     n_learned_from: int | None
@@ -110,14 +88,7 @@ class Measures:
     """One policy on one fold; None where a figure does not exist, or must not be shown.
 
     Args:
-        accuracy: Share of right answers, where labels are known.
-        matching_factor: Mean weight.
-        snips: Estimated risk.
-        ips: Estimated risk.
-        dr: Estimated risk.
         atenp: Mean loss of matched decisions minus that of the others.
-        n_matched: Decisions whose logged action is the policy's likeliest.
-        n_unmatched: The others.
         risk: True risk of what the policy does, in a world that knows it.
         drawn_risk: True risk of drawing actions from its probabilities.
     """
@@ -149,15 +120,7 @@ class StudyRecord:
 
 @dataclass(frozen=True, repr=False)
 class StudyResult(Results):
-    """Results of a study.
-
-    Args:
-        title: Of the study.
-        lead: What a reader must know before the figures.
-        tables: The study's own, the paper's first.
-        charts: Its figures.
-        study: What was studied, fold by fold.
-    """
+    """Results of a study."""
 
     title: str | None = None
     lead: str | None = None

@@ -1,67 +1,41 @@
-"""Evaluations made fit to be shown: numbers that exist, and no count of 1 to 10 people."""
+"""Evaluations made fit to be shown: words for a reader, and no count of 1 to 10 people.
 
-from collections.abc import Mapping
+Numbers that do not exist are left as NaN here; `records.existing` makes them None.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from etips.data.trajectories import Trajectories
+from etips.choice_record import ChoiceRecord
 from etips.disclosure import shown_count, shown_parts
 from etips.evaluation.assessment import Assessment
-from etips.evaluation.diagnostics import Diagnostics
 from etips.evaluation.estimators import ESTIMATORS
-from etips.evaluation.inference.estimate import Estimate
-from etips.evaluation.inference.improvement import Improvement
+from etips.evaluation.inference.estimate import Estimate, Improvement
 from etips.evaluation.sensitivity import Sensitivity
-from etips.files.json_documents import finite
+from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.catalogue import Method
-from etips.results.attrition import sizes_beside
-from etips.results.exhibits import Record
-from etips.results.feature_strength import FeatureStrength
+from etips.learn.learners.learner import Learner
 from etips.results.followed_policies import RULE
-from etips.results.loss_words import tell_loss
-from etips.results.prognosis_words import summarize_prognosis
-from etips.results.results import (
+from etips.results.records import (
     AtenpResult,
     DataSummary,
     DiagnosticsResult,
     EstimateResult,
+    FeatureStrength,
     GainResult,
     GammaBound,
     MethodResult,
+    PathCandidate,
+    PrognosisResult,
     SensitivityResult,
+    WholeStayResult,
+    existing,
 )
-from etips.results.whole_stay_result import WholeStayResult
 
+SAME = 0.0005  # what rounds to nothing
 
-def summarize_data(data: Trajectories, cohort: Record | None = None) -> DataSummary:
-    """What policies were evaluated on; a mean loss times the decisions is a count of events.
-
-    Args:
-        data: The evaluated stays.
-        cohort: `funnel.json` of the cohort they came from: what it told is not told again by
-            subtraction.
-    """
-    sizes = sizes_beside(data, cohort)
-    loss, n = data.logged_loss, data.n_decisions
-    mean_loss: float | None = float(loss.mean())
-    n_events = None
-    if np.isin(loss, (0, 1)).all():
-        n_events, _ = shown_parts(int(loss.sum()), n - int(loss.sum()))
-        mean_loss = None if n_events is None else mean_loss
-    return DataSummary(
-        n_stays=sizes.n_stays,
-        n_steps=sizes.n_steps,
-        n_decisions=sizes.n_decisions,
-        n_events=n_events,
-        n_actions=data.n_actions,
-        lag=data.lag,
-        mean_loss=mean_loss,
-        actions=tuple(data.schema.actions),
-        provenance=dict(data.schema.provenance),
-        loss=tell_loss(data.schema, loss),
-        one_decision=bool(np.bincount(data.decisions().stay, minlength=1).max() <= 1),
-    )
+FEW_PEOPLE = "There are fewer than eleven people: what became of so few is not told."
 
 
 def summarize_method(
@@ -82,41 +56,41 @@ def summarize_method(
     """One policy.
 
     Args:
-        name: What it is called.
-        assessment: Estimates, gain, diagnosis, verdict.
-        sensitivity: What hidden confounding could do to its risk and its gain.
         improvement: Whether it beats the clinicians, corrected for all policies evaluated together.
-        truth: Its true risk, in simulated worlds.
-        notes: Where propensities and predicted losses came from.
         method: It was learned by, where that is known.
         data: What it was evaluated on. Where the mean loss is hidden, so is the gain.
         as_drawn: The same policy if it drew its actions.
-        whole_stay: What becomes of stays in which it decides throughout; None if nobody looked.
-        features: How strong recorded features are.
-        in_sample: Whether it learned from some of the data.
     """
-    matched, unmatched = shown_parts(assessment.matched.n_matched, assessment.matched.n_unmatched)
-    return MethodResult(
+    diagnosis, contrast = assessment.diagnostics, assessment.matched
+    matched, unmatched = shown_parts(contrast.n_matched, contrast.n_unmatched)
+    sentence = None if method is None else method.sentence
+    if RULE in notes:
+        sentence = f"A rule, written and not learned: {notes[RULE]}."
+    result = MethodResult(
         name=name,
         estimates=tuple(_estimate(estimate) for estimate in assessment.estimates),
-        diagnostics=_diagnostics(assessment.diagnostics, matched),
+        diagnostics=DiagnosticsResult(
+            diagnosis.matching_factor.risk,
+            shown_count(diagnosis.effective_sample_size),
+            matched,
+            diagnosis.clipped_share,
+            diagnosis.max_weight,
+        ),
         verdict=assessment.verdict.label,
         reasons=assessment.verdict.reasons,
         truth=truth,
         gain=_gain(assessment, improvement, data, whole_stay),
-        atenp=AtenpResult(finite(assessment.matched.difference), matched, unmatched),
+        atenp=AtenpResult(contrast.difference, matched, unmatched),
         sensitivity=summarize_sensitivity(sensitivity, features),
         notes=dict(notes),
         label=None if method is None else method.label,
-        sentence=_sentence(method, notes),
+        sentence=sentence,
         as_probabilities=None if as_drawn is None else _estimate(as_drawn),
-        prognosis=summarize_prognosis(assessment, hidden=data.mean_loss is None),
+        prognosis=None if data.mean_loss is None else summarize_prognosis(assessment),
         whole_stay=whole_stay,
         in_sample=in_sample,
     )
-
-
-FEW_PEOPLE = "There are fewer than eleven people: what became of so few is not told."
+    return existing(result)
 
 
 def without_figures(result: MethodResult) -> MethodResult:
@@ -135,33 +109,10 @@ def without_figures(result: MethodResult) -> MethodResult:
     )
 
 
-def _sentence(method: Method | None, notes: Mapping[str, str]) -> str | None:
-    """What a policy does, for a reader: its method's words, or those of a rule itself."""
-    if RULE in notes:
-        return f"A rule, written and not learned: {notes[RULE]}."
-    return None if method is None else method.sentence
-
-
-def _diagnostics(found: Diagnostics, n_matched: int | None) -> DiagnosticsResult:
-    return DiagnosticsResult(
-        matching_factor=finite(found.matching_factor.risk),
-        effective_sample_size=_size(found.effective_sample_size),
-        n_matched=n_matched,
-        clipped_share=finite(found.clipped_share),
-        max_weight=finite(found.max_weight),
-    )
-
-
-def _estimate(estimate: Estimate) -> EstimateResult:
-    return EstimateResult(
-        estimator=estimate.estimator,
-        risk=finite(estimate.risk),
-        std_error=finite(estimate.std_error),
-        low=finite(estimate.low),
-        high=finite(estimate.high),
-        label=ESTIMATORS[estimate.estimator].label,
-        sentence=ESTIMATORS[estimate.estimator].sentence,
-    )
+def _estimate(own: Estimate) -> EstimateResult:
+    entry = ESTIMATORS[own.estimator]
+    interval = own.risk, own.std_error, own.low, own.high
+    return EstimateResult(own.estimator, *interval, entry.label, entry.sentence)
 
 
 def _gain(
@@ -176,12 +127,9 @@ def _gain(
     gain = assessment.gain
     throughout = whole_stay is not None and bool(whole_stay.gain.better)
     return GainResult(
-        difference=finite(gain.difference),
-        std_error=finite(gain.std_error),
-        low=finite(gain.low),
-        high=finite(gain.high),
-        adjusted_p=finite(improvement.adjusted_p),
+        *(gain.difference, gain.std_error, gain.low, gain.high),
         better=improvement.better and (data.one_decision or throughout),
+        adjusted_p=improvement.adjusted_p,
         better_at_one_decision=improvement.better,
         guaranteed=assessment.guaranteed,
     )
@@ -190,19 +138,65 @@ def _gain(
 def summarize_sensitivity(
     sensitivity: Sensitivity, features: tuple[FeatureStrength, ...]
 ) -> SensitivityResult:
-    """What hidden confounding could do, as numbers that exist."""
-    return SensitivityResult(
-        gamma_point=finite(sensitivity.gamma_point),
-        gamma_interval=finite(sensitivity.gamma_interval),
-        bounds=tuple(
-            GammaBound(bound.gamma, finite(bound.risk_least.low), finite(bound.risk_most.high))
-            for bound in sensitivity.bounds
-        ),
-        balanced=sensitivity.balanced,
-        features=features,
+    """What hidden confounding could do."""
+    bounds = (
+        GammaBound(own.gamma, own.risk_least.low, own.risk_most.high) for own in sensitivity.bounds
+    )
+    own = sensitivity.gamma_point, sensitivity.gamma_interval
+    return existing(SensitivityResult(*own, tuple(bounds), sensitivity.balanced, features))
+
+
+def summarize_prognosis(assessment: Assessment) -> PrognosisResult | None:
+    """How well off the weighted patients were to begin with; None where that is not known."""
+    balances, gain = assessment.diagnostics.prognosis, assessment.gain.difference
+    if balances is None:
+        return None
+    difference = balances.plain.difference
+    if not abs(difference) >= SAME:
+        sentence = "The weighted patients had the same prognosis as all patients."
+    else:
+        by = f"{abs(difference):.3f} {'better' if difference < 0 else 'worse'}"
+        sentence = f"The weighted patients had a prognosis {by} than all patients"
+        if balances.rest is not None:
+            left = abs(balances.rest.difference)
+            sentence += f"; the predicted losses make up for all but {left:.3f} of it."
+        elif gain < 0 and difference <= gain:
+            sentence += ": that alone would explain the gain."
+        else:
+            sentence += "."
+    return PrognosisResult(difference, balances.plain.std_error, sentence)
+
+
+def choice_of(learner: object) -> ChoiceRecord | None:
+    """What a super learner tried and kept; None of any other policy."""
+    return learner.choice_ if isinstance(learner, Learner) else None
+
+
+def path_of(learner: object) -> tuple[Candidate, ...]:
+    """The candidates a learner looked at; none for one that looks at none."""
+    return learner.path_ if isinstance(learner, Learner) else ()
+
+
+def summarize_path(path: Sequence[Candidate]) -> tuple[PathCandidate, ...]:
+    """The candidates as results show them; None where there is no number."""
+    return tuple(existing(PathCandidate(**vars(own), sound=own.sound)) for own in path)
+
+
+def shown_path(path: Sequence[PathCandidate]) -> tuple[PathCandidate, ...]:
+    """The candidates fit to be shown: with equal weights an effective size is a count."""
+    sizes = (own.effective_size for own in path)
+    return tuple(
+        replace(own, effective_size=None if size is None else shown_count(size))
+        for own, size in zip(path, sizes, strict=True)
     )
 
 
-def _size(value: float) -> float | None:
-    """An effective size: with equal weights it is a count, so a small one is not shown."""
-    return finite(shown_count(value))
+def restore_path(path: Sequence[PathCandidate]) -> tuple[Candidate, ...]:
+    """The candidates from what results show of them; NaN where there is no number."""
+    numbers = ("translation", "risk", "std_error", "matching_factor", "effective_size", "strength")
+    restored = []
+    for shown in path:
+        own = {name: value for name, value in vars(shown).items() if name != "sound"}
+        own |= {name: math.nan for name in numbers if own[name] is None}
+        restored.append(Candidate(**own))
+    return tuple(restored)

@@ -12,21 +12,27 @@ from etips.evaluation.assessment import Assessment
 from etips.evaluation.inference.estimate import Estimate
 from etips.evaluation.log import Log, View, view
 from etips.evaluation.verdict import Verdict
-from etips.evaluation.whole_stay import StayAssessment, StayLog, assess_stays, silent_values
+from etips.evaluation.whole_stay import (
+    StayAssessment,
+    StayLog,
+    assess_stays,
+    inherit,
+    silent_values,
+)
 from etips.evaluation.whole_stay_course import Course, Outcome
-from etips.evaluation.whole_stay_verdict import inherit
-from etips.files.json_documents import finite
 from etips.learn.fitting.driver import drive_together
 from etips.learn.fitting.prepare import choose_device, prepare
 from etips.learn.nuisance.stay_value import FittedStayValue, fit_stay_value
 from etips.models.encoders.registry import as_encoder
 from etips.policies.deployed import Deployed
-from etips.results.estimate_result import DifferenceResult, EstimateResult
 from etips.results.evaluation_log import Models
-from etips.results.whole_stay_result import (
+from etips.results.records import (
     ONE_DECISION,
     THROUGHOUT,
+    DifferenceResult,
+    EstimateResult,
     WholeStayResult,
+    existing,
 )
 
 FORMULAS = {
@@ -44,13 +50,7 @@ FORMULAS = {
 
 @dataclass(frozen=True, eq=False)
 class Throughout:
-    """What a log says of a policy that decides throughout.
-
-    Args:
-        assessment: Estimates, gain, diagnosis, verdict.
-        course: The decisions in order.
-        outcome: Of a stay.
-    """
+    """What a log says of a policy that decides throughout."""
 
     assessment: StayAssessment
     course: Course
@@ -68,13 +68,6 @@ def assess_throughout(
 
     Networks that predict it are cross-fitted on `data`, those of all policies side by side. They
     read earlier actions, which are part of the history that a policy makes.
-
-    Args:
-        policies: What each does, by name.
-        log: The decisions of `data`.
-        data: Logged stays.
-        models: How to fit networks.
-        outcome: Of a stay.
     """
     views = {name: view(log, *policy.judged) for name, policy in policies.items()}
     course = Course.of(data.decisions().stay, log.loss, outcome)
@@ -132,57 +125,49 @@ def _stays(course: Course, log: Log, policy: View, fitted: FittedStayValue | Non
 
 
 def summarize_throughout(
-    found: Throughout | None, one_decision: Assessment
+    throughout: Throughout | None, one_decision: Assessment
 ) -> WholeStayResult | None:
-    """Fit to be shown: numbers that exist, and no count of 1 to 10 people.
+    """Fit to be shown: no count of 1 to 10 people; None where whole stays were not looked at.
 
     Args:
-        found: What the log says of the policy over whole stays; None if nobody asked.
         one_decision: What it says of one changed decision.
     """
-    if found is None:
+    if throughout is None:
         return None
-    assessment, diagnosis = found.assessment, found.assessment.diagnosis
+    assessment, outcomes = throughout.assessment, throughout.course.outcomes
     verdict = inherit(assessment.verdict, one_decision.diagnostics)
-    few = _gives_few_away(found.course)
-    gain = assessment.gain
-    shown = DifferenceResult(
-        finite(gain.difference),
-        finite(gain.std_error),
-        finite(gain.low),
-        finite(gain.high),
-        gain.better and verdict.label != "unusable",
-    )
-    return WholeStayResult(
-        outcome=found.outcome,
+    few = False  # whether the mean outcome, times the stays, is a count of a few people
+    if np.isin(outcomes, (0, 1)).all():
+        few = any_few((int(outcomes.sum()), outcomes.size - int(outcomes.sum())))
+    diagnosis, gain, near = assessment.diagnosis, assessment.gain, one_decision.gain
+    better = assessment.better and verdict.label != "unusable"
+    change = DifferenceResult(gain.difference, gain.std_error, gain.low, gain.high, better)
+    result = WholeStayResult(
+        outcome=throughout.outcome,
         estimates=tuple(_risk(estimate) for estimate in assessment.estimates),
         clinicians=None if few else _risk(assessment.clinicians),
-        gain=DifferenceResult() if few else shown,
-        effective_stays=finite(shown_count(diagnosis.effective_stays)),
-        weight_share=finite(1 - diagnosis.capped_share),
+        gain=DifferenceResult() if few else change,
+        effective_stays=shown_count(diagnosis.effective_stays),
+        weight_share=1 - diagnosis.capped_share,
         n_corrected=diagnosis.n_corrected,
         longest_stay=diagnosis.longest,
         verdict=verdict.label,
         reasons=verdict.reasons,
-        sentence=_sentence(found, verdict, hidden=few),
-        one_decision=_one_decision(one_decision, hidden=few),
-        reversal=not few and one_decision.gain.difference < 0 < gain.difference,
+        sentence=_sentence(throughout, verdict, hidden=few),
+        one_decision=f"{ONE_DECISION}: see above."
+        if few
+        else f"{ONE_DECISION}: the risk changes by {_span(near.difference, near.low, near.high)}.",
+        reversal=not few and near.difference < 0 < gain.difference,
     )
+    return existing(result)
 
 
-def _one_decision(assessment: Assessment, *, hidden: bool) -> str:
-    if hidden:
-        return f"{ONE_DECISION}: see above."
-    gain = assessment.gain
-    return f"{ONE_DECISION}: the risk changes by {_span(gain.difference, gain.low, gain.high)}."
-
-
-def _sentence(found: Throughout, verdict: Verdict, *, hidden: bool) -> str:
-    what = "the mean sum of losses" if found.outcome == "sum" else "the mean last loss"
+def _sentence(throughout: Throughout, verdict: Verdict, *, hidden: bool) -> str:
+    what = "the mean sum of losses" if throughout.outcome == "sum" else "the mean last loss"
     if hidden:
         return f"{THROUGHOUT}: {what} of a stay is not shown, lest it give a few people away."
-    gain, risk = found.assessment.gain, found.assessment.estimates[0].risk
-    usual = found.assessment.clinicians.risk
+    gain, risk = throughout.assessment.gain, throughout.assessment.estimates[0].risk
+    usual = throughout.assessment.clinicians.risk
     return (
         f"{THROUGHOUT}: {what} of a stay is estimated at {risk:.3f} against {usual:.3f} under the "
         f"clinicians, a change of {_span(gain.difference, gain.low, gain.high)}; "
@@ -194,23 +179,6 @@ def _span(value: float, low: float, high: float) -> str:
     return f"{value:+.3f} (95 % interval {low:+.3f} to {high:+.3f})"
 
 
-def _risk(estimate: Estimate) -> EstimateResult:
-    label, sentence = FORMULAS[estimate.estimator]
-    return EstimateResult(
-        estimate.estimator,
-        finite(estimate.risk),
-        finite(estimate.std_error),
-        finite(estimate.low),
-        finite(estimate.high),
-        label,
-        sentence,
-    )
-
-
-def _gives_few_away(course: Course) -> bool:
-    """Whether the mean outcome, times the stays, is a count of a few people."""
-    outcomes = course.outcomes
-    if not np.isin(outcomes, (0, 1)).all():
-        return False
-    events = int(outcomes.sum())
-    return any_few((events, outcomes.size - events))
+def _risk(own: Estimate) -> EstimateResult:
+    interval = own.risk, own.std_error, own.low, own.high
+    return EstimateResult(own.estimator, *interval, *FORMULAS[own.estimator])

@@ -77,11 +77,6 @@ def load_checkpoint(path: Path, start: Bundle, mark: Mark) -> State | Bundle:
 
     Raises `DamagedError` for a file that is not as it was written, and `ForeignError` for one that
     is whole but belongs to something else.
-
-    Args:
-        path: What `save_state` or `save_networks` wrote.
-        start: The networks that the stage starts from; names, shapes and dtypes must agree.
-        mark: What it must belong to.
     """
     template = State.start(start)
     wanted = _tensors(template)
@@ -228,7 +223,7 @@ def _trained(document: Mapping[str, object], n_networks: int) -> tuple[Trained, 
         raise ValueError("there must be one end a network")
     trained = tuple(Trained(*own) for own in ends)
     for own in trained:
-        if type(own.epochs) is not int or own.epochs < 0 or type(own.in_race) is not bool:
+        if type(own.epochs) is not int or own.epochs < 0:
             raise ValueError("epochs must be whole and not negative")
     return trained
 

@@ -5,7 +5,11 @@ So a damaged checkpoint is reported and done without, and the run ends with the 
 belongs to other data or settings is refused, since going on or starting anew would both be guesses.
 """
 
+import json
 import logging
+import math
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -14,17 +18,146 @@ import torch
 from etips.errors import EtipsError, FileError, SettingError, require_number
 from etips.files.fingerprint import fingerprint
 from etips.files.lock import Lock
+from etips.files.writing import write_file
+from etips.learn.training.epoch_report import EpochReport, Report
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle
-from etips.runs.checkpoint import DamagedError, Mark, load_checkpoint, read_mark, require_mark
-from etips.runs.file_names import CHECKPOINT, LOG
-from etips.runs.run_log import RunLog
-from etips.runs.stage import EVERY, KeptStage
+from etips.runs.checkpoint import (
+    DamagedError,
+    Mark,
+    is_sound,
+    load_checkpoint,
+    read_mark,
+    require_mark,
+    save_networks,
+    save_state,
+)
+from etips.runs.places import CHECKPOINT, LOG
 
+EVERY = 10.0
+"""Seconds of work that a killed run may lose."""
+
+_WORTH = 50  # an epoch's end is saved if saving costs at most this part of the time since the last
 _SUFFIX = ".safetensors"
-_FOLDER_MODE = 0o700  # patient data: nobody else on the machine looks inside
+_FOLDER_MODE = 0o700  # patient data: no other user of the machine looks inside
 _logger = logging.getLogger(__name__)
+
+
+class RunLog:
+    """The run's `log.jsonl`: a line an epoch, and one for whatever else happened.
+
+    The file is replaced whole, so that it never holds half a line. A resumed run goes through some
+    epochs again; their lines are replaced too.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lines = read_log(path) if path.exists() else []
+
+    def add(self, standing: EpochReport) -> None:
+        """Log an epoch. Infinities and NaN, which JSON lacks, become null."""
+
+        def comes_again(line: dict[str, object]) -> bool:
+            logged = line.get("epoch")
+            past = isinstance(logged, int | float) and logged >= standing.epoch
+            return line.get("stage") == standing.stage and past
+
+        self._lines = [line for line in self._lines if not comes_again(line)]
+        plain: dict[str, object] = {
+            name: value if isinstance(value, str) or math.isfinite(value) else None
+            for name, value in standing.to_json().items()
+        }
+        self._lines.append(plain)
+        self._write()
+
+    def note(self, stage: str, event: str) -> None:
+        """Log something else, in words without a value from the data."""
+        self._lines.append({"stage": stage, "event": event})
+        self._write()
+
+    def _write(self) -> None:
+        text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in self._lines)
+        write_file(self._path, text.encode())
+
+
+def read_log(path: Path) -> list[dict[str, object]]:
+    """The lines of a `log.jsonl`; half a line at the end, of a copy say, is left out."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise FileError(str(path), f"cannot be read: {error.strerror}") from error
+    entries: list[dict[str, object]] = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            if number == len(lines):
+                break
+            raise FileError(str(path), f"line {number} is not JSON", fix="Remove it.") from error
+        if not isinstance(values, dict):
+            raise FileError(str(path), f"line {number} must be an object", fix="Remove it.")
+        entries.append(values)
+    return entries
+
+
+class KeptStage:
+    """Where a training stood when it was begun, and a way to keep where it stands.
+
+    Args:
+        name: What it is called in the run folder.
+        path: Its checkpoint.
+        mark: What that belongs to.
+        log: Of the run.
+        every: Seconds between two checkpoints.
+        earlier: What an earlier process left.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        path: Path,
+        mark: Mark,
+        log: RunLog,
+        *,
+        every: float = EVERY,
+        earlier: State | Bundle | None = None,
+    ) -> None:
+        self.name = name
+        self.state = earlier if isinstance(earlier, State) else None
+        self.networks = earlier if isinstance(earlier, Bundle) else None
+        self._path, self._mark, self._log, self._every = path, mark, log, every
+        self._saved, self._cost = time.monotonic(), 0.0
+
+    def keep(self, state: State) -> None:
+        """Save the state if it is time, or if an epoch has ended and saving is cheap."""
+        began = time.monotonic()
+        since = began - self._saved
+        if since >= self._every or (state.batch == 0 and since >= _WORTH * self._cost):
+            if is_sound(state):
+                save_state(self._path, state, self._mark)
+            self._saved = time.monotonic()
+            self._cost = self._saved - began
+
+    def finish(self, networks: Bundle) -> Bundle:
+        """Save the networks in place of the state, so that a resumed run skips the stage.
+
+        Returns them laid out in memory as a resumed run will find them, since what comes after may
+        round by that.
+        """
+        save_networks(self._path, networks, self._mark)
+        return networks.select(range(networks.n_members))
+
+    def reporting(self, report: Report | None) -> Report:
+        """A report that also says which stage it is, and writes the log."""
+
+        def both(standing: EpochReport) -> None:
+            named = replace(standing, stage=self.name)
+            self._log.add(named)
+            if report is not None:
+                report(named)
+
+        return both
 
 
 class Run:
@@ -73,13 +206,7 @@ class Run:
             self.folder.rmdir()
 
     def stage(self, name: str, start: Bundle, settings: Settings) -> KeptStage:
-        """Begin a training, or take it up where an earlier process was stopped.
-
-        Args:
-            name: Letters, digits and hyphens; one name a training.
-            start: The networks it starts from.
-            settings: How it trains.
-        """
+        """Begin a training, or take it up where an earlier process was stopped."""
         log = self._log_in_use()
         if not name.replace("-", "").isalnum() or not name.isascii():
             raise SettingError("stage", "must be named by letters, digits and hyphens")

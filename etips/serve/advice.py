@@ -1,22 +1,21 @@
 """What a policy says of decisions, with how far it is supported, part by part of an action."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from etips.data.decisions import Bools, Floats, Ints
-from etips.data.intake.components import Component
+from etips.data.recipe import Component
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.policies.policy import FittedPolicy
 from etips.policies.recommendations import describe
-from etips.results.exhibits import DoseGrid
-from etips.results.overlap import grid_of
+from etips.results.assembly import grid_of
+from etips.serve.fields import Form
 
 USUAL_SUPPORT = 0.01
-"""What counts as supported where the policy itself has no floor."""
+"""What counts as supported where the policy itself has no floor: one time in a hundred."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +25,8 @@ class Advice:
     Args:
         probabilities: Of each action, shape (n, K); the clinicians' where it abstains.
         abstained: Where no action has enough support, shape (n,).
-        clinicians: What they do, as fitted with the policy, shape (n, K); None where nobody asked.
+        clinicians: What they do, as fitted with the policy, shape (n, K); None if it was fitted
+            without.
         support: Least probability under the clinicians of an action that counts as supported.
     """
 
@@ -62,91 +62,46 @@ class Advice:
         return Advice(*own, clinicians, self.support)
 
 
-@dataclass(frozen=True)
-class Share:
-    """One level of a part of an action, added up over all actions that have it.
-
-    Args:
-        words: What it is called.
-        policy: Probability under the policy.
-        clinicians: Under the clinicians; None where that is not known.
-    """
-
-    words: str
-    policy: float
-    clinicians: float | None
-
-
 class Advisor:
-    """A policy that is asked by people.
-
-    Args:
-        policy: The policy.
-    """
+    """A policy that people ask: what its actions are called, and what may be filled in."""
 
     def __init__(self, policy: FittedPolicy) -> None:
-        self.policy = policy
-        self.schema: Schema = policy.schema
-        self.parts: tuple[Component, ...] = parts_of(policy.schema)
-        self.grid: DoseGrid | None = grid_of(policy.schema)
-        self.names = tuple(describe(self.schema, n) for n in range(self.schema.n_actions))
+        self.policy, schema = policy, policy.schema
+        self.form = Form.of(schema, policy.scaler)
+        self.parts = parts_of(schema)
+        self.grid = grid_of(schema)
+        self.names = tuple(describe(schema, n) for n in range(schema.n_actions))
         """Actions at length."""
-        self.labels = tuple(self.schema.action_name(n) for n in range(self.schema.n_actions))
+        self.labels = tuple(schema.action_name(n) for n in range(schema.n_actions))
         """Actions as the data call them."""
+        self.support = policy.support or USUAL_SUPPORT
 
     def ask(self, stays: Trajectories) -> Advice:
         """What it says of every decision of some stays, in their order."""
         answer, clinicians = self.policy.consult(stays)
         return Advice(*answer, clinicians, self.support)
 
-    @property
-    def support(self) -> float:
-        """The policy's own floor, or the report's where it has none: one time in a hundred."""
-        return self.policy.support or USUAL_SUPPORT
-
-    @property
-    def draws(self) -> bool:
-        """Whether it draws among actions and does not take the likeliest."""
-        return self.policy.acts == "draws"
-
-    def shares(self, part: Component, advice: Advice, place: int) -> list[Share]:
-        """How likely each level of a part is at one decision, whatever the other parts are."""
-        of_action = np.array(part.of_action)
-        n = len(part.levels)
-        policy = np.bincount(of_action, advice.probabilities[place], n)
-        theirs = (
-            None
-            if advice.clinicians is None
-            else np.bincount(of_action, advice.clinicians[place], n)
-        )
-        words = part.descriptions or part.levels
+    def parts_by_action(self) -> list[dict[str, str] | None]:
+        """The level of each part, an action each; None where actions are not made of parts."""
         return [
-            Share(words[k], float(policy[k]), None if theirs is None else float(theirs[k]))
-            for k in range(n)
+            {part.name: part.levels[part.of_action[n]] for part in self.parts} or None
+            for n in range(len(self.labels))
         ]
-
-    def combine(self, levels: Sequence[int]) -> int | None:
-        """The action of these levels of its parts, if there is one."""
-        wanted = tuple(levels)
-        of_actions = zip(*(part.of_action for part in self.parts), strict=True)
-        return next((n for n, own in enumerate(of_actions) if own == wanted), None)
 
 
 def parts_of(schema: Schema) -> tuple[Component, ...]:
-    """What actions are made of: doses or columns, or the two doses that their names tell."""
+    """What actions are made of: doses or columns, or the two doses that their names show."""
     if len(schema.components) > 1:
         return schema.components
     grid = grid_of(schema)
     if grid is None:
         return ()
-    places = [divmod(n, grid.n_columns) for n in range(schema.n_actions)]
-    rows, columns = zip(*places, strict=True)
-    return (
-        _graded(grid.row, grid.n_rows, rows, grid.row_levels),
-        _graded(grid.column, grid.n_columns, columns, grid.column_levels),
-    )
-
-
-def _graded(name: str, n: int, of_action: tuple[int, ...], levels: tuple[str, ...]) -> Component:
-    words = levels or ("none", *(f"class {k}" for k in range(1, n)))
-    return Component(name, words, of_action, words)
+    rows, columns = np.divmod(np.arange(schema.n_actions), grid.n_columns)
+    made = []
+    for name, n, of_action, given in (
+        (grid.row, grid.n_rows, rows, grid.row_levels),
+        (grid.column, grid.n_columns, columns, grid.column_levels),
+    ):
+        levels = given or ("none", *(f"class {k}" for k in range(1, n)))
+        made.append(Component(name, levels, tuple(of_action.tolist()), levels))
+    return tuple(made)

@@ -1,128 +1,201 @@
 """The pages: overview, stays, one stay with its decisions, and what if."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import cached_property
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache, cached_property
+from importlib.resources import files
 from urllib.parse import parse_qs
 
 import numpy as np
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
+from jinja2 import ChoiceLoader, Environment, PackageLoader
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
-from etips.data.scale import Scaler
 from etips.disclosure import shown_count
 from etips.explanation.similar import Neighbourhood
-from etips.serve.choices import Control, make_control, reaches, read_change
-from etips.serve.decision_card import WAIT, all_parts, make_decision, make_tracks, put_together
-from etips.serve.desk import Desk
+from etips.report.page import fill_sections
+from etips.report.section import environment
+from etips.report.sections.patients import ACTIONS
+from etips.report.sections.policies import PATHS, POLICIES
+from etips.results.records import NOTICE
+from etips.serve.decision import (
+    WAIT,
+    all_parts,
+    explain,
+    find_measurements,
+    find_neighbours,
+    find_similar,
+    make_decision,
+    make_tracks,
+    put_together,
+)
+from etips.serve.drawings import action_chart, signed_bars, value_chart
 from etips.serve.fields import Field, Value
-from etips.serve.normal_ranges import RANGES, Range, ranges_of
-from etips.serve.overview import show_overview, verdict_of
-from etips.serve.patient_age import show_fact, show_name
-from etips.serve.reasons import explain, find_measurements, find_neighbours, find_similar
-from etips.serve.service import Turns
-from etips.serve.stay_list import ORDERS, SHOWN, Order, Show, StayList
-from etips.serve.stay_view import StayView
-from etips.serve.templating import assets, render
-from etips.serve.tracks import action_chart, signed_bars, value_chart
+from etips.serve.state import FILTERS, ORDERS, ServedRun, StayList, StayView
+from etips.serve.values import (
+    RANGES,
+    Control,
+    make_control,
+    ranges_of,
+    reach_of,
+    read_change,
+    show_fact,
+    show_number,
+)
 
-_A_PAGE = 40
+SECTIONS = (POLICIES, ACTIONS, PATHS)
+"""Of the report; the rest is in `etips report`."""
+
+_CHARTED_FIRST = ("MeanBP", "HR", "Arterial_lactate", "SOFA", "SpO2", "Creatinine", *RANGES)
+_ROWS_A_PAGE = 40
 _CHARTS = 6
-_MOST_FIELDS = 4000
+_MAX_FIELDS = 4000
+_ROWS_LOOKED_AT = 20_000
 Query = Mapping[str, str]
-K = TypeVar("K", bound=str)
+Page = Callable[[], str]
+InTurn = Callable[[Page], Awaitable[str]]
+
+
+@cache
+def templates() -> Environment:
+    """Our own templates, then those of the report, whose style and words the pages use."""
+    loaders = ChoiceLoader([PackageLoader("etips.serve"), PackageLoader("etips.report")])
+    made = environment().overlay(loader=loaders)
+    made.filters = {**made.filters, "plain": show_number}
+    made.globals = {**made.globals, "notice": NOTICE, "meter": meter}
+    return made
+
+
+def meter(share: float | None, look: str) -> Markup:
+    """A small bar; its width is set by our script, since pages hold no styles."""
+    width = f"width:{100 * min(max(share or 0.0, 0.0), 1.0):.0f}%"
+    bar = Markup('<span class="meter {}" aria-hidden="true"><i data-style="{}"></i></span>')
+    return bar.format(look, width)
+
+
+def without_styles(page: str) -> Markup:
+    """Drawings of the report with their sizes where the policy for contents allows them.
+
+    It forbids styles inside a page; a script of ours sets them from `data-style`. What is text has
+    its quotation marks escaped, so that only attributes are meant.
+    """
+    return Markup(page.replace(' style="', ' data-style="'))  # noqa: S704
+
+
+@cache
+def assets() -> Mapping[str, tuple[bytes, str]]:
+    """Content and media type of all files that can be asked for: so that no name is ever a path."""
+    report, own = files("etips.report") / "templates", files("etips.serve") / "assets"
+    style = (report / "style.css").read_bytes() + b"\n" + (own / "serve.css").read_bytes()
+    return {
+        "style.css": (style, "text/css"),
+        "serve.js": ((own / "serve.js").read_bytes(), "text/javascript"),
+        "htmx.min.js": ((own / "htmx.min.js").read_bytes(), "text/javascript"),
+        "icon.svg": ((own / "icon.svg").read_bytes(), "image/svg+xml"),
+    }
 
 
 class Pages:
-    """What the pages show of a desk.
+    """What the pages show of a run; a method a page, or a part of one."""
 
-    Args:
-        desk: The run and its data.
-    """
-
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-        self.verdict = verdict_of(desk.record.results)
-        self.overview = show_overview(desk)
+    def __init__(self, run: ServedRun) -> None:
+        self.run, self.form = run, run.advisor.form
+        self.scaler = run.advisor.policy.scaler
+        head = None if run.results is None else run.results.headline
+        self.verdict = None if head is None else head.verdict
+        """On the policy that is served; None where it was not evaluated."""
         self.neighbours: Neighbourhood | str = ""
         """The log made ready for similar decisions, or why it is not."""
-        if desk.stays is not None:
-            self.neighbours = find_neighbours(desk.advisor.policy, desk.stays.data)
-
-    @property
-    def scaler(self) -> Scaler | None:
-        """Mean and spread of the training data."""
-        return self.desk.advisor.policy.scaler
-
-    @cached_property
-    def ranges(self) -> dict[str, Range]:
-        """Reference ranges of the columns that have one."""
-        names = [own.name for own in self.desk.form.sequence]
-        return ranges_of(names, self.scaler)
+        if run.stays is not None:
+            self.neighbours = find_neighbours(run.advisor.policy, run.stays.data)
+        self.ranges = ranges_of([own.name for own in self.form.sequence], self.scaler)
+        self.fields: Mapping[str, Field] = {
+            **{f"s{k}": own for k, own in enumerate(self.form.sequence)},
+            **{f"t{k}": own for k, own in enumerate(self.form.static)},
+        }
+        """What can be changed, by its key in a request."""
+        self.overview = self._overview()
 
     @cached_property
     def usual(self) -> tuple[int, ...]:
-        """Fields that are charted unless somebody chooses: those with a range, then the first."""
-        fields = self.desk.form.sequence
+        """Fields that are charted unless others are chosen: those with a range, then the first."""
+        fields = self.form.sequence
+        order = {name: k for k, name in enumerate(dict.fromkeys(_CHARTED_FIRST))}
         numbers = [k for k, own in enumerate(fields) if not own.levels]
-        order = {name: k for k, name in enumerate(dict.fromkeys(_FIRST))}
         numbers.sort(key=lambda k: order.get(fields[k].name, len(order)))
         return tuple(numbers[:_CHARTS])
 
     @cached_property
     def reach(self) -> dict[str, tuple[float, float]]:
-        """Where sliders begin and end."""
-        stays, schema = self.listed, self.desk.form.schema
-        sequence = {name: k for k, name in enumerate(schema.sequence)}
-        static = {name: k for k, name in enumerate(schema.static)}
-        rows = np.asarray(stays.data.sequence[:20_000], np.float32)
-        found = reaches(sequence, rows, self.scaler)
-        return found | reaches(static, np.asarray(stays.data.static), self.scaler)
+        """Where sliders begin and end, by key."""
+        data = self.listed.data
+        steps = np.nanmin(np.asarray(data.sequence[:_ROWS_LOOKED_AT], np.float32), axis=0)
+        stays = np.nanmin(np.asarray(data.static), axis=0)
+        return {
+            key: reach_of(
+                own.name, float((stays if own.static else steps)[own.columns[0]]), self.scaler
+            )
+            for key, own in self.fields.items()
+        }
 
     @property
     def listed(self) -> StayList:
         """The stays; not found where there are none."""
-        if self.desk.stays is None:
+        if self.run.stays is None:
             raise HTTPException(404)
-        return self.desk.stays
+        return self.run.stays
 
     def view(self, code: str, query: Query) -> StayView:
         """The decision that a request is about; not found where there is no such stay."""
         stays = self.listed
-        if code not in stays.place or not len(range(*stays.decisions(code).indices(2**62))):
+        places = stays.decisions(code)
+        if places.start == places.stop:
             raise HTTPException(404)
-        at = _whole(query.get("at", "0"), most=100_000)
-        return StayView.of(self.desk.advisor, self.desk.form, stays, code, at)
+        return StayView.of(self.run.advisor, stays, code, _whole(query.get("at"), limit=100_000))
 
     def charted(self, query: Query) -> tuple[int, ...]:
         """Which fields are charted."""
-        fields = self.desk.form.sequence
-        numbers = [_whole(own, most=len(fields)) for own in query.get("f", "").split("-") if own]
+        fields = self.form.sequence
+        numbers = [_whole(own, limit=len(fields)) for own in query.get("f", "").split("-") if own]
         chosen = [k for k in dict.fromkeys(numbers) if k < len(fields) and not fields[k].levels]
         return tuple(chosen[: 2 * _CHARTS]) or self.usual
 
+    def _overview(self) -> str:
+        """The first page, in the words and drawings of the report."""
+        results = self.run.results
+        finding, sections = (None, []) if results is None else fill_sections(results, SECTIONS)
+        return _render(
+            "overview.html",
+            here="overview",
+            title=self.run.name,
+            card=self.run.card,
+            stays=self.run.stays,
+            finding=None if finding is None else without_styles(finding),
+            sections=[(section, without_styles(body)) for section, body in sections],
+        )
+
     def stays(self, query: Query) -> str:
         """The list of stays."""
-        order: Order = _one_of(query.get("sort"), ORDERS, "disagreement")
-        show: Show = _one_of(query.get("show"), SHOWN, "all")
+        order, show = query.get("sort", ""), query.get("show", "")
+        order = order if order in ORDERS else "disagreement"
+        show = show if show in FILTERS else "all"
         wanted = query.get("code", "")[:64]
         wanted = wanted if wanted.isalnum() and wanted.isascii() else ""
-        stays = self.desk.stays
+        stays = self.run.stays
         rows = [] if stays is None else stays.select(order, show, wanted)
-        last = max(-(-len(rows) // _A_PAGE) - 1, 0)
-        page = min(_whole(query.get("page", "0"), most=10**6), last)
-        return render(
+        last = max(-(-len(rows) // _ROWS_A_PAGE) - 1, 0)
+        page = min(_whole(query.get("page"), limit=10**6), last)
+        return _render(
             "stays.html",
             here="stays",
             title="Stays",
-            rows=rows[page * _A_PAGE : (page + 1) * _A_PAGE],
+            rows=rows[page * _ROWS_A_PAGE : (page + 1) * _ROWS_A_PAGE],
             logged=stays is not None and stays.data.logged,
             there=stays is not None,
             count=shown_count(len(rows)),
             orders=ORDERS,
-            shown=SHOWN,
+            shown=FILTERS,
             order=order,
             show=show,
             code=wanted,
@@ -133,128 +206,94 @@ class Pages:
     def stay(self, code: str, query: Query, *, whole: bool) -> str:
         """One stay at one of its decisions: the page, or the part that changes."""
         view = self.view(code, query)
-        charted = self.charted(query)
-        fields = self.desk.form.sequence
-        context = self._decision(view) | {
-            "here": "stays",
-            "title": f"Stay {code}",
-            "charts": [self._chart(view, fields[k]) for k in charted],
-            "tracks": self._tracks(view),
-            "controls": self._controls(view, charted),
-            "fields": [(k, own.name) for k, own in enumerate(fields) if not own.levels],
-            "charted": charted,
-            "f": "-".join(map(str, charted)),
-            "ranges": any(self.ranges.get(fields[k].name) for k in charted),
-            "facts": [self._fact(view, own) for own in self.desk.form.static],
-        }
-        return render("stay.html" if whole else "stay_decision.html", **context)
+        charted, fields = self.charted(query), self.form.sequence
+        controls = {key: self._control(view, key) for key in self.fields}
+        first = [controls.pop(f"s{k}") for k in charted]
+        return _render(
+            "stay.html" if whole else "stay_decision.html",
+            here="stays",
+            title=f"Stay {code}",
+            charts=[self._chart(view, fields[k]) for k in charted],
+            tracks=[
+                (name, action_chart(track, view.steps, view.at, f"{name}: given and advised"))
+                for name, track in make_tracks(view)
+            ],
+            controls={"first": first, "more": list(controls.values())},
+            fields=[(k, own.name) for k, own in enumerate(fields) if not own.levels],
+            charted=charted,
+            f="-".join(map(str, charted)),
+            ranges=any(self.ranges.get(fields[k].name) for k in charted),
+            facts=[
+                (own.name, show_fact(own.name, view.value(own), self.scaler))
+                for own in self.form.static
+            ],
+            **self._decision(view),
+        )
 
     def answer(self, code: str, query: Query) -> str:
-        """What somebody's answer comes to."""
+        """What an answer, part by part, comes to."""
         view = self.view(code, query)
         answers = [query.get(f"part-{k}", WAIT) for k in range(len(all_parts(view)))]
-        return render("stay_answer.html", sentences=put_together(view, answers))
+        return _render("stay_answer.html", sentences=put_together(view, answers))
 
     def why(self, code: str, query: Query) -> str:
-        """What speaks for the advice, who was like this, what to measure next."""
-        view = self.view(code, query)
-        near = self.neighbours
-        found = None if isinstance(near, str) else find_similar(near, view)
-        measured = () if isinstance(near, str) else find_measurements(near, view)
-        return render(
+        """What speaks for the advice, similar patients, and what to measure next."""
+        view, near = self.view(code, query), self.neighbours
+        return _render(
             "stay_why.html",
-            similar=found,
+            similar=None if isinstance(near, str) else find_similar(near, view),
             missing=near if isinstance(near, str) else "",
-            measured=measured,
-            names=self.desk.advisor.names,
+            measured=() if isinstance(near, str) else find_measurements(near, view),
+            names=self.run.advisor.names,
             view=view,
-            **self._reasons(view),
+            **_reasons(view),
         )
 
     def what_if(self, code: str, query: Query, body: bytes) -> str:
         """The decision with other values."""
         view = self.view(code, query)
-        steps, static = self._changes(view, body)
-        changed = view.changed(steps, static) if steps or static else view
-        context = self._decision(changed) | self._reasons(changed)
-        names = [*steps, *static]
-        before = self.desk.advisor.names[view.advised]
-        return render(
+        changes = self._changes(view, body)
+        changed = view.changed(changes) if changes else view
+        return _render(
             "stay_changed.html",
-            changed=names,
-            before="wait" if view.abstained else before,
+            changed=bool(changes),
+            before="wait" if view.abstained else self.run.advisor.names[view.advised],
             same=(view.abstained, view.advised) == (changed.abstained, changed.advised),
-            **context,
+            **self._decision(changed),
+            **_reasons(changed),
         )
 
     def _decision(self, view: StayView) -> dict[str, object]:
         return {"view": view, "card": make_decision(view), "verdict": self.verdict, "wait": WAIT}
 
-    def _reasons(self, view: StayView) -> dict[str, object]:
-        why = explain(view)
-        label = "What speaks for the advice and what against it"
-        return {"why": why, "bars": signed_bars(why.bars, label) if why.bars else None}
-
-    def _chart(self, view: StayView, field: Field) -> tuple[str, object, Range | None]:
-        rows = view.features
-        values = rows[:, field.columns[0]].astype(np.float64)
-        measured = [not field.missing(row) for row in rows]
+    def _chart(self, view: StayView, field: Field) -> tuple[str, object, object]:
+        values = view.features[:, field.columns[0]].astype(np.float64)
+        measured = [not field.missing(row) for row in view.features]
         normal = self.ranges.get(field.name)
         return field.name, value_chart(field.name, values, measured, view.row, normal), normal
 
-    def _tracks(self, view: StayView) -> list[tuple[str, object]]:
-        return [
-            (name, action_chart(track, view.steps, view.at, f"{name}: given and advised"))
-            for name, track in make_tracks(view)
-        ]
+    def _control(self, view: StayView, key: str) -> Control:
+        field = self.fields[key]
+        return make_control(key, field, view.value(field), self.reach[key], self.scaler)
 
-    def _controls(self, view: StayView, charted: tuple[int, ...]) -> dict[str, list[Control]]:
-        """Fields to change: those that are charted first, the others folded away."""
-        steps = [self._control(f"s{k}", own, view.value(own)) for k, own in self._numbered()]
-        static = [
-            self._control(f"t{k}", own, view.fixed(own))
-            for k, own in enumerate(self.desk.form.static)
-        ]
-        first = [steps[k] for k in charted]
-        rest = [own for k, own in enumerate(steps) if k not in charted]
-        return {"first": first, "more": [*rest, *static]}
-
-    def _fact(self, view: StayView, field: Field) -> tuple[str, Value]:
-        return field.name, show_fact(field.name, view.fixed(field), self.scaler)
-
-    def _numbered(self) -> list[tuple[int, Field]]:
-        return list(enumerate(self.desk.form.sequence))
-
-    def _control(self, key: str, field: Field, value: Value) -> Control:
-        control = make_control(key, field, value, self.reach.get(field.name, (0.0, 1.0)))
-        return replace(control, name=show_name(field.name, self.scaler))
-
-    def _changes(self, view: StayView, body: bytes) -> tuple[dict[str, Value], dict[str, Value]]:
-        """What somebody changed, of the steps and of the stay."""
+    def _changes(self, view: StayView, body: bytes) -> dict[Field, Value]:
+        """Fields that are not as they were."""
         try:
-            given = parse_qs(body.decode(), max_num_fields=_MOST_FIELDS)
+            given = parse_qs(body.decode(), max_num_fields=_MAX_FIELDS)
         except ValueError:
             raise HTTPException(422) from None
-        made: tuple[dict[str, Value], dict[str, Value]] = ({}, {})
-        form = self.desk.form
-        for kind, fields, read, own in (
-            ("s", form.sequence, view.value, made[0]),
-            ("t", form.static, view.fixed, made[1]),
-        ):
-            for number, field in enumerate(fields):
-                told = given.get(f"{kind}{number}")
-                if told is None:
-                    continue
-                control = self._control(f"{kind}{number}", field, read(field))
-                value = read_change(field, control, told[-1].strip())
+        made: dict[Field, Value] = {}
+        for key, field in self.fields.items():
+            if key in given:
+                value = read_change(field, self._control(view, key), given[key][-1].strip())
                 if value is not None:
-                    own[field.name] = value
+                    made[field] = value
         return made
 
 
-def make_pages(desk: Desk, turns: Turns) -> APIRouter:
-    """Routes of the pages."""
-    pages, router = Pages(desk), APIRouter(include_in_schema=False)
+def make_pages(run: ServedRun, in_turn: InTurn) -> APIRouter:
+    """Routes of the pages; `in_turn` does their work outside the event loop."""
+    pages, router = Pages(run), APIRouter(include_in_schema=False)
 
     @router.get("/")
     async def overview() -> Response:
@@ -262,52 +301,48 @@ def make_pages(desk: Desk, turns: Turns) -> APIRouter:
 
     @router.get("/stays")
     async def stays(request: Request) -> Response:
-        query = _query(request)
-        return HTMLResponse(await turns.take(lambda: pages.stays(query)))
+        return HTMLResponse(await in_turn(lambda: pages.stays(request.query_params)))
 
     @router.get("/stays/{code}")
     async def stay(request: Request, code: str) -> Response:
-        query, whole = _query(request), "hx-request" not in request.headers
-        return HTMLResponse(await turns.take(lambda: pages.stay(code, query, whole=whole)))
+        query, whole = request.query_params, "hx-request" not in request.headers
+        return HTMLResponse(await in_turn(lambda: pages.stay(code, query, whole=whole)))
 
     @router.get("/stays/{code}/answer")
     async def answer(request: Request, code: str) -> Response:
-        query = _query(request)
-        return HTMLResponse(await turns.take(lambda: pages.answer(code, query)))
+        return HTMLResponse(await in_turn(lambda: pages.answer(code, request.query_params)))
 
     @router.get("/stays/{code}/why")
     async def why(request: Request, code: str) -> Response:
-        query = _query(request)
-        return HTMLResponse(await turns.take(lambda: pages.why(code, query)))
+        return HTMLResponse(await in_turn(lambda: pages.why(code, request.query_params)))
 
     @router.post("/stays/{code}/what-if")
     async def what_if(request: Request, code: str) -> Response:
-        query, body = _query(request), await request.body()
-        return HTMLResponse(await turns.take(lambda: pages.what_if(code, query, body)))
+        body = await request.body()
+        return HTMLResponse(await in_turn(lambda: pages.what_if(code, request.query_params, body)))
 
     @router.get("/assets/{name}")
     async def asset(name: str) -> Response:
         if name not in assets():
             raise HTTPException(404)
-        own = assets()[name]
-        return Response(own.content, media_type=own.kind)
+        content, kind = assets()[name]
+        return Response(content, media_type=kind)
 
     return router
 
 
-_FIRST = ("MeanBP", "HR", "Arterial_lactate", "SOFA", "SpO2", "Creatinine", *RANGES)
+def _render(template: str, **context: object) -> str:
+    return templates().get_template(template).render(**context)
 
 
-def _query(request: Request) -> Query:
-    return dict(request.query_params)
+def _reasons(view: StayView) -> dict[str, object]:
+    why = explain(view)
+    label = "What speaks for the advice and what against it"
+    return {"why": why, "bars": signed_bars(why.bars, label) if why.bars else None}
 
 
-def _whole(text: str, *, most: int) -> int:
+def _whole(text: str | None, *, limit: int) -> int:
     """A whole number from a request; 0 where it is none."""
-    if not (text.isascii() and text.isdecimal() and len(text) < 9):
+    if text is None or not (text.isascii() and text.isdecimal() and len(text) < 9):
         return 0
-    return min(int(text), most)
-
-
-def _one_of(text: str | None, known: Mapping[K, str], usual: K) -> K:
-    return next((own for own in known if own == text), usual)
+    return min(int(text), limit)

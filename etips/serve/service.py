@@ -1,37 +1,35 @@
-"""The JSON service: recommendations, the model card, health, and the description of all three."""
+"""The application: recommendations, the model card and health as JSON, and the pages."""
 
+import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-import anyio
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from etips.errors import EtipsError
-from etips.results.exhibits import NOTICE
-from etips.serve.advice import Advisor
-from etips.serve.fields import Form
-from etips.serve.model_card import PolicyCard
-from etips.serve.questions import Question
-from etips.serve.refusing import refuse_request
-from etips.serve.spoken import Health, Recommendation, Refusal, encode_answers
+from etips.results.records import NOTICE
+from etips.serve.fields import Question
+from etips.serve.pages import make_pages
+from etips.serve.schemas import (
+    Health,
+    PolicyCard,
+    Recommendation,
+    Refusal,
+    describe_faults,
+    encode_answers,
+)
+from etips.serve.security import RECOMMEND, refuse
+from etips.serve.state import ServedRun
 from etips.version import __version__
-
-RECOMMEND = "/v1/recommend"
-MOST_BATCH = 16 * 1024 * 1024
-"""Bytes of a request for recommendations: about three thousand stays of the paper's cohort."""
 
 _AT_ONCE = 2
 """Questions that are worked on at the same time; the others wait their turn."""
 
-_WORDS = {
-    404: "there is no such page",
-    405: "this cannot be asked in that way",
-    415: "the body must be application/json",
-}
 _REFUSALS = {
     401: "No token, or a wrong one.",
     403: "Another host or origin than the one served.",
@@ -44,22 +42,18 @@ _REFUSALS = {
 T = TypeVar("T")
 
 
-class Turns:
-    """Work outside the event loop, a few pieces at a time."""
+def make_application(run: ServedRun) -> FastAPI:
+    """The application; it checks no token, `etips.serve.security.Gate` does."""
+    places = asyncio.Semaphore(_AT_ONCE)
 
-    def __init__(self) -> None:
-        self._limiter: anyio.CapacityLimiter | None = None
+    async def in_turn(work: Callable[[], T]) -> T:
+        async with places:
+            return await run_in_threadpool(work)
 
-    async def take(self, work: Callable[[], T]) -> T:
-        """Do the work when its turn comes."""
-        self._limiter = self._limiter or anyio.CapacityLimiter(_AT_ONCE)
-        return await anyio.to_thread.run_sync(work, limiter=self._limiter)
-
-
-def make_service(advisor: Advisor, form: Form, card: PolicyCard, turns: Turns) -> FastAPI:
-    """The application with its JSON routes; it checks no token, see `etips.serve.gate`."""
-    earlier = advisor.policy.earlier_actions
-    question = Question(form, advisor.labels, earlier_actions=earlier)
+    advisor = run.advisor
+    question = Question(
+        advisor.form, advisor.labels, earlier_actions=advisor.policy.earlier_actions
+    )
     app = FastAPI(
         title="etips",
         version=__version__,
@@ -68,33 +62,13 @@ def make_service(advisor: Advisor, form: Form, card: PolicyCard, turns: Turns) -
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.include_router(_routes(advisor, question, card, turns))
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _plain)
-    app.openapi = _described(app, question)  # type: ignore[method-assign]
-    return app
 
-
-def _routes(advisor: Advisor, question: Question, card: PolicyCard, turns: Turns) -> APIRouter:
-    router = APIRouter()
-    told = card.model_dump_json().encode()
-
-    def answer(body: bytes) -> Response:
-        try:
-            stays, asked = question.read(body)
-            advice = advisor.ask(stays).at(asked)
-        except ValidationError as error:
-            return _refusal(422, refuse_request(error, question.known))
-        except EtipsError:
-            return _refusal(422, Refusal(detail="the stays cannot be read as the training data"))
-        stay, step = stays.decisions()
-        content = encode_answers(advisor, advice, stay[asked], step[asked])
-        return Response(content, media_type="application/json")
-
-    @router.post(
+    @app.post(
         RECOMMEND,
         summary="What the policy would do, with support and abstention",
-        responses={200: {"model": Recommendation}, **_documented(413, 415, 422, 503)},
+        responses=_responses(Recommendation, 413, 415, 422, 503),
         response_class=Response,
     )
     async def recommend(request: Request) -> Response:
@@ -102,76 +76,82 @@ def _routes(advisor: Advisor, question: Question, card: PolicyCard, turns: Turns
         if kind != "application/json":
             raise HTTPException(415)
         body = await request.body()
-        return await turns.take(lambda: answer(body))
+        return await in_turn(lambda: _recommend(run, question, body))
 
-    @router.get(
+    @app.get(
         "/v1/policy",
         summary="The model card",
-        responses={200: {"model": PolicyCard}, **_documented()},
+        responses=_responses(PolicyCard),
         response_class=Response,
     )
     async def policy() -> Response:
-        return Response(told, media_type="application/json")
+        return Response(run.card.model_dump_json(), media_type="application/json")
 
-    @router.get(
+    @app.get(
         "/health",
         summary="Whether the service answers",
-        responses={200: {"model": Health}, **_documented()},
+        responses=_responses(Health),
         response_class=Response,
     )
     async def health() -> Response:
         own = Health(status="ok", version=__version__)
         return Response(own.model_dump_json(), media_type="application/json")
 
-    return router
+    app.include_router(make_pages(run, in_turn))
+    _describe_requests(app, question)
+    return app
 
 
-def _documented(*more: int) -> dict[int | str, dict[str, object]]:
-    """Refusals for the description."""
-    return {
+def _recommend(run: ServedRun, question: Question, body: bytes) -> Response:
+    try:
+        stays, asked = question.read(body)
+        advice = run.advisor.ask(stays).at(asked)
+    except ValidationError as error:
+        refused = describe_faults(error, question.known)
+        return JSONResponse(refused.model_dump(), 422)
+    except EtipsError:
+        refused = Refusal(detail="the stays cannot be read as the training data")
+        return JSONResponse(refused.model_dump(), 422)
+    stay, step = stays.decisions()
+    content = encode_answers(run.advisor, advice, stay[asked], step[asked])
+    return Response(content, media_type="application/json")
+
+
+def _responses(model: type[BaseModel], *refusals: int) -> dict[int | str, dict[str, object]]:
+    """The answer and the refusals of a route, for the description."""
+    refused: dict[int | str, dict[str, object]] = {
         status: {"model": Refusal, "description": _REFUSALS[status]}
-        for status in (401, 403, 431, *more)
+        for status in (401, 403, 431, *refusals)
     }
+    return {200: {"model": model}, **refused}
 
 
-def _described(app: FastAPI, question: Question) -> Callable[[], dict[str, object]]:
-    """The description, with the body of a request as this policy's data have it, and the token."""
-    plain = app.openapi
-    made: dict[str, object] = {}
-
-    def describe() -> dict[str, object]:
-        if made:
-            return made
-        document = plain()
-        schema = question.model.model_json_schema(ref_template="#/components/schemas/{model}")
-        parts = document.setdefault("components", {})
-        parts.setdefault("schemas", {}).update(schema.pop("$defs", {}))
-        parts["schemas"]["Recommend"] = schema
-        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        document["security"] = [{"token": []}]
-        reference = {"$ref": "#/components/schemas/Recommend"}
-        document["paths"][RECOMMEND]["post"]["requestBody"] = {
-            "required": True,
-            "content": {"application/json": {"schema": reference}},
-        }
-        made.update(document)
-        return made
-
-    return describe
-
-
-def _refusal(status: int, refusal: Refusal) -> JSONResponse:
-    return JSONResponse(refusal.model_dump(), status_code=status)
+def _describe_requests(app: FastAPI, question: Question) -> None:
+    """Add to the description the body of a request as this policy's data have it, and the token."""
+    document = app.openapi()  # FastAPI keeps it and serves it as it is
+    schema = question.model.model_json_schema(ref_template="#/components/schemas/{model}")
+    parts = document.setdefault("components", {})
+    parts.setdefault("schemas", {}).update(schema.pop("$defs", {}))
+    parts["schemas"]["Recommend"] = schema
+    parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    document["security"] = [{"token": []}]
+    reference = {"$ref": "#/components/schemas/Recommend"}
+    document["paths"][RECOMMEND]["post"]["requestBody"] = {
+        "required": True,
+        "content": {"application/json": {"schema": reference}},
+    }
 
 
 async def _invalid(_: Request, __: Exception) -> Response:
     """FastAPI's own answer repeats what was sent."""
-    return _refusal(422, Refusal(detail="the request is not as the description says"))
+    refused = Refusal(detail="the request is not as the description says")
+    return JSONResponse(refused.model_dump(), 422)
 
 
 async def _plain(_: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    refused = _refusal(status, Refusal(detail=_WORDS.get(status, "this cannot be answered")))
-    headers = getattr(error, "headers", None) or {}
-    refused.headers.update({name: own for name, own in headers.items() if name.lower() == "allow"})
+    assert isinstance(error, HTTPException)
+    refused = refuse(error.status_code)
+    refused.headers.update(
+        {name: own for name, own in (error.headers or {}).items() if name.lower() == "allow"}
+    )
     return refused

@@ -1,16 +1,17 @@
 """The figures of a study as data: which points, lines and bars, with what beside the axes."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
+from operator import attrgetter
 
 import numpy as np
 
 from etips.evaluation.estimators import BESIDE
 from etips.files.json_documents import finite
 from etips.learn.fitting.candidates import Candidate
-from etips.results.path_candidate import TRANSLATED
-from etips.results.study_result import Chart, Measures, Series
+from etips.results.records import TRANSLATED
+from etips.results.study_result import Chart, Series
 from etips.studies.findings import Findings
 from etips.studies.measures import deviation_of, mean_of, over_folds
 
@@ -18,11 +19,10 @@ from etips.studies.measures import deviation_of, mean_of, over_folds
 def make_charts(findings: Findings) -> list[Chart]:
     """All figures of a study."""
     if findings.experiment.table == "table1":
+        shown = {"atenp": "ATENP", "ips": "IPS risk", "dr": "DR risk"}
         own = [
             label_distribution(findings),
-            _against(findings, "accuracy-atenp", "ATENP", lambda fold: fold.atenp),
-            _against(findings, "accuracy-ips", "IPS risk", lambda fold: fold.ips),
-            _against(findings, "accuracy-dr", "DR risk", lambda fold: fold.dr),
+            *(_against(findings, name, title) for name, title in shown.items()),
         ]
     else:
         own = [
@@ -52,12 +52,11 @@ def label_distribution(findings: Findings) -> Chart:
     )
 
 
-def _against(
-    findings: Findings, name: str, title: str, figure: Callable[[Measures], float | None]
-) -> Chart:
+def _against(findings: Findings, name: str, title: str) -> Chart:
     """Accuracy of every method and fold against what the log alone says."""
+    figure = attrgetter(name)
     return Chart(
-        name=name,
+        name=f"accuracy-{name}",
         kind="scatter",
         title=f"Accuracy against {title}",
         caption=f"One point a method and fold. {title} is what the log shows; accuracy needs "
@@ -95,7 +94,16 @@ def atenp_bars(findings: Findings) -> Chart:
 
 
 def truth(findings: Findings) -> Chart:
-    """Each estimator's word against the true risk of the same policy."""
+    """Each estimator's figure against the true risk of the same policy."""
+    points = {
+        name: [
+            (method.truth, estimate.risk, estimate.std_error)
+            for method in findings.assessed
+            for estimate in method.estimates
+            if estimate.estimator == name and method.truth is not None
+        ]
+        for name in BESIDE
+    }
     return Chart(
         name="truth",
         kind="scatter",
@@ -104,18 +112,11 @@ def truth(findings: Findings) -> Chart:
         "tells the truth lies where both axes agree.",
         x="true risk",
         y="estimated risk",
-        series=tuple(_truth_series(findings, name) for name in BESIDE),
+        series=tuple(
+            _series(name.upper(), *([point[axis] for point in own] for axis in range(3)))
+            for name, own in points.items()
+        ),
     )
-
-
-def _truth_series(findings: Findings, estimator: str) -> Series:
-    points = [
-        (method.truth, estimate.risk, estimate.std_error)
-        for method in findings.assessed
-        for estimate in method.estimates
-        if estimate.estimator == estimator and method.truth is not None
-    ]
-    return _series(estimator.upper(), *([point[axis] for point in points] for axis in range(3)))
 
 
 def translation_paths(findings: Findings) -> list[Chart]:
@@ -124,51 +125,37 @@ def translation_paths(findings: Findings) -> list[Chart]:
     paths = {method: path for method, path in paths.items() if len(path) > 1}
     if not paths:
         return []
-    factor = "Matching factor"
-    return [
-        _path_chart(findings, paths, "path-snips", "SNIPS", "Lower is better.", lambda c: c.risk),
-        _path_chart(
-            findings,
-            paths,
-            "path-factor",
-            factor,
-            findings.expected_factor,
-            lambda c: c.matching_factor,
-        ),
-    ]
-
-
-def _path_chart(
-    findings: Findings,
-    paths: Mapping[str, Mapping[float, Sequence[Candidate]]],
-    name: str,
-    title: str,
-    meaning: str,
-    figure: Callable[[Candidate], float],
-) -> Chart:
-    lines = tuple(
-        _series(
-            method,
-            list(path),
-            [mean_of(figure(c) for c in own) for own in path.values()],
-            [deviation_of(figure(c) for c in own) for own in path.values()],
+    charts = []
+    for name, title, meaning, field in (
+        ("path-snips", "SNIPS", "Lower is better.", "risk"),
+        ("path-factor", "Matching factor", findings.expected_factor, "matching_factor"),
+    ):
+        figure = attrgetter(field)
+        lines = tuple(
+            _series(
+                method,
+                list(path),
+                [mean_of(map(figure, own)) for own in path.values()],
+                [deviation_of(map(figure, own)) for own in path.values()],
+            )
+            for method, path in paths.items()
         )
-        for method, path in paths.items()
-    )
-    caption = (
-        f"{title} of the candidate trained with each translation. Candidates were compared "
-        f"{findings.judged_on}. {meaning} Bars: standard deviation over folds."
-    )
-    heading = f"{title} along the translation path"
-    return Chart(name, "lines", heading, caption, x="translation", y=title, series=lines)
+        caption = (
+            f"{title} of the candidate trained with each translation. Candidates were compared "
+            f"{findings.judged_on}. {meaning} Bars: standard deviation over folds."
+        )
+        heading = f"{title} along the translation path"
+        charts.append(
+            Chart(name, "lines", heading, caption, x="translation", y=title, series=lines)
+        )
+    return charts
 
 
 def _by_translation(paths: Sequence[Sequence[Candidate]]) -> dict[float, list[Candidate]]:
     alike: dict[float, list[Candidate]] = {}
     for path in paths:
         for candidate in path:
-            plain = candidate.form == TRANSLATED and not math.isnan(candidate.translation)
-            if plain and candidate.acts == "draws":
+            if candidate.form == TRANSLATED and not math.isnan(candidate.translation):
                 alike.setdefault(candidate.translation, []).append(candidate)
     return alike
 

@@ -47,17 +47,11 @@ class Experiment:
     """All that decides a study's figures, given its data and the machine.
 
     Args:
-        name: What its document is called.
-        title: For people.
-        table: One of `TABLES`.
         world: Name of a world, or `DATA_FOLDER`.
         n: Stays (digits: samples) to simulate; 0 where the data are a folder.
-        lag: 0 or 1.
         logging: Digits: actions "sampled" (the paper) or "argmax" (its published code).
-        folds: Of the study.
         seed: Of data, folds and networks.
         preset: Which reading of the paper.
-        quick: A short run, whose figures say little.
         lead: What the preset stands for.
         methods: Settings of each method, by its name, in the order of the table.
         turned: Methods read the wrong way round, as the published code reads its direct method.
@@ -144,15 +138,7 @@ def read_experiment(
     quick: bool = False,
     **changes: object,
 ) -> Experiment:
-    """The experiment that a document describes.
-
-    Args:
-        document: As `shipped` or `etips.files.toml.read_toml` give it.
-        name: What to call it.
-        preset: Which of its presets.
-        quick: The short run of it.
-        changes: Fields of `Experiment` to set otherwise: seed, lag, world.
-    """
+    """The experiment that a document describes."""
     head = _Reader(document, "")
     presets, short = head.take("presets", dict), head.take("quick", dict, {})
     _among("preset", preset, list(presets))

@@ -1,4 +1,4 @@
-"""The task of a study: one method learns from one fold and answers what that holds out.
+"""The task of a study that lets one method learn from a fold, and what it leaves of its policy.
 
 Methods of one fold need the same propensity networks. Training is determined by data, settings and
 seed, so a task may take finished stages from another task's folder; without them it finds the same.
@@ -7,8 +7,11 @@ seed, so a task may take finished stages from another task's folder; without the
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any
 
+import numpy as np
+
+from etips.data.decisions import Bools, Floats
 from etips.data.trajectories import Trajectories
 from etips.files.fingerprint import fingerprint
 from etips.files.json_documents import finite
@@ -16,64 +19,54 @@ from etips.files.writing import write_file
 from etips.learn.learners.catalogue import require_method
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import make_learner
-from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.sharing import Sharing
 from etips.models.bundle import Bundle
+from etips.policies.deployed import Deployed
 from etips.policies.policy import FittedPolicy
 from etips.results.followed_policies import Followed, as_followed, follow
+from etips.results.records import PathCandidate
 from etips.results.study_result import FitRecord, PropensityQuality
-from etips.results.translation_path import summarize_path
+from etips.results.summaries import summarize_path
 from etips.runs.run import Run, stage_file
+from etips.runs.tasks import Json
 from etips.studies.experiment import LOGGING, SUPERVISED, Settings, recipe_of
-from etips.studies.fit_records import fit_to_json
-from etips.studies.fold_policies import EXTERNAL, save_followed
-from etips.studies.folds import Dealing, Part
 from etips.studies.study_data import (
+    DATA,
+    Dealing,
     FolderData,
     SimulatedData,
     StudyData,
-    data_from_json,
-    open_answers,
+    load_answers,
+    load_array,
     open_external,
     open_log,
+    save_array,
 )
-from etips.tasks.task import Json, Work
+
+POLICY, DRAWN, ABSTAINED = "policy.npy", "drawn.npy", "abstained.npy"
+"""What a task leaves of its policy, where it was held out: what it does, the probabilities that it
+would draw from, and where it leaves the decision to the clinicians."""
+
+EXTERNAL = "external-"
+"""Before the names of the same files about the decisions of another source."""
 
 
 @dataclass(frozen=True)
-class FoldOfStudy:
-    """One fold of the data of a study.
-
-    Args:
-        data: Of the study.
-        dealing: Into folds.
-        number: Of the fold, from 0.
-    """
-
-    data: StudyData
-    dealing: Dealing
-    number: int
-
-
-@dataclass(frozen=True)
-class FitTask(Work):
+class FitTask:
     """Learn from a fold's stays, answer those it holds out, and say how it went.
 
     Args:
-        fold: Which.
+        fold: Number of the fold, from 0.
         method: A row of the table.
-        settings: Of its learner.
-        device: auto, cpu or cuda.
-        seed: Of its learner.
         turned: Read the wrong way round.
         lends: Keep the finished stages for others.
         lent: By stage of training, the task that has it finished.
         external: Another source, whose decisions its policy answers too.
     """
 
-    kind: ClassVar[str] = "fit-fold"
-
-    fold: FoldOfStudy
+    data: StudyData
+    dealing: Dealing
+    fold: int
     method: str
     settings: Settings
     device: str
@@ -83,97 +76,80 @@ class FitTask(Work):
     lent: Mapping[str, str] = field(default_factory=dict)
     external: FolderData | None = None
 
-    @property
-    def trains_on(self) -> str:
-        """The device."""
-        return self.device
-
-    @property
-    def lenders(self) -> Sequence[str]:
-        """Tasks whose networks it begins with."""
-        return list(self.lent.values())
-
-    def to_json(self) -> dict[str, object]:
-        """As an object that JSON can hold."""
-        own = {k: value for k, value in vars(self).items() if k not in ("fold", "external")}
-        outside = {} if self.external is None else {"external": self.external.to_json()}
-        return {
-            **own,
-            **outside,
-            "settings": dict(self.settings),
-            "lent": dict(self.lent),
-            "data": self.fold.data.to_json(),
-            "dealing": asdict(self.fold.dealing),
-            "number": self.fold.number,
-        }
-
-    @classmethod
-    def from_json(cls, document: Json) -> Self:
-        """What `to_json` wrote."""
-        values: Any = dict(document)
-        if "external" in values:
-            values["external"] = FolderData(**values["external"])
-        data, dealing = data_from_json(values.pop("data")), Dealing(**values.pop("dealing"))
-        return cls(FoldOfStudy(data, dealing, values.pop("number")), **values)
-
     def run(self, folder: Path, sharing: Sharing | None = None) -> Json:
         """Do it; the findings are a `FitRecord`."""
-        study, data = folder.parent, self.fold.data
-        log = open_log(data, study)
-        part = self.fold.dealing.part(log, self.fold.number)
+        study = folder.parent
+        log = open_log(self.data, study)
+        part = self.dealing.part(log, self.fold)
         held = log.subset(part.held)
         record = FitRecord(n_learned_from=int(part.learn.sum()), n_held_out=held.n_stays)
         if self.method == LOGGING:
-            policy = as_followed(open_answers(study)[part.held])
-        else:
-            stays = self._stays(log, part)
-            policy, learner = self._learn(stays, held, folder, sharing)
-            record = _describe_fit(record, learner)
-        save_followed(policy, folder)
-        return fit_to_json(record)
-
-    def _stays(self, log: Trajectories, part: Part) -> Trajectories:
-        """Whom it learns from; full supervision is told the labels."""
-        if self.method != SUPERVISED:
-            return log.subset(part.learn)
-        assert isinstance(self.fold.data, SimulatedData)  # Table I has labels
-        return self.fold.data.open_labelled().subset(part.learn)
+            answers = load_answers(study / DATA).probabilities
+            save_followed(as_followed(answers[part.held]), folder)
+            return asdict(record)
+        stays = log.subset(part.learn)
+        if self.method == SUPERVISED:  # the labels of Table I
+            assert isinstance(self.data, SimulatedData)
+            stays = self.data.open_labelled().subset(part.learn)
+        learner = self._learn(stays, held, folder, sharing)
+        quality = learner.quality_
+        return asdict(
+            replace(
+                record,
+                quality=None
+                if quality is None
+                else PropensityQuality(
+                    log_loss=finite(quality.log_loss),
+                    accuracy=finite(quality.accuracy),
+                    calibration_error=finite(quality.calibration_error),
+                ),
+                support=learner.support_,
+                clipped_share=learner.clipped_share_,
+                path=summarize_path(learner.path_),
+            )
+        )
 
     def _learn(
         self, stays: Trajectories, held: Trajectories, folder: Path, sharing: Sharing | None
-    ) -> tuple[Followed, Learner]:
+    ) -> Learner:
         method = recipe_of(self.method)
-        settings = {**_networks_alone(method), **self.settings}
+        # A study compares networks, unless its settings say otherwise.
+        trees = "models" in require_method(method).parameters
+        settings = {**({"models": "networks"} if trees else {}), **self.settings}
         learner = make_learner(method, settings, device=self.device, seed=self.seed)
-        with Run(folder, self._checkpoint_identity) as run:
-            for stage, task in self.lent.items():
-                _borrow(folder.parent / task, folder, stage)
-            learner.fit(stays, run=run, sharing=sharing)
-            learned = turn_round(learner.policy_) if self.turned else learner
-            policy = follow(learned, held)
-            if self.external is not None:
-                outside = open_external(self.external, stays.schema)
-                save_followed(follow(learned, outside), folder, prefix=EXTERNAL)
-            if not self.lends:
-                run.clear()
-        return policy, learner
-
-    @property
-    def _checkpoint_identity(self) -> str:
-        """Of the stays learned from and the machine's choice, alike for all that can share."""
-        return fingerprint(
-            data=self.fold.data.to_json(),
-            dealing=self.fold.dealing,
-            fold=self.fold.number,
+        identity = fingerprint(  # alike for all that can share stages
+            data=self.data,
+            dealing=self.dealing,
+            fold=self.fold,
             device=self.device,
             seed=self.seed,
             labels=self.method == SUPERVISED,
         )
+        with Run(folder, identity) as run:
+            for stage, task in self.lent.items():
+                theirs, own = stage_file(folder.parent / task, stage), stage_file(folder, stage)
+                if theirs.is_file() and not own.exists():
+                    write_file(own, theirs.read_bytes())
+            learner.fit(stays, run=run, sharing=sharing)
+            policy = turn_round(learner.policy_) if self.turned else learner
+            save_followed(follow(policy, held), folder)
+            if self.external is not None:
+                outside = open_external(self.external, stays.schema)
+                save_followed(follow(policy, outside), folder, prefix=EXTERNAL)
+            if not self.lends:
+                run.clear()
+        return learner
 
 
-def _networks_alone(method: str) -> Settings:
-    """What keeps trees out of a study, which compares networks, unless its settings say other."""
-    return {"models": "networks"} if "models" in require_method(method).parameters else {}
+def fit_record(findings: Json) -> FitRecord:
+    """What a `FitTask` found."""
+    values: Any = dict(findings)
+    quality, path = values.pop("quality"), values.pop("path")
+    return FitRecord(
+        quality=None if quality is None else PropensityQuality(**quality),
+        path=tuple(PathCandidate(**candidate) for candidate in path),
+        **values,
+    )
 
 
 def turn_round(policy: FittedPolicy) -> FittedPolicy:
@@ -187,29 +163,61 @@ def turn_round(policy: FittedPolicy) -> FittedPolicy:
     return replace(policy, networks=Bundle(policy.networks.network, turned))
 
 
-def summarize_quality(quality: Quality) -> PropensityQuality:
-    """How good fitted propensities are, as results show it."""
-    return PropensityQuality(
-        log_loss=finite(quality.log_loss),
-        accuracy=finite(quality.accuracy),
-        calibration_error=finite(quality.calibration_error),
+def save_followed(policy: Followed, folder: Path, *, prefix: str = "") -> None:
+    """Write what a fold's policy does at the decisions it was held out from."""
+    drawn = policy.drawn or policy.deployed
+    save_array(folder / f"{prefix}{POLICY}", policy.deployed.probabilities)
+    save_array(folder / f"{prefix}{DRAWN}", drawn.probabilities)
+    save_array(folder / f"{prefix}{ABSTAINED}", policy.deployed.abstained.astype(np.float64))
+
+
+def load_followed(folder: Path, *, prefix: str = "") -> Followed:
+    """Read what `save_followed` wrote."""
+    abstained = load_array(folder / f"{prefix}{ABSTAINED}") != 0
+    deployed, drawn = (load_array(folder / f"{prefix}{name}") for name in (POLICY, DRAWN))
+    return _followed(deployed, drawn, abstained)
+
+
+def mix_folds(policies: Sequence[Followed], clinicians: Floats | None) -> Followed:
+    """One of the folds' policies, drawn at random: its risk is the mean of their risks.
+
+    It abstains where all of them do; where only some do, those do as the clinicians would.
+
+    Args:
+        policies: All about the same decisions.
+        clinicians: Propensity of every action, shape (n_decisions, n_actions); if it is not known,
+            what each policy takes it to be.
+    """
+
+    def mean(parts: Sequence[Deployed]) -> Floats:
+        each = [
+            own.probabilities if clinicians is None else own.left_to(clinicians) for own in parts
+        ]
+        return np.asarray(np.mean(each, axis=0))
+
+    return _followed(
+        mean([own.deployed for own in policies]),
+        mean([own.drawn or own.deployed for own in policies]),
+        np.all([own.deployed.abstained for own in policies], axis=0),
     )
 
 
-def _describe_fit(record: FitRecord, learner: Learner) -> FitRecord:
-    """The record with what the learner says of itself."""
-    quality = learner.quality_
-    return replace(
-        record,
-        quality=None if quality is None else summarize_quality(quality),
-        support=learner.support_,
-        clipped_share=learner.clipped_share_,
-        path=summarize_path(learner.path_),
-    )
+def join_folds(policies: Sequence[Followed], folds: Sequence[Bools]) -> Followed:
+    """Every decision answered by the policy of the fold that held it out.
+
+    Args:
+        policies: One a fold, about the decisions that it held out.
+        folds: Which decisions those are, shape (n_decisions,) each.
+    """
+    n, n_actions = len(folds[0]), policies[0].deployed.probabilities.shape[1]
+    deployed, drawn, abstained = np.empty((n, n_actions)), np.empty((n, n_actions)), np.empty(n)
+    for policy, mask in zip(policies, folds, strict=True):
+        deployed[mask] = policy.deployed.probabilities
+        drawn[mask] = (policy.drawn or policy.deployed).probabilities
+        abstained[mask] = policy.deployed.abstained
+    return _followed(deployed, drawn, abstained != 0)
 
 
-def _borrow(lender: Path, folder: Path, stage: str) -> None:
-    """Take over a finished stage, unless it is not there: then it is trained here."""
-    theirs, own = stage_file(lender, stage), stage_file(folder, stage)
-    if theirs.is_file() and not own.exists():
-        write_file(own, theirs.read_bytes())
+def _followed(deployed: Floats, drawn: Floats, abstained: Bools) -> Followed:
+    same = np.array_equal(deployed, drawn)
+    return Followed(Deployed(deployed, abstained), None if same else Deployed(drawn, abstained))

@@ -10,7 +10,7 @@ from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.disclosure import FEW, shown_parts
 from etips.evaluation.estimators import find_estimators
-from etips.evaluation.inference.contrast import atenp
+from etips.evaluation.inference.estimate import atenp
 from etips.evaluation.log import Log, view
 from etips.evaluation.risk import matching_factor
 from etips.files.json_documents import finite

@@ -1,8 +1,7 @@
 """The task of a study that fits what its policies are evaluated with."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
 
 import numpy as np
 from torch import Tensor
@@ -15,43 +14,29 @@ from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.fitting.stages import Training
 from etips.learn.learners.direct import DirectMethod
 from etips.learn.learners.recipes import make_learner
-from etips.learn.nuisance.balancing import rebalance_table
 from etips.learn.nuisance.outcome import fit_outcome, is_share
-from etips.learn.nuisance.propensity import FittedPropensity, fit_propensity
+from etips.learn.nuisance.propensity import fit_propensity
 from etips.learn.training.sharing import Sharing
 from etips.models.answers import BATCH_SIZE, answer_decisions, outputs_at
 from etips.models.batches import Batch, step_tensors
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import as_encoder
 from etips.runs.run import Run
+from etips.runs.tasks import Json
 from etips.studies.experiment import EVALUATOR, Settings
-from etips.studies.folds import Dealing
-from etips.studies.study_data import StudyData, data_from_json, open_log, save_array
-from etips.tasks.task import Json, Work
+from etips.studies.study_data import Dealing, StudyData, open_log, save_array
 
 PREDICTED, PROPENSITIES = "predicted.npy", "propensities.npy"
 """Arrays that the task leaves: predicted losses, and propensities where they are not known."""
 
-BALANCE = "balance"
-"""What it finds, where it fits propensities: whether they were balanced, in words."""
-
 
 @dataclass(frozen=True)
-class EvaluationTask(Work):
+class EvaluationTask:
     """Fit networks that policies are evaluated with, none asked about a stay it learned from.
 
     Table I: predicted losses of the test part, from all that is not the test part; its propensities
     are known. Table II: propensities and predicted losses of each fold, from the other folds.
-
-    Args:
-        data: Of the study.
-        dealing: Into folds.
-        settings: Of the networks.
-        device: auto, cpu or cuda.
-        seed: Of the networks.
     """
-
-    kind: ClassVar[str] = "fit-evaluation"
 
     data: StudyData
     dealing: Dealing
@@ -59,43 +44,23 @@ class EvaluationTask(Work):
     device: str
     seed: int
 
-    @property
-    def trains_on(self) -> str:
-        """The device."""
-        return self.device
-
-    def to_json(self) -> dict[str, object]:
-        """As an object that JSON can hold."""
-        return {
-            **vars(self),
-            "settings": dict(self.settings),
-            "data": self.data.to_json(),
-            "dealing": asdict(self.dealing),
-        }
-
-    @classmethod
-    def from_json(cls, document: Json) -> Self:
-        """What `to_json` wrote."""
-        values: Any = dict(document)
-        data, dealing = data_from_json(values.pop("data")), Dealing(**values.pop("dealing"))
-        return cls(data, dealing, **values)
-
     def run(self, folder: Path, sharing: Sharing | None = None) -> Json:
-        """Do it; arrays are left, and what balancing did to propensities is found."""
-        found: dict[str, object] = {}
+        """Do it; arrays are left."""
         log = open_log(self.data, folder.parent)
         learner = make_learner(EVALUATOR, self.settings, device=self.device)
         assert isinstance(learner, DirectMethod)
         training, encoder = learner.training.with_seed(self.seed), as_encoder(learner.encoder)
         apart = self.dealing.has_test_part
         tested = self.dealing.part(log, 0).held
-        with Run(folder, self._checkpoint_identity) as run:
+        identity = fingerprint(
+            data=self.data, dealing=self.dealing, device=self.device, seed=self.seed
+        )
+        with Run(folder, identity) as run:
             prepared = self._prepare(log.subset(~tested) if apart else log, training)
             asked = fit_outcome(prepared, encoder, training.outcome, seed=self.seed)
             outcome = drive(asked, checkpoints=run, sharing=sharing)
             predicted = outcome.expected
             if apart:
-                assert isinstance(outcome.bundle, Bundle)  # studies compare networks
                 predicted = _predict(outcome.bundle, prepared, log.subset(tested))
             else:
                 networks = fit_propensity(
@@ -106,12 +71,10 @@ class EvaluationTask(Work):
                     calibrate=training.calibrate,
                 )
                 likely = drive(networks, checkpoints=run, sharing=sharing)
-                table, balance = _balanced(prepared, likely, training)
-                save_array(folder / PROPENSITIES, table)
-                found[BALANCE] = balance
+                save_array(folder / PROPENSITIES, np.exp(likely.log_probabilities))
             save_array(folder / PREDICTED, predicted)
             run.clear()
-        return found
+        return {}
 
     def _prepare(self, stays: Trajectories, training: Training) -> Prepared:
         """Stays cut into folds: of their own outside the test part, else those of the study."""
@@ -123,25 +86,6 @@ class EvaluationTask(Work):
             device=choose_device(training.device),
             earlier_actions=training.earlier_actions,
         )
-
-    @property
-    def _checkpoint_identity(self) -> str:
-        return fingerprint(
-            data=self.data.to_json(), dealing=self.dealing, device=self.device, seed=self.seed
-        )
-
-
-def _balanced(
-    prepared: Prepared, fitted: FittedPropensity, training: Training
-) -> tuple[Floats, str]:
-    """Propensities out of fold, balanced where that helps held-out stays, (n, K); and in words."""
-    table = np.asarray(np.exp(fitted.log_probabilities))
-    if not training.balance:
-        return table, "not balanced, as was asked"
-    rebalanced = rebalance_table(prepared.data, table, prepared.folds.fold)
-    if rebalanced is None:
-        return table, "left as fitted: nothing to balance them by"
-    return rebalanced.propensities, rebalanced.sentence
 
 
 def _predict(networks: Bundle, prepared: Prepared, asked: Trajectories) -> Floats:

@@ -1,16 +1,24 @@
 """Which tasks a study consists of, in waves: a wave needs what the waves before it left."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping
+from dataclasses import replace
 
+from etips.learn.fitting.stages import Training
 from etips.learn.learners.catalogue import find_method, require_method
 from etips.learn.learners.recipes import make_learner
+from etips.runs.tasks import Task
 from etips.studies.experiment import EVALUATOR, SUPERVISED, Experiment, Settings, recipe_of
-from etips.studies.fits import FitTask, FoldOfStudy
-from etips.studies.folds import Dealing
-from etips.studies.method_work import LearnerParts, stage_works
+from etips.studies.fit_work import stage_works
+from etips.studies.fits import FitTask
 from etips.studies.outcome_fits import EvaluationTask
-from etips.studies.study_data import DATA, DataTask, FolderData, SimulatedData, StudyData
-from etips.tasks.task import Task
+from etips.studies.study_data import (
+    DATA,
+    DataTask,
+    Dealing,
+    FolderData,
+    SimulatedData,
+    StudyData,
+)
 
 EVALUATION = "evaluation"
 """Name of the task that fits what policies are evaluated with."""
@@ -24,60 +32,40 @@ _NOTHING, _THE_DATA = 0.1, 2.0  # in passes of a network over the stays, as `fit
 def make_plan(
     experiment: Experiment, data: StudyData, *, device: str, external: FolderData | None = None
 ) -> list[list[Task]]:
-    """The waves of a study.
-
-    Args:
-        experiment: What to study.
-        data: Its own.
-        device: Where to train.
-        external: Another source that every policy is tested on too.
-    """
-    dealing = Dealing(experiment.table, experiment.folds, experiment.seed)
-    evaluation = EvaluationTask(
-        data, dealing, settings=experiment.evaluation, device=device, seed=experiment.seed
-    )
+    """The waves of a study."""
+    seed, methods = experiment.seed, experiment.methods
+    dealing = Dealing(experiment.table, experiment.folds, seed)
     known = ("propensity",) if dealing.has_test_part else ()
-    judging = fit_cost(EVALUATOR, experiment.evaluation, known)
-    fits = {
-        method: [
-            _fit(experiment, method, FoldOfStudy(data, dealing, fold), device, external)
-            for fold in range(experiment.folds)
-        ]
-        for method in experiment.methods
-    }
-    waves = [
-        [Task(DATA, DataTask(data), _THE_DATA)],
-        [*_of_wave(fits, 0), Task(EVALUATION, evaluation, judging)],
-        _of_wave(fits, 1),
-        _of_wave(fits, 2),
-    ]
-    # The longest of a wave come first, so that nobody waits for one of them at its end.
-    return [sorted(wave, key=lambda task: -task.cost) for wave in waves if wave]
-
-
-def _fit(
-    experiment: Experiment,
-    method: str,
-    fold: FoldOfStudy,
-    device: str,
-    external: FolderData | None,
-) -> Task:
-    """The task of a method on one fold."""
-    settings = experiment.methods[method]
-    lent = lent_stages(experiment.methods, method)
-    work = FitTask(
-        fold,
-        method,
-        settings,
-        device=device,
-        seed=experiment.seed,
-        turned=method in experiment.turned,
-        lends=method in _lenders(experiment.methods),
-        lent={stage: task_name(lender, fold.number) for stage, lender in lent.items()},
-        external=external,
+    judging = Task(
+        EVALUATION,
+        EvaluationTask(data, dealing, experiment.evaluation, device=device, seed=seed),
+        fit_cost(EVALUATOR, experiment.evaluation, known),
+        device,
     )
-    n = fold.data.n if isinstance(fold.data, SimulatedData) else None
-    return Task(task_name(method, fold.number), work, fit_cost(method, settings, lent, n))
+    waves = [[Task(DATA, DataTask(data), _THE_DATA)], [judging], [], []]
+    n_stays = data.n if isinstance(data, SimulatedData) else None
+    for method, settings in methods.items():
+        lent, entry = lent_stages(methods, method), find_method(method)
+        work = FitTask(
+            data,
+            dealing,
+            0,
+            method,
+            settings,
+            device=device,
+            seed=seed,
+            turned=method in experiment.turned,
+            lends=entry is not None and bool(entry.lends),
+            external=external,
+        )
+        cost = fit_cost(method, settings, lent, n_stays)
+        for fold in range(experiment.folds):
+            lenders = {stage: task_name(lender, fold) for stage, lender in lent.items()}
+            own = replace(work, fold=fold, lent=lenders)
+            task = Task(task_name(method, fold), own, cost, device, tuple(lenders.values()))
+            waves[1 + _rank(method)].append(task)
+    # The longest of a wave come first, so that no worker waits for one of them at its end.
+    return [sorted(wave, key=lambda task: -task.cost) for wave in waves if wave]
 
 
 def fit_cost(
@@ -86,8 +74,8 @@ def fit_cost(
     """How long a fit usually takes, in passes of a network over the stays.
 
     Args:
-        method: Which.
-        settings: Of it.
+        method: A row of the table.
+        settings: Of its learner.
         lent: Stages that it takes over.
         n_stays: That it learns from, if that is known.
     """
@@ -105,30 +93,43 @@ def lent_stages(methods: Mapping[str, Settings], method: str) -> dict[str, str]:
 
     Propensity networks fitted alike are the same for every method, and so are predicted losses.
     """
-    if _rank(method) == 0 or method == SUPERVISED:
-        return {}
-    own = LearnerParts.of(make_learner(method, methods[method], device="cpu"))
     lent: dict[str, str] = {}
-    for lender in _lenders(methods):
-        if _rank(lender) >= _rank(method):
+    entry = find_method(method)
+    if method == SUPERVISED or entry is None:
+        return lent
+    for lender in sorted(methods, key=_rank):
+        if lender == SUPERVISED or find_method(lender) is None or _rank(lender) >= _rank(method):
             continue
-        theirs = LearnerParts.of(make_learner(lender, methods[lender], device="cpu"))
-        wanted = require_method(method).stages
-        stages = [stage for stage in require_method(lender).lends if stage in wanted]
-        lent |= {stage: lender for stage in stages if own.is_like(theirs, stage)}
+        for stage in require_method(lender).lends:
+            if stage in entry.stages and _made_by(stage, lender, methods[lender]) == _made_by(
+                stage, method, methods[method]
+            ):
+                lent[stage] = lender
     return lent
 
 
-def _lenders(methods: Iterable[str]) -> list[str]:
-    """Those whose networks others begin with, in the order in which they are fitted."""
-    lenders = [m for m in methods if (known := find_method(m)) is not None and known.lends]
-    return sorted(lenders, key=_rank)
+def _made_by(stage: str, method: str, settings: Settings) -> tuple[object, ...]:
+    """What decides how a method trains a stage."""
+    params = make_learner(method, settings, device="cpu").get_params(deep=False)
+    training = params["training"]
+    assert isinstance(training, Training)
+    propensity = (
+        params["encoder"],
+        training.n_folds,
+        training.earlier_actions,
+        training.propensity,
+    )
+    if stage == "propensity":
+        return propensity
+    outcome = params.get("interaction", True), params.get("horizon", "decision"), training.outcome
+    return *propensity, *outcome
 
 
 def _rank(method: str) -> int:
     """In which wave a method is fitted: lenders of propensities, then other lenders, then the rest.
 
-    What takes no time goes with the first; full supervision, which nobody waits for, with the next.
+    What takes no time goes with the first; full supervision, which no other method needs, with the
+    next.
     """
     known = find_method(method)
     if method == SUPERVISED:
@@ -136,27 +137,3 @@ def _rank(method: str) -> int:
     if known is None or not known.stages or "propensity" in known.lends:
         return 0
     return 1 if known.lends else 2
-
-
-def _of_wave(fits: Mapping[str, Sequence[Task]], wave: int) -> list[Task]:
-    return [task for method, own in fits.items() if _rank(method) == wave for task in own]
-
-
-def costs(
-    waves: Sequence[Sequence[Task]],
-    span: tuple[float, float] = (0.0, 1.0),
-    *,
-    evaluating: float = 0.0,
-) -> list[float]:
-    """Share of the whole that is done before each wave, and after all of them.
-
-    Args:
-        waves: The tasks.
-        span: Share of the whole before them, and when everything is evaluated.
-        evaluating: Share of that span that is left for the evaluation.
-    """
-    sums = [sum(task.cost for task in wave) for wave in waves]
-    low, high = span[0], span[1] - evaluating * (span[1] - span[0])
-    total = sum(sums) or 1.0
-    done = [sum(sums[:place]) / total for place in range(len(sums))]
-    return [low + (high - low) * share for share in done] + [high]

@@ -33,16 +33,7 @@ _DIGITS = 3  # of a proposed number: more would say nothing, and be harder to re
 def open_proposals(
     path: Path, space: Space, *, method: str, identity: str, seed: int, bundle: int = 1
 ) -> Iterator["Proposals"]:
-    """The proposals of a search, begun or taken up.
-
-    Args:
-        path: The SQLite file.
-        space: What to search.
-        method: Whose defaults come first.
-        identity: Of the search; a file of another one is refused.
-        seed: Of the sampler.
-        bundle: Trials in a row that differ only in what networks of one bundle may differ in.
-    """
+    """The proposals of a search, begun or taken up."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     if not path.exists():
         write_file(path, b"")  # for its owner's eyes only; SQLite takes an empty file for a new one
@@ -73,10 +64,7 @@ class Proposals:
     """Settings of the trials of a search, by number.
 
     Args:
-        study: Optuna's.
-        space: What to search.
         first: Settings of the first trial.
-        seed: Of the sampler.
         bundle: As in `open_proposals`.
     """
 
@@ -151,12 +139,7 @@ class Proposals:
 def importance(
     trials: Sequence[tuple[Mapping[str, object], float]], space: Space
 ) -> dict[str, float]:
-    """How much each setting tells the best trials from the rest, as shares; empty if few trials.
-
-    Args:
-        trials: Settings and finite value of each.
-        space: What was searched.
-    """
+    """How much each setting tells the best trials from the rest, as shares; empty if few trials."""
     searched = searched_part(space)
     if len(trials) < LEAST_TRIALS:
         return {}

@@ -7,7 +7,6 @@ from etips.errors import SettingError
 from etips.learn.fitting.requests import FREE
 from etips.learn.fitting.stages import ENCODER, STAGES, Training
 from etips.learn.learners.catalogue import Method, require_method
-from etips.learn.learners.foundation import KL
 from etips.learn.learners.ranges import Choice, Range, Space
 from etips.learn.learners.recipes import check_settings, kind_of, make_learner, setting_kinds
 from etips.models.encoders.registry import encoders_with
@@ -117,8 +116,6 @@ def first_trial(space: Space, method: str) -> dict[str, object]:
     own_fields = vars(require_method(method).make())
     usual = {name: list(v) if isinstance(v, tuple) else v for name, v in own_fields.items()}
     usual |= {**vars(Training().policy), **ENCODER.to_json(), "encoder": ENCODER.name}
-    if "kl" in usual and usual["kl"] is None:  # as with lag 0
-        usual["kl"] = KL[0]
     settings: dict[str, object] = {}
     for key, own in space.items():
         stage, _, name = key.rpartition(".")

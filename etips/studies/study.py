@@ -1,15 +1,21 @@
 """A study from its experiment to its results: tasks done once, then tables, charts and exhibits."""
 
+import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from etips.data.trajectories import Trajectories
 from etips.disclosure import tells_few
 from etips.files.json_documents import read_document
-from etips.progress import Progress, duration, no_progress
+from etips.learn.fitting.prepare import choose_device
+from etips.learn.learners.catalogue import DEFAULT, require_method
+from etips.learn.learners.recipes import make_learner, setting_kinds
+from etips.progress import Progress, duration
 from etips.results.assembly import make_exhibits
-from etips.results.exhibits import Record
-from etips.results.results import DataSummary
+from etips.results.data_summary import summarize_data
+from etips.results.records import DataSummary, Record
 from etips.results.study_result import (
     FitRecord,
     FoldResult,
@@ -17,26 +23,26 @@ from etips.results.study_result import (
     StudyRecord,
     StudyResult,
 )
-from etips.results.summaries import summarize_data
-from etips.results.translation_path import shown_path
+from etips.results.summaries import shown_path
+from etips.runs.tasks import Clock, Json, Task, recorded, run_tasks
 from etips.studies.charts import make_charts
-from etips.studies.experiment import Experiment
+from etips.studies.experiment import Experiment, Settings
 from etips.studies.findings import Findings, gather
-from etips.studies.forecast import TELL_FROM, forecast
 from etips.studies.paper_tables import make_tables
-from etips.studies.plan import EVALUATING, costs, make_plan
-from etips.studies.study_data import DATA, FolderData, data_of
-from etips.tasks.runner import join_waves, run_tasks
-from etips.tasks.task import Json, Task, recorded
-from etips.tasks.time_left import StudyProgress
+from etips.studies.plan import EVALUATING, make_plan
+from etips.studies.study_data import DATA, Dealing, FolderData, StudyData, data_of, open_log
 
 TASKS = "tasks"
 """Folder of a study's tasks, beside its results."""
 
-HEADLINE = "etips"
-"""The policy that a report is about, where it is among the methods."""
+HEADLINES = (DEFAULT, "etips")
+"""The policies that a report is about: the first that is among the methods."""
 
-_FUNNEL = "funnel.json"
+TELL_FROM = 600.0
+"""Seconds; what takes less is not announced."""
+
+_PROBE = "predictive"  # a method that trains one kind of network and nothing else
+_STAYS, _EPOCHS, _FOLDS = 1_000, 4, 2  # of a short training: fewer fill no batch, and cost more
 
 
 def run_study(
@@ -48,7 +54,7 @@ def run_study(
     device: str = "auto",
     jobs: int = 1,
     cluster: str | None = None,
-    report: Progress | StudyProgress | None = None,
+    report: Progress | None = None,
     span: tuple[float, float] = (0.0, 1.0),
     announce: Callable[[str], None] | None = None,
 ) -> StudyResult:
@@ -64,41 +70,83 @@ def run_study(
         device: auto, cpu or cuda.
         jobs: Processes at a time.
         cluster: Address of a Ray cluster, in place of local processes.
-        report: Told what is going on and which share of the study is done.
+        report: Is given what is going on and which share of the study is done.
         span: Share of the whole before this study and after it, where it is one of several.
-        announce: Told before the long part how long it may take, if that is long.
+        announce: Is given before the long part how long it may take, if that is long.
     """
     source = data_of(experiment, data)
     outside = None if external is None else FolderData.of(external, experiment.lag)
-    first, *later = make_plan(experiment, source, device=device, external=outside)
-    waves = [first, *join_waves(later, cluster=cluster)]
+    waves = make_plan(experiment, source, device=device, external=outside)
     tasks, judging = folder / TASKS, EVALUATING[experiment.table]
-    shares = costs(waves, span, evaluating=judging)
-    tell = StudyProgress(report) if callable(report) else report
-    left: dict[str, Json] = {}
+    cost = sum(task.cost for wave in waves for task in wave)
+    clock = Clock(cost / (1 - judging), report, span)
+    found: dict[str, Json] = {}
     for number, wave in enumerate(waves):
-        if number == 1 and cluster is None and (announce or tell):
+        if number == 1 and cluster is None and (announce or report):
             seconds = forecast(experiment, source, waves, tasks, device=device, jobs=jobs)
-            _tell_ahead(seconds and seconds / (1 - judging), tell, announce)
-        told = None if tell is None else tell.between(shares[number], shares[number + 1])
-        inputs = _inputs(wave)
-        left |= run_tasks(wave, tasks, jobs=jobs, cluster=cluster, inputs=inputs, report=told)
-    told = no_progress if tell is None else tell.between(shares[-1], span[1])
-    told("evaluating", 0.0)
-    findings = gather(experiment, source, tasks, left, outside)
-    result = summarize_study(findings, seconds=_spent(waves, tasks), cohort=_cohort(data))
-    told("evaluating", 1.0)
+            if seconds is not None:
+                clock.expect(seconds / (1 - judging))
+                if announce is not None and seconds / (1 - judging) >= TELL_FROM:
+                    announce(
+                        f"this may take about {duration(seconds / (1 - judging))} on this machine; "
+                        "interrupted, the same command goes on where it stopped"
+                    )
+        lent = sorted({name for task in wave for name in task.needs})
+        inputs = [DATA, *lent] if number else []
+        found |= run_tasks(wave, tasks, jobs=jobs, cluster=cluster, inputs=inputs, clock=clock)
+    clock.began("evaluating")
+    began = time.perf_counter()
+    records = [recorded(task, tasks / task.name) for wave in waves for task in wave]
+    result = summarize_study(
+        gather(experiment, source, tasks, found, outside),
+        seconds=sum(record.seconds for record in records if record is not None),
+        cohort=None if data is None else read_document(data / "funnel.json"),
+    )
+    clock.done("evaluating", cost * judging / (1 - judging), time.perf_counter() - began)
     return result
 
 
-def _tell_ahead(
-    seconds: float | None, tell: StudyProgress | None, announce: Callable[[str], None] | None
-) -> None:
-    """Say before the long part how long it may take, if that is known."""
-    if seconds is not None and tell is not None:
-        tell.expect(seconds)
-    if seconds is not None and announce is not None and seconds >= TELL_FROM:
-        announce(_warning(seconds))
+def forecast(
+    experiment: Experiment,
+    data: StudyData,
+    waves: Sequence[Sequence[Task]],
+    folder: Path,
+    *,
+    device: str,
+    jobs: int,
+) -> float | None:
+    """Seconds that what is left of a study takes if no network stops early; None if not known.
+
+    Passes of networks alone are counted: a study of few stays takes longer, since evaluating and
+    starting processes weigh more there. A GPU is not asked: there a pass costs next to nothing and
+    networks share it, so that passes tell little.
+    """
+    if choose_device(device).type != "cpu":
+        return None
+    left = [
+        task.cost for wave in waves for task in wave if recorded(task, folder / task.name) is None
+    ]
+    if sum(left) < _EPOCHS * _FOLDS:
+        return None
+    log = open_log(data, folder)
+    part = log if log.n_stays <= _STAYS else log.subset(slice(0, _STAYS))
+    dealing = Dealing(experiment.table, experiment.folds, experiment.seed)
+    share = float(dealing.part(log, 0).learn.mean())  # of the stays, that a fold learns from
+    settings = next((own for own in experiment.methods.values() if own), {})
+    per_pass = seconds_a_pass(part, settings) * share * log.n_steps / part.n_steps
+    at_once = max(1, min(jobs, os.cpu_count() or 1, len(left)))
+    return per_pass * max(sum(left) / at_once, max(left))
+
+
+def seconds_a_pass(stays: Trajectories, settings: Settings) -> float:
+    """Seconds that one network takes to read the stays once, as the later epochs show."""
+    known = setting_kinds(require_method(_PROBE))
+    shape = {key: value for key, value in settings.items() if key in known and "." not in key}
+    short = {"epochs": _EPOCHS, "patience": _EPOCHS, "n_folds": _FOLDS}
+    moments: list[float] = []
+    learner = make_learner(_PROBE, {**shape, **short}, device="cpu")
+    learner.fit(stays, report=lambda _: moments.append(time.perf_counter()))
+    return (moments[-1] - moments[0]) / max(len(moments) - 1, 1) / (_FOLDS - 1)
 
 
 def summarize_study(
@@ -106,7 +154,7 @@ def summarize_study(
 ) -> StudyResult:
     """The result of a finished study: an evaluation, with tables and charts beside."""
     experiment = findings.experiment
-    headline = HEADLINE if HEADLINE in findings.pooled else next(iter(findings.pooled))
+    headline = next(name for name in (*HEADLINES, *findings.pooled) if name in findings.pooled)
     exhibits = make_exhibits(
         findings.data,
         findings.log,
@@ -136,13 +184,6 @@ def lead(experiment: Experiment) -> str:
     return f"{short if experiment.quick else ''}Preset {experiment.preset}: {experiment.lead}"
 
 
-def _warning(seconds: float) -> str:
-    return (
-        f"this may take about {duration(seconds)} on this machine; interrupted, the same command "
-        "goes on where it stopped"
-    )
-
-
 def _folds(findings: Findings, about: DataSummary) -> dict[str, tuple[FoldResult, ...]]:
     """Of each method what every fold scored, and what its task said."""
     return {
@@ -163,19 +204,3 @@ def _shown(fit: FitRecord, measures: Measures, about: DataSummary) -> FitRecord:
     if about.n_stays is None or (decisions is not None and tells_few(held, (decisions,))):
         return replace(fit, path=path, n_learned_from=None, n_held_out=None)
     return replace(fit, path=path)
-
-
-def _inputs(wave: Sequence[Task]) -> list[str]:
-    """Folders of earlier tasks that those of a wave read."""
-    lent = {name for task in wave for name in task.work.lenders} - {task.name for task in wave}
-    return [] if wave[0].name == DATA else [DATA, *sorted(lent)]
-
-
-def _spent(waves: Sequence[Sequence[Task]], tasks: Path) -> float:
-    """Seconds that all tasks took together, as far as they are done."""
-    records = (recorded(task, tasks / task.name) for wave in waves for task in wave)
-    return sum(record.seconds for record in records if record is not None)
-
-
-def _cohort(data: Path | None) -> Record | None:
-    return None if data is None else read_document(data / _FUNNEL)

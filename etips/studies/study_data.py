@@ -1,8 +1,7 @@
-"""The data of a study, made once: simulated worlds, or a folder of logged stays.
+"""The data of a study, made once and dealt into folds: a world, or a folder of logged stays.
 
-What describes them can be written as JSON, so that every task, in whatever process, opens the same
-data. What takes long, the logging policy of labelled samples, is trained by one task and read by
-the others.
+What describes them is plain, so that every task, in whatever process, opens the same data. What
+takes long, the logging policy of labelled samples, is trained by one task and read by the others.
 """
 
 import hashlib
@@ -11,22 +10,23 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
 from etips.data.alignment import align
-from etips.data.coded import Coded, Features
-from etips.data.decisions import Floats
+from etips.data.coded import Coded
+from etips.data.decisions import Bools, Floats
 from etips.data.schema import Schema
+from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
 from etips.files.json_documents import canonical
 from etips.files.writing import write_file
 from etips.learn.training.sharing import Sharing
 from etips.progress import no_progress
+from etips.runs.tasks import Json
 from etips.studies.experiment import DATA_FOLDER, Experiment
-from etips.tasks.task import Json, Work
 from etips.worlds.bandit import Answers, Logging, to_bandit
 from etips.worlds.classifier import StoppedLstm
 from etips.worlds.simulation import Simulation
@@ -35,8 +35,7 @@ from etips.worlds.world_registry import WORLDS
 DATA = "data"
 """Name of the task that makes the data, and of its folder."""
 
-ANSWERS, NOTES = "logging.npy", "notes.json"
-"""What it leaves for labelled samples: answers of the logging policy, and how that was trained."""
+_ANSWERS, _NOTES = "logging.npy", "notes.json"  # of the logging policy of labelled samples
 
 
 @dataclass(frozen=True)
@@ -44,10 +43,6 @@ class SimulatedData:
     """Stays of a world.
 
     Args:
-        world: Which.
-        n: How many stays, or samples.
-        seed: Of the simulation.
-        lag: 0 or 1.
         logging: Of labelled samples: how their logging policy acts.
         policy: Of labelled samples: settings of `StoppedLstm`.
     """
@@ -59,31 +54,25 @@ class SimulatedData:
     logging: Logging = "sampled"
     policy: Mapping[str, object] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, object]:
-        """As JSON holds it."""
-        return asdict(self)
-
     @property
     def has_labels(self) -> bool:
         """Whether the samples have true labels."""
         return WORLDS[self.world].has_labels
 
-    @property
-    def trainer(self) -> StoppedLstm:
-        """What trains the logging policy of labelled samples."""
-        settings: Any = self.policy  # checked by `data_of`, and by the trainer itself
-        return StoppedLstm(**settings)
-
     def open_labelled(self) -> Trajectories:
         """The samples with their true labels as actions."""
         labelled = WORLDS[self.world].labelled(self.n, seed=self.seed)
-        return replace(labelled, sequence=_compact(labelled.sequence))
+        assert isinstance(labelled.sequence, Coded)
+        # A few samples need few of the images.
+        used, code = np.unique(labelled.sequence.code, return_inverse=True)
+        table = labelled.sequence.table[used]
+        few = Coded(table, code.astype(np.int32), labelled.sequence.unit)
+        return replace(labelled, sequence=few)
 
     def open_log(self, study: Path) -> Trajectories:
         """The logged decisions; see `open_log`."""
         if self.has_labels:
-            notes = json.loads((study / DATA / NOTES).read_bytes())
-            answers = Answers(open_answers(study), notes)
+            answers = load_answers(study / DATA)
             return to_bandit(self.open_labelled(), answers, logging=self.logging, seed=self.seed)
         wanted = Simulation(self.n, seed=self.seed, lag=self.lag)
         return replace(WORLDS[self.world].simulate(wanted), propensity=None)
@@ -94,9 +83,7 @@ class FolderData:
     """Logged stays of a folder.
 
     Args:
-        folder: Where they are.
         sha256: Of its manifest, which lists the hash of every other file.
-        lag: 0 or 1.
     """
 
     folder: str
@@ -107,10 +94,6 @@ class FolderData:
     def of(cls, folder: Path, lag: int) -> Self:
         """That of a folder as it is now."""
         return cls(str(folder.resolve()), _seal(folder), lag)
-
-    def to_json(self) -> dict[str, object]:
-        """As JSON holds it."""
-        return asdict(self)
 
     def open_log(self, _: Path) -> Trajectories:
         """The logged decisions; see `open_log`."""
@@ -130,12 +113,7 @@ StudyData = SimulatedData | FolderData
 
 
 def data_of(experiment: Experiment, folder: Path | None = None) -> StudyData:
-    """The data of an experiment.
-
-    Args:
-        experiment: Which.
-        folder: Where the data are, if they are no world's.
-    """
+    """The data of an experiment: its world's, or those of a folder."""
     if folder is not None:
         return FolderData.of(folder, experiment.lag)
     if experiment.world == DATA_FOLDER:
@@ -151,32 +129,11 @@ def data_of(experiment: Experiment, folder: Path | None = None) -> StudyData:
     return replace(data, logging=logging, policy=dict(experiment.logging_policy))
 
 
-def data_from_json(document: object) -> StudyData:
-    """What `to_json` wrote."""
-    values: Any = document
-    return FolderData(**values) if "folder" in values else SimulatedData(**values)
-
-
 @dataclass(frozen=True)
-class DataTask(Work):
-    """Train the logging policy of labelled samples; of other data, look whether they open.
-
-    Args:
-        data: Of the study.
-    """
-
-    kind: ClassVar[str] = "make-data"
+class DataTask:
+    """Train the logging policy of labelled samples; of other data, look whether they open."""
 
     data: StudyData
-
-    def to_json(self) -> dict[str, object]:
-        """As an object that JSON can hold."""
-        return {"data": self.data.to_json()}
-
-    @classmethod
-    def from_json(cls, document: Json) -> Self:
-        """What `to_json` wrote."""
-        return cls(data_from_json(document["data"]))
 
     def run(self, folder: Path, _: Sharing | None = None) -> Json:
         """Do it."""
@@ -184,10 +141,21 @@ class DataTask(Work):
         if not isinstance(data, SimulatedData) or not data.has_labels:
             open_log(data, folder.parent)
             return {"notes": {}}
-        answers = data.trainer(data.open_labelled(), seed=data.seed, progress=no_progress)
-        save_array(folder / ANSWERS, answers.probabilities)
-        write_file(folder / NOTES, canonical(dict(answers.notes)))
-        return {"notes": dict(answers.notes)}
+        settings: Any = data.policy  # checked by `data_of`, and by the trainer itself
+        return {"notes": save_answers(data, StoppedLstm(**settings), folder)}
+
+
+def save_answers(data: SimulatedData, trainer: StoppedLstm, folder: Path) -> dict[str, object]:
+    """Train the logging policy of labelled samples, write what it answers, and return its notes."""
+    answers = trainer(data.open_labelled(), seed=data.seed, progress=no_progress)
+    save_array(folder / _ANSWERS, answers.probabilities)
+    write_file(folder / _NOTES, canonical(dict(answers.notes)))
+    return dict(answers.notes)
+
+
+def load_answers(folder: Path) -> Answers:
+    """Read what `save_answers` wrote."""
+    return Answers(load_array(folder / _ANSWERS), json.loads((folder / _NOTES).read_bytes()))
 
 
 def open_log(data: StudyData, study: Path) -> Trajectories:
@@ -195,27 +163,63 @@ def open_log(data: StudyData, study: Path) -> Trajectories:
 
     Estimated propensities are the paper's subject, so only labelled samples keep the true ones.
     """
-    return _open(json.dumps(data.to_json(), sort_keys=True), study)
+    return _open(isinstance(data, FolderData), json.dumps(asdict(data), sort_keys=True), study)
 
 
 @lru_cache(maxsize=1)  # tasks done one after the other share it
-def _open(text: str, study: Path) -> Trajectories:
-    return data_from_json(json.loads(text)).open_log(study)
+def _open(of_folder: bool, text: str, study: Path) -> Trajectories:
+    kind = FolderData if of_folder else SimulatedData
+    return kind(**json.loads(text)).open_log(study)  # as text, since mappings cannot be hashed
 
 
 def open_external(data: FolderData, like: Schema) -> Trajectories:
-    """The logged decisions of another source, read as those that a study learns from.
-
-    Args:
-        data: The other source.
-        like: Schema of the study's own data.
-    """
+    """The logged decisions of another source, read as those of the study's own schema."""
     return align(data.open_log(Path()), like)
 
 
-def open_answers(study: Path) -> Floats:
-    """What the logging policy says of every sample of labelled samples, shape (n, n_actions)."""
-    return load_array(study / DATA / ANSWERS)
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One fold of a study: stays a method may learn from and those it is judged on, (n_stays,)."""
+
+    learn: Bools
+    held: Bools
+
+
+@dataclass(frozen=True)
+class Dealing:
+    """How the stays of a study are dealt into its folds.
+
+    Args:
+        table: Which of the paper's two ways: "table1" or "table2".
+    """
+
+    table: str
+    folds: int
+    seed: int
+
+    @property
+    def has_test_part(self) -> bool:
+        """Whether all folds are judged on one test part, which none learns from."""
+        return self.table == "table1"
+
+    def part(self, data: Trajectories, fold: int) -> Part:
+        """One fold of the study, from 0.
+
+        Table I: the first tenth is every fold's test part, and nothing is shuffled. The rest is cut
+        into folds one after the other; a method learns from all but its own, by which the paper
+        stops. Table II: stays (patients, where they are known) are dealt at random, each held out
+        once.
+        """
+        if not self.has_test_part:
+            held = assign_folds(data, n_folds=self.folds, seed=self.seed) == fold
+            return Part(~held, held)
+        n = data.n_stays
+        if n < 10 * self.folds:
+            raise SettingError("n", f"must be at least {10 * self.folds} for {self.folds} folds")
+        place = np.arange(n)
+        held = place < n // 10
+        spare = np.isin(place, np.array_split(place[~held], self.folds)[fold])
+        return Part(~held & ~spare, held)
 
 
 def save_array(path: Path, values: Floats) -> None:
@@ -230,13 +234,6 @@ def load_array(path: Path) -> Floats:
     except (OSError, ValueError, EOFError) as error:
         fix = "Remove the folder it is in, and run the study again."
         raise FileError(str(path), "cannot be read", fix=fix) from error
-
-
-def _compact(sequence: Features) -> Features:
-    """The same rows from a table without those that never occur; a few samples need few images."""
-    assert isinstance(sequence, Coded)
-    used, code = np.unique(sequence.code, return_inverse=True)
-    return Coded(sequence.table[used], code.astype(np.int32), sequence.unit)
 
 
 def _seal(folder: Path) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 
+from etips.choice_record import ChoiceRecord
 from etips.data.decisions import Floats
 from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
@@ -18,13 +19,16 @@ from etips.learn.fitting.candidates import Candidate, estimate_candidate
 from etips.learn.learners.catalogue import require_method
 from etips.learn.learners.learner import Learner, fit_together
 from etips.learn.learners.recipes import Recipe
-from etips.learn.nuisance.propensity import measure
+from etips.learn.nuisance.propensity import Quality, measure
 from etips.learn.training.sharing import Sharing
+from etips.models.own_model import OwnModel
 from etips.models.row_model import RowModel
+from etips.models.stack import Stack
+from etips.models.tree_ensemble import TreeEnsemble
 from etips.policies.deployed import Deployed
 from etips.policies.policy import FittedPolicy
 from etips.runs.run import Run
-from etips.tasks.task import Json, Work
+from etips.runs.tasks import Json
 
 REFITS = 3
 """Folds in which a learner without folds of its own is judged."""
@@ -41,13 +45,10 @@ class TrialRecord:
         risk: Of what the learner keeps; None without any weight. Where it chose from candidates,
             each fold is judged by the one that the other folds choose: the risk of the kept one is
             the luckiest's, and the more a trial tries, the luckier.
-        std_error: Of the risk.
         sound: Whether its weights pass the guard of the default selection.
         log_loss: Of the propensities that the weights rest on; None where those are known.
         matching_factor: Mean weight; None of an imitation, like the rest.
-        effective_size: Effective number of decisions.
         translation: Of the candidate that was kept, if it has one.
-        action: Of a constant policy.
         naive: Risk of the candidate that was kept, not corrected for having been chosen; None where
             nothing was chosen from.
     """
@@ -59,54 +60,18 @@ class TrialRecord:
     matching_factor: float | None = None
     effective_size: float | None = None
     translation: float | None = None
-    action: int | None = None
     naive: float | None = None
-
-    def to_json(self) -> dict[str, object]:
-        """As an object that JSON can hold."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, document: Json) -> Self:
-        """What `to_json` wrote."""
-        values: Any = document
-        return cls(**values)
 
 
 @dataclass(frozen=True)
-class TrialsTask(Work):
-    """Fit learners of one shape side by side, score them, and keep the scores alone.
-
-    Args:
-        search: Fingerprint of the search.
-        method: Of the learners.
-        settings: Of each trial.
-        seed: Of all of them.
-        device: auto, cpu or cuda.
-    """
-
-    kind: ClassVar[str] = "trials"
+class TrialsTask:
+    """Fit learners of one shape side by side, score them, and keep the scores alone."""
 
     search: str
     method: str
     settings: tuple[Mapping[str, object], ...]
     seed: int
     device: str
-
-    @property
-    def trains_on(self) -> str:
-        """The device."""
-        return self.device
-
-    def to_json(self) -> dict[str, object]:
-        """As an object that JSON can hold."""
-        return {**vars(self), "settings": [dict(settings) for settings in self.settings]}
-
-    @classmethod
-    def from_json(cls, document: Json) -> Self:
-        """What `to_json` wrote."""
-        values: Any = dict(document)
-        return cls(settings=tuple(values.pop("settings")), **values)
 
     def run(self, folder: Path, sharing: Sharing | None = None) -> Json:
         """Do it; the stays lie beside the task's folder. Finds a `TrialRecord` a trial."""
@@ -122,7 +87,7 @@ class TrialsTask(Work):
             records = [score_trial(*own, data) for own in zip(recipes, learners, strict=True)]
             for run in runs:
                 run.clear()
-        return {"trials": [record.to_json() for record in records]}
+        return {"trials": [asdict(record) for record in records]}
 
     def _identity(self, recipe: Recipe) -> str:
         return fingerprint(search=self.search, recipe=recipe, device=self.device)
@@ -131,7 +96,7 @@ class TrialsTask(Work):
 def read_trials(document: Json) -> list[TrialRecord]:
     """What a `TrialsTask` found."""
     records: Any = document["trials"]
-    return [TrialRecord.from_json(record) for record in records]
+    return [TrialRecord(**record) for record in records]
 
 
 def score_trial(recipe: Recipe, learner: Learner, data: Trajectories) -> TrialRecord:
@@ -144,6 +109,8 @@ def score_trial(recipe: Recipe, learner: Learner, data: Trajectories) -> TrialRe
     that did not learn from it. An imitation has the same weights whatever it learned; its risk is
     the log-loss itself.
     """
+    if learner.choice_ is not None:
+        return _stacked(learner.choice_, learner.quality_, data)
     path = [candidate for candidate in learner.path_ if candidate.chosen]
     chosen = path[0] if path else learner.fit_.whole_stay
     if chosen is not None:
@@ -151,7 +118,9 @@ def score_trial(recipe: Recipe, learner: Learner, data: Trajectories) -> TrialRe
         fitted = None if known else learner.quality_
         return _record(chosen, None if fitted is None else fitted.log_loss)
     policy = learner.fitted_policy()
-    if isinstance(policy.propensity, RowModel):
+    members = (policy.propensity, policy.networks)
+    whole = any(isinstance(member, Stack | TreeEnsemble) for member in members)
+    if whole or isinstance(policy.propensity, RowModel):
         deployed, propensities = _refitted(recipe, data)
     else:
         deployed, propensities = _out_of_fold(policy, data, recipe.seed)
@@ -163,8 +132,23 @@ def score_trial(recipe: Recipe, learner: Learner, data: Trajectories) -> TrialRe
     chance = data.logged_propensity if known else propensities[row, action]
     chance = np.maximum(chance, PROPENSITY_FLOOR)
     taken = np.where(deployed.abstained, chance, deployed.probabilities[row, action])
-    candidate = estimate_candidate(taken, chance, data.logged_loss, data.cluster, np.nan, None)
+    candidate = estimate_candidate(taken, chance, data.logged_loss, data.cluster)
     return _record(candidate, None if known else log_loss)
+
+
+def _stacked(choice: ChoiceRecord, quality: Quality | None, data: Trajectories) -> TrialRecord:
+    """What a super learner knows of its choosing, beside the risk of the clinicians."""
+    finite = bool(np.isfinite(choice.corrected) and np.isfinite(choice.error))
+    risk = float(data.logged_loss.mean())
+    return TrialRecord(
+        risk=risk + choice.corrected if finite else None,
+        std_error=choice.error if finite else None,
+        sound=finite,
+        log_loss=None if quality is None or data.propensity is not None else quality.log_loss,
+        matching_factor=choice.kept.factor,
+        effective_size=choice.kept.size,
+        naive=risk + choice.kept.gap,
+    )
 
 
 def _out_of_fold(policy: FittedPolicy, data: Trajectories, seed: int) -> tuple[Deployed, Floats]:
@@ -176,8 +160,13 @@ def _out_of_fold(policy: FittedPolicy, data: Trajectories, seed: int) -> tuple[D
     propensities = np.empty((data.n_decisions, data.n_actions))
     deployed = Deployed(np.empty_like(propensities), np.empty(data.n_decisions, bool))
     for number in range(n_folds):
-        networks = None if policy.networks is None else policy.networks.select([number])
-        own = replace(policy, networks=networks, propensity=policy.propensity.select([number]))
+        propensity, networks = (
+            None
+            if member is None or isinstance(member, OwnModel | Stack | TreeEnsemble)
+            else member.select([number])
+            for member in (policy.propensity, policy.networks)
+        )
+        own = replace(policy, networks=networks, propensity=propensity)
         asked, here = data.subset(fold == number), of_decision == number
         deployed.probabilities[here], deployed.abstained[here] = own.deployed(asked)
         propensities[here] = own.propensities(asked)
@@ -212,6 +201,5 @@ def _record(candidate: Candidate, log_loss: float | None) -> TrialRecord:
         matching_factor=candidate.matching_factor,
         effective_size=candidate.effective_size,
         translation=None if np.isnan(candidate.translation) else candidate.translation,
-        action=candidate.action,
         naive=None if candidate.corrected is None else candidate.risk,
     )

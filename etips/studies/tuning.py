@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from etips.data.trajectories import Trajectories
@@ -12,16 +12,16 @@ from etips.evaluation.censoring import complete_losses
 from etips.files.fingerprint import fingerprint
 from etips.files.json_documents import canonical
 from etips.files.lock import LOCK_NAME, Lock
-from etips.files.toml_writer import format_toml
+from etips.files.toml import format_toml
 from etips.files.writing import write_file
+from etips.learn.learners.catalogue import DEFAULT
 from etips.learn.learners.ranges import Space
 from etips.learn.learners.recipes import Recipe
 from etips.progress import Progress
+from etips.runs.tasks import Clock, Json, Task, run_tasks
 from etips.studies.proposals import Proposals, importance, open_proposals
 from etips.studies.space import check_space, is_free, searched_part, usual_space
 from etips.studies.trials import DATA, TrialRecord, TrialsTask, read_trials
-from etips.tasks.runner import run_tasks
-from etips.tasks.task import Json, Task
 
 STORAGE, TRIALS, BEST, ALL = "search.db", "trials", "best.toml", "trials.json"
 """What a search's folder holds: Optuna's file, a folder a trial, the result, all trials."""
@@ -39,17 +39,14 @@ class Search:
     """What to search, and how.
 
     Args:
-        method: Name of the learner.
         space: Values of its settings; the usual ones if left empty.
         n_trials: How many to try; more of them later go on from there.
         batch: How many are proposed together, knowing those before.
         bundle: How many of them in a row share a shape, and train side by side as one bundle: they
             differ in learning rates and weight decays alone.
-        device: auto, cpu or cuda.
-        seed: Of the proposals and of every trial.
     """
 
-    method: str = "etips"
+    method: str = DEFAULT
     space: Space = field(default_factory=dict)
     n_trials: int = 20
     batch: int = BATCH
@@ -77,7 +74,6 @@ class Trial:
 
     Args:
         number: From 0, in the order of the proposals.
-        settings: Of the learner.
         record: What held-out stays say of it.
         value: Risk plus some standard errors, by which trials are compared; infinite if in doubt.
         doubt: What its risk cannot be believed for: "weights" (matching factor, effective size),
@@ -96,8 +92,6 @@ class Tuned:
     """What a search found.
 
     Args:
-        recipe: The best settings.
-        trials: All, the best first.
         importance: How much each setting mattered, as shares; empty if there are few sound trials.
     """
 
@@ -111,7 +105,7 @@ class Tuned:
             {
                 "number": trial.number,
                 "settings": dict(trial.settings),
-                **trial.record.to_json(),
+                **asdict(trial.record),
                 "value": None if trial.doubt else trial.value,
                 "doubt": trial.doubt,
             }
@@ -159,10 +153,9 @@ def tune(
         if not (place / DATA).exists():
             data.save(place / DATA)
 
-        def run(tasks: Sequence[Task], later: float) -> dict[str, Json]:
-            return run_tasks(
-                tasks, place, jobs=jobs, cluster=cluster, inputs=[DATA], later=later, report=report
-            )
+        def run(tasks: Sequence[Task]) -> dict[str, Json]:
+            clock = Clock(search.n_trials / search.bundle, report)
+            return run_tasks(tasks, place, jobs=jobs, cluster=cluster, inputs=[DATA], clock=clock)
 
         tuned = _rank(_try_all(proposals, search, identity, run), search)
         write_file(out / ALL, canonical(tuned.to_json()))
@@ -174,9 +167,9 @@ def _try_all(
     proposals: Proposals,
     search: Search,
     identity: str,
-    run: Callable[[Sequence[Task], float], dict[str, Json]],
+    run: Callable[[Sequence[Task]], dict[str, Json]],
 ) -> list[Trial]:
-    """Propose and try, batch by batch; `run` does some tasks, and is told what come later cost."""
+    """Propose and try, batch by batch; `run` does all tasks so far."""
     settings: list[Mapping[str, object]] = []
     trials: list[Trial] = []
     for end in range(search.batch, search.n_trials + search.batch, search.batch):
@@ -184,7 +177,7 @@ def _try_all(
         settings += [proposals.settings(number) for number in range(end - search.batch, end)]
         wanted = settings[: search.n_trials]
         tasks = _tasks(wanted, search, identity)
-        findings = run(tasks, (search.n_trials - len(wanted)) // search.bundle)
+        findings = run(tasks)
         records = [record for task in tasks for record in read_trials(findings[task.name])]
         trials = _compare(wanted, records)
         if len(wanted) == len(settings):  # a batch in part is told when it is whole
@@ -204,6 +197,7 @@ def _tasks(settings: Sequence[Mapping[str, object]], search: Search, identity: s
                 seed=search.seed,
                 device=search.device,
             ),
+            device=search.device,
         )
         for start in range(0, len(settings), search.bundle)
     ]

@@ -6,9 +6,9 @@ from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 
+from etips.data.coded import Truth
 from etips.data.decisions import NO_ACTION, Floats, Ints
 from etips.data.trajectories import Trajectories
-from etips.data.truth import Truth
 from etips.errors import DataError, SettingError, require
 from etips.progress import Progress
 from etips.worlds.draws import Chances, generator

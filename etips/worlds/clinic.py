@@ -5,11 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
-from etips.data.coded import Coded, Floats32
+from etips.data.coded import Coded, Floats32, Truth
 from etips.data.decisions import Floats
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
-from etips.data.truth import Truth
 from etips.errors import DataError, SettingError, require
 from etips.worlds.draws import Chances, generator
 from etips.worlds.simulation import Simulation

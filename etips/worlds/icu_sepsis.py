@@ -10,11 +10,10 @@ from typing import Literal
 
 import numpy as np
 
-from etips.data.coded import Coded, Floats32
+from etips.data.coded import Coded, Floats32, Truth
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
-from etips.data.truth import Truth
 from etips.errors import DataError, SettingError, require
 from etips.evaluation.whole_stay_course import Outcome, require_outcome
 from etips.worlds.deployment import (

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from etips.cohorts.mimic3.switches import CLEAN
-from etips.cohorts.mimic3.tables import LAYOUT, needed, open_tables
+from etips.cohorts.mimic.mimic3 import CLEAN, LAYOUT, needed, open_tables
 from etips.worlds.mimic3_hospital import simulate_table
 from etips.worlds.raw_tables import RawShape
 

@@ -14,9 +14,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from etips.cohorts.mimic4 import concepts
-from etips.cohorts.mimic4.switches import CLEAN, WIDEST
-from etips.cohorts.mimic4.tables import readable
+from etips.cohorts.mimic.mimic4 import CLEAN, WIDEST, items_of, readable
 from etips.worlds.mimic3_stays import BLOCK_STAYS, DAY, HOUR, Hospital, simulate_stays
 from etips.worlds.mimic4_events import chartevents, inputevents, labevents, prescriptions
 from etips.worlds.raw_hospital import admissions, as_written, icustays, state_units
@@ -39,7 +37,7 @@ def simulate_table(table: str, *, seed: int, block: int, n_stays: int) -> pl.Dat
         )
     )
     rng = np.random.default_rng([seed, block, list(_TABLES).index(table)])
-    frame = state_units(rng, table, _TABLES[table](rng, stays), concepts.select(CLEAN.reading))
+    frame = state_units(rng, table, _TABLES[table](rng, stays), items_of(CLEAN.reading))
     return as_written(rng, table, frame, readable(WIDEST)[table])
 
 

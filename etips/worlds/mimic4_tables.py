@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from etips.cohorts.mimic4.switches import WIDEST
-from etips.cohorts.mimic4.tables import FOLDER_OF, LAYOUT, open_tables, readable
+from etips.cohorts.mimic.mimic4 import FOLDER_OF, LAYOUT, WIDEST, open_tables, readable
 from etips.worlds.mimic4_hospital import simulate_table
 from etips.worlds.raw_tables import RawShape
 

@@ -11,9 +11,9 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from etips.cohorts.databases import LAYOUTS
+from etips.cohorts.engines.address import RawSource
 from etips.cohorts.engines.duckdb_source import DuckDBSource
 from etips.cohorts.engines.layouts import Layout
-from etips.cohorts.engines.raw_source import RawSource
 from etips.errors import FileError, SettingError
 from etips.files.writing import folder_made_whole, write_file
 from etips.progress import Progress, no_progress

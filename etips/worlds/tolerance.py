@@ -5,11 +5,10 @@ from functools import cached_property
 
 import numpy as np
 
-from etips.data.coded import Floats32
+from etips.data.coded import Floats32, Truth
 from etips.data.decisions import Floats, Ints
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
-from etips.data.truth import Truth
 from etips.errors import DataError, SettingError, require
 from etips.evaluation.whole_stay_course import Outcome, require_outcome
 from etips.worlds.deployment import (

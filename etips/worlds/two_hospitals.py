@@ -13,12 +13,12 @@ from typing import Final
 
 import numpy as np
 
+from etips.data.coded import Truth
 from etips.data.decisions import Floats, Ints
 from etips.data.intake.dose_classes import DoseClasses, action_of
-from etips.data.intake.recipe import Recipe
+from etips.data.recipe import Recipe
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
-from etips.data.truth import Truth
 
 FLUID, VASOPRESSOR = "input_4hourly", "max_dose_vaso"
 _STATES: Final = ("MeanBP", "Arterial_lactate", "SOFA")

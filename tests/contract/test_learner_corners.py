@@ -11,7 +11,7 @@ from fitted_learners import (
     fitted,
     log,
 )
-from small_worlds import LEARNERS, NETWORKS
+from small_worlds import LEARNERS, NETWORKS, training
 
 import etips
 from etips.data.schema import Schema
@@ -76,6 +76,17 @@ def losses_in_hundreds():
     return replace(data, loss=300 + 100 * data.loss)
 
 
+def negative_losses():
+    """Rewards with their sign turned, of clinicians who mostly do what suits."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(300, 4))
+    score = 1.5 * np.stack([features[:, 0], features[:, 1], -features[:, 0]], axis=1)
+    chance = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
+    action = (rng.random(300)[:, None] > chance.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+    reward = 2 - 0.5 * score[np.arange(300), action] + 0.3 * rng.normal(size=300)
+    return etips.from_arrays(features, action, -reward, propensity=chance[np.arange(300), action])
+
+
 def losses_beyond_float32():
     data = log()
     return replace(data, loss=1e300 * data.loss)
@@ -94,6 +105,7 @@ CORNERS = {
         an_action_nobody_took,
         losses_all_alike,
         losses_in_hundreds,
+        negative_losses,
         losses_beyond_float32,
     )
 }
@@ -113,6 +125,14 @@ def test_a_corner_case_is_learned_from_or_refused_in_one_line(name, corner):
         assert found.shape == (data.n_decisions, data.n_actions)
         assert (found >= 0).all()
         assert found.sum(axis=1) == pytest.approx(1)
+
+
+@every_network
+def test_an_ordinary_log_of_negative_losses_is_learned_from_to_the_end(name):
+    """Some learners failed once their policies had left the clinicians' behind."""
+    data = negative_losses()
+    found = LEARNERS[name](training=training(6, 3)).fit(data).predict_proba(data)
+    assert found.sum(axis=1) == pytest.approx(1)
 
 
 @every_learner

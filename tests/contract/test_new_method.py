@@ -44,7 +44,7 @@ def parrot(monkeypatch):
         space={"margin": Range(0.1, 2.0)},
     )
     monkeypatch.setitem(METHODS, "parrot", entry)
-    for name in ("methods", "fitting", "searching"):
+    for name in ("fitting",):
         import_module(f"etips.cli.{name}")  # so that there is something to put back
         monkeypatch.delitem(sys.modules, f"etips.cli.{name}")
         monkeypatch.delattr(cli, name)

@@ -83,15 +83,14 @@ NETWORK = {
     "check_fit2d_1sample": "it is refused, in words of stays and patients",
 }
 BLIND = "it looks at no feature"
-IMITATES = "losses that are all alike say nothing of the actions, so it imitates, and draws"
 DRAWS = {
     "check_methods_sample_order_invariance": "it draws",
     "check_methods_subset_invariance": "it draws",
 }
 EXPECTED = {
-    "EtIPS": EVERYWHERE | NETWORK | DRAWS | {"check_classifiers_train": IMITATES},
+    "EtIPS": EVERYWHERE | NETWORK,
     "DirectMethod": EVERYWHERE | NETWORK,
-    "DoublyRobust": EVERYWHERE | NETWORK | DRAWS | {"check_classifiers_train": IMITATES},
+    "DoublyRobust": EVERYWHERE | NETWORK,
     "PredictiveModel": EVERYWHERE | NETWORK | DRAWS | {"check_classifiers_train": "it draws"},
     "RandomPolicy": EVERYWHERE | DRAWS | {"check_classifiers_train": BLIND},
     "MostFrequent": EVERYWHERE | {"check_classifiers_train": BLIND},

@@ -13,9 +13,10 @@ ROWS = ("q-learning", "ai-clinician")
 def settings_for(method="etips"):
     """Options that make a method learn in a blink."""
     if method in (*SIMPLE, *ROWS):
-        return []
+        return ["--method", method]
     grid = method in ("etips", "tips")
-    return [p for e in QUICK if grid or "translations" not in e for p in ("--set", e)]
+    settings = [p for e in QUICK if grid or "translations" not in e for p in ("--set", e)]
+    return ["--method", method, *settings]
 
 
 def read(path, lag=1):

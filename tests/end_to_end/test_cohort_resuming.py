@@ -20,9 +20,9 @@ SCRIPT = """
 import os, signal, sys
 from etips.cli import cohort as command
 from etips.cli.main import main
-from etips.cohorts import mimic3, mimic4
+from etips.cohorts.mimic import mimic3, mimic4
 from etips.cohorts.engines import duckdb_source
-from etips.cohorts.sepsis3 import blocks
+from etips.cohorts.sepsis3 import rows as blocks
 
 place, number = sys.argv[1], int(sys.argv[2])
 calls = {"store": 0, "rows": 0, "save": 0}

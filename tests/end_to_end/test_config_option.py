@@ -107,7 +107,7 @@ def test_a_method_of_its_own_goes_over_the_config(place, tmp_path):
         ("method = ", r"config.toml: TOML is not valid at "),
         ('method = "magic"', "config.toml: method must be one of"),
         ("colour = 1", "config.toml: colour is not a key"),
-        ("[settings]\ncolour = 1", "config.toml: colour is not a setting of etips"),
+        ("[settings]\ncolour = 1", "config.toml: colour is not a setting of auto"),
         ("[settings]\nhidden = 0", "config.toml: hidden must be at least 1"),
         ('[settings]\nhidden = "x"', "config.toml: hidden must be a whole number"),
         ("[settings.policy]\nepochs = 0", "config.toml: epochs must be at least 1"),

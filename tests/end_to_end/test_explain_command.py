@@ -6,7 +6,7 @@ import sys
 import pytest
 from commands import call, refuse, run
 
-from etips.cli.exit_codes import INTERRUPTED
+from etips.cli.main import INTERRUPTED
 
 
 def test_a_stay_is_explained_on_the_terminal_and_as_a_page(place, fitted, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from commands import call, refuse
 from small_studies import SETTINGS, clinic_document
 
-from etips.files.toml_writer import format_toml
+from etips.files.toml import format_toml
 from etips.worlds.two_hospitals import SECOND, simulate_place
 
 

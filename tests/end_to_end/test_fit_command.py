@@ -13,6 +13,8 @@ import etips
 from etips.learn import EtIPS, Settings, Training
 from etips.learn.fitting.stages import ENCODER, OUTCOME, POLICY, PROPENSITY
 
+ETIPS = ("--method", "etips")  # one given later goes over it
+
 
 @pytest.mark.parametrize("method", [*METHODS, *ROWS, *SIMPLE])
 def test_every_method_learns_from_a_table(method, place, tmp_path):
@@ -164,7 +166,7 @@ def test_a_run_folder_is_for_its_owner_only(fitted):
 )
 def test_bad_input_is_refused_and_leaves_nothing(arguments, words, place, tmp_path):
     first, *rest = arguments
-    line = refuse("fit", place / first, "--out", tmp_path / "run", *rest)
+    line = refuse("fit", place / first, "--out", tmp_path / "run", *ETIPS, *rest)
     assert re.search(words, line)
     assert list(tmp_path.iterdir()) == []
 

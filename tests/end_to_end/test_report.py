@@ -12,7 +12,7 @@ from commands import call, refuse, run
 import etips
 from etips.results.parsing import parse_results
 
-QUICK = [
+QUICK = ["--method", "etips"] + [
     part
     for setting in ("hidden=4", "epochs=1", "n_folds=2", "translations=0.3,0.7")
     for part in ("--set", setting)

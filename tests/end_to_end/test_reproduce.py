@@ -11,7 +11,7 @@ from commands import refuse, run
 from small_studies import clinic_document, zeros_document
 from small_worlds import CLINIC
 
-from etips.files.toml_writer import format_toml
+from etips.files.toml import format_toml
 
 
 @pytest.fixture

@@ -34,9 +34,7 @@ def test_features_that_are_all_static_are_enough(encoder, steps, tmp_path):
     roles |= {"stay": "id", "step": "t"} if steps > 1 else {"drop": ["id", "t"]}
     data = etips.read_table(table(steps=steps), **roles)
     assert data.schema.sequence == ()
-    learner = etips.EtIPS(**small(encoder=encoder, translations=(0.5,), models="networks")).fit(
-        data
-    )
+    learner = etips.EtIPS(**small(encoder=encoder, translations=(0.5,))).fit(data)
     learner.save(tmp_path / "policy")
     policy = load_policy(tmp_path / "policy")
     later = etips.read_table(table(steps=steps, seed=1), like=policy.schema)

@@ -37,7 +37,7 @@ def place(tmp_path_factory):
 
 def command(place, out, *more):
     given = ("tune", place / "log", "--out", place / out, "--space", place / "space.toml")
-    return [*given, "--device", "cpu", "--batch", 2, *more]
+    return [*given, "--method", "etips", "--device", "cpu", "--batch", 2, *more]
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_refusals_are_one_line_and_leave_nothing_behind(place):
     (place / "odd.toml").write_text("widht = [8, 16]\n")
     (place / "torn.toml").write_text("hidden = [8,\n")
     log, out = place / "log", place / "none"
-    given = ("tune", log, "--out", out)
+    given = ("tune", log, "--out", out, "--method", "etips")
     odd = refuse(*given, "--space", place / "odd.toml")
     assert odd.startswith(f"etips tune: {place}/odd.toml: widht is not a setting of etips.")
     assert "torn.toml: TOML is not valid" in refuse(*given, "--space", place / "torn.toml")

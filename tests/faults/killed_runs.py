@@ -26,8 +26,7 @@ from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
 from etips.models.encoders.gru import GRU
 from etips.models.network import Network
-from etips.runs.run import Run
-from etips.runs.run_log import read_log
+from etips.runs.run import Run, read_log
 from etips.worlds.clinic import Clinic
 
 LONG = Settings(epochs=4, batch_size=24, learning_rate=0.1, patience=2, dropout=0.2)

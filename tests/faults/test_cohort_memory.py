@@ -10,8 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from etips.cohorts.mimic3.switches import PAPER
-from etips.cohorts.mimic3.tables import needed
+from etips.cohorts.mimic.mimic3 import PAPER, needed
 
 GIB = 2**30
 HOUR = 3600

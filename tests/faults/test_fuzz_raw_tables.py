@@ -14,12 +14,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from etips.cohorts import mimic3, mimic4
 from etips.cohorts.build import build_cohort
 from etips.cohorts.database import Database
 from etips.cohorts.databases import LAYOUTS, open_source
 from etips.cohorts.dataset.conversion import to_trajectories
 from etips.cohorts.engines.duckdb_source import DuckDBSource
+from etips.cohorts.mimic import mimic3, mimic4
 from etips.errors import EtipsError
 from etips.worlds.mimic3_tables import MIMIC3_SHAPE
 from etips.worlds.mimic4_tables import MIMIC4_SHAPE

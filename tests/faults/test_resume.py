@@ -11,7 +11,7 @@ import torch
 from killed_runs import LONG, RESULT, SHORT, left_in, toy, work
 
 from etips.errors import FileError
-from etips.runs.run_log import read_log
+from etips.runs.run import read_log
 
 
 def start(job, folder, *numbers):

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from two_sites import TwoSites, always, never, prognosis_of, seen, severe
 
-from etips.evaluation.comparing.heterogeneity import hold_alike
-from etips.evaluation.comparing.pairwise import compare_pairs
+from etips.evaluation.comparing.pairwise import compare_pairs, hold_alike
 from etips.evaluation.comparing.transport import match_case_mix, transported
-from etips.evaluation.inference.contrast import difference
+from etips.evaluation.inference.estimate import difference
 from etips.evaluation.log import Log, view
 from etips.evaluation.risk import logged_risk, snips
 

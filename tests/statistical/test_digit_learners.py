@@ -10,7 +10,7 @@ import pytest
 
 from etips.learn.learners.recipes import make_learner
 from etips.studies.experiment import read_experiment, shipped
-from etips.studies.folds import Dealing
+from etips.studies.study_data import Dealing
 from etips.worlds import digits
 
 pytestmark = pytest.mark.statistical

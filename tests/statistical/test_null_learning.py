@@ -1,4 +1,4 @@
-"""Worlds in which no action matters: held out is held out, and rules are seldom believed."""
+"""Worlds in which no action matters: held out is held out, also after a choice."""
 
 import numpy as np
 import pytest
@@ -30,16 +30,14 @@ def test_before_selection_held_out_risks_are_right():
     scores = []
     for seed in range(WORLDS):
         learner, truth = fitted(seed, translations=(0.5,), selection="paper")
-        scores.append([(c.risk - truth) / c.std_error for c in learner.path_ if c.is_rule])
+        scores.append([(c.risk - truth) / c.std_error for c in learner.path_])
     assert np.abs(np.mean(scores, axis=0)).max() < 0.5  # three errors
 
 
-def test_after_selection_the_corrected_risk_is_right_and_few_rules_are_believed():
-    scores, rules = [], 0
+def test_after_selection_the_corrected_risk_is_right():
+    scores = []
     for seed in range(WORLDS):
         learner, truth = fitted(100 + seed, translations=(0.3, 0.5, 0.7, 0.9))
         risk, error, _ = learner.selected_risk_
         scores.append((risk - truth) / error)
-        rules += learner.policy_.kind == "softmax"
     assert abs(np.mean(scores)) < 0.5
-    assert rules <= 0.4 * WORLDS  # a fifth, and three errors

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from etips.data.tables.table_fields import KINDS
+from etips.data.tables.table_spec import TableSpec
 from etips.errors import (
     DataError,
     EtipsError,
@@ -174,7 +174,7 @@ def test_a_remedy_is_typed_so_that_a_shell_and_a_list_leave_the_name_whole():
     assert as_option("heart rate") == "'heart rate'"
     typed = as_option("Remark, free", "hr")
     assert shlex.split(f"--drop {typed}")[1] == '"Remark, free",hr'
-    assert KINDS["drop"].parse("drop", shlex.split(typed)[0]) == ["Remark, free", "hr"]
+    assert TableSpec.from_texts({"drop": shlex.split(typed)[0]}).drop == ("Remark, free", "hr")
 
 
 def test_a_file_is_refused_for_all_that_is_wrong_in_it():

@@ -1,4 +1,4 @@
-"""Where nothing can be installed: learning and whole studies need torch, numpy, safetensors."""
+"""Where little can be installed: learning and studies need torch, scikit-learn, safetensors."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-NEEDED = {"torch", "numpy", "safetensors"}
+NEEDED = {"torch", "numpy", "safetensors", "scipy", "scikit-learn", "joblib"}
 CALLED = {"duckdb": "duckdb", "ibis-framework": "ibis", "scikit-learn": "sklearn"}
 
 SCRIPT = """
@@ -67,7 +67,7 @@ def test_torch_numpy_and_safetensors_are_enough_for(work):
 
 GPU = """
 import pytest
-paths = ["tests/unit/models", "tests/unit/learn/training", "tests/unit/tasks/test_streams.py"]
+paths = ["tests/unit/models", "tests/unit/learn/training", "tests/unit/runs/test_tasks.py"]
 assert pytest.main(["-q", "-m", "gpu", "-p", "no:cacheprovider", *paths]) == 0
 """
 

@@ -31,7 +31,7 @@ def test_any_other_is_no_attribute(name):
     ("package", "some", "count"),
     [
         ("etips", {"EtIPS", "TIPS", "Trajectories", "evaluate", "load", "read_table"}, 50),
-        ("etips.learn", {"EtIPS", "MostFrequent", "Settings", "SklearnModel", "Training"}, 31),
+        ("etips.learn", {"EtIPS", "MostFrequent", "Settings", "SklearnModel", "Training"}, 30),
     ],
 )
 def test_a_star_brings_late_names_and_learners_and_nothing_else(package, some, count):

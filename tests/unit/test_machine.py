@@ -6,6 +6,7 @@ import platform
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.main import get_command
@@ -13,7 +14,7 @@ from typer.main import get_command
 import etips
 from etips import machine
 from etips.cli import main as cli
-from etips.tasks import worker
+from etips.runs import tasks
 
 glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is glibc's")
 
@@ -74,14 +75,14 @@ def test_a_worker_keeps_its_own_before_all_else(monkeypatch):
     def stop():
         raise RuntimeError("reached")
 
-    def too_late(_):
+    def too_late(*_):
         raise AssertionError
 
     with monkeypatch.context() as own:
-        own.setattr(worker, "keep_freed", stop)
-        own.setattr(worker.os, "dup", too_late)  # or it would wait for orders
+        own.setattr(tasks, "keep_freed", stop)
+        own.setattr(tasks, "do", too_late)
         with pytest.raises(RuntimeError, match="reached"):
-            worker.main()
+            tasks._do_in_process(tasks.Task("a", None), Path(), 0)
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
@@ -97,7 +98,7 @@ def test_importing_the_library_leaves_the_allocation_alone():
     code = (
         "import sys, etips.machine as machine\n"
         "machine.keep_freed = lambda: sys.exit('changed')\n"
-        "import etips, etips.learn, etips.studies.study, etips.tasks.streams\n"
+        "import etips, etips.learn, etips.studies.study, etips.runs.tasks\n"
         "etips.EtIPS()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)

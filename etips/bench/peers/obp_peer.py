@@ -6,8 +6,7 @@ import numpy as np
 from obp.policy import IPWLearner
 from sklearn.linear_model import LogisticRegression
 
-from etips.bench.peers.logged_chances import logged_chances
-from etips.bench.peers.peer import Choose, Lesson
+from etips.bench.peers.peer import Choose, Lesson, logged_chances
 from etips.data.decisions import Floats, Ints
 
 

@@ -1,13 +1,16 @@
 """What a policy learner of another package is shown, and its policy among ours."""
 
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 
 from etips.data.decisions import Bools, Floats, Ints
-from etips.data.history_summary import summarise_history
+from etips.data.history_rows import summarise_history
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError
 from etips.models.row_model import standardise
@@ -25,12 +28,8 @@ class Lesson:
 
     Args:
         rows: The documented summary of each history, standardised, 0 where missing, shape (n, d).
-        action: Shape (n,).
-        loss: Shape (n,).
         propensity: Of the logged action where it is known by design, shape (n,); else None.
         last: Whether a decision is the last of its stay, shape (n,).
-        n_actions: How many there are.
-        seed: Of the learner.
         quick: Whether to learn for a moment only.
     """
 
@@ -57,16 +56,13 @@ class Lesson:
 
     def take(self, kept: Bools) -> "Lesson":
         """Some of the decisions; what their stays were is not told any more."""
-        chance = None if self.propensity is None else self.propensity[kept]
-        return Lesson(
-            self.rows[kept],
-            self.action[kept],
-            self.loss[kept],
-            chance,
-            self.last[kept],
-            self.n_actions,
-            self.seed,
-            self.quick,
+        return replace(
+            self,
+            rows=self.rows[kept],
+            action=self.action[kept],
+            loss=self.loss[kept],
+            propensity=None if self.propensity is None else self.propensity[kept],
+            last=self.last[kept],
         )
 
 
@@ -82,10 +78,8 @@ class PeerPolicy:
     """A learned rule of another package, evaluated like any policy.
 
     Args:
-        choose: Recommends.
         mean: Of each column of the summary.
         scale: What each is divided by.
-        n_actions: How many there are.
     """
 
     choose: Choose
@@ -134,3 +128,19 @@ def _spread(rows: Floats) -> tuple[Floats, Floats]:
     mean = np.where(known, rows, 0).sum(axis=0) / count
     spread = np.sqrt((np.where(known, rows - mean, 0) ** 2).sum(axis=0) / count)
     return mean, np.where(spread > 1e-8, spread, 1.0)
+
+
+def logged_chances(lesson: Lesson) -> Floats:
+    """Probability of each logged action, shape (n,)."""
+    if lesson.propensity is not None:
+        return lesson.propensity
+    present = np.unique(lesson.action)
+    if present.size < 2:
+        return np.ones(lesson.action.size)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = LogisticRegression(max_iter=50 if lesson.quick else 300)
+        model.fit(lesson.rows, lesson.action)
+    likely = model.predict_proba(lesson.rows)
+    own = likely[np.arange(lesson.action.size), np.searchsorted(model.classes_, lesson.action)]
+    return np.asarray(np.maximum(own, FLOOR), np.float64)

@@ -3,8 +3,7 @@
 import numpy as np
 import vowpalwabbit
 
-from etips.bench.peers.logged_chances import logged_chances
-from etips.bench.peers.peer import Choose, Lesson
+from etips.bench.peers.peer import Choose, Lesson, logged_chances
 from etips.data.decisions import Floats, Ints
 
 PASSES = 5

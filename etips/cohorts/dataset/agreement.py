@@ -6,7 +6,7 @@ its size is reported as too small to judge, never as passed.
 
 import json
 import math
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Final, Self
 import numpy as np
 import polars as pl
 
-from etips.cohorts.dataset.actions import DoseClasses
+from etips.cohorts.dataset.dose_actions import DoseClasses
 from etips.cohorts.dataset.funnel import Funnel
 from etips.cohorts.dataset.sepsis_cohort import Cohort
 from etips.cohorts.sepsis3.variables import (
@@ -83,8 +83,8 @@ class Check:
         quantity: What it is.
         target: The published value; None if there is none.
         found: Ours; None if it is not measured here.
-        low: Smallest accepted value, if any is judged.
-        high: Largest accepted value, likewise.
+        low: Smallest accepted value; None if it is not judged.
+        high: Largest accepted value.
         outcome: Pass, fail, or why neither.
         tells_few: Whether it would tell of 1 to 10 people, and so must not be shown.
     """
@@ -144,64 +144,53 @@ def _usual_names(table: pl.DataFrame, hours: int) -> pl.DataFrame:
 
 
 def validate(evidence: Evidence, published: Published | None) -> list[Check]:
-    """Compare a cohort with every published figure; tell those that nobody has published.
+    """Compare a cohort with every published figure; show those that have not been published too.
 
     Published figures are about steps of four hours, so that others are held against none.
-
-    Args:
-        evidence: From a cohort in memory or a folder.
-        published: Of the database that it comes from.
     """
     if published is None or evidence.step_hours != RULE_HOURS:
         published = Published(full_size=0, figures=EXACT)
     is_full = (evidence.funnel.stages[0].n_stays or 0) >= published.full_size
-
-    hidden = _tell_few(evidence)
-
-    def check(quantity: str, target: Target, found: float | None) -> Check:
-        outcome = _outcome(target, found, judged=is_full or quantity in EXACT)
-        shown = None if outcome is Outcome.NOT_MEASURED else found
-        few = quantity in hidden
-        return Check(quantity, target.value, shown, target.low, target.high, outcome, few)
-
     measured = measured_figures(evidence)
-    figures = published.figures.items()
+    hidden = _tell_few(evidence, measured)
+
+    def judge(name: str, target: Target, found: float | None) -> Check:
+        few = name in hidden
+        if found is None or math.isnan(found):
+            outcome, found = Outcome.NOT_MEASURED, None
+        elif not (is_full or name in EXACT):
+            outcome = Outcome.TOO_SMALL
+        else:
+            outcome = Outcome.PASS if target.low <= found <= target.high else Outcome.FAIL
+        return Check(name, target.value, found, target.low, target.high, outcome, few)
+
+    figures, others = published.figures, set(measured) - set(published.figures)
     return [
-        *(check(name, target, measured.get(name)) for name, target in figures),
-        *_told_only(measured, published, hidden),
-        *_dose_checks(evidence, published, check),
-        *_mean_checks(evidence, published, check),
+        *(judge(name, target, measured.get(name)) for name, target in figures.items()),
+        *(
+            Check(name, None, found, None, None, Outcome.NOT_PUBLISHED, name in hidden)
+            for name, found in measured.items()
+            if name in others
+        ),
+        *(
+            judge(*figure)
+            for figure in (*_doses(evidence, published), *_means(evidence, published))
+        ),
     ]
-
-
-def _told_only(
-    measured: Mapping[str, float], published: Published, hidden: Container[str]
-) -> list[Check]:
-    """Figures that nobody has published: told, not judged."""
-    return [
-        Check(name, None, found, None, None, Outcome.NOT_PUBLISHED, name in hidden)
-        for name, found in measured.items()
-        if name not in published.figures
-    ]
-
-
-def _outcome(target: Target, found: float | None, *, judged: bool) -> Outcome:
-    if found is None or math.isnan(found):
-        return Outcome.NOT_MEASURED
-    if not judged:
-        return Outcome.TOO_SMALL
-    return Outcome.PASS if target.low <= found <= target.high else Outcome.FAIL
 
 
 def measured_figures(evidence: Evidence) -> dict[str, float]:
-    """Each quantity of a cohort; see `_tell_few` for those that nobody may see."""
+    """Each quantity of a cohort; see `_tell_few` for those that must not be shown."""
     funnel, table = evidence.funnel, evidence.table
-    n_stays, n_samples = table["icustayid"].n_unique(), _or_nan(funnel.n_samples["A"])
-    first_pass = [_or_nan(s.n_stays) for s in funnel.stages if s.name.endswith("SOFA below 2")]
+    first_pass = next(s.n_stays for s in funnel.stages if s.name.endswith("SOFA below 2"))
+    n_stays = table["icustayid"].n_unique()
+    n_samples, n_kept = (math.nan if n is None else n for n in (funnel.n_samples["A"], first_pass))
     shortest, mean, longest = funnel.history
+    actions = [count or 0 for count in funnel.action_counts]
+    deaths = table.group_by("icustayid").agg(pl.col("died_in_hosp").first())["died_in_hosp"]
     return {
         "stays in the final table": n_stays,
-        "stays after the first pass": first_pass[0],
+        "stays after the first pass": n_kept,
         "rows of the final table": table.height,
         "samples": n_samples,
         "samples per stay": n_samples / max(n_stays, 1),
@@ -210,31 +199,20 @@ def measured_figures(evidence: Evidence) -> dict[str, float]:
         "mean history": mean,
         "mean loss": funnel.mean_loss,
         "features": sum(name in table.columns for name in STATIC_FEATURES + SEQUENTIAL_FEATURES),
-        "actions": len(funnel.action_counts),
-        "most frequent action (0: no dose)": int(
-            np.argmax([count or 0 for count in funnel.action_counts])
-        ),
-        "hospital deaths, share of stays": float(_deaths(table).to_numpy().mean()),
-        "rows without vasopressor": _share(table["max_dose_vaso"] == 0),
-        "rows without fluid": _share(table["input_4hourly"] == 0),
+        "actions": len(actions),
+        "most frequent action (0: no dose)": int(np.argmax(actions)),
+        "hospital deaths, share of stays": float(deaths.to_numpy().mean()),
+        "rows without vasopressor": float((table["max_dose_vaso"] == 0).to_numpy().mean()),
+        "rows without fluid": float((table["input_4hourly"] == 0).to_numpy().mean()),
     }
 
 
-def _or_nan(count: int | None) -> float:
-    return math.nan if count is None else count
-
-
-def _deaths(table: pl.DataFrame) -> pl.Series:
-    """Whether each stay ended with a death in hospital."""
-    return table.group_by("icustayid").agg(pl.col("died_in_hosp").first())["died_in_hosp"]
-
-
-def _tell_few(evidence: Evidence) -> set[str]:
+def _tell_few(evidence: Evidence, figures: Mapping[str, float]) -> set[str]:
     """Quantities that would tell of 1 to 10 people, by themselves or beside what else is shown.
 
     A share times what it is a share of is a count; its complement is one too.
     """
-    figures, known = measured_figures(evidence), evidence.funnel.shown.counts
+    known = evidence.funnel.shown.counts
     counts = (
         *("stays in the final table", "stays after the first pass"),
         *("rows of the final table", "samples"),
@@ -258,44 +236,33 @@ def _tell_few(evidence: Evidence) -> set[str]:
     return hidden
 
 
-def _share(holds: pl.Series) -> float:
-    return float(holds.to_numpy().mean())
+_Figure = tuple[str, Target, float]
 
 
-_Judge = Callable[[str, Target, float | None], Check]
-
-
-def _dose_checks(evidence: Evidence, published: Published, check: _Judge) -> list[Check]:
+def _doses(evidence: Evidence, published: Published) -> Iterator[_Figure]:
     """Edges and medians as printed; half a unit of the last printed digit, or 2 %, is allowed."""
     drugs = {
         "input_4hourly": ("IV fluid", evidence.fluid),
         "max_dose_vaso": ("vasopressor", evidence.vasopressor),
     }
-    checks = []
     for column, (edges, medians) in published.doses.items():
         drug, classes = drugs[column]
-        for number, pair in enumerate(zip(edges, classes.edges, strict=True)):
-            checks.append(check(f"{drug}, quartile {number + 1}", _around(pair[0]), pair[1]))
-        for number, pair in enumerate(zip(medians, classes.medians[1:], strict=True)):
-            checks.append(check(f"{drug}, median of class {number + 2}", _around(pair[0]), pair[1]))
-    return checks
+        for what, first, targets, ours in (
+            ("quartile", 1, edges, classes.edges),
+            ("median of class", 2, medians, classes.medians[1:]),
+        ):
+            for number, (target, found) in enumerate(zip(targets, ours, strict=True), first):
+                margin = max(1.0 if target >= 1 else 0.01, _TOLERANCE * target)
+                accepted = Target(target, target - margin, target + margin)
+                yield f"{drug}, {what} {number}", accepted, found
 
 
-def _around(target: float) -> Target:
-    margin = max(1.0 if target >= 1 else 0.01, _TOLERANCE * target)
-    return Target(target, target - margin, target + margin)
-
-
-def _mean_checks(evidence: Evidence, published: Published, check: _Judge) -> list[Check]:
+def _means(evidence: Evidence, published: Published) -> Iterator[_Figure]:
     """A smoke test: the mean of each feature, of its logarithm for skewed ones."""
-    checks = []
     for name, (mean, spread) in published.means.items():
-        margin = _TOLERANCE * spread
-        found = float(evidence.table[name].to_numpy().mean())
-        checks.append(check(f"mean of {name}", Target(mean, mean - margin, mean + margin), found))
+        margin, found = _TOLERANCE * spread, evidence.table[name].to_numpy().mean()
+        yield f"mean of {name}", Target(mean, mean - margin, mean + margin), float(found)
     for name, (mean, spread) in published.log_means.items():
-        margin = _TOLERANCE * spread
-        found = float(np.log(0.1 + evidence.table[name].to_numpy().clip(min=0)).mean())
-        label = f"mean of ln(0.1 + {name})"
-        checks.append(check(label, Target(mean, mean - margin, mean + margin), found))
-    return checks
+        margin, values = _TOLERANCE * spread, evidence.table[name].to_numpy().clip(min=0)
+        target = Target(mean, mean - margin, mean + margin)
+        yield f"mean of ln(0.1 + {name})", target, float(np.log(0.1 + values).mean())

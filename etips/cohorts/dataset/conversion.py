@@ -9,13 +9,13 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from etips.cohorts.dataset.actions import N_ACTIONS
+from etips.cohorts.dataset.dose_actions import N_ACTIONS
 from etips.cohorts.dataset.sepsis_cohort import Cohort
-from etips.cohorts.sepsis3.grid import Floats, Ints
+from etips.cohorts.sepsis3.grid import Ints
 from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES, step_names
 from etips.data.coded import Floats32
 from etips.data.intake.dose_classes import DoseClasses, separating_edges
-from etips.data.intake.recipe import Recipe
+from etips.data.recipe import Recipe
 from etips.data.scale import SEPSIS_LOG
 from etips.data.schema import Roles, Schema
 from etips.data.trajectories import Trajectories
@@ -38,6 +38,8 @@ def to_trajectories(cohort: Cohort) -> Trajectories:
     names = tuple(renamed.get(name, name) for name in SEQUENTIAL_FEATURES)
     logarithms = tuple(renamed.get(name, name) for name in SEPSIS_LOG)
     sequence = _features(table, names, logarithms)
+    onset = str(cohort.settings.get("onset", "rules"))
+    patient = _patients(stay, cohort)
     return Trajectories(
         sequence=sequence,
         offsets=np.append(starts, len(stay)),
@@ -53,40 +55,32 @@ def to_trajectories(cohort: Cohort) -> Trajectories:
                 "cohort": f"Sepsis-3 from {cohort.label}",
                 "profile": cohort.profile,
                 "step": f"{cohort.step_hours} h",
-                **_definition(cohort),
+                **({} if onset == "rules" else {"onset": onset}),  # who says who has Sepsis-3
             },
-            recipe=_recipe(cohort, sequence, names),
+            recipe=_recipe(cohort, sequence, names, patient),
         ),
         action=decisions["action"].cast(int).to_numpy(),
         loss=loss,
         static=table.select(STATIC_FEATURES).to_numpy()[starts].astype(np.float32),
         stay=stay[starts].astype(np.int64),
         step=table["bloc"].cast(int).to_numpy(),
-        group=_patients(stay[starts], cohort.patients),
+        group=patient[starts],
     )
 
 
-def _definition(cohort: Cohort) -> dict[str, str]:
-    """Who says who has Sepsis-3, where it is not the rules."""
-    own = str(cohort.settings.get("onset", "rules"))
-    return {} if own == "rules" else {"onset": own}
-
-
-def _patients(stays: Ints, patients: pl.DataFrame) -> Ints:
-    """Number of the patient of each stay: 0, 1, ... by the id, which itself is not told."""
+def _patients(stays: Ints, cohort: Cohort) -> Ints:
+    """Number of the patient of each row: 0, 1, ... by the id, which itself is not told."""
     owners = pl.DataFrame({"stay": stays}).join(
-        patients, on="stay", how="left", maintain_order="left"
+        cohort.patients, on="stay", how="left", maintain_order="left"
     )
     numbers: Ints = owners["patient"].rank("dense").cast(pl.Int64).to_numpy() - 1
     return numbers
 
 
-def _recipe(cohort: Cohort, sequence: Floats32, names: tuple[str, ...]) -> Recipe | None:
+def _recipe(
+    cohort: Cohort, sequence: Floats32, names: tuple[str, ...], patient: Ints
+) -> Recipe | None:
     """The classes of both doses; none where doses are too few to tell all classes apart."""
-    owners = pl.DataFrame({"stay": cohort.table["icustayid"]}).join(
-        cohort.patients, on="stay", how="left", maintain_order="left"
-    )
-    people = owners["patient"].rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
     fluid = step_names(cohort.step_hours)["input_4hourly"]
     doses = []
     for column, unit, own, classes in (
@@ -97,7 +91,7 @@ def _recipe(cohort: Cohort, sequence: Floats32, names: tuple[str, ...]) -> Recip
         edges = separating_edges(dose, classes.to_numpy() - 1, np.array(own.edges))
         if not all(low < high for low, high in pairwise((0.0, *edges, np.inf))):
             return None
-        doses.append(DoseClasses.between(column, dose, edges, people=people, unit=unit))
+        doses.append(DoseClasses.between(column, dose, edges, people=patient, unit=unit))
     return Recipe(doses=tuple(doses), missing="refuse")
 
 
@@ -116,12 +110,8 @@ def _features(table: pl.DataFrame, names: tuple[str, ...], logarithms: tuple[str
         if name in logarithms:
             column = column.clip(min=0)
         if name == "PaO2_FiO2":
-            column = _bounded(column)
+            known = np.isfinite(column)
+            column = np.where(known, column, column[known].max(initial=0.0))
         with np.errstate(over="ignore"):  # beyond single precision: refused as not finite
             features[:, position] = column
     return features
-
-
-def _bounded(ratio: Floats) -> Floats:
-    known = ratio[np.isfinite(ratio)]
-    return np.where(np.isfinite(ratio), ratio, known.max(initial=0.0))

@@ -1,9 +1,10 @@
-"""What happened to the stays on the way, in counts (docs/cohort/rules.md section 18.3)."""
+"""What happened to the stays on the way, in counts and as a drawing (rules.md section 18.3)."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Self
+from html import escape
+from typing import Final, Self
 
 import polars as pl
 from pydantic import TypeAdapter
@@ -18,6 +19,15 @@ from etips.disclosure import (
     shown_funnel,
 )
 from etips.errors import DataError
+
+_WIDTH, _BOX, _HEIGHT, _GAP, _TOP = 640, 400, 44, 26, 80
+_STYLE: Final = (
+    "svg{color-scheme:light dark;font:14px sans-serif}"
+    ".page{fill:#fff}.box{fill:#f3f6f9;stroke:#5b6b7b}.ink{fill:#1c2630}"
+    ".quiet{fill:#4d5a67}.line{stroke:#5b6b7b;fill:none}"
+    "@media (prefers-color-scheme:dark){.page{fill:#14191f}.box{fill:#1f2831;stroke:#8fa1b3}"
+    ".ink{fill:#edf2f7}.quiet{fill:#b6c2ce}.line{stroke:#8fa1b3}}"
+)
 
 
 @dataclass(frozen=True)
@@ -133,3 +143,44 @@ def missing_shares(rows: pl.DataFrame, names: tuple[str, ...]) -> dict[str, floa
     """Share of rows in which each column is missing."""
     shares = rows.select(pl.col(names).is_nan().mean())
     return {name: float(shares[name][0]) for name in names}
+
+
+def draw_funnel(funnel: Funnel) -> str:
+    """From all stays to the decisions, top to bottom, as the text of an SVG file.
+
+    A count of 1 to 10 stays is not shown, nor one whose difference from another would tell it.
+    """
+    shown = funnel.shown
+    boxes, above = [], None
+    for stage, count in zip(funnel.stages, shown.stages, strict=True):
+        # blank where a count is hidden, and where stays of another kind are counted
+        fewer = 0 if above is None or count is None else above - count
+        boxes.append((stage.name, count, "stays", f"{fewer:,} fewer" if fewer > 0 else ""))
+        above = count
+    samples = dict(zip(funnel.n_samples, shown.samples, strict=True))
+    boxes.append(("steps", shown.rows, "rows", ""))
+    boxes.append(("decisions", samples["A"], "samples (reading A)", ""))
+    height = _TOP + len(boxes) * (_HEIGHT + _GAP)
+    title = escape(f"Sepsis-3 cohort, profile {funnel.profile}")
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img">',
+        f"<title>{title}</title><style>{_STYLE}</style>",
+        f'<rect class="page" width="{_WIDTH}" height="{height}"/>',
+        f'<text class="ink" x="24" y="36" font-size="18">{title}</text>',
+        '<text class="quiet" x="24" y="60">A count that would tell of 1 to 10 stays is not shown.'
+        "</text>",
+    ]
+    for number, (name, count, unit, note) in enumerate(boxes):
+        top, figure = _TOP + number * (_HEIGHT + _GAP), "not shown"
+        if count is not None:
+            figure = f"{count:,} {unit}"
+        parts += [
+            f'<rect class="box" x="24" y="{top}" width="{_BOX}" height="{_HEIGHT}" rx="5"/>',
+            f'<text class="ink" x="36" y="{top + 18}">{escape(name)}</text>',
+            f'<text class="ink" x="36" y="{top + 36}" font-weight="bold">{escape(figure)}</text>',
+            f'<text class="quiet" x="{_BOX + 40}" y="{top + 26}">{escape(note)}</text>',
+        ]
+        if number:
+            start = f"M{24 + _BOX // 2} {top - _GAP}"
+            parts.append(f'<path class="line" d="{start}V{top - 2}m-5 -6l5 6l5 -6"/>')
+    return "\n".join([*parts, "</svg>", ""])

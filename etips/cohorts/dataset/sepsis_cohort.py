@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass
 
 import polars as pl
 
-from etips.cohorts.dataset.actions import DoseClasses
-from etips.cohorts.dataset.flow import draw_funnel
-from etips.cohorts.dataset.funnel import Funnel, missing_shares
+from etips.cohorts.dataset.dose_actions import DoseClasses
+from etips.cohorts.dataset.funnel import Funnel, draw_funnel, missing_shares
 from etips.cohorts.sepsis3.events import ItemUnits, Unread
 from etips.cohorts.sepsis3.variables import FINAL_CHARTED, LABS, VITALS, step_names
 
@@ -72,6 +71,15 @@ class Cohort:
         """File names and contents of the cohort folder."""
         fluid = step_names(self.step_hours)["input_4hourly"]
         doses = {fluid: asdict(self.fluid), "max_dose_vaso": asdict(self.vasopressor)}
+        first, second = self.before_imputation
+        audit = {
+            "units": [asdict(item) for item in self.units],
+            **({"not_read": [asdict(item) for item in self.unread]} if self.unread else {}),
+            "missing_before_imputation": {
+                "pass 1": missing_shares(first, VITALS + LABS),
+                "pass 2": missing_shares(second, FINAL_CHARTED),
+            },
+        }
         return {
             "table.parquet": _parquet(self.table),
             "onset.parquet": _parquet(self.onsets),
@@ -79,20 +87,8 @@ class Cohort:
             "funnel.json": _json(self.funnel.to_document()),
             "doses.json": _json(doses),
             "config.json": _json(dict(self.settings)),
-            "audit.json": _json(self._audit()),
+            "audit.json": _json(audit),
             "funnel.svg": draw_funnel(self.funnel).encode(),
-        }
-
-    def _audit(self) -> dict[str, object]:
-        """What a reader may want to know about the raw rows: units, and what was missing."""
-        first, second = self.before_imputation
-        return {
-            "units": [asdict(item) for item in self.units],
-            **({"not_read": [asdict(item) for item in self.unread]} if self.unread else {}),
-            "missing_before_imputation": {
-                "pass 1": missing_shares(first, VITALS + LABS),
-                "pass 2": missing_shares(second, FINAL_CHARTED),
-            },
         }
 
 

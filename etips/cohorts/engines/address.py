@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Final
 
 from etips.cohorts.engines.duckdb_source import DuckDBSource
-from etips.cohorts.engines.layouts import Layouts
-from etips.cohorts.engines.raw_source import RawSource
-from etips.cohorts.engines.server_source import open_postgres
-from etips.cohorts.engines.store import size_in_bytes
+from etips.cohorts.engines.layouts import Layout
+from etips.cohorts.engines.server_source import ServerSource, open_postgres
+from etips.cohorts.engines.store import Scratch, size_in_bytes
 from etips.errors import FileError, SettingError
 
 _LEAST_BYTES: Final = 64e6
+
+RawSource = DuckDBSource | ServerSource
+"""A place that holds raw tables and can answer queries on them."""
 
 
 class Engine(StrEnum):
@@ -27,8 +29,8 @@ class Engine(StrEnum):
 
 def open_source(
     address: str | Path,
-    layouts: Layouts,
     *,
+    layouts: Layout,
     engine: Engine = Engine.DUCKDB,
     work: Path | None = None,
     keep: Path | None = None,
@@ -46,24 +48,32 @@ def open_source(
         memory_limit: What DuckDB may use before it spills to `work`, such as "2GB".
     """
     text = str(address)
-    _require_size(memory_limit)
+    if not size_in_bytes(memory_limit) >= _LEAST_BYTES:  # or DuckDB would not understand it
+        raise SettingError("memory limit", "must be a size such as 2GB, 64MB or more")
+    scratch = Scratch(work, keep, memory_limit)
     if text.startswith(("postgresql://", "postgres://")):
-        return open_postgres(text, layouts, work=work, keep=keep, memory_limit=memory_limit)
+        return open_postgres(text, layouts, scratch)
     if engine is Engine.POSTGRES:
         raise SettingError("source", "must be postgresql://... for the engine postgres")
     if engine is Engine.SPARK or text.startswith("spark:"):
-        return _spark(text, layouts, work=work, keep=keep, memory_limit=memory_limit)
+        try:
+            spark = importlib.import_module("etips.cohorts.engines.spark")
+        except ImportError:
+            fix = "Install it with: pip install 'etips[spark]'."
+            raise SettingError("engine", "spark needs pyspark", fix=fix) from None
+        source: ServerSource = spark.open_spark(text, layouts, scratch)
+        return source
     path = Path(address)
     if not path.exists():
         raise SettingError("source", "must be an existing folder or file, or a database address")
-    return DuckDBSource(path, layouts, work=work, keep=keep, memory_limit=memory_limit)
+    return DuckDBSource(path, layouts, scratch)
 
 
 @contextlib.contextmanager
 def resumable_source(
     address: str | Path,
-    layouts: Layouts,
     *,
+    layouts: Layout,
     out: Path,
     engine: Engine = Engine.DUCKDB,
     memory_limit: str = "2GB",
@@ -77,7 +87,9 @@ def resumable_source(
     if not out.parent.is_dir():
         raise FileError(str(out.parent), "must be a folder that exists")
     keep = out.parent / f".{out.name}.work"
-    source = open_source(address, layouts, engine=engine, keep=keep, memory_limit=memory_limit)
+    source = open_source(
+        address, layouts=layouts, engine=engine, keep=keep, memory_limit=memory_limit
+    )
     try:
         yield source
     except KeyboardInterrupt:
@@ -87,23 +99,3 @@ def resumable_source(
         source.close()
         raise
     source.close()
-
-
-def _spark(
-    address: str, layouts: Layouts, *, work: Path | None, keep: Path | None, memory_limit: str
-) -> RawSource:
-    try:
-        spark = importlib.import_module("etips.cohorts.engines.spark")
-    except ImportError:
-        fix = "Install it with: pip install 'etips[spark]'."
-        raise SettingError("engine", "spark needs pyspark", fix=fix) from None
-    source: RawSource = spark.open_spark(
-        address, layouts, work=work, keep=keep, memory_limit=memory_limit
-    )
-    return source
-
-
-def _require_size(memory_limit: str) -> None:
-    """Refuse what DuckDB would not understand, or could not work with."""
-    if not size_in_bytes(memory_limit) >= _LEAST_BYTES:
-        raise SettingError("memory limit", "must be a size such as 2GB, 64MB or more")

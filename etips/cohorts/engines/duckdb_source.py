@@ -7,7 +7,6 @@ local disk, so that everything after extraction is the same whichever engine del
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -18,36 +17,21 @@ import polars as pl
 import pyarrow as pa
 
 from etips.cohorts.engines import tablefiles
-from etips.cohorts.engines.casting import typed
 from etips.cohorts.engines.complaints import refusal_of, refusals
-from etips.cohorts.engines.layouts import Layouts
-from etips.cohorts.engines.store import Store, as_frame
+from etips.cohorts.engines.layouts import Layout, typed
+from etips.cohorts.engines.store import Scratch, Store, as_frame
 from etips.errors import DataError, FileError
 
 _BATCH_ROWS: Final = 1_000_000
 
 
 class DuckDBSource:
-    """A folder of CSV, CSV.gz or Parquet tables, or a DuckDB database file.
+    """A folder of CSV, CSV.gz or Parquet tables, or a DuckDB database file."""
 
-    Args:
-        address: The folder or the file.
-        layouts: Which tables to look for.
-        work: Folder for temporary files; the system's own if left out.
-        keep: Folder for files that a killed build is taken up from; see `Store`.
-        memory_limit: What DuckDB may use before it spills to disk.
-    """
-
-    def __init__(
-        self,
-        address: Path,
-        layouts: Layouts,
-        *,
-        work: Path | None = None,
-        keep: Path | None = None,
-        memory_limit: str = "2GB",
-    ) -> None:
+    def __init__(self, address: Path, layouts: Layout, scratch: Scratch | None = None) -> None:
         self.name = str(address)
+        if not (address.is_dir() or address.is_file()):
+            raise FileError(self.name, "must be a folder of tables or a DuckDB file")
         self._files = tablefiles.find(address, layouts) if address.is_dir() else {}
         with refusals(self.name):
             self._ibis = ibis.duckdb.connect()
@@ -55,11 +39,10 @@ class DuckDBSource:
             try:
                 self._duckdb.execute("SET TimeZone = 'UTC'")  # the same times on every machine
                 if not address.is_dir():
-                    _require_file(address)
                     path = tablefiles.quoted(self.name)
                     self._duckdb.execute(f"ATTACH {path} AS source (READ_ONLY)")
-                self._attached = _attached_tables(self._duckdb, self.name, layouts)
-                self.kept = Store(self._duckdb, work=work, keep=keep, memory_limit=memory_limit)
+                self._attached = self._attached_tables(layouts)
+                self.kept = Store(self._duckdb, scratch or Scratch())
             except BaseException:
                 self._ibis.disconnect()
                 raise
@@ -75,7 +58,22 @@ class DuckDBSource:
         """Column names by table name, all in lower case."""
         if self._files:
             return {name: frozenset(file.columns) for name, file in self._files.items()}
-        return {name: table.columns for name, table in self._attached.items()}
+        return {name: frozenset(columns) for name, (_, _, columns) in self._attached.items()}
+
+    def _attached_tables(self, layouts: Layout) -> dict[str, tuple[str, str, list[str]]]:
+        """Schema, name and columns of what an attached database holds, by lower-case name."""
+        rows = self._duckdb.execute(
+            "SELECT schema_name, table_name, list(lower(column_name)) FROM duckdb_columns() "
+            "WHERE database_name = 'source' GROUP BY ALL ORDER BY ALL"
+        ).fetchall()
+        attached: dict[str, tuple[str, str, list[str]]] = {}
+        for schema, table, columns in rows:
+            name = table.lower()
+            if name in attached and name in layouts.names:
+                rule = f"must hold {name} once; it is there more than once"
+                raise DataError(self.name, rule, fix=f"Give a file with one {layouts.label} in it.")
+            attached[name] = (schema, table, columns)
+        return attached
 
     def table(self, name: str, columns: Mapping[str, str]) -> ibis.Table:
         """Return a table with exactly these columns, in these types."""
@@ -83,10 +81,9 @@ class DuckDBSource:
             with refusals(self._files[name].name):
                 self._duckdb.execute(self._files[name].view(name, columns))
                 return typed(self._ibis.table(name), columns, where=self._files[name].name)
-        attached = self._attached[name]
+        schema, own, _ = self._attached[name]
         with refusals(self.name):
-            place = ("source", attached.schema)
-            table = self._ibis.table(attached.name, database=place)
+            table = self._ibis.table(own, database=("source", schema))
             return typed(table, columns, where=f"{self.name}: {name}")
 
     def fetch(self, query: ibis.Table) -> pl.DataFrame:
@@ -132,34 +129,3 @@ def _state_of(path: Path) -> list[list[object]]:
     """Name, size and time of a file, or of each part that a pattern names."""
     parts = sorted(path.parent.glob(path.name)) if "*" in path.name else [path]
     return [[part.name, part.stat().st_size, part.stat().st_mtime_ns] for part in parts]
-
-
-def _require_file(address: Path) -> None:
-    if not address.is_file():
-        raise FileError(str(address), "must be a folder of tables or a DuckDB file")
-
-
-@dataclass(frozen=True)
-class _Attached:
-    """A table or view of an attached database, with its columns in lower case."""
-
-    schema: str
-    name: str
-    columns: frozenset[str]
-
-
-def _attached_tables(
-    connection: duckdb.DuckDBPyConnection, where: str, layouts: Layouts
-) -> dict[str, _Attached]:
-    """What the attached database holds, by lower-case name; a needed table must be there once."""
-    rows = connection.execute(
-        "SELECT schema_name, table_name, list(lower(column_name)) FROM duckdb_columns() "
-        "WHERE database_name = 'source' GROUP BY ALL ORDER BY ALL"
-    ).fetchall()
-    attached: dict[str, _Attached] = {}
-    for schema, name, columns in rows:
-        if name.lower() in attached and name.lower() in layouts.names:
-            rule = f"must hold {name.lower()} once; it is there more than once"
-            raise DataError(where, rule, fix=f"Give a file with one {layouts.label} in it.")
-        attached[name.lower()] = _Attached(schema, name, frozenset(columns))
-    return attached

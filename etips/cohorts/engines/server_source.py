@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -11,10 +10,9 @@ import ibis  # type: ignore[import-untyped, unused-ignore]
 import polars as pl
 import pyarrow as pa
 
-from etips.cohorts.engines.casting import typed
 from etips.cohorts.engines.complaints import refusals
-from etips.cohorts.engines.layouts import Layouts
-from etips.cohorts.engines.store import Store, as_frame
+from etips.cohorts.engines.layouts import Layout, typed
+from etips.cohorts.engines.store import Scratch, Store, as_frame
 from etips.errors import DataError, SettingError
 
 _BATCH_ROWS: Final = 1_000_000
@@ -29,9 +27,7 @@ class ServerSource:
         tables: Schema or catalogue database, if any, and name of each table.
         layouts: Which tables are looked for; one of them that is there twice is refused.
         temporary_tables: Whether large results may be kept there while they are fetched in pieces.
-        work: Folder for temporary files; the system's own if left out.
-        keep: Folder for them instead; what a killed process left there is removed, not taken up.
-        memory_limit: What DuckDB may use for the local store before it spills to disk.
+        scratch: For the local store; what a killed process left there is removed, not taken up.
     """
 
     def __init__(
@@ -40,11 +36,9 @@ class ServerSource:
         *,
         name: str,
         tables: Iterable[tuple[str | None, str]],
-        layouts: Layouts,
+        layouts: Layout,
         temporary_tables: bool,
-        work: Path | None = None,
-        keep: Path | None = None,
-        memory_limit: str = "2GB",
+        scratch: Scratch,
     ) -> None:
         self.name, self._ibis = name, backend
         self._temporary_tables = temporary_tables
@@ -54,7 +48,7 @@ class ServerSource:
                 rule = f"must hold {table.lower()} once; it is there more than once"
                 raise DataError(name, rule, fix=f"Name the schemas of one {layouts.label}.")
             self._names[table.lower()] = (database, table)
-        self.kept = Store(duckdb.connect(), work=work, keep=keep, memory_limit=memory_limit)
+        self.kept = Store(duckdb.connect(), scratch)
 
     def begin(self, settings: str) -> None:
         """Begin anew: nothing tells whether the tables of a server have changed."""
@@ -108,9 +102,7 @@ class ServerSource:
         return self._ibis.table(table, database=database)
 
 
-def open_postgres(
-    address: str, layouts: Layouts, *, work: Path | None, keep: Path | None, memory_limit: str
-) -> ServerSource:
+def open_postgres(address: str, layouts: Layout, scratch: Scratch) -> ServerSource:
     """Split off `schema`, which is ours, and connect with the rest.
 
     Without one, the layout of whose schemas the server has a table is taken; there must be one.
@@ -122,7 +114,7 @@ def open_postgres(
         raise SettingError("source", "must be postgresql://user@host:port/database") from None
     options = dict(parse_qsl(parts.query))
     given = options.pop("schema", "")
-    choices = [tuple(given.split(","))] if given else [known.schemas for known in layouts.known]
+    choices = [tuple(given.split(","))] if given else [*layouts.schemas]
     plain = urlunsplit(parts._replace(query=urlencode(options)))
     with refusals(f"postgresql schema {','.join(choices[0])}"):
         try:
@@ -137,9 +129,7 @@ def open_postgres(
             tables=tables,
             layouts=layouts,
             temporary_tables=True,
-            work=work,
-            keep=keep,
-            memory_limit=memory_limit,
+            scratch=scratch,
         )
 
 
@@ -150,7 +140,8 @@ def _only_filled(
     """The schemas that hold a table, and the tables; the first of all if none does."""
     filled: dict[tuple[str, ...], list[tuple[str | None, str]]] = {}
     for schemas in choices:
-        tables = [(schema, name) for schema in schemas for name in _listed(backend, schema)]
+        listed = ((schema, backend.list_tables(database=schema)) for schema in schemas)
+        tables = [(schema, name) for schema, names in listed for name in names]
         if tables:
             filled[schemas] = [*tables]
     if len(filled) > 1:
@@ -158,8 +149,3 @@ def _only_filled(
         rule = "must say which database is meant; the server holds several"
         raise SettingError("source", rule, fix=f"Add one of {named} to the address.")
     return next(iter(filled.items()), (choices[0], []))
-
-
-def _listed(backend: Any, schema: str) -> list[str]:  # noqa: ANN401 - as above
-    names: list[str] = backend.list_tables(database=schema)
-    return names

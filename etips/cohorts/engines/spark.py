@@ -8,8 +8,9 @@ from pyspark.sql import SparkSession
 
 from etips.cohorts.engines import tablefiles
 from etips.cohorts.engines.complaints import refusals
-from etips.cohorts.engines.layouts import Layouts
+from etips.cohorts.engines.layouts import Layout
 from etips.cohorts.engines.server_source import ServerSource
+from etips.cohorts.engines.store import Scratch
 from etips.errors import FileError
 
 _TYPES: Final = {
@@ -21,20 +22,11 @@ _TYPES: Final = {
 }
 
 
-def open_spark(
-    address: str, layouts: Layouts, *, work: Path | None, keep: Path | None, memory_limit: str
-) -> ServerSource:
+def open_spark(address: str, layouts: Layout, scratch: Scratch) -> ServerSource:
     """Open `spark:DATABASE`, or a folder of tables read by Spark.
 
     Times carry no zone; the session is set to UTC so that Spark adds none. The driver
     holds the reduced rows of one table at a time.
-
-    Args:
-        address: The catalogue database after `spark:`, or several with commas, or a folder.
-        layouts: Which tables to look for.
-        work: Folder for temporary files.
-        keep: Folder for them instead, cleared of what a killed process left.
-        memory_limit: For the local store.
     """
     with refusals(address):
         session = SparkSession.builder.getOrCreate()
@@ -54,19 +46,17 @@ def open_spark(
             tables=tables,
             layouts=layouts,
             temporary_tables=False,  # Ibis 12 forgets in-memory tables when it caches on Spark
-            work=work,
-            keep=keep,
-            memory_limit=memory_limit,
+            scratch=scratch,
         )
 
 
-def _register_files(session: SparkSession, folder: Path, layouts: Layouts) -> list[str]:
+def _register_files(session: SparkSession, folder: Path, layouts: Layout) -> list[str]:
     """Make every needed file of a folder a temporary view; return their names."""
     if not folder.is_dir():
         raise FileError(str(folder), "must be a folder of tables, or spark:DATABASE")
     registered = []
     for name, file in tablefiles.find(folder, layouts).items():
-        types = layouts.columns(name)
+        types = layouts.tables.get(name, {})
         if not types:
             continue
         registered.append(name)

@@ -6,6 +6,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -29,35 +30,35 @@ _SPENT = (  # how DuckDB says so; nobody else writes here, so that a commit fail
 )
 
 
-class Store:
-    """Named tables in a DuckDB file; patient data lies there while the builder runs.
+@dataclass(frozen=True)
+class Scratch:
+    """Room for a build.
 
-    Args:
-        connection: The DuckDB connection that holds them.
-        work: Folder for a temporary file, removed on close; the system's own if left out.
-        keep: Folder for a file that outlives a killed process instead; made if it is not there.
-        memory_limit: What DuckDB may use before it spills, such as "2GB".
+    Attributes:
+        work: Folder for temporary files, removed on close; the system's own if left out.
+        keep: Folder for files that outlive a killed process instead; made if it is not there.
+        memory_limit: What DuckDB may use before it spills to disk, such as "2GB".
     """
 
-    def __init__(
-        self,
-        connection: duckdb.DuckDBPyConnection,
-        *,
-        work: Path | None,
-        keep: Path | None,
-        memory_limit: str,
-    ) -> None:
-        self.connection, self._memory_limit = connection, memory_limit
+    work: Path | None = None
+    keep: Path | None = None
+    memory_limit: str = "2GB"
+
+
+class Store:
+    """Named tables in a DuckDB file; patient data lies there while the builder runs."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, scratch: Scratch) -> None:
+        self.connection, self._memory_limit = connection, scratch.memory_limit
         self._leaving = contextlib.ExitStack()
-        if keep is None:
-            made = tempfile.mkdtemp(prefix=".etips-cohort-", dir=work)
-            self._folder = Path(made)
+        if scratch.keep is None:
+            self._folder = Path(tempfile.mkdtemp(prefix=".etips-cohort-", dir=scratch.work))
         else:
-            self._folder = _private(keep)
-            self._leaving.enter_context(Lock(keep))
+            self._folder = _private(scratch.keep)
+            self._leaving.enter_context(Lock(scratch.keep))
         try:
             with self._resources():
-                connection.execute(f"SET memory_limit = {quoted(memory_limit)}")
+                connection.execute(f"SET memory_limit = {quoted(self._memory_limit)}")
                 connection.execute(f"SET temp_directory = {quoted(str(self._folder / 'spill'))}")
                 connection.execute("SET preserve_insertion_order = false")
                 self._attach()

@@ -5,7 +5,7 @@ import gzip
 import itertools
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
@@ -13,7 +13,7 @@ from typing import IO, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from etips.cohorts.engines.layouts import Layouts
+from etips.cohorts.engines.layouts import DATE, PLAIN_TIME, Layout
 from etips.errors import DataError, FileError
 
 _ENDINGS: Final = (".parquet", ".csv", ".csv.gz")
@@ -26,10 +26,6 @@ _SQL_TYPES: Final = {
 }
 _FIX: Final = "Check the file, or download it again."
 _UNREADABLE: Final = (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error)
-# DuckDB takes a text that begins as a time for one, and passes over "PM" and "+02:00" behind it.
-_DATE: Final = r"^\s*[0-9]{4}[-/][0-9]{1,2}[-/][0-9]{1,2}"
-_CLOCK: Final = r"([ T][0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?"
-PLAIN_TIME: Final = rf"{_DATE}{_CLOCK}\s*(Z|\+00(:?00)?)?\s*$"
 _LINES_LOOKED_AT: Final = 100
 _UTC: Final = frozenset({None, "UTC", "Etc/UTC", "Z", "+00:00"})
 
@@ -61,11 +57,6 @@ class TableFile:
         """Column names in lower case."""
         return tuple(name.lower() for name in self.header)
 
-    @property
-    def _declared(self) -> tuple[str, ...]:
-        """Column names that DuckDB accepts: a nameless one, such as a saved index, gets a name."""
-        return tuple(name or f"__nameless_{i}__" for i, name in enumerate(self.columns))
-
     def view(self, name: str, types: Mapping[str, str]) -> str:
         """SQL that makes the table visible to DuckDB under `name`.
 
@@ -73,14 +64,17 @@ class TableFile:
         zeros wrongly. A quoted empty string stays one (section 4.2, device code 8).
         """
         self.require_plain_times(types)
-        path = quoted(_without_wildcards(Path(self.path)))
+        place = Path(self.path)
+        folder = re.sub(r"([*?[])", r"[\1]", str(place.parent))  # its own stars are taken literally
+        path = quoted(str(Path(folder) / place.name))
         if self.parquet:
             reader = f"read_parquet({path})"
         else:
-            declared = ", ".join(
-                f"{quoted(column)}: {quoted(_SQL_TYPES[types.get(column, 'string')])}"
-                for column in self._declared
-            )
+            # DuckDB refuses a nameless column, such as a saved index
+            names = [name or f"__nameless_{i}__" for i, name in enumerate(self.columns)]
+            kinds = [_SQL_TYPES[types.get(name, "string")] for name in names]
+            pairs = zip(names, kinds, strict=True)
+            declared = ", ".join(f"{quoted(name)}: {quoted(kind)}" for name, kind in pairs)
             packed = "gzip" if self.path.lower().endswith(".gz") else "none"
             reader = (
                 f"read_csv({path}, header = true, auto_detect = false, delim = ',', "
@@ -106,26 +100,26 @@ class TableFile:
             return
         for line, cells in _first_lines(Path(self.path)):
             for column, place in places.items():
-                if place < len(cells) and not _is_plain_time(cells[place]):
+                text = cells[place] if place < len(cells) else ""
+                # what is no time at all is the engine's to refuse
+                if re.match(DATE, text) and not re.match(PLAIN_TIME, text):
                     raise _odd_time(self.name, column, f"; fails at line {line}")
 
 
-def find(folder: Path, layouts: Layouts) -> dict[str, TableFile]:
-    """Find tables in a folder, by lower-case name; Parquet before CSV before CSV.gz.
+def find(folder: Path, layouts: Layout) -> dict[str, TableFile]:
+    """Find tables in a folder, by lower-case name; Parquet before CSV before CSV.gz."""
 
-    Args:
-        folder: Where to look; hidden files are passed over.
-        layouts: Which tables.
-    """
+    def rank(path: Path) -> int:
+        return next((i for i, end in enumerate(_ENDINGS) if path.name.lower().endswith(end)), -1)
+
     tables: dict[str, TableFile] = {}
     taken: dict[str, Path] = {}
     paths = _table_paths(folder, layouts)
-    _refuse_two_places(folder, paths)
-    for path in sorted(paths, key=lambda path: (_rank(path), path.name)):
+    for path in sorted(paths, key=lambda path: (rank(path), path.name)):
         name = paths[path]
         if name not in taken:
             taken[name], tables[name] = path, _opened(path)
-        elif _rank(path) == _rank(taken[name]):
+        elif rank(path) == rank(taken[name]):
             rule = f"must hold one file of {name}; found {taken[name].name} and {path.name}"
             raise DataError(str(folder), rule, fix="Remove one of them.")
     if not tables:
@@ -133,20 +127,17 @@ def find(folder: Path, layouts: Layouts) -> dict[str, TableFile]:
     return tables
 
 
-def _table_paths(folder: Path, layouts: Layouts) -> dict[Path, str]:
+def _table_paths(folder: Path, layouts: Layout) -> dict[Path, str]:
     """Files of tables that are looked for, with the table's name."""
     inside = [path for path in folder.iterdir() if path.is_dir()]
     places = [folder, *(path for path in inside if path.name.lower() in layouts.folders)]
-    paths = {path: _table_of(path) for place in places for path in place.iterdir()}
-    return {path: name for path, name in paths.items() if name and name in layouts.names}
-
-
-def _refuse_two_places(folder: Path, paths: Iterable[Path]) -> None:
-    """Refuse tables in the folder itself and in folders below: two databases, or two versions."""
+    named = {path: _table_of(path) for place in places for path in place.iterdir()}
+    paths = {path: name for path, name in named.items() if name and name in layouts.names}
     below = sorted({path.parent.name for path in paths if path.parent != folder})
-    if below and any(path.parent == folder for path in paths):
+    if below and any(path.parent == folder for path in paths):  # two databases, or two versions
         rule = f"must hold tables in itself or in {', '.join(below)}, not in both"
         raise DataError(str(folder), rule, fix="Give the folder of one database.")
+    return paths
 
 
 def _table_of(path: Path) -> str | None:
@@ -169,18 +160,9 @@ def _opened(path: Path) -> TableFile:
     return TableFile(str(path), _csv_header(path), False)
 
 
-def _without_wildcards(path: Path) -> str:
-    """The path with the folder's own brackets and stars taken literally by DuckDB."""
-    return str(Path(re.sub(r"([*?[])", r"[\1]", str(path.parent))) / path.name)
-
-
 def quoted(text: str) -> str:
     """A SQL string literal."""
     return "'" + text.replace("'", "''") + "'"
-
-
-def _rank(path: Path) -> int:
-    return next((i for i, end in enumerate(_ENDINGS) if path.name.lower().endswith(end)), -1)
 
 
 def _open_text(path: Path, *, errors: str = "strict") -> IO[str]:
@@ -211,11 +193,6 @@ def _first_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, cells
     except _UNREADABLE:  # the engine, which reads all of it, will say so
         return
-
-
-def _is_plain_time(text: str) -> bool:
-    """Whether nothing stands behind a time; what is no time at all is the engine's to refuse."""
-    return re.match(_DATE, text) is None or re.match(PLAIN_TIME, text) is not None
 
 
 def _odd_time(place: str, column: str, at: str = "") -> DataError:

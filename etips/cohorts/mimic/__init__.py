@@ -1,1 +1,1 @@
-"""What MIMIC-III and MIMIC-IV share: both were charted at the bedsides of one hospital."""
+"""MIMIC-III and MIMIC-IV, both charted at the bedsides of one hospital."""

@@ -1,14 +1,14 @@
-"""Item identifiers to features and drugs, as the lists `concepts.csv` of the databases give them.
+"""Item identifiers to features and drugs, as the lists `mimic3.csv` and `mimic4.csv` give them.
 
 The rules: docs/cohort/rules.md section 4.1.
 """
 
 import csv
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Final
-
-from etips.cohorts.mimic.bedside_reading import BedsideReading
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from importlib.resources import files
+from typing import Final, TypeVar
 
 # Section 4.2: volume of a fluid as isotonic equivalent; 1 for every other item.
 TONICITY: Final = {
@@ -44,11 +44,62 @@ INVASIVE_VENTILATION_ITEM: Final = 225792
 EXTUBATION_PROCEDURES: Final = (227194, 225468, 225477)
 PREADMISSION_URINE_ITEMS: Final = (40060, 226633)
 ARTERIAL_FEATURES: Final = ("Arterial_pH", "paO2", "paCO2", "Arterial_BE")
+FIRST_METAVISION_ITEM: Final = 220_000
+
+
+@dataclass(frozen=True)
+class MimicReading:
+    """Which rows of any MIMIC count and what they are; the defaults are the paper profile.
+
+    As in `Rules`, a switch that is on corrects the oddity of docs/cohort/rules.md, section 20,
+    whose number is given.
+    """
+
+    antibiotics_by_name: bool = False  # 9
+    cultures_from_procedures: bool = False  # 12
+    gcs_from_components: bool = False  # 16
+    usual_pressure_items: bool = False  # 17
+    metavision_devices: bool = False  # 18
+    corrected_items: bool = False  # 20
+    arterial_gases_only: bool = False  # docs/cohort/mimic4.md
+
+    @property
+    def reads_procedures(self) -> bool:
+        """Whether the table of procedures is needed at all."""
+        return self.cultures_from_procedures or self.corrected_items
+
+    def corrects(self, concept: str) -> bool:
+        """Whether the clean rows of a concept apply, or those of the paper."""
+        feature = concept.split(":")[-1]
+        if concept == "culture":
+            return self.cultures_from_procedures
+        if concept == "antibiotic_gsn":
+            return self.antibiotics_by_name
+        if feature.startswith("GCS"):
+            return self.gcs_from_components
+        if feature in ("SysBP", "MeanBP", "DiaBP"):
+            return self.usual_pressure_items
+        if feature == "Interface":
+            return self.metavision_devices
+        return self.corrected_items
+
+
+R = TypeVar("R", bound=MimicReading)
+
+
+def switches_of(kind: type[MimicReading]) -> tuple[str, ...]:
+    """Names of the switches of a reading."""
+    return tuple(f.name for f in fields(kind) if f.type is bool)
+
+
+def all_on(reading: R) -> R:
+    """The same with every switch on."""
+    return replace(reading, **dict.fromkeys(switches_of(type(reading)), True))
 
 
 @dataclass(frozen=True)
 class Concept:
-    """One row of `concepts.csv`."""
+    """One row of a list."""
 
     concept: str
     table: str
@@ -76,14 +127,20 @@ class Items:
     vasopressors: dict[int, str]
 
     @property
-    def charted(self) -> list[int]:
-        """Every item to be read from the table of charted rows, sorted."""
-        return sorted({*self.vitals, *self.chart_labs, *self.chart_cultures, *self.ventilation})
+    def charted(self) -> set[int]:
+        """Every item to be read from the table of charted rows."""
+        return {*self.vitals, *self.chart_labs, *self.chart_cultures, *self.ventilation}
 
     @property
-    def infused(self) -> list[int]:
-        """Every item to be read from the tables of what was given, sorted."""
-        return sorted({*self.fluids, *self.preadmission_fluids, *self.vasopressors})
+    def infused(self) -> set[int]:
+        """Every item to be read from the tables of what was given."""
+        return {*self.fluids, *self.preadmission_fluids, *self.vasopressors}
+
+
+@cache
+def concepts(database: str) -> tuple[Concept, ...]:
+    """The shipped list of a database."""
+    return read_concepts((files("etips.cohorts.mimic") / f"{database}.csv").read_text("utf-8"))
 
 
 def read_concepts(text: str) -> tuple[Concept, ...]:
@@ -101,17 +158,12 @@ def read_concepts(text: str) -> tuple[Concept, ...]:
     )
 
 
-def select_items(concepts: Iterable[Concept], corrected: Callable[[str], bool]) -> Items:
-    """Choose the item lists of a profile.
-
-    Args:
-        concepts: A whole list.
-        corrected: Whether the clean rows of a concept apply, or those of the paper.
-    """
+def select_items(rows: Iterable[Concept], reading: MimicReading) -> Items:
+    """Choose the rows of a whole list that count under a reading."""
     wanted = [
         row
-        for row in concepts
-        if row.profile in ("both", "clean" if corrected(row.concept) else "paper")
+        for row in rows
+        if row.profile in ("both", "clean" if reading.corrects(row.concept) else "paper")
     ]
 
     def features(prefix: str, table: str) -> dict[int, str]:
@@ -121,8 +173,12 @@ def select_items(concepts: Iterable[Concept], corrected: Callable[[str], bool]) 
             if row.concept.startswith(prefix) and row.table.startswith(table)
         }
 
+    def codes(concept: str, table: str) -> list[str]:
+        named = (row for row in wanted if row.concept == concept)
+        return [row.item for row in named if row.table.startswith(table)]
+
     def plain(concept: str, table: str) -> frozenset[int]:
-        return frozenset(int(item) for item in _items(wanted, concept, table))
+        return frozenset(int(item) for item in codes(concept, table))
 
     return Items(
         vitals=features("vital:", "chartevents"),
@@ -132,29 +188,9 @@ def select_items(concepts: Iterable[Concept], corrected: Callable[[str], bool]) 
         procedure_cultures=plain("culture", "procedureevents"),
         ventilation=plain("mechvent", "chartevents"),
         procedure_ventilation=plain("mechvent", "procedureevents"),
-        antibiotics=frozenset(_items(wanted, "antibiotic_gsn", "prescriptions")),
+        antibiotics=frozenset(codes("antibiotic_gsn", "prescriptions")),
         urine=plain("urine_output", "outputevents"),
         fluids=plain("fluid", "inputevents"),
         preadmission_fluids=plain("fluid_preadmission", "inputevents"),
         vasopressors=features("vasopressor:", "inputevents"),
     )
-
-
-def _items(rows: list[Concept], concept: str, table: str) -> list[str]:
-    return [row.item for row in rows if row.concept == concept and row.table.startswith(table)]
-
-
-def is_corrected(concept: str, reading: BedsideReading) -> bool:
-    """Whether the clean rows of a concept apply: each belongs to one oddity of section 20."""
-    feature = concept.split(":")[-1]
-    if concept == "culture":
-        return reading.cultures_from_procedures  # 12
-    if concept == "antibiotic_gsn":
-        return reading.antibiotics_by_name  # 9
-    if feature.startswith("GCS"):
-        return reading.gcs_from_components  # 16
-    if feature in ("SysBP", "MeanBP", "DiaBP"):
-        return reading.usual_pressure_items  # 17
-    if feature == "Interface":
-        return reading.metavision_devices  # 18
-    return reading.corrected_items  # 20

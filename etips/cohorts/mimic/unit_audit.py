@@ -4,14 +4,14 @@ The builder converts what docs/cohort/rules.md says and takes every other number
 the scripts do. This audit changes nothing: it tells how many of the rows read carry another unit.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
 import polars as pl
 
 from etips.cohorts.engines.store import Store
-from etips.cohorts.mimic.infusions import SPELLINGS
+from etips.cohorts.mimic.bedside import SPELLINGS
 from etips.cohorts.mimic.items import POUND_WEIGHT_ITEM, PREADMISSION_URINE_ITEMS, Items
 from etips.cohorts.sepsis3.events import PER_KG, PER_MINUTE, ItemUnits
 
@@ -65,37 +65,30 @@ _VASOPRESSIN: Final = tuple(s for s in SPELLINGS if s not in _CATECHOLAMINE)
 def audit(store: Store, items: Items, inputs: Mapping[str, str]) -> tuple[ItemUnits, ...]:
     """Look at the units of every stored row whose item should have one.
 
-    Args:
-        store: Where the rows are.
-        items: What each item is read as.
-        inputs: Stored tables of what was given, by raw table.
+    `inputs` are the stored tables of what was given, by raw table.
     """
-    items_read: list[ItemUnits] = []
-    for table, stored, features in _readings(items, inputs):
-        counts = store.counts(stored, "itemid", "unit", "measured")
-        counts = counts.filter("measured").sort("itemid", "unit", nulls_last=True)
-        for (item,), rows in counts.group_by("itemid", maintain_order=True):
-            feature = features.get(int(str(item)))
-            if feature is not None:
-                items_read.append(_of_item(table, int(str(item)), feature, rows))
-    return tuple(items_read)
-
-
-def _readings(items: Items, inputs: Mapping[str, str]) -> Iterator[tuple[str, str, dict[int, str]]]:
-    """Raw table, stored table, and what each item of it is read as."""
-    with_unit = {i: name for i, name in items.vitals.items() if name in EXPECTED}
-    with_unit |= {i: name for i, name in items.chart_labs.items() if name in EXPECTED}
-    yield "chartevents", "chart", with_unit
-    yield "labevents", "labs", {i: name for i, name in items.labs.items() if name in EXPECTED}
-    urine = {*items.urine, *PREADMISSION_URINE_ITEMS}
-    yield "outputevents", "urine", dict.fromkeys(urine, "urine")
     given = {
         **dict.fromkeys(items.fluids, "fluid"),
         **dict.fromkeys(items.preadmission_fluids, "fluid before admission"),
         **items.vasopressors,
     }
-    for table, stored in inputs.items():
-        yield table, stored, given
+    passed = dict.fromkeys({*items.urine, *PREADMISSION_URINE_ITEMS}, "urine")
+    readings = [
+        ("chartevents", "chart", items.vitals | items.chart_labs),
+        ("labevents", "labs", items.labs),
+        ("outputevents", "urine", passed),
+        *((table, stored, given) for table, stored in inputs.items()),
+    ]
+    audited = []
+    for table, stored, features in readings:
+        counts = store.counts(stored, "itemid", "unit", "measured")
+        counts = counts.filter("measured").sort("itemid", "unit", nulls_last=True)
+        for (number,), rows in counts.group_by("itemid", maintain_order=True):
+            item = int(str(number))
+            feature = features.get(item)
+            if feature is not None and (feature in EXPECTED or item in items.vasopressors):
+                audited.append(_of_item(table, item, feature, rows))
+    return tuple(audited)
 
 
 def _of_item(table: str, item: int, feature: str, rows: pl.DataFrame) -> ItemUnits:
@@ -104,10 +97,12 @@ def _of_item(table: str, item: int, feature: str, rows: pl.DataFrame) -> ItemUni
         exact, accepted = True, _VASOPRESSIN if feature == "vasopressin" else _CATECHOLAMINE
     silent, unexpected = 0, {}
     for unit, n in rows.select("unit", "n").iter_rows():
-        plain = unit or "" if exact else _plain(unit)
-        if not plain:
+        # small letters without spaces, dots and degree signs, which the database lost
+        plain = "".join(c for c in (unit or "").lower() if c.isascii() and c not in " .?")
+        stated = unit or "" if exact else plain
+        if not stated:
             silent += n
-        elif plain not in accepted:
+        elif stated not in accepted:
             unexpected[unit] = n
     order = sorted(unexpected, key=lambda unit: (-unexpected[unit], unit))
     return ItemUnits(
@@ -119,8 +114,3 @@ def _of_item(table: str, item: int, feature: str, rows: pl.DataFrame) -> ItemUni
         n_unexpected=sum(unexpected.values()),
         unexpected={unit: unexpected[unit] for unit in order},
     )
-
-
-def _plain(unit: str | None) -> str:
-    """Small letters without spaces, dots and degree signs, which the database lost."""
-    return "".join(c for c in (unit or "").lower() if c.isascii() and c not in " .?")

@@ -1,16 +1,26 @@
-"""Fluids, urine and vasopressors of each step (docs/cohort/rules.md section 12)."""
+"""Fluids, urine and vasopressors of each step (docs/cohort/rules.md sections 4.2 and 12)."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import polars as pl
 
-from etips.cohorts.sepsis3.events import Events
+from etips.cohorts.sepsis3.events import (
+    PER_KG,
+    PER_MINUTE,
+    UNITS_PER_HOUR,
+    UNITS_PER_MINUTE,
+    Events,
+)
 from etips.cohorts.sepsis3.grid import Floats, Ints
 from etips.cohorts.sepsis3.rules import Rules
 from etips.cohorts.sepsis3.steps import Steps, steps_of
 from etips.cohorts.sepsis3.variables import HOUR
-from etips.cohorts.sepsis3.vasopressors import running_doses
+
+BODY_WEIGHT_KG: Final = 80  # assumed whenever a rate is per minute and not per kg
+VASOPRESSIN_LIMIT: Final = 0.2
+_LONG_AGO: Final = -(10**12)  # seconds; 30,000 years
 
 
 @dataclass(frozen=True)
@@ -29,76 +39,75 @@ class Moments:
     end: Ints
     size: Floats
 
+    def volume(self, t0: Ints, t1: Ints, steps: Steps, *, at: Ints | slice) -> Floats:
+        """Volume that infusions at some positions give between two times each."""
+        start, end, rate = self.start[at], self.end[at], self.size[at]
+        return infused_volume(start, end, t0, t1, rate, half_open=steps.rules.half_open_steps)
+
 
 def moments(rows: pl.DataFrame, steps: Steps, *, start: str, end: str, size: str) -> Moments:
     """Turn rows with a stay into offsets from the first step of their stay."""
-    events = rows.select(
-        "stay",
-        pl.col(start).alias("start"),
-        pl.col(end).alias("end"),
-        pl.col(size).alias("size"),
-    ).drop_nulls()
+    events = rows.select("stay", start=start, end=end, size=size).drop_nulls()
     events = events.filter(pl.col("stay").is_in(steps.stays))
     events = events.sort("stay", "start", "end", "size", maintain_order=True)
     owner = np.searchsorted(steps.stays, events["stay"].to_numpy())
-    beg = steps.beg[owner]
     return Moments(
         owner=owner,
-        start=events["start"].to_numpy() - beg,
-        end=events["end"].to_numpy() - beg,
+        start=events["start"].to_numpy() - steps.beg[owner],
+        end=events["end"].to_numpy() - steps.beg[owner],
         size=events["size"].to_numpy().astype(np.float64),
     )
 
 
-def summed(group: Ints, size: Floats, n_groups: int) -> Floats:
+def _sum(group: Ints, size: Floats, n_groups: int) -> Floats:
     """Sum by group, added in the order given."""
     return np.bincount(group, size, minlength=n_groups).astype(np.float64)
 
 
-def sum_in_steps(events: Moments, steps: Steps) -> tuple[Floats, Ints]:
+def _sum_in_steps(events: Moments, steps: Steps) -> tuple[Floats, Ints]:
     """Sum and number of the moments in each step."""
-    event, number = steps_of(
-        events.start, n_steps=steps.n_steps, half_open=steps.half_open, seconds=steps.seconds
-    )
+    event, number = steps_of(events.start, steps.rules)
     position, exists = steps.find(events.owner[event], number)
-    n = steps.number.size
-    total = summed(position[exists], events.size[event[exists]], n)
-    return total, np.bincount(position[exists], minlength=n).astype(np.int64)
+    position, size = position[exists], events.size[event[exists]]
+    n_records = np.bincount(position, minlength=steps.number.size)
+    return _sum(position, size, steps.number.size), n_records.astype(np.int64)
 
 
-def sum_before(events: Moments, steps: Steps) -> Floats:
+def _sum_before(events: Moments, steps: Steps) -> Floats:
     """Sum of the moments up to the first step of each stay; its edge counts in closed steps."""
-    before = events.start < 0 if steps.half_open else events.start <= 0
-    return summed(events.owner[before], events.size[before], steps.stays.size)
+    before = events.start < 0 if steps.rules.half_open_steps else events.start <= 0
+    return _sum(events.owner[before], events.size[before], steps.stays.size)
 
 
-def touched(events: Moments, steps: Steps) -> tuple[Ints, Ints, Ints]:
-    """Pairs of interval and existing step that touch: (interval, position, number of the step)."""
+def _touched(events: Moments, steps: Steps) -> tuple[Ints, Ints, Ints]:
+    """Pairs of interval and existing step that touch: (interval, position, left edge of step)."""
     low, high = np.minimum(events.start, events.end), np.maximum(events.start, events.end)
-    if steps.half_open:
-        first = low // steps.seconds
-        last = np.maximum(first, -(-high // steps.seconds) - 1)
+    seconds = steps.rules.step_seconds
+    if steps.rules.half_open_steps:
+        first = low // seconds
+        last = np.maximum(first, -(-high // seconds) - 1)
     else:
-        first, last = -(-low // steps.seconds) - 1, high // steps.seconds
-    first, last = first.clip(min=0), last.clip(max=steps.n_steps - 1)
+        first, last = -(-low // seconds) - 1, high // seconds
+    first, last = first.clip(min=0), last.clip(max=steps.rules.most_steps - 1)
     length = (last - first + 1).clip(min=0)
     event = np.repeat(np.arange(length.size), length)
     number = np.arange(event.size) - np.repeat(np.cumsum(length) - length, length) + first[event]
     position, exists = steps.find(events.owner[event], number)
-    return event[exists], position[exists], number[exists]
+    return event[exists], position[exists], number[exists] * seconds
 
 
 def infused_volume(
-    start: Floats, end: Floats, t0: Floats, t1: Floats, rate: Floats, *, half_open: bool
+    start: Ints, end: Ints, t0: Ints, t1: Ints, rate: Floats, *, half_open: bool
 ) -> Floats:
     """Volume that an infusion gives between t0 and t1 (seconds; rate in mL/h).
 
     Closed steps add every term of section 12 that applies, so that an infusion starting at t0 or
     ending at t1 counts twice, and four times if both hold (oddity 5).
     """
+    volume: Floats
     if half_open:
         overlap = np.minimum(end, t1) - np.maximum(start, t0)
-        volume: Floats = rate * np.maximum(overlap, 0) / HOUR
+        volume = rate * np.maximum(overlap, 0) / HOUR
         return volume
     terms = (
         ((start >= t0) & (end <= t1), end - start),
@@ -106,42 +115,12 @@ def infused_volume(
         ((t0 <= start) & (start <= t1) & (end >= t1), t1 - start),
         ((start <= t0) & (end >= t1), t1 - t0),
     )
-    seconds = np.zeros(start.shape)
-    for applies, length in terms:
-        seconds[applies] += length[applies]
-    return rate * seconds / HOUR
+    seconds = np.sum([np.where(applies, length, 0) for applies, length in terms], axis=0)
+    volume = rate * seconds / HOUR
+    return volume
 
 
-def infusions_in_steps(infusions: Moments, steps: Steps) -> Floats:
-    """Infused volume of each step."""
-    event, position, number = touched(infusions, steps)
-    t0 = (number * steps.seconds).astype(np.float64)
-    volume = infused_volume(
-        infusions.start[event].astype(np.float64),
-        infusions.end[event].astype(np.float64),
-        t0,
-        t0 + steps.seconds,
-        infusions.size[event],
-        half_open=steps.half_open,
-    )
-    return summed(position, volume, steps.number.size)
-
-
-def infusions_before(infusions: Moments, steps: Steps) -> Floats:
-    """Infused volume from the beginning of time to the first step of each stay."""
-    beginning = np.full(infusions.start.shape, -1e12)  # seconds; 30,000 years
-    volume = infused_volume(
-        infusions.start.astype(np.float64),
-        infusions.end.astype(np.float64),
-        beginning,
-        np.zeros(infusions.start.shape),
-        infusions.size,
-        half_open=steps.half_open,
-    )
-    return summed(infusions.owner, volume, steps.stays.size)
-
-
-def per_stay(rows: pl.DataFrame, steps: Steps) -> Floats:
+def _per_stay(rows: pl.DataFrame, steps: Steps) -> Floats:
     """`volume` by stay, 0 where a stay has none."""
     wanted = pl.DataFrame({"stay": steps.stays})
     joined = wanted.join(rows, on="stay", how="left", maintain_order="left")
@@ -149,7 +128,7 @@ def per_stay(rows: pl.DataFrame, steps: Steps) -> Floats:
     return volume
 
 
-def running_total(initial: Floats, in_step: Floats, owner: Ints) -> Floats:
+def _running_total(initial: Floats, in_step: Floats, owner: Ints) -> Floats:
     """Initial amount plus the sum over the steps that exist, up to and including each."""
     frame = pl.DataFrame({"owner": owner, "in_step": in_step})
     total: Floats = frame.select(pl.col("in_step").cum_sum().over("owner"))["in_step"].to_numpy()
@@ -160,55 +139,61 @@ def fluid_columns(events: Events, steps: Steps) -> dict[str, Floats]:
     """input_4hourly and input_total of each step."""
     bolus = moments(events.boluses, steps, start="t", end="t", size="volume")
     infusion = moments(events.infusions, steps, start="start", end="end", size="rate")
-    in_step = sum_in_steps(bolus, steps)[0] + infusions_in_steps(infusion, steps)
+    event, position, t0 = _touched(infusion, steps)
+    running = infusion.volume(t0, t0 + steps.rules.step_seconds, steps, at=event)
+    in_step = _sum_in_steps(bolus, steps)[0] + _sum(position, running, steps.number.size)
+    start = np.zeros_like(infusion.start)
+    earlier = infusion.volume(start + _LONG_AGO, start, steps, at=slice(None))
     initial = (
-        per_stay(events.fluid_before, steps)
-        + sum_before(bolus, steps)
-        + infusions_before(infusion, steps)
+        _per_stay(events.fluid_before, steps)
+        + _sum_before(bolus, steps)
+        + _sum(infusion.owner, earlier, steps.stays.size)
     )
-    return {
-        "input_4hourly": in_step,
-        "input_total": running_total(initial, in_step, steps.owner),
-    }
+    total = _running_total(initial, in_step, steps.owner)
+    return {"input_4hourly": in_step, "input_total": total}
 
 
-def urine_columns(events: Events, steps: Steps, rules: Rules) -> dict[str, Floats]:
+def urine_columns(events: Events, steps: Steps) -> dict[str, Floats]:
     """output_4hourly, output_total, and how many urine records each step has."""
     urine = moments(events.urine, steps, start="t", end="t", size="volume")
-    in_step, n_records = sum_in_steps(urine, steps)
-    initial = sum_before(urine, steps)
-    if rules.no_negative_urine:  # irrigant is taken off, and may be charted before it comes out
+    in_step, n_records = _sum_in_steps(urine, steps)
+    initial = _sum_before(urine, steps)
+    if steps.rules.no_negative_urine:  # irrigant is taken off, and may be charted before its urine
         in_step, initial = in_step.clip(min=0), initial.clip(min=0)
-    if rules.add_preadmission_urine:
-        initial = initial + per_stay(events.urine_before, steps)
+    if steps.rules.add_preadmission_urine:
+        initial = initial + _per_stay(events.urine_before, steps)
     return {
         "output_4hourly": in_step,
-        "output_total": running_total(initial, in_step, steps.owner),
+        "output_total": _running_total(initial, in_step, steps.owner),
         "n_urine_records": n_records.astype(np.float64),
     }
 
 
-def vasopressor_columns(events: Events, steps: Steps, rules: Rules) -> dict[str, Floats]:
+def vasopressor_columns(events: Events, steps: Steps) -> dict[str, Floats]:
     """median_dose_vaso and max_dose_vaso of each step, NaN where no drug runs."""
-    given = running_doses(events.vasopressors, rules)
+    given = running_doses(events.vasopressors, steps.rules)
     given = given.filter(pl.col("stay").is_in(steps.stays))
     given = given.sort("stay", "start", "end", "dose", "drug")
     doses = moments(given, steps, start="start", end="end", size="dose")
-    event, position, number = touched(doses, steps)
+    event, position, t0 = _touched(doses, steps)
     running = pl.DataFrame(
         {
             "position": position,
             "drug": given["drug"].gather(event),
-            "start": np.maximum(doses.start[event], number * steps.seconds),
+            "start": np.maximum(doses.start[event], t0),
             "end": doses.end[event],
             "dose": doses.size[event],
         }
     )
-    if rules.sum_concurrent_drugs:
-        running = _concurrent(running)
-    by_step = running.group_by("position").agg(
-        median=pl.col("dose").median(), max=pl.col("dose").max()
-    )
+    if steps.rules.sum_concurrent_drugs:  # oddity 25: the sum whenever a rate begins in a step
+        pairs = running.select("position", at="start").unique().join(running, on="position")
+        at, start = pl.col("at"), pl.col("start")
+        alive = pairs.filter((start <= at) & ((at < pl.col("end")) | (start == at)))
+        by_drug = alive.group_by("position", "at", "drug").agg(pl.col("dose").max())
+        total = pl.col("dose").sort_by("drug").sum()  # sorted: the same sum in any row order
+        running = by_drug.group_by("position", "at").agg(total)
+    dose = pl.col("dose")
+    by_step = running.group_by("position").agg(median=dose.median(), max=dose.max())
     columns = {}
     for name in ("median", "max"):
         column = np.full(steps.number.size, np.nan)
@@ -217,12 +202,52 @@ def vasopressor_columns(events: Events, steps: Steps, rules: Rules) -> dict[str,
     return columns
 
 
-def _concurrent(running: pl.DataFrame) -> pl.DataFrame:
-    """Sum of the drugs running whenever a rate begins in a step (oddity 25, corrected)."""
-    at = running.select("position", at="start").unique()
-    pairs = at.join(running, on="position")
-    alive = (pl.col("start") <= pl.col("at")) & (
-        (pl.col("at") < pl.col("end")) | (pl.col("start") == pl.col("at"))
+def rounded(value: pl.Expr) -> pl.Expr:
+    """Three decimals, half away from zero, as PostgreSQL rounds `numeric`.
+
+    A double such as 0.0005 lies a hair below the decimal it stands for; PostgreSQL sees 15
+    significant digits, so a value within that hair of a half counts as a half.
+    """
+    scaled = value.abs() * 1000
+    return value.sign() * (scaled + scaled * 1e-15 + 0.5).floor() / 1000
+
+
+def norepinephrine_equivalent(rules: Rules) -> pl.Expr:
+    """Dose in mcg/kg/min from `drug`, `rate` and `unit`; null for any other unit.
+
+    The scripts read a vasopressin rate above 0.2 as per hour whatever its unit says (oddity 24).
+    """
+    potency, rate, unit = rules.potency, pl.col("rate"), pl.col("unit")
+    factors = {
+        "norepinephrine": 1.0,
+        "epinephrine": potency.epinephrine,
+        "phenylephrine": potency.phenylephrine,
+        "dopamine": potency.dopamine,
+    }
+    factor = pl.col("drug").replace_strict(factors, default=None, return_dtype=pl.Float64)
+    per_kg = pl.when(unit == PER_KG).then(rate * factor)
+    catecholamine = per_kg.when(unit == PER_MINUTE).then(rate * factor / BODY_WEIGHT_KG)
+    per_minute = rate * potency.vasopressin_per_unit_per_minute
+    too_high = pl.lit(False) if rules.vasopressin_as_charted else rate > VASOPRESSIN_LIMIT
+    vasopressin = (
+        pl.when(too_high | (unit == UNITS_PER_HOUR))
+        .then(per_minute / 60)
+        .when(unit == UNITS_PER_MINUTE)
+        .then(per_minute)
     )
-    by_drug = pairs.filter(alive).group_by("position", "at", "drug").agg(pl.col("dose").max())
-    return by_drug.sort("drug").group_by("position", "at").agg(pl.col("dose").sum())
+    is_vasopressin = pl.col("drug") == "vasopressin"
+    return rounded(pl.when(is_vasopressin).then(vasopressin).otherwise(catecholamine))
+
+
+def running_doses(vasopressors: pl.DataFrame, rules: Rules) -> pl.DataFrame:
+    """Doses and how long they run: stay, start, end, drug, dose.
+
+    A rate charted at a moment counts there only, or is held until the drug's next one (oddity 25).
+    """
+    doses = vasopressors.with_columns(dose=norepinephrine_equivalent(rules)).drop_nulls("dose")
+    charted = doses.filter(pl.col("end").is_null()).sort("stay", "drug", "start", "dose")
+    end = pl.col("start") + rules.rate_hold_hours * HOUR
+    if rules.rate_hold_hours:
+        end = pl.min_horizontal(end, pl.col("start").shift(-1).over("stay", "drug"))
+    parts = (doses.filter(pl.col("end").is_not_null()), charted.with_columns(end=end))
+    return pl.concat([part.select("stay", "start", "end", "drug", "dose") for part in parts])

@@ -5,12 +5,10 @@ rules say what follows from it. Times are whole seconds since 1970, ids whole nu
 """
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import polars as pl
 
-from etips.cohorts.engines.store import Store
-from etips.cohorts.sepsis3.rules import Rules
 from etips.cohorts.sepsis3.variables import GRID
 
 CONCEPT: Final = pl.Enum(GRID)
@@ -54,13 +52,13 @@ class Events:
 
 @dataclass(frozen=True)
 class ItemUnits:
-    """What the rows of one item say about their unit.
+    """What the rows of one item, of adult stays with an antibiotic, say about their unit.
 
     Attributes:
         table: Where the item is charted.
         item: Its number.
         feature: What it is read as.
-        n_rows: Rows with a number, of adult stays with an antibiotic.
+        n_rows: Rows with a number.
         n_silent: Rows of them that give no unit.
         n_unexpected: Rows in a unit that is not expected.
         unexpected: Those units as charted, with their rows, most frequent first.
@@ -77,14 +75,7 @@ class ItemUnits:
 
 @dataclass(frozen=True)
 class Unread:
-    """Rows of an item that is known and not read, so that a user sees whether it matters.
-
-    Attributes:
-        table: Where the item is charted.
-        item: Its number.
-        what: What it is.
-        n_rows: Rows of it, of adult stays with an antibiotic.
-    """
+    """Rows of an item that is known and not read, so that a user sees whether it matters."""
 
     table: str
     item: int
@@ -103,74 +94,3 @@ class OwnDefinition:
 
     onsets: pl.DataFrame
     septic: frozenset[int]
-
-
-class Extraction(Protocol):
-    """A database opened under one profile."""
-
-    @property
-    def database(self) -> str:
-        """Name of the database in the list of them."""
-
-    @property
-    def label(self) -> str:
-        """Name of the database for readers."""
-
-    @property
-    def stay_column(self) -> str:
-        """What the database itself calls the id of a stay; onsets are written under it."""
-
-    @property
-    def profile(self) -> str:
-        """Name of the settings."""
-
-    @property
-    def rules(self) -> Rules:
-        """Settings of the rules in this profile."""
-
-    @property
-    def settings(self) -> dict[str, object]:
-        """Every setting by name, those of the rules and those of the database."""
-
-    @property
-    def kept(self) -> Store:
-        """Where large results lie."""
-
-    def begin(self) -> None:
-        """Check the tables, and take up what an earlier process stored under the same settings."""
-
-    def stays(self) -> pl.DataFrame:
-        """Every ICU stay, once.
-
-        stay, patient, admission, gender (M or F), age in days, icu_in, icu_out, discharge, death.
-        """
-
-    def antibiotics(self) -> pl.DataFrame:
-        """Antibiotics given: entry (order of equal ones), admission, stay or null, t."""
-
-    def samples(self) -> pl.DataFrame:
-        """Microbiological samples, attached to no stay yet: patient, admission, t."""
-
-    def keep(self, stays: list[int]) -> None:
-        """Store the rows of these stays, and the cultures of all."""
-
-    def cultures(self) -> pl.DataFrame:
-        """Cultures charted with a stay: stay, t."""
-
-    def own_definition(self) -> OwnDefinition | None:
-        """Onsets and Sepsis-3 by another definition than the rules', if the settings ask for one.
-
-        Asked for once the rows are kept.
-        """
-
-    def events(self, first: int, last: int) -> Events:
-        """Events of the kept stays first..last."""
-
-    def require_rows(self, *kinds: str) -> None:
-        """Refuse a source without a usable row of a kind: samples, charted, laboratory, urine."""
-
-    def audit(self) -> tuple[ItemUnits, ...]:
-        """What the kept rows say about their units."""
-
-    def unread(self) -> tuple[Unread, ...]:
-        """Rows that were seen and not read."""

@@ -1,4 +1,7 @@
-"""One row per timestamp of a stay: charted values, labs and ventilation (sections 8 and 9)."""
+"""One row per timestamp of a stay: charted values, and those worked out from one another.
+
+The rules: docs/cohort/rules.md sections 7 to 11.
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +12,15 @@ from numpy.typing import NDArray
 
 from etips.cohorts.sepsis3.events import Events
 from etips.cohorts.sepsis3.rules import Rules
-from etips.cohorts.sepsis3.variables import CHARTED, GRID, LIMITS, VENTILATION
+from etips.cohorts.sepsis3.variables import (
+    CHARTED,
+    GCS_PARTS,
+    GRID,
+    HOLD_HOURS,
+    HOUR,
+    LIMITS,
+    VENTILATION,
+)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -17,9 +28,17 @@ Bools = NDArray[np.bool_]
 
 INDEX: Final = {name: i for i, name in enumerate(GRID)}
 _KEY: Final = ("stay", "t", "column")
-_MECHVENT, _EXTUBATED = (INDEX[name] for name in VENTILATION)
-_DEVICE: Final = INDEX["Interface"]
 _BY_SUPPORT: Final = (8, 0, 2, 3, 4, 10, 9, 5, 6, 7, 1)  # codes of section 4.2, the least first
+_RASS_TO_GCS: Final = {-1: 14, -2: 12, -3: 11, -4: 6, -5: 3}
+_CANNULA: Final = (0, 2)
+_MASK: Final = (1, 3, 4, 5, 6, 9, 10)
+_NON_REBREATHER: Final = 7
+# Flow in L/min up to and including the limit -> percent of oxygen; above the last, nothing.
+_CANNULA_TABLE: Final = (
+    (1, 24), (2, 28), (3, 32), (4, 36), (5, 40), (6, 44), (8, 50), (10, 55), (12, 62), (15, 70),
+)  # fmt: skip
+_MASK_TABLE: Final = ((4, 36), (6, 40), (8, 58), (10, 66), (12, 69), (15, 75))
+_ROOM_AIR: Final = 21
 
 
 @dataclass(frozen=True)
@@ -44,11 +63,12 @@ class Grid:
         return column
 
 
-def within_window(rows: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of the stays in `windows` from `opens` to `closes`, both included (section 7)."""
-    joined = rows.join(windows.select("stay", "opens", "closes"), on="stay")
-    inside = (pl.col("opens") <= pl.col("t")) & (pl.col("t") <= pl.col("closes"))
-    return joined.filter(inside).drop("opens", "closes")
+def first_of_run(key: Ints) -> Ints:
+    """Position at which the run of equal keys that holds each element begins."""
+    begins = np.ones(key.size, bool)
+    begins[1:] = key[1:] != key[:-1]
+    first: Ints = np.maximum.accumulate(np.where(begins, np.arange(key.size), 0))
+    return first
 
 
 def make_grid(events: Events, windows: pl.DataFrame, rules: Rules) -> Grid:
@@ -56,133 +76,164 @@ def make_grid(events: Events, windows: pl.DataFrame, rules: Rules) -> Grid:
 
     Args:
         events: What happened to the stays.
-        windows: stay, opens, closes (seconds).
+        windows: stay, opens, closes (seconds, both included).
         rules: What happens to several values for one cell.
     """
-    measured = within_window(events.measurements, windows).select(
+    measured = events.measurements.join(windows.select("stay", "opens", "closes"), on="stay")
+    measured = measured.filter(pl.col("t").is_between("opens", "closes")).select(
         "stay", "t", "priority", "value", column=pl.col("concept").to_physical().cast(pl.Int32)
     )
-    grid = _pivot(one_value_per_cell(measured, rules))
-    if events.ventilation.height:
-        _mark_ventilated(grid, events.ventilation)
-    return grid
-
-
-def one_value_per_cell(measured: pl.DataFrame, rules: Rules) -> pl.DataFrame:
-    """Of several values for one column at one timestamp keep the last, or their median.
-
-    The order is that of priority, then of the value, missing last (section 8).
-
-    Args:
-        measured: stay, t, column, priority, value.
-        rules: Whether the median of distinct values counts, of a flag the highest; and whether of
-            several devices the one that supports most does: a median of codes is no device.
-    """
-    cells = (*_KEY, "value")
-    if not rules.strongest_device:
-        return _cells(measured, rules).select(cells)
-    is_device = pl.col("column") == _DEVICE
-    parts = _cells(measured.filter(~is_device), rules), _strongest(measured.filter(is_device))
-    return pl.concat([part.select(cells) for part in parts]).sort(_KEY)
-
-
-def _cells(measured: pl.DataFrame, rules: Rules) -> pl.DataFrame:
-    if rules.median_of_duplicates:
-        flags = pl.col("column").is_in([_MECHVENT, _EXTUBATED])
-        highest, middle = pl.col("value").max(), pl.col("value").median()
-        chosen = pl.when(flags.first()).then(highest).otherwise(middle)
-        return measured.unique().group_by(_KEY).agg(chosen).sort(_KEY)
-    ordered = measured.sort(*_KEY, "priority", "value", nulls_last=True)
-    followed = pl.all_horizontal(pl.col(name) == pl.col(name).shift(-1) for name in _KEY)
-    return ordered.filter(~followed.fill_null(False))
-
-
-def _strongest(devices: pl.DataFrame) -> pl.DataFrame:
-    """Of the devices at one time the one of highest support; an unknown one is below all."""
-    ranks = {float(code): rank for rank, code in enumerate(_BY_SUPPORT)}
-    rank = pl.col("value").replace_strict(ranks, default=-1, return_dtype=pl.Int32)
-    ordered = devices.with_columns(rank=rank).sort(*_KEY, "rank")
-    return ordered.unique(_KEY, keep="last", maintain_order=True)
-
-
-def _pivot(cells: pl.DataFrame) -> Grid:
-    """Spread cells, sorted by stay and time, over the columns."""
+    cells = _one_value_per_cell(measured, rules)
     stay, t = (cells[name].to_numpy().astype(np.int64) for name in ("stay", "t"))
     new = np.ones(stay.size, bool)
     new[1:] = (np.diff(stay) != 0) | (np.diff(t) != 0)
+    values = np.full((len(GRID), int(new.sum())), np.nan)
     row = np.cumsum(new) - 1
-    stay, t = stay[new], t[new]
-    values = np.full((len(GRID), stay.size), np.nan)
     values[cells["column"].to_numpy(), row] = cells["value"].fill_null(np.nan).to_numpy()
-    return Grid(stay=stay, t=t, first=first_of_run(stay), values=values)
+    grid = Grid(stay=stay[new], t=t[new], first=first_of_run(stay[new]), values=values)
+    times = pl.DataFrame({"stay": grid.stay, "t": grid.t}).with_row_index("row")
+    ventilated = times.join(events.ventilation.drop_nulls(), on="stay")
+    ventilated = ventilated.filter(pl.col("t").is_between("start", "end"))
+    grid["mechvent"][ventilated["row"].to_numpy()] = 1
+    return grid
 
 
-def first_of_run(key: Ints) -> Ints:
-    """Position at which the run of equal keys that holds each element begins."""
-    position = np.arange(key.size)
-    begins = np.ones(key.size, bool)
-    begins[1:] = key[1:] != key[:-1]
-    first: Ints = np.maximum.accumulate(np.where(begins, position, 0))
-    return first
+def _one_value_per_cell(measured: pl.DataFrame, rules: Rules) -> pl.DataFrame:
+    """Of several values for one column at one time keep the last, or their median (section 8).
 
-
-def _mark_ventilated(grid: Grid, periods: pl.DataFrame) -> None:
-    """Timestamps within a period of invasive ventilation count as ventilated."""
-    periods = periods.drop_nulls(["start", "end"]).sort("stay", "start", "end")
-    stay, start, end = (
-        periods[name].to_numpy().astype(np.int64) for name in ("stay", "start", "end")
-    )
-    begins = _searchsorted(grid, stay, start, side="left")
-    ends = _searchsorted(grid, stay, end, side="right")
-    depth = np.zeros(grid.t.size + 1, np.int64)
-    np.add.at(depth, begins, 1)
-    np.add.at(depth, np.maximum(begins, ends), -1)
-    grid["mechvent"][np.cumsum(depth[:-1]) > 0] = 1
-
-
-def _searchsorted(grid: Grid, stay: Ints, t: Ints, *, side: str) -> Ints:
-    """Position of (stay, t) in the grid's order."""
-    keys = np.concatenate([grid.stay, stay]), np.concatenate([grid.t, t])
-    is_query = np.arange(keys[0].size) >= grid.stay.size
-    tie = np.where(is_query, -1 if side == "left" else 1, 0)
-    order = np.lexsort((tie, keys[1], keys[0]))
-    n_before = np.cumsum(~is_query[order])
-    position = np.empty(order.size, np.int64)
-    position[order] = n_before
-    return position[grid.stay.size :]
+    The order is that of priority, then of the value, missing last. Corrected, the median of
+    distinct values counts, of a flag the highest, and of several devices the one that supports
+    most: a median of codes is no device.
+    """
+    is_device = pl.col("column") == INDEX["Interface"]
+    rest = measured.filter(~is_device) if rules.strongest_device else measured
+    if rules.median_of_duplicates:
+        is_flag = pl.col("column").is_in([INDEX[name] for name in VENTILATION])
+        highest, middle = pl.col("value").max(), pl.col("value").median()
+        chosen = pl.when(is_flag.first()).then(highest).otherwise(middle)
+        cells = rest.unique().group_by(_KEY).agg(chosen).sort(_KEY)
+    else:
+        ordered = rest.sort(*_KEY, "priority", "value", nulls_last=True)
+        followed = pl.all_horizontal(pl.col(name) == pl.col(name).shift(-1) for name in _KEY)
+        cells = ordered.filter(~followed.fill_null(False))
+    if not rules.strongest_device:
+        return cells.select(*_KEY, "value")
+    ranks = {float(code): rank for rank, code in enumerate(_BY_SUPPORT)}
+    rank = pl.col("value").replace_strict(ranks, default=-1, return_dtype=pl.Int32)
+    devices = measured.filter(is_device).with_columns(rank=rank).sort(*_KEY, "rank")
+    devices = devices.unique(_KEY, keep="last", maintain_order=True)
+    return pl.concat([part.select(*_KEY, "value") for part in (cells, devices)]).sort(_KEY)
 
 
 def drop_outliers(grid: Grid, rules: Rules, *, second_pass: bool) -> None:
     """Set implausible values to NaN, in place (section 9)."""
-    _move_wild_celsius(grid)
+    celsius, fahrenheit = grid["Temp_C"], grid["Temp_F"]
+    wild = (celsius > 90) & np.isnan(fahrenheit)
+    fahrenheit[wild] = celsius[wild]
     for name in CHARTED:
+        column = grid[name]
         low, high = LIMITS.get(name, (None, None))
-        if name in ("SpO2", "Temp_C") and not second_pass:
-            low = None
-        if name == "FiO2_100":
-            _drop_outside(grid[name], None, high)
-            _percent(grid[name], strict=rules.strict_fio2)
+        if high is not None:
+            column[column > high] = np.nan
+        if name == "FiO2_100":  # fractions charted as percent (oddity 19)
+            is_fraction = (column > 0.2) & (column <= 1) if rules.strict_fio2 else column < 1
+            column[is_fraction] *= 100
         if name == "SpO2":
-            _drop_outside(grid[name], None, high)
-            grid[name][grid[name] > 100] = 100
-        _drop_outside(grid[name], low, high)
+            column[column > 100] = 100
+        if low is not None and (second_pass or name not in ("SpO2", "Temp_C")):
+            column[column < low] = np.nan
     if rules.strict_fio2:
-        _drop_outside(grid["FiO2_1"], 0.2, None)  # oddity 19
+        grid["FiO2_1"][grid["FiO2_1"] < 0.2] = np.nan  # oddity 19
 
 
-def _drop_outside(column: Floats, low: float | None, high: float | None) -> None:
-    if high is not None:
-        column[column > high] = np.nan
-    if low is not None:
-        column[column < low] = np.nan
+def hold(grid: Grid, name: str, rules: Rules) -> Floats:
+    """A column, its missing values filled with the last of the stay while that is young enough."""
+    hours = rules.potassium_hold_hours if name == "Potassium" else HOLD_HOURS[name]  # oddity 21
+    column = grid[name]
+    last = np.maximum.accumulate(np.where(np.isnan(column), -1, np.arange(column.size)))
+    usable = (last >= grid.first) & (grid.t - grid.t[last] <= hours * HOUR)
+    return np.where(usable, column[last], np.nan)
 
 
-def _percent(column: Floats, *, strict: bool) -> None:
-    """Fractions charted as percent: below 1 in the scripts, 0.2 < x <= 1 if strict (oddity 19)."""
-    fraction = (column > 0.2) & (column <= 1) if strict else column < 1
-    column[fraction] *= 100
+def hold_all(grid: Grid, rules: Rules) -> None:
+    """Hold every column, in place (section 11)."""
+    for name in CHARTED:
+        grid[name][:] = hold(grid, name, rules)
 
 
-def _move_wild_celsius(grid: Grid) -> None:
-    wild = (grid["Temp_C"] > 90) & np.isnan(grid["Temp_F"])
-    grid["Temp_F"][wild] = grid["Temp_C"][wild]
+def cross_estimate(grid: Grid, rules: Rules) -> None:
+    """Fill columns from related ones, in the order of section 10, in place."""
+    eye, verbal, motor = (grid[name] for name in GCS_PARTS)  # oddity 16
+    _fill(grid["GCS"], eye + verbal + motor)
+    _fill(grid["GCS"], gcs_from_rass(grid["RASS"]))
+    _fill_fio2(grid)
+    # 10.3: by the held device and flow, only where the held FiO2 is missing
+    held, flow, device = (hold(grid, name, rules) for name in ("FiO2_100", "O2flow", "Interface"))
+    percent = fio2_from_flow(device, flow, unknown_is_mask=rules.unknown_device_is_mask)
+    _fill(grid["FiO2_100"], np.where(np.isnan(held), percent, np.nan))
+    _fill_fio2(grid)
+    # 10.4: whichever one of three pressures is missing
+    systolic, mean, diastolic = (grid[name] for name in ("SysBP", "MeanBP", "DiaBP"))
+    _fill(diastolic, (3 * mean - systolic) / 2)
+    _fill(mean, (systolic + 2 * diastolic) / 3)
+    _fill(systolic, 3 * mean - 2 * diastolic)
+    # 10.5: put each temperature into the column of its unit, then fill one from the other
+    celsius, fahrenheit = grid["Temp_C"], grid["Temp_F"]
+    _move((fahrenheit > 25) & (fahrenheit < 45), fahrenheit, celsius)
+    _move(celsius > 70, celsius, fahrenheit)
+    if rules.limit_fahrenheit:
+        fahrenheit[(fahrenheit < 68) | (fahrenheit > 113)] = np.nan  # oddity 28
+    _fill(fahrenheit, 1.8 * celsius + 32)
+    _fill(celsius, (fahrenheit - 32) / 1.8)
+    _fill(grid["Ht"], 2.862 * grid["Hb"] + 1.216)
+    _fill(grid["Hb"], (grid["Ht"] - 1.216) / 2.862)
+    _fill(grid["Direct_bili"], 0.6934 * grid["Total_bili"] - 0.1752)
+    _fill(grid["Total_bili"], (grid["Direct_bili"] + 0.1752) / 0.6934)
+
+
+def _fill(column: Floats, estimate: Floats) -> None:
+    missing = np.isnan(column)
+    column[missing] = estimate[missing]
+
+
+def _fill_fio2(grid: Grid) -> None:
+    """10.2: the fraction and the percentage fill each other."""
+    _fill(grid["FiO2_1"], grid["FiO2_100"] / 100)
+    _fill(grid["FiO2_100"], grid["FiO2_1"] * 100)
+
+
+def _move(rows: Bools, source: Floats, target: Floats) -> None:
+    target[rows] = source[rows]
+    source[rows] = np.nan
+
+
+def gcs_from_rass(rass: Floats) -> Floats:
+    """GCS that stands for a sedation score: 10.1; NaN for anything between the whole numbers."""
+    gcs = np.where(rass >= 0, 15.0, np.nan)
+    for score, points in _RASS_TO_GCS.items():
+        gcs[rass == score] = points
+    return gcs
+
+
+def fio2_from_flow(device: Floats, flow: Floats, *, unknown_is_mask: bool) -> Floats:
+    """Percent of oxygen by device and flow (L/min): the table of 10.3.
+
+    Args:
+        device: Code of the oxygen device, NaN if unknown, shape (n,).
+        flow: NaN if unknown, shape (n,).
+        unknown_is_mask: Read an unknown device as a mask (oddity 18, corrected).
+    """
+    mask = np.isin(device, _MASK)
+    if unknown_is_mask:
+        mask |= np.isnan(device) | (device == 8)
+    cannula, non_rebreather = np.isin(device, _CANNULA), device == _NON_REBREATHER
+    percent = np.full(flow.shape, np.nan)
+    percent[cannula & np.isnan(flow)] = _ROOM_AIR
+    percent[non_rebreather & (flow >= 15)] = 100
+    percent[non_rebreather & (flow >= 10) & (flow < 15)] = 90
+    percent[non_rebreather & (flow < 10)] = 80
+    tables = ((cannula, _CANNULA_TABLE), (mask, _MASK_TABLE), (non_rebreather, ((6, 60), (8, 70))))
+    for rows, table in tables:
+        for limit, value in reversed(table):  # the smallest matching limit is written last
+            percent[rows & (flow <= limit)] = value
+    return percent

@@ -1,18 +1,99 @@
-"""Events of a block of stays to rows of steps before imputation.
+"""Events of blocks of stays to rows of steps before imputation (sections 7 to 12)."""
 
-The rules: docs/cohort/rules.md sections 7 to 12.
-"""
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 import polars as pl
 
-from etips.cohorts.sepsis3.cross_estimates import cross_estimate, hold_all
+from etips.cohorts.engines.store import Store
 from etips.cohorts.sepsis3.doses import fluid_columns, urine_columns, vasopressor_columns
 from etips.cohorts.sepsis3.events import Events
-from etips.cohorts.sepsis3.grid import INDEX, Bools, Floats, Grid, Ints, drop_outliers, make_grid
-from etips.cohorts.sepsis3.rules import Rules, Window
-from etips.cohorts.sepsis3.steps import Steps, make_steps
+from etips.cohorts.sepsis3.grid import (
+    INDEX,
+    cross_estimate,
+    drop_outliers,
+    hold_all,
+    make_grid,
+)
+from etips.cohorts.sepsis3.rules import Rules
+from etips.cohorts.sepsis3.steps import make_steps
 from etips.cohorts.sepsis3.variables import CHARTED, DELAY, DEMOGRAPHICS, HOUR, PASS_1_COLUMNS
+from etips.errors import ResourceError
+from etips.machine import free_memory
+from etips.progress import Progress, no_progress
+
+BYTES_PER_ROW: Final = 4_000  # of either pass, at the highest point; measured, see the benchmarks
+_NEVER: Final = 2**52  # seconds; later than any stay
+
+
+def rows_of_both_windows(
+    read: Callable[[int, int], Events],
+    people: pl.DataFrame,
+    rules: Rules,
+    kept: Store,
+    *,
+    progress: Progress = no_progress,
+) -> tuple[pl.DataFrame, Callable[[], pl.DataFrame]]:
+    """Rows of the first window, and a way to get those of the second.
+
+    They are computed block by block of stays, so that memory stays bounded, and for all candidates:
+    until imputation no stay depends on another, and so each block is read once. Where there are
+    several, each is kept on disk when it is done, and a build that was killed goes on from there.
+
+    Args:
+        read: Gives the events of the stays from one id to another.
+        people: Demographics and onset of the candidates, sorted by stay.
+        rules: The switches, and how many stays make a block.
+        kept: Where blocks are kept.
+        progress: Is given the share of blocks that are done.
+    """
+
+    def both(stays: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        events = read(int(stays["stay"][0]), int(stays["stay"][-1]))
+        return (
+            step_rows(events, stays, rules, second_pass=False),
+            step_rows(events, stays, rules, second_pass=True),
+        )
+
+    size, n_rows = rules.stays_per_block, 0
+    blocks = [people[at : at + size] for at in range(0, people.height, size)]
+    if len(blocks) == 1:
+        first, second = both(blocks[0])
+        return first, lambda: second
+    for number, stays in enumerate(blocks):
+        name = f"rows_{number}"
+        if not kept.has(name):
+            for part, rows in enumerate(both(stays)):
+                kept.put(f"{name}_{part}", rows.to_arrow(), append=False)
+            kept.mark(name)
+        n_rows += sum(kept.height(f"{name}_{part}") for part in (0, 1))
+        likely = n_rows * len(blocks) // (number + 1)
+        require_memory(max(n_rows, likely // 2))  # in good time; half, as blocks differ
+        progress("rows of steps", (number + 1) / len(blocks))
+    kept.shrink()  # imputing needs the memory
+
+    def stored(part: int) -> pl.DataFrame:
+        names = (f"rows_{number}_{part}" for number in range(len(blocks)))
+        return pl.concat(kept.rows(name).sort("icustayid", "bloc") for name in names)
+
+    return stored(0), lambda: stored(1)
+
+
+def require_memory(n_rows: int) -> None:
+    """Refuse to go on with rows, of both passes together, that would not fit into memory.
+
+    The libraries below do not all survive a failed allocation: some end the process without a word.
+    So a build that could not finish is refused in one line before it is half done.
+    """
+    needed, free = n_rows * BYTES_PER_ROW, free_memory()
+    if free is not None and needed > free:
+        raise ResourceError(
+            "cohort",
+            f"needs about {needed / 2**30:.1f} GiB of memory for {n_rows:,} rows, "
+            f"and {free / 2**30:.1f} GiB are free",
+            fix="Use a machine with more.",
+        )
 
 
 def step_rows(
@@ -30,60 +111,38 @@ def step_rows(
         `PASS_1_COLUMNS` and n_urine_records.
     """
     window = rules.window_2 if second_pass else rules.window_1
-    windows = _windows(stays, window)
-    grid = make_grid(events, windows, rules)
-    drop_outliers(grid, rules, second_pass=second_pass)
-    cross_estimate(grid, rules)
-    hold_all(grid, rules)
-    anchor = _of_stay(grid, windows, "opens") if rules.anchor_at_window else None
-    opening = _in_icu(grid, stays) if rules.open_steps_in_icu_only else None
-    steps = make_steps(grid, rules, anchor=anchor, opening=opening)
-    volumes = {
-        **vasopressor_columns(events, steps, rules),
-        **fluid_columns(events, steps),
-        **urine_columns(events, steps, rules),
-    }
-    return _assemble(steps, volumes, stays)
-
-
-def _windows(stays: pl.DataFrame, window: Window) -> pl.DataFrame:
-    return stays.select(
+    windows = stays.select(
         "stay",
         opens=pl.col("onset") - int(window.before * HOUR),
         closes=pl.col("onset") + int(window.after * HOUR),
     )
-
-
-def _of_stay(grid: Grid, stays: pl.DataFrame, name: str) -> Ints:
-    """A column of `stays`, sorted by stay, for each row of the grid."""
+    grid = make_grid(events, windows, rules)
+    drop_outliers(grid, rules, second_pass=second_pass)
+    cross_estimate(grid, rules)
+    hold_all(grid, rules)
     position = np.searchsorted(stays["stay"].to_numpy(), grid.stay)
-    values: Ints = stays[name].to_numpy()[position]
-    return values
-
-
-def _in_icu(grid: Grid, stays: pl.DataFrame) -> Bools:
-    """Rows inside the ICU stay itself; only they open a step in the clean profile (oddity 15)."""
-    enters = _of_stay(grid, stays, "icu_in")
-    leaves = _of_stay(grid, stays.with_columns(pl.col("icu_out").fill_null(2**52)), "icu_out")
-    inside: Bools = (enters <= grid.t) & (grid.t <= leaves)
-    return inside
-
-
-def _assemble(steps: Steps, volumes: dict[str, Floats], stays: pl.DataFrame) -> pl.DataFrame:
-    """Put keys, demographics, means and volumes side by side."""
+    anchor = windows["opens"].to_numpy()[position] if rules.anchor_at_window else None
+    opening = None
+    if rules.open_steps_in_icu_only:  # oddity 15
+        enters, leaves = stays["icu_in"], stays["icu_out"].fill_null(_NEVER)
+        opening = (enters.to_numpy()[position] <= grid.t) & (grid.t <= leaves.to_numpy()[position])
+    steps = make_steps(grid, rules, anchor=anchor, opening=opening)
+    volumes = {
+        **vasopressor_columns(events, steps),
+        **fluid_columns(events, steps),
+        **urine_columns(events, steps),
+    }
     owner = np.searchsorted(stays["stay"].to_numpy(), steps.stays)[steps.owner]
     known = [name for name in DEMOGRAPHICS if name != DELAY]
-    frame = stays.select(*known, "discharge")[owner]
-    last = pl.Series(steps.last[steps.owner])
-    frame = frame.with_columns(
+    rows = stays.select(*known, "discharge")[owner].with_columns(
         bloc=pl.Series(steps.number + 1),
         icustayid=pl.Series(steps.stays[steps.owner]),
         charttime=pl.Series(steps.t0),
-        **{DELAY: (pl.col("discharge") - last) / HOUR},
+        **{DELAY: (pl.col("discharge") - pl.Series(steps.last[steps.owner])) / HOUR},
         **{name: pl.Series(steps.means[INDEX[name]]) for name in CHARTED},
         **{name: pl.Series(values) for name, values in volumes.items()},
         Shock_Index=pl.lit(np.nan),
         PaO2_FiO2=pl.lit(np.nan),
     )
-    frame = frame.with_columns(cumulated_balance=pl.col("input_total") - pl.col("output_total"))
-    return frame.select(*PASS_1_COLUMNS, "n_urine_records")
+    rows = rows.with_columns(cumulated_balance=pl.col("input_total") - pl.col("output_total"))
+    return rows.select(*PASS_1_COLUMNS, "n_urine_records")

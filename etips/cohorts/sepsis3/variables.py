@@ -1,4 +1,4 @@
-"""Names and order of the variables, what is plausible, and how long a value is held.
+"""Names, order and organ system of the variables, what is plausible, how long a value is held.
 
 The rules: docs/cohort/rules.md sections 8, 9, 11, 16.
 """
@@ -10,8 +10,6 @@ from typing import Final
 HOUR: Final = 3600
 RULE_HOURS: Final = 4
 """Hours of a step in the scripts; rules on volumes look back so far, whatever a step is."""
-
-STEP_SECONDS: Final = RULE_HOURS * HOUR
 
 # Section 11: hours for which the last observed value stands in, in table order.
 HOLD_HOURS: Final = MappingProxyType(
@@ -103,3 +101,28 @@ SEQUENTIAL_FEATURES: Final = (
     "mechvent", "Shock_Index", "PaO2_FiO2", "max_dose_vaso", "input_4hourly", "input_total",
     "output_total", "output_4hourly", "cumulated_balance", "SOFA", "SIRS",
 )  # fmt: skip
+
+ORGAN_SYSTEMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "circulation": (
+            "HR", "SysBP", "MeanBP", "DiaBP", "Shock_Index", "Arterial_lactate", "max_dose_vaso",
+            "median_dose_vaso",
+        ),
+        "breathing": (
+            "RR", "SpO2", "FiO2_1", "paO2", "paCO2", "PaO2_FiO2", "mechvent",
+        ),
+        "acid and base": ("Arterial_pH", "Arterial_BE", "HCO3", "CO2_mEqL"),
+        "kidney": ("BUN", "Creatinine", "output_total", "output_4hourly"),
+        "fluids": ("input_total", "input_4hourly", "cumulated_balance"),
+        "liver": ("SGOT", "SGPT", "Total_bili", "Albumin"),
+        "blood and clotting": ("Hb", "Platelets_count", "PTT", "PT", "INR"),
+        "infection": ("Temp_C", "WBC_count", "SIRS"),
+        "brain": ("GCS",),
+        "salts and sugar": (
+            "Potassium", "Sodium", "Chloride", "Glucose", "Magnesium", "Calcium", "Ionised_Ca",
+        ),
+        "severity": ("SOFA",),
+        "the patient": ("gender", "age", "Weight_kg", "re_admission", "elixhauser"),
+    }
+)  # fmt: skip
+"""Names of the variables by organ system, for a reader of explanations."""

@@ -6,14 +6,141 @@ from math import prod
 from unicodedata import normalize
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
 
-from etips.data.decisions import NO_ACTION, Ints
-from etips.data.intake.recipe import ActionReading
-from etips.data.intake.treatment_cells import AMOUNT, FALSE, TRUE, LabelledColumn
+from etips.data.decisions import NO_ACTION, Floats, Ints
+from etips.data.recipe import ActionReading
 from etips.data.schema import MOST_ACTIONS
+from etips.data.tables.arrow_columns import is_categorical, is_number, is_text, spell_out
 from etips.disclosure import LEAST_PEOPLE
 from etips.errors import DataError, SettingError, require
 from etips.notes import note
+
+FALSE, TRUE = "false", "true"
+"""Labels of a column of booleans."""
+
+LONGEST = 100
+"""Characters of a label; it names an action wherever one is shown."""
+
+AMOUNT = 'If it is an amount, name it in --dose (dose="...") instead, which makes classes of it.'
+"""What to do about a treatment of many numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledColumn:
+    """One column of a treatment, cell by cell.
+
+    Args:
+        where: The place, for refusals.
+        name: Of the column.
+        labels: What occurs in it, in order: numbers by size, else by alphabet.
+        code: Label of each row, -1 where there is none, shape (n,).
+        numbers: The labels as numbers; None if they are not.
+        boolean: Whether they are true and false.
+    """
+
+    where: str
+    name: str
+    labels: tuple[str, ...]
+    code: Ints
+    numbers: Floats | None
+    boolean: bool = False
+
+    @property
+    def is_range(self) -> bool:
+        """Whether the labels are 0..K-1 without a hole."""
+        own = self.numbers
+        return own is not None and own.tolist() == list(range(own.size))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the labels are whole numbers."""
+        return self.numbers is not None and bool((self.numbers == np.round(self.numbers)).all())
+
+    def called(self, label: str, *, alone: bool) -> str:
+        """What a label is called: a code among other columns says of what it is one."""
+        if self.boolean:
+            return self.name if label == TRUE else f"no {self.name}"
+        return label if alone or self.numbers is None else f"{self.name} {label}"
+
+
+def label_column(where: str, name: str, column: pa.ChunkedArray) -> LabelledColumn:
+    """Find the labels of a column; blanks around text do not count, and blank text is missing."""
+    kind = column.type.value_type if is_categorical(column.type) else column.type
+    if not (is_number(kind) or is_text(kind)):
+        raise DataError(where, "must be text, numbers, or true and false", fix="Times are none.")
+    if types.is_boolean(kind):  # both are treatments, though only one may occur
+        flags = pc.fill_null(pc.cast(spell_out(column), pa.int64()), NO_ACTION).to_numpy()
+        return LabelledColumn(where, name, (FALSE, TRUE), flags, np.array([0.0, 1.0]), boolean=True)
+    encoded = _encode(where, column)
+    cells = encoded.dictionary.to_pylist()
+    single = bool(types.is_float32(kind) or types.is_float16(kind))
+    texts = [_label(cell, digits=6 if single else 12) for cell in cells]
+    numbers = (
+        None
+        if is_text(kind)
+        else [float(cell) if isinstance(cell, bool | int | float) else np.nan for cell in cells]
+    )
+    labels = _in_order({text for text in texts if text}, numbers is not None)
+    if is_categorical(column.type) and column.type.ordered:  # low, mid, high: as it was declared
+        declared = [_label(level, digits=12) for level in column.chunk(0).dictionary.to_pylist()]
+        labels = tuple(sorted(labels, key=declared.index)) if set(labels) <= {*declared} else labels
+    place = {label: number for number, label in enumerate(labels)}
+    codes = np.array([place.get(text, NO_ACTION) for text in texts] + [NO_ACTION], np.int64)
+    rows = pc.fill_null(encoded.indices, len(cells)).to_numpy(zero_copy_only=False)
+    if numbers is not None:
+        size = np.abs([*numbers, 0.0])
+        require(where, "must be finite", ~np.isinf(size)[rows])
+        require(where, "must be below 2**53", ~(size >= 2**53)[rows])
+    brief = np.array([*(len(text) <= LONGEST for text in texts), True])
+    require(where, f"must be text of at most {LONGEST} characters", brief[rows])
+    values = None if numbers is None else np.array([float(label) for label in labels])
+    return LabelledColumn(where, name, labels, codes[rows], values)
+
+
+def _encode(where: str, column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """The distinct cells of a column, and which of them each row has."""
+    plain = spell_out(column)
+    if is_text(plain.type):
+        try:
+            plain = pc.cast(plain, pa.string())
+        except pa.ArrowException:
+            raise DataError(where, "must be UTF-8 text") from None
+    elif types.is_null(plain.type) or types.is_decimal(plain.type) or types.is_float16(plain.type):
+        plain = pc.cast(plain, pa.float64())
+    encoded = pc.dictionary_encode(plain.combine_chunks())
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    if len(encoded.dictionary) > MOST_ACTIONS:
+        raise DataError(
+            where, f"must hold at most {MOST_ACTIONS:,} different treatments", fix=AMOUNT
+        )
+    return encoded
+
+
+def _label(cell: object, *, digits: int) -> str:
+    """A cell as a label; empty where it is missing."""
+    if isinstance(cell, str):
+        return " ".join("".join(c if c.isprintable() else " " for c in cell).split())
+    if isinstance(cell, bool | int):
+        return str(int(cell))
+    if isinstance(cell, float) and np.isfinite(cell):
+        return str(int(cell)) if cell == round(cell) else f"{cell:.{digits}g}"
+    return ""
+
+
+def _in_order(labels: set[str], numeric: bool) -> tuple[str, ...]:
+    """Sorted, by size where every label spells a number."""
+    try:
+        keyed = {label: float(label) for label in labels}
+    except ValueError:
+        keyed = {}
+    if numeric or (keyed and all(np.isfinite(value) for value in keyed.values())):
+        return tuple(sorted(labels, key=lambda label: (keyed[label], label)))
+    return tuple(sorted(labels))
+
 
 MOST_LABELS = 200
 """More treatments than this cannot be learned from a log, and are an amount or an identifier."""
@@ -28,14 +155,7 @@ _OTHER_SPELLINGS = {"0": FALSE, "1": TRUE, "no": FALSE, "yes": TRUE, "n": FALSE,
 
 @dataclass(frozen=True, eq=False)
 class LabelledActions:
-    """Actions of every row and what they are called.
-
-    Args:
-        action: 0..K-1, -1 where there is none, shape (n,).
-        n_actions: K.
-        names: Of the actions, K or none.
-        reading: What the table calls them; None where it says 0..K-1.
-    """
+    """Actions of every row and what they are called."""
 
     action: Ints
     n_actions: int
@@ -46,13 +166,7 @@ class LabelledActions:
 def find_actions(
     columns: Sequence[LabelledColumn], *, n_actions: int | None, actions: tuple[str, ...]
 ) -> LabelledActions:
-    """Number the treatments of a log.
-
-    Args:
-        columns: Of the treatment; of several the action is the combination.
-        n_actions: Says that numbers are a range 0..K-1.
-        actions: Names that the caller gives them.
-    """
+    """Number the treatments of a log."""
     for column in columns:
         if not column.labels:
             raise DataError(column.where, "must hold at least one action")
@@ -62,7 +176,8 @@ def find_actions(
     only = columns[0]
     whole = n_actions or (len(actions) if _fits(only, len(actions)) else None)
     if only.numbers is not None and not only.boolean and (whole is not None or only.is_range):
-        return _range(only, whole, actions)
+        action, k = range_actions(only, whole)
+        return LabelledActions(action, k, actions)
     _require_few(only)
     order = _order(only.labels, actions)
     if n_actions is not None and len(order) != n_actions:
@@ -73,12 +188,7 @@ def find_actions(
 
 
 def apply_labels(columns: Sequence[LabelledColumn], reading: ActionReading) -> Ints:
-    """Actions of another table by the labels of the log; one that the log did not have is refused.
-
-    Args:
-        columns: Of the treatment, in the order of the reading.
-        reading: How the log was read.
-    """
+    """Actions of another table by the labels of the log; one that the log lacks is refused."""
     own = [
         _translate(column, sorted({labels[place] for labels in reading.labels}))
         for place, column in enumerate(columns)
@@ -95,12 +205,7 @@ def apply_names(column: LabelledColumn, names: Sequence[str]) -> Ints:
 
 
 def range_actions(column: LabelledColumn, n_actions: int | None) -> tuple[Ints, int]:
-    """Whole numbers 0..K-1 as they are.
-
-    Args:
-        column: Of the treatment.
-        n_actions: K; one more than the largest if left out.
-    """
+    """Whole numbers 0..K-1 as they are."""
     if column.numbers is None:
         rule = "must be numbers, as in the log that the policy was fitted on"
         raise DataError(column.where, rule, fix="Give its actions the numbers 0..K-1.")
@@ -113,13 +218,6 @@ def range_actions(column: LabelledColumn, n_actions: int | None) -> tuple[Ints, 
     require(column.where, f"must be in 0..{top}", inside | ~known, fix=fix)
     action = np.where(known, values, NO_ACTION).astype(np.int64)
     return action, n_actions or int(action.max(initial=0)) + 1
-
-
-def _range(
-    column: LabelledColumn, n_actions: int | None, names: tuple[str, ...]
-) -> LabelledActions:
-    action, k = range_actions(column, n_actions)
-    return LabelledActions(action, k, names)
 
 
 def _fits(column: LabelledColumn, n_names: int) -> bool:
@@ -195,14 +293,7 @@ def _numbers_of(
     number: Mapping[tuple[str, ...], int],
     known: str,
 ) -> Ints:
-    """Action of each row: -1 where a label is missing; what is no action is refused.
-
-    Args:
-        columns: Of the treatment.
-        labels: For each column, what to look up for each of its labels; None if it has no match.
-        number: Action of each combination of labels.
-        known: The actions there are, for a refusal.
-    """
+    """Action of each row: -1 where a label is missing; what is no action is refused."""
     distinct, inverse = _distinct(columns)
     actions = np.full(len(distinct), -2, np.int64)
     for place, row in enumerate(distinct):
@@ -263,20 +354,16 @@ def _require_few(column: LabelledColumn) -> None:
     most = MOST_FRACTIONS
     if column.is_whole or not numeric:
         most = min(MOST_LABELS, max(MOST_FRACTIONS, known // _LEAST_EACH))
-    if numeric and n > MOST_FRACTIONS and _most_are_rare(column):
-        most = MOST_FRACTIONS
+    if numeric and n > MOST_FRACTIONS:
+        counts = np.bincount(column.code[column.code != NO_ACTION], minlength=n)
+        if (counts < LEAST_PEOPLE).mean() > 0.5:  # as those of an amount are
+            most = MOST_FRACTIONS
     if n <= most:
         return
     rule = f"must hold at most {most} different treatments, holds {n:,} different "
     if numeric:
         raise DataError(column.where, f"{rule}numbers", fix=AMOUNT)
     raise DataError(column.where, f"{rule}texts", fix="Group them first. Is it the treatment?")
-
-
-def _most_are_rare(column: LabelledColumn) -> bool:
-    """Whether more than half of the labels stand in a few rows each, as those of an amount do."""
-    counts = np.bincount(column.code[column.code != NO_ACTION], minlength=len(column.labels))
-    return bool((counts < LEAST_PEOPLE).mean() > 0.5)
 
 
 def _tell_codes(column: LabelledColumn) -> None:

@@ -131,16 +131,7 @@ class DoseClasses:
         unit: str = "",
         none: bool = True,
     ) -> Self:
-        """Classes between known edges, with the medians of a log.
-
-        Args:
-            column: Name of the column.
-            dose: None missing, shape (n,).
-            edges: Between the classes of what was given, rising.
-            people: Whom each row belongs to.
-            unit: Of the dose.
-            none: Whether there is a class of no dose.
-        """
+        """Classes between known edges, with the medians of a log."""
         classes = edge_classes(dose, edges) - (0 if none else 1)
         medians = tuple(
             float(np.median(dose[classes == k]))
@@ -194,12 +185,7 @@ class DoseClasses:
         return f"{label} (median {f'{short_number(median)} {self.unit}'.rstrip()})"
 
     def apply(self, where: str, dose: Floats) -> Ints:
-        """Class of each dose, -1 where it is missing.
-
-        Args:
-            where: The place, for a refusal.
-            dose: As `read_doses` gives them, shape (n,).
-        """
+        """Class of each dose, -1 where it is missing."""
         known = ~np.isnan(dose)
         if not self.none:
             rule = "must be above 0: nobody had none where the classes were made"

@@ -60,12 +60,7 @@ def last_values(data: "Trajectories", names: Iterable[str] | None = None) -> dic
 
 
 def last_rows(data: "Trajectories", names: Iterable[str] | None = None) -> "pa.Table":
-    """The same as a table, one row a decision in decision order; what is not known is null.
-
-    Args:
-        data: The stays.
-        names: Columns wanted, among `visible_columns`; all of them if left out.
-    """
+    """The same as a table, one row a decision in decision order; what is not known is null."""
     import pyarrow as pa  # noqa: PLC0415  # evaluation must run without it
 
     columns = last_values(data, names)

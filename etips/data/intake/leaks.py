@@ -52,12 +52,7 @@ _EARLIER = {
 
 @dataclass(frozen=True)
 class Leak:
-    """A column of the table that gives away what comes after the decision.
-
-    Args:
-        column: Its name in the table.
-        reason: What it gives away, or that only its name is suspicious.
-    """
+    """A column of the table that gives away what comes after the decision."""
 
     column: str
     reason: Reason
@@ -73,7 +68,12 @@ def find_leaks(data: Trajectories) -> list[Leak]:
     n = data.n_decisions
     chosen = np.arange(0, n, max(1, n // _MOST_DECISIONS))
     seen = _Seen.of(data, chosen)
-    found = [leak for source in _sources(data) if (leak := _leak(data, seen, source)) is not None]
+    found = []
+    for source in _sources(data):
+        reasons = (_reason(column, seen) for column in _columns(data, seen, source))
+        reason = next((own for own in reasons if own is not None), None)
+        if reason is not None:
+            found.append(Leak(source, reason))
     told = {leak.column for leak in found}
     return found + [leak for leak in later if leak.column not in told]
 
@@ -85,7 +85,9 @@ def note_leaks(data: Trajectories) -> None:
         columns = [leak.column for leak in leaks if leak.reason == reason]
         if columns:
             one = len(columns) == 1
-            said = _singular(words) if one else words
+            verb, _, rest = words.partition(" ")
+            singular = {"are": "is", "have": "has"}.get(verb, f"{verb}s")
+            said = f"{singular} {rest}" if one else words
             known = "Was it known" if one else "Were they known"
             note(
                 f"column{'' if one else 's'} {', '.join(columns)}: {said}. {known} before the "
@@ -108,12 +110,13 @@ class _Seen:
     @classmethod
     def of(cls, data: Trajectories, chosen: Ints) -> "_Seen":
         names = (*data.schema.sequence, *data.schema.static)
+        action = data.logged_action[chosen]
         return cls(
             np.asarray(data.sequence[data.seen_rows[chosen]]),
             data.static[data.decisions().stay[chosen]],
             {name: place for place, name in enumerate(names)},
             data.logged_loss[chosen],
-            _actions(data, chosen),
+            (action, *(np.array(part.of_action)[action] for part in data.schema.components)),
             data.cluster[chosen],
         )
 
@@ -122,12 +125,6 @@ class _Seen:
         place, width = self.place[name], self.sequence.shape[1]
         column = self.sequence[:, place] if place < width else self.static[:, place - width]
         return column.astype(np.float64)
-
-
-def _actions(data: Trajectories, chosen: Ints) -> tuple[Ints, ...]:
-    """The logged actions, and the doses or columns that they combine."""
-    action = data.logged_action[chosen]
-    return action, *(np.array(part.of_action)[action] for part in data.schema.components)
 
 
 def _sources(data: Trajectories) -> list[str]:
@@ -141,14 +138,6 @@ def _sources(data: Trajectories) -> list[str]:
 def _source(name: str, categories: Mapping[str, tuple[str, ...]]) -> str:
     source = name.partition("=")[0]
     return source if source in categories else name
-
-
-def _leak(data: Trajectories, seen: _Seen, source: str) -> Leak | None:
-    for column in _columns(data, seen, source):
-        reason = _reason(column, seen)
-        if reason is not None:
-            return Leak(source, reason)
-    return None
 
 
 def _columns(data: Trajectories, seen: _Seen, source: str) -> list[Floats]:
@@ -229,16 +218,11 @@ def _is_certain(code: Ints, loss: Floats, person: Ints) -> bool:
     always = n_rare == np.bincount(code)
     if not (always | (n_rare == 0)).any():
         return False
-    size = _people_by(code, person)
+    n_people = int(person.max()) + 1
+    pairs = np.unique(code.astype(np.int64) * n_people + person)  # different people with each level
+    size = np.bincount(pairs // n_people, minlength=code.max() + 1).astype(np.float64)
     never = float(size[n_rare == 0].sum())
     return bool((size[always] >= _DOOMED).any() or never * share * _HEALTHY >= _EXPECTED)
-
-
-def _people_by(code: Ints, person: Ints) -> Floats:
-    """Different people with each level."""
-    n_people = int(person.max()) + 1
-    pairs = np.unique(code.astype(np.int64) * n_people + person)
-    return np.bincount(pairs // n_people, minlength=code.max() + 1).astype(np.float64)
 
 
 def _tells(order: Ints, code: Ints, action: Ints, *, few: bool) -> bool:
@@ -284,8 +268,3 @@ def words_of(name: str) -> set[str]:
     """The words of a column's name, whether snake_case or CamelCase."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     return set(re.findall(r"[a-z]+", spaced.lower()))
-
-
-def _singular(words: str) -> str:
-    verb, _, rest = words.partition(" ")
-    return {"are": "is", "have": "has"}.get(verb, f"{verb}s") + " " + rest

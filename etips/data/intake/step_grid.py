@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from etips.data.coded import Floats32
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.intake.dose_classes import is_rate
-from etips.data.intake.recipe import Combine, StepRule
-from etips.data.intake.request import Request
+from etips.data.recipe import Combine, StepRule
 from etips.data.tables.arrow_columns import numbers
 from etips.data.tables.sorting import Kind, SortedTable, place_of
+from etips.data.tables.table_spec import TableSpec
 from etips.disclosure import FEW, are_few
 from etips.errors import DataError, SettingError, require
 from etips.notes import note
@@ -37,26 +37,26 @@ def parse_every(every: str) -> tuple[float, bool]:
     return float(amount or 1) * _UNITS.get(unit, 1), bool(unit)
 
 
-def step_rule(table: SortedTable, asked: Request) -> StepRule | None:
+def step_rule(table: SortedTable, spec: TableSpec) -> StepRule | None:
     """The rule that the table is to be put into steps by, if there is one."""
     clock = bool(np.issubdtype(table.step.dtype, np.datetime64))
-    if asked.like is not None:
-        known = None if asked.like.recipe is None else asked.like.recipe.every
+    if spec.like is not None:
+        known = None if spec.like.recipe is None else spec.like.recipe.every
         if known is not None and known.clock and not clock:
             _require_steps(table, known)
             return None
         return known
-    if asked.every is None:
-        if asked.combine:
+    if spec.every is None:
+        if spec.combine:
             raise SettingError("combine", "needs every", fix="Such as --every 4h.")
         return None
-    length, of_time = parse_every(asked.every)
+    length, of_time = parse_every(spec.every)
     if "step" not in table.layout.present:
         raise SettingError("every", "needs step", fix="Name the column of times: --step (step=).")
     if clock != of_time:
         rule = "must have a unit where the steps are times, and none where they are numbers"
         raise SettingError("every", rule, fix="Such as 4h, or 4.")
-    return StepRule(asked.every.strip(), length, clock, _combine(table, asked))
+    return StepRule(spec.every.strip(), length, clock, _combine(table, spec))
 
 
 def _require_steps(table: SortedTable, rule: StepRule) -> None:
@@ -66,12 +66,12 @@ def _require_steps(table: SortedTable, rule: StepRule) -> None:
     require(table.place("step"), told, table.step == counted, rows=table.rows)
 
 
-def _combine(table: SortedTable, asked: Request) -> dict[str, Combine]:
+def _combine(table: SortedTable, spec: TableSpec) -> dict[str, Combine]:
     """How to combine each column that does not keep its last value; doses add up, rates do not."""
-    chosen: dict[str, Combine] = {name: "max" if is_rate(name) else "sum" for name in asked.dose}
+    chosen: dict[str, Combine] = {name: "max" if is_rate(name) else "sum" for name in spec.dose}
     layout = table.layout
     known = {*layout.sequence, *layout.treatment, *layout.role_columns().values()}
-    for name, how in asked.combine.items():
+    for name, how in spec.combine.items():
         if how not in get_args(Combine):
             raise SettingError(f"combine {name}", f"must be one of {', '.join(get_args(Combine))}")
         if name not in known:
@@ -83,12 +83,7 @@ def _combine(table: SortedTable, asked: Request) -> dict[str, Combine]:
 
 
 def put_into_steps(table: SortedTable, rule: StepRule) -> SortedTable:
-    """One row a step from each stay's first row to its last; a step without a row is empty.
-
-    Args:
-        table: The table in order of time.
-        rule: Length of a step, and how values of one step are combined.
-    """
+    """One row a step from each stay's first row to its last; a step without a row is empty."""
     since = table.step - table.step[table.starts]
     elapsed = since / _SECOND if rule.clock else since.astype(np.float64)
     number = np.floor(elapsed / rule.length + 1e-9).astype(np.int64)  # within the stay

@@ -1,15 +1,15 @@
-"""Arrays as scikit-learn users hold them."""
+"""Arrays as scikit-learn users hold them, and dictionaries of the Open Bandit Pipeline (obp)."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from etips.data.coded import Floats32
 from etips.data.decisions import NO_ACTION, Bools, Floats, Ints, MissingLoss
-from etips.data.intake.recipe import ActionReading, Recipe
+from etips.data.recipe import ActionReading, Recipe
 from etips.data.schema import MOST_ACTIONS, Schema
-from etips.data.tables.array_actions import number_labels
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError, require
 
@@ -51,7 +51,11 @@ def from_arrays(
     log = _log(action, loss, propensity, counts, inside, n_actions)
     _require_losses(log, counts, missing_loss)
     known = (int(log["action"].max(initial=0)) if log else 0) + 1
-    still = _static(static, len(counts))
+    still = np.zeros((len(counts), 0), np.float32)
+    if static is not None:
+        still = _float32("static", static)
+        if still.ndim != 2 or len(still) != len(counts):
+            raise DataError("static", f"must have shape ({len(counts)}, s)")
     data = Trajectories(
         sequence=padded[inside],
         offsets=np.concatenate([[0], np.cumsum(counts)]),
@@ -139,12 +143,7 @@ def _schema(
 
 
 def of_logged(propensity: Floats, action: Floats) -> Floats:
-    """Propensity of the logged action, from one of every action on a last axis, or as it is.
-
-    Args:
-        propensity: Same shape as `action`, or with an axis of actions behind it.
-        action: Logged actions; -1 or NaN where there is none.
-    """
+    """Propensity of the logged action, from one of every action on a last axis, or as it is."""
     if propensity.shape[:-1] != action.shape or propensity.ndim != action.ndim + 1:
         return propensity
     none = np.isnan(action) | (action < 0)
@@ -191,15 +190,6 @@ def _per_step(name: str, values: ArrayLike, counts: Ints, inside: Bools) -> Floa
     return numbers[inside]
 
 
-def _static(static: ArrayLike | None, n: int) -> Floats32:
-    if static is None:
-        return np.zeros((n, 0), np.float32)
-    table = _float32("static", static)
-    if table.ndim != 2 or len(table) != n:
-        raise DataError("static", f"must have shape ({n}, s)")
-    return table
-
-
 def _float32(name: str, values: ArrayLike) -> Floats32:
     with np.errstate(over="ignore"):  # too large for float32 is refused as infinite
         return numeric(name, values).astype(np.float32)
@@ -216,3 +206,130 @@ def numeric(name: str, values: ArrayLike) -> Floats:
     except (TypeError, ValueError):
         raise DataError(name, "must be an array of numbers") from None
     raise DataError(name, "must be real", fix="Complex data not supported.")
+
+
+MOST_LABELS = 200
+"""As in a table: more are an identifier or free text."""
+
+
+def number_labels(
+    action: ArrayLike | None, n_actions: int | None
+) -> tuple[ArrayLike | None, tuple[str, ...]]:
+    """Actions as numbers, and their names if they were text; anything else is left as it is."""
+    cells = None if action is None else np.asarray(action)
+    if cells is None or cells.dtype.kind not in "OU" or not _has_words(cells):
+        return action, ()
+    flat = cells.ravel().tolist()
+    known = np.array(
+        [
+            cell is None or isinstance(cell, str) or (isinstance(cell, float) and np.isnan(cell))
+            for cell in flat
+        ]
+    )
+    require("action", "must be text or numbers, not both", known)
+    labels = [" ".join(cell.split()) if isinstance(cell, str) else "" for cell in flat]
+    names = tuple(sorted({label for label in labels if label}))
+    if len(names) > MOST_LABELS:
+        raise DataError("action", f"must hold at most {MOST_LABELS} different labels")
+    if n_actions is not None and n_actions != len(names):
+        rule = f"must be the number of labels, which is {len(names)} here"
+        raise SettingError("n_actions", rule, fix="Leave it out.")
+    place = {name: float(number) for number, name in enumerate(names)}
+    numbers: Floats = np.array([place.get(label, np.nan) for label in labels])
+    return numbers.reshape(cells.shape), names
+
+
+def _has_words(cells: np.ndarray) -> bool:
+    """Whether some cell is text that spells no number."""
+    try:
+        np.asarray(cells, dtype=np.float64)
+    except (TypeError, ValueError):
+        return any(isinstance(cell, str) for cell in cells.ravel().tolist())
+    return False
+
+
+Feedback = Mapping[str, ArrayLike | None]
+
+
+def from_obp(feedback: Feedback, *, n_positions: int | None = None) -> Trajectories:
+    """Trajectories from an obp feedback dictionary; its reward becomes loss = 1 - reward.
+
+    A position is part of what is visible at a round: it becomes one column each of the features,
+    behind the context. What describes the actions (`action_context`) has no place here.
+
+    Args:
+        feedback: Reads `context`, `action`, `reward`, and if there `position`, `pscore`,
+            `n_actions` and `n_rounds`.
+        n_positions: How many there are; one more than the largest if left out. Say it where not
+            all may occur, lest two parts of a data set have different features.
+    """
+    for name in ("context", "action", "reward"):
+        if feedback.get(name) is None:
+            raise DataError(f"feedback, {name}", "must be there")
+    context = numeric("feedback, context", cast(ArrayLike, feedback["context"]))
+    said = feedback.get("n_rounds")
+    if said is not None and said != len(np.atleast_1d(context)):
+        raise DataError("feedback, n_rounds", "must be the number of rows of the context")
+    position = _positions(feedback)
+    top = int(position.max(initial=0)) + 1
+    if n_positions is not None and n_positions < top:
+        raise SettingError("n_positions", "must be more than every position")
+    seen = np.asarray(position[:, None] == np.arange(n_positions or top), np.float64)
+    if seen.shape[1] > 1 and context.ndim == 2:
+        context = np.concatenate([context, seen], axis=1)
+    return from_arrays(
+        context,
+        feedback["action"],
+        1.0 - numeric("feedback, reward", cast(ArrayLike, feedback["reward"])),
+        propensity=feedback.get("pscore"),
+        n_actions=cast("int | None", feedback.get("n_actions")),
+    )
+
+
+def obp_propensities(feedback: Feedback) -> Floats | None:
+    """Known probability of every action (`pi_b`), for `etips.evaluate(propensities=...)`.
+
+    Shape (n_rounds, n_actions), of each round's own position; None where the feedback has none.
+    """
+    if feedback.get("pi_b") is None:
+        return None
+    table = numeric("feedback, pi_b", cast(ArrayLike, feedback["pi_b"]))
+    if table.ndim == 2:
+        return table
+    position = _positions(feedback)
+    if table.ndim != 3 or len(table) != len(position):
+        raise DataError("feedback, pi_b", "must have shape (n_rounds, n_actions, n_positions)")
+    require("feedback, position", "must be a column of pi_b", position < table.shape[2])
+    return table[np.arange(len(table)), :, position]
+
+
+def to_obp(data: Trajectories) -> dict[str, ArrayLike | None]:
+    """An obp feedback dictionary, one round a decision; reward = 1 - loss.
+
+    The context is what a decision's last visible step and its stay's static features say; what came
+    before it has no place in obp.
+    """
+    seen = data.sequence[data.seen_rows]
+    context = np.concatenate([seen, data.static[data.decisions().stay]], axis=1)
+    return {
+        "n_rounds": data.n_decisions,
+        "n_actions": data.n_actions,
+        "context": context,
+        "action": data.logged_action,
+        "reward": 1.0 - data.logged_loss,
+        "pscore": None if data.propensity is None else data.logged_propensity,
+        "position": None,
+    }
+
+
+def _positions(feedback: Feedback) -> Ints:
+    """Position of each round, shape (n_rounds,); 0 where there is no other."""
+    n = len(np.atleast_1d(np.asarray(feedback["action"])))
+    if feedback.get("position") is None:
+        return np.zeros(n, np.int64)
+    values = numeric("feedback, position", cast(ArrayLike, feedback["position"]))
+    if values.shape != (n,):
+        raise DataError("feedback, position", "must be one number a round")
+    whole = (values >= 0) & (values == np.round(values)) & (values < 2**16)
+    require("feedback, position", "must be whole and not negative", whole)
+    return values.astype(np.int64)

@@ -1,7 +1,7 @@
 """Arrow columns into NumPy arrays, refusing what they may not hold by place, rule and row."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -136,7 +136,7 @@ def _to_int64(where: str, column: pa.ChunkedArray) -> Ints:
 
 def moments(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
     """Step labels, which must order: numbers or times; null and text are refused."""
-    column = _numbered(spell_out(column)) if is_text(_plain_type(column.type)) else column
+    column = _numbered(spell_out(column)) if is_text(spell_out(column).type) else column
     kind = column.type
     fix = "Steps are numbers or times, or one word with a number (V1, V2)."
     if is_text(kind) or is_categorical(kind) or not (is_number(kind) or types.is_temporal(kind)):
@@ -155,10 +155,6 @@ def moments(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
     require(where, "must be finite", np.isfinite(values))
     whole = (values == np.round(values)).all() and (np.abs(values) < 2**53).all()
     return values.astype(np.int64) if whole else values
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if is_categorical(kind) else kind
 
 
 def _numbered(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -231,3 +227,39 @@ def spell_out(column: pa.ChunkedArray) -> pa.ChunkedArray:
     values = pa.large_binary() if is_text(kind) else kind
     chunks = [chunk.dictionary.cast(values).take(chunk.indices) for chunk in column.chunks]
     return pa.chunked_array(chunks, values)
+
+
+NO_WORDS = ("no", "n", "false", "nein", "non")
+YES_WORDS = ("yes", "y", "true", "ja", "oui")
+
+_BLANK = "^(nan|NaN|NAN|<NA>)?$"
+
+
+def plain_text(where: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of text without spaces around it, null where it is blank or says NaN."""
+    text = pc.utf8_trim_whitespace(as_text(where, column))
+    blank = pc.match_substring_regex(text, _BLANK)
+    return pc.if_else(blank, pa.scalar(None, pa.string()), text)
+
+
+def text_flags(where: str, column: pa.ChunkedArray) -> tuple[Floats, int]:
+    """Yes as 1, no as 0, NaN where it is missing or neither; and how many are neither."""
+    text = pc.utf8_lower(plain_text(where, column))
+    yes, no = (  # an Arrow array of the words would import pandas
+        pc.fill_null(pc.match_substring_regex(text, f"^({'|'.join(words)})$"), False).to_numpy()
+        for words in ((*YES_WORDS, "t"), (*NO_WORDS, "f"))
+    )
+    values = np.where(yes, 1.0, np.where(no, 0.0, np.nan))
+    return values, int(np.isnan(values).sum()) - text.null_count
+
+
+def yes_no_levels(words: Iterable[str]) -> tuple[str, str]:
+    """What stands for no and for yes in these words, spelt as they are."""
+    said = sorted(words)
+    no = next((word for word in said if word.lower() in (*NO_WORDS, "f")), "no")
+    return no, next((word for word in said if word.lower() in (*YES_WORDS, "t")), "yes")
+
+
+def is_textual(kind: pa.DataType) -> bool:
+    """Whether a column holds text, not as a dictionary."""
+    return is_text(kind) and not types.is_dictionary(kind)

@@ -1,7 +1,7 @@
 """Dates as people write them: year first, day first or month first, with or without a time."""
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,6 @@ from etips.data.decisions import Bools, Ints
 from etips.data.tables.number_cells import matches
 
 DateOrder = Literal["dmy", "mdy"]
-DATE_ORDERS: tuple[DateOrder, ...] = get_args(DateOrder)
 
 _TIME = (
     r"(?:[ T:]\s*(?P<hour>\d{1,2}):(?P<minute>\d{2})"
@@ -93,12 +92,7 @@ def sort_dates(texts: pa.Array) -> DateCells:
 
 
 def to_dates(texts: pa.Array, order: DateOrder) -> tuple[NDArray[Any], Bools, bool]:
-    """Dates in microseconds, which texts are none that exists, and whether any has a time of day.
-
-    Args:
-        texts: What `sort_dates` says are dates; null is no date and no fault.
-        order: What stands first where the year stands last.
-    """
+    """Dates in microseconds, which texts are no date, and whether any has a time of day."""
     stamps = np.full(len(texts), np.datetime64("NaT"), "datetime64[us]")
     timed = False
     for pattern in (_YEAR_FIRST, _YEAR_LAST, _NAMED):

@@ -112,15 +112,12 @@ def _promised(path: Path) -> tuple[Content, str | None]:
     content = next((kind for ending, kind in ENDINGS.items() if inner.endswith(ending)), None)
     if content is None or (packed and content != "text"):
         _refuse_foreign(path)
-        raise FileError(str(path), f"must end in {_SHOWN}", fix=_advice(path))
+        seen = _content(path, _head(path))
+        fix = "If it is text with a separator between fields, rename it to .csv."
+        if seen is not None and seen != "text":
+            fix = f"It is {_CALLED[seen]} by its content: rename it."
+        raise FileError(str(path), f"must end in {_SHOWN}", fix=fix)
     return content, PACKED[packed] if packed else None
-
-
-def _advice(path: Path) -> str:
-    content = _content(path, _head(path))
-    if content is not None and content != "text":
-        return f"It is {_CALLED[content]} by its content: rename it."
-    return "If it is text with a separator between fields, rename it to .csv."
 
 
 def _require_promise(path: Path, head: bytes, content: Content, compression: str | None) -> None:

@@ -1,32 +1,39 @@
-"""Long tables in and out: one row a step, column roles by argument, rows in any order."""
+"""Long tables into Trajectories: one row a step, column roles by argument, rows in any order."""
 
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from etips.data.alignment import align
 from etips.data.decisions import NO_ACTION, Bools, Floats, MissingLoss
-from etips.data.intake.feature_reading import TableFeatures, elapsed_feature, read_features
+from etips.data.intake.features import TableFeatures, elapsed_feature, read_features, tell_lag
 from etips.data.intake.log_columns import LogColumns, read_log
 from etips.data.intake.log_remarks import remark_on_log
-from etips.data.intake.recipe import Missing, Recipe
-from etips.data.intake.remarks import tell_lag
-from etips.data.intake.request import Request
 from etips.data.intake.step_grid import put_into_steps, step_rule
-from etips.data.intake.text_columns import text_flags
-from etips.data.missing_loss import count_missing_losses
+from etips.data.recipe import Missing, Recipe
 from etips.data.schema import Schema
-from etips.data.tables.arrow_columns import is_text, numbers
+from etips.data.sizes import count_missing_losses
+from etips.data.tables.arrow_columns import is_text, numbers, text_flags
+from etips.data.tables.layout import lay_out
 from etips.data.tables.sorting import SortedTable, read_sorted
 from etips.data.tables.sources import Source, TableLike, open_source
-from etips.data.tables.table_layout import Layout, lay_out
+from etips.data.tables.table_spec import TABLE_FILE, TableSpec
 from etips.data.trajectories import Trajectories
-from etips.errors import DataError, Faults, SettingError, require
+from etips.data.trajectory_reader import load_trajectories
+from etips.data.trajectory_writer import MANIFEST
+from etips.errors import DataError, Faults, FileError, SettingError, require
 
 log = logging.getLogger(__name__)
+
+_OF_THE_SCHEMA = (
+    *("static", "dose", "bins", "categorical", "features", "drop", "missing", "every", "combine"),
+    *("n_actions", "actions", "lag"),
+)
 
 
 def read_table(
@@ -67,43 +74,38 @@ def read_table(
 
     `table` is the path of a text with fields (.csv, .tsv, .txt, packed or not), of a .parquet,
     .feather or .xlsx file (`file.xlsx#Sheet`), or a pandas, polars or Arrow table. The other
-    arguments are described by `etips.data.intake.request.Request`, which has a field of the same
-    name for each.
+    arguments are described by `etips.data.tables.table_spec.TableSpec`, which has a field of the
+    same name for each.
     """
     given = {name: value for name, value in locals().items() if name != "table"}
-    asked = Request.of(**given)
-    own = open_source(table, decimal=decimal, dates=dates, limits=limits, na=asked.na)
-    return _read(own, asked)
+    return read_by(table, TableSpec.of_arguments(given))
 
 
-def _read(source: Source, asked: Request) -> Trajectories:
+def read_by(table: TableLike, spec: TableSpec) -> Trajectories:
+    """Read a table by what is said of it; see `read_table`."""
+    spec.require_consistent()
+    source = open_source(table, spec)
     if source.n_rows == 0:
         raise DataError(source.name, "must have at least one row")
-    faults, data = Faults(), None
-    asked = _complete(source, asked)
-    layout = lay_out(source, asked, faults)
+    faults = Faults()
+    spec = _complete(source, spec)
+    layout = lay_out(source, spec, faults)
     with faults.noting():  # what is wrong with some columns does not hide what is with others
-        data = _in_order(source, asked, layout, faults)
-    faults.raise_any()
-    assert data is not None
-    return data
+        spec = spec.settled("step" in layout.present)
+        rows = read_sorted(source.settled(layout.spelt), layout, repeats=spec.in_steps)
+        rule, elapsed = step_rule(rows, spec), None
+        if rule is not None:
+            rows = put_into_steps(rows, rule)
+        else:
+            elapsed = elapsed_feature(rows, spec, source.columns)
+        recipe = Recipe(elapsed=elapsed, every=rule, missing=spec.missing)
+        return _assemble(rows, spec, recipe, faults)
+    raise faults.all()
 
 
-def _in_order(source: Source, asked: Request, layout: Layout, faults: Faults) -> Trajectories:
-    asked = asked.as_like("step" in layout.present)
-    table = read_sorted(source.settled(layout.spelt), layout, repeats=asked.in_steps)
-    rule, elapsed = step_rule(table, asked), None
-    if rule is not None:
-        table = put_into_steps(table, rule)
-    else:
-        elapsed = elapsed_feature(table, asked, source.columns)
-    recipe = Recipe(elapsed=elapsed, every=rule, missing=asked.missing)
-    return _assemble(table, asked, recipe, faults)
-
-
-def _complete(source: Source, asked: Request) -> Request:
+def _complete(source: Source, spec: TableSpec) -> TableSpec:
     """Take roles that were left out from `like`, where the table has their column."""
-    columns, action, dose, like = dict(asked.columns), asked.action, asked.dose, asked.like
+    columns, action, dose, like = dict(spec.columns), spec.action, spec.dose, spec.like
     if like is not None:
         numbered = () if like.recipe is None else like.recipe.numbered
         for role, column in columns.items():
@@ -111,7 +113,7 @@ def _complete(source: Source, asked: Request) -> Request:
             needed = role in ("stay", "step")
             if column is None and role not in numbered and (usual in source.columns or needed):
                 columns[role] = usual
-        if not asked.treatment:
+        if not spec.treatment:
             action, dose = _treatment(source, like)
     if columns["stay"] is None and columns["step"] is not None:
         raise SettingError("stay", "must name a column where step does")
@@ -126,8 +128,9 @@ def _complete(source: Source, asked: Request) -> Request:
             if columns[role] is not None and like is None:
                 raise SettingError(role, "needs action")
             columns[role] = None
-    reward = columns.pop("loss") if asked.reward is not None else None
-    return replace(asked, **{"loss": None, "reward": reward, **columns}, action=action, dose=dose)  # type: ignore[arg-type]
+    reward = columns.pop("loss") if spec.reward is not None else None
+    roles = {"loss": None, "reward": reward, **columns}
+    return spec.model_copy(update={**roles, "action": action, "dose": dose})
 
 
 def _treatment(source: Source, like: Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -141,25 +144,28 @@ def _treatment(source: Source, like: Schema) -> tuple[tuple[str, ...], tuple[str
     return ((like.roles.action,) if like.roles.action in source.columns else ()), ()
 
 
-def _assemble(table: SortedTable, asked: Request, recipe: Recipe, faults: Faults) -> Trajectories:
+def _assemble(table: SortedTable, spec: TableSpec, recipe: Recipe, faults: Faults) -> Trajectories:
     logged, propensity, eligible, group, control = None, None, None, None, None
     with faults.noting():
-        features = read_features(table, asked, recipe.elapsed)
+        features = read_features(table, spec, recipe.elapsed)
     with faults.noting():
         eligible = _eligible(table)
     with faults.noting():
         if "action" in table.layout.present:
-            logged = read_log(table, asked)
-            propensity = _propensities(table, logged, eligible, asked)
+            logged = read_log(table, spec)
+            propensity = _propensities(table, logged, eligible, spec)
     with faults.noting():
         group = _groups(table)
     with faults.noting():
-        control = _controls(table)
+        if "negative_control" in table.layout.present:
+            control = table.number("negative_control")
+            rule = "must be finite, or empty where it is not known"
+            require(table.place("negative_control"), rule, ~np.isinf(control), rows=table.rows)
     faults.raise_any()
     data = Trajectories(
         sequence=features.sequence.values,
         offsets=table.offsets,
-        schema=_schema(table, asked, recipe, features, logged),
+        schema=_schema(table, spec, recipe, features, logged),
         action=None if logged is None else logged.action,
         loss=None if logged is None else logged.loss,
         static=features.static.values,
@@ -169,7 +175,7 @@ def _assemble(table: SortedTable, asked: Request, recipe: Recipe, faults: Faults
         step=table.step,
         group=group,
         negative_control=control,
-        missing_loss=asked.missing_loss,
+        missing_loss=spec.missing_loss,
     )
     if "loss" in table.layout.present and data.n_decisions == 0:
         fix = "A decision is a step with an action, a loss and a history"
@@ -178,27 +184,27 @@ def _assemble(table: SortedTable, asked: Request, recipe: Recipe, faults: Faults
     missing = count_missing_losses(data)
     if missing is not None:
         log.info("%s: %s", table.name, missing.tell())
-    tell_lag(data, fixed=asked.like is not None)
-    if asked.like is None:
-        reward = asked.reward is not None
-        remark_on_log(data, column=asked.columns["loss"], reward=reward)
+    tell_lag(data, fixed=spec.like is not None)
+    if spec.like is None:
+        reward = spec.reward is not None
+        remark_on_log(data, column=spec.columns["loss"], reward=reward)
     return data
 
 
 def _schema(
     table: SortedTable,
-    asked: Request,
+    spec: TableSpec,
     recipe: Recipe,
     features: TableFeatures,
     logged: LogColumns | None,
 ) -> Schema:
     layout = table.layout
-    if asked.like is not None:
-        known = asked.like.recipe
+    if spec.like is not None:
+        known = spec.like.recipe
         if known is not None and logged is not None and "loss" in layout.present:
-            known = replace(known, outcome=logged.outcome)  # another outcome may be asked about
-        return replace(asked.like, roles=layout.roles, recipe=known)
-    n_actions, names = asked.n_actions or 1, asked.actions
+            known = replace(known, outcome=logged.outcome)  # another outcome may be spec about
+        return replace(spec.like, roles=layout.roles, recipe=known)
+    n_actions, names = spec.n_actions or 1, spec.actions
     numbered = tuple(role for role in ("stay", "step") if role not in layout.present)
     recipe = replace(recipe, kinds=features.kinds, numbered=numbered)
     if logged is not None:
@@ -209,7 +215,7 @@ def _schema(
         sequence=sequence.names,
         n_actions=n_actions,
         static=static.names,
-        lag=asked.known_lag,
+        lag=spec.known_lag,
         actions=names,
         roles=layout.roles,
         categories={**sequence.levels, **static.levels},
@@ -219,14 +225,14 @@ def _schema(
 
 
 def _propensities(
-    table: SortedTable, logged: LogColumns, eligible: Bools | None, asked: Request
+    table: SortedTable, logged: LogColumns, eligible: Bools | None, spec: TableSpec
 ) -> Floats | None:
     """Known propensities; what stands where no decision can be is not looked at."""
     if "propensity" not in table.layout.present:
         return None
     chance, action = table.number("propensity"), logged.action
-    idle = (action == NO_ACTION) | (np.arange(action.size) - table.starts < asked.known_lag)
-    if "loss" in table.layout.present and asked.missing_loss == "drop":
+    idle = (action == NO_ACTION) | (np.arange(action.size) - table.starts < spec.known_lag)
+    if "loss" in table.layout.present and spec.missing_loss == "drop":
         idle |= np.isnan(logged.loss)
     if eligible is not None:
         idle |= ~eligible
@@ -234,15 +240,6 @@ def _propensities(
     place, rule = table.place("propensity"), "must be in (0, 1] at every decision"
     require(place, rule, valid | idle, rows=table.rows)
     return np.where(valid, chance, np.nan)
-
-
-def _controls(table: SortedTable) -> Floats | None:
-    if "negative_control" not in table.layout.present:
-        return None
-    values = table.number("negative_control")
-    rule = "must be finite, or empty where it is not known"
-    require(table.place("negative_control"), rule, ~np.isinf(values), rows=table.rows)
-    return values
 
 
 def _eligible(table: SortedTable) -> Bools | None:
@@ -265,3 +262,98 @@ def _groups(table: SortedTable) -> NDArray[Any] | None:
     fix = "Name the column of the patient: --group (group=)."
     require(table.place("group"), "must not change within a stay", same, rows=table.rows, fix=fix)
     return groups[first]
+
+
+def read_data(
+    data: Path,
+    columns: TableSpec,
+    *,
+    like: Schema | None = None,
+    earlier: Sequence[TableSpec] = (),
+) -> Trajectories:
+    """A folder of Trajectories, or a table.
+
+    Args:
+        data: The folder or the table.
+        columns: What was said about it.
+        like: Schema of the data a policy was fitted on: fills what was left out, `lag` too.
+        earlier: What was said of those data, for each policy.
+    """
+    lag = columns.lag
+    if like is not None:
+        _require_like(columns, like, earlier)
+        lag, columns = like.lag, _taken_over(columns, earlier)
+    if data.is_dir():
+        stays = _read_folder(data, columns, lag)
+        return stays if like is None else align(stays, like)
+    if like is not None:
+        columns = columns.but(like=like, **dict.fromkeys(_OF_THE_SCHEMA))
+        if columns.negative_control in (*like.sequence, *like.static):
+            # What a policy sees stays a feature; the evaluation finds it by its name.
+            columns = columns.but(negative_control=None)
+    return read_by(data, columns)
+
+
+def as_read(columns: TableSpec, stays: Trajectories) -> TableSpec:
+    """What was said, with what the data themselves settled: for the record of a run."""
+    if stays.missing_loss == "weight":
+        columns = columns.but(missing_loss="weight")
+    return columns.but(lag=stays.lag)
+
+
+def require_log(data: Path, columns: TableSpec) -> None:
+    """Refuse a table to learn from if it is not said where actions and losses are."""
+    if data.is_dir() or not data.exists():
+        return
+    missing = []
+    if not columns.treatment:
+        missing.append("--action (or --dose)")
+    if columns.columns["loss"] is None:
+        missing.append("--loss (or --reward)")
+    if missing:
+        fix = f"`etips check {data}` guesses which and writes them into a {TABLE_FILE}."
+        raise SettingError(" and ".join(missing), "must name columns of the table", fix=fix)
+
+
+def _read_folder(data: Path, columns: TableSpec, lag: int | None) -> Trajectories:
+    if columns.given.keys() - {"negative_control", "missing_loss", "lag"}:
+        raise SettingError("column options", "go with a table; a folder knows its columns")
+    if not (data / MANIFEST).exists():
+        raise FileError(str(data), f"holds no {MANIFEST}, so it is no Trajectories folder")
+    stays = load_trajectories(data)
+    if "missing_loss" in columns.given:
+        stays = replace(stays, missing_loss=columns.missing_loss)
+    return stays if lag is None or lag == stays.lag else stays.with_lag(lag)
+
+
+def _taken_over(columns: TableSpec, earlier: Sequence[TableSpec]) -> TableSpec:
+    """What a schema does not know: what becomes of missing losses, how files are written."""
+    for name in ("decimal", "dates", "limits", "na"):
+        habits = {getattr(own, name) for own in earlier}
+        if name not in columns.given and len(habits) == 1:
+            columns = columns.but(**{name: habits.pop() or None})
+    if "missing_loss" in columns.given or not earlier:
+        return columns
+    fates = {own.missing_loss for own in earlier}
+    if len(fates) > 1:
+        rule = "is drop for one of the policies and weight for another"
+        raise SettingError("--missing-loss", rule, fix="Say which is meant.")
+    return columns.but(missing_loss=fates.pop())
+
+
+def _require_like(columns: TableSpec, like: Schema, earlier: Sequence[TableSpec]) -> None:
+    """Refuse what contradicts the data a policy was fitted on; it cannot read them otherwise."""
+    known = {name for column in like.static for name in (column, column.partition("=")[0])}
+    for name in _OF_THE_SCHEMA:
+        if name not in columns.given:
+            continue
+        value = getattr(columns, name)
+        if name == "static":
+            agrees = set(value) <= known
+        elif name in ("lag", "n_actions", "actions"):
+            agrees = value == getattr(like, name)
+        else:
+            agrees = all(value == getattr(own, name) for own in earlier)
+        if not agrees:
+            rule = "must be as in the data the policy was fitted on"
+            raise SettingError(f"--{name.replace('_', '-')}", rule, fix="Leave it out.")

@@ -7,21 +7,68 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import types
 
 from etips.data.coded import Floats32
 from etips.data.decisions import Bools, Floats, Ints
-from etips.data.intake.column_values import HOUR, YEAR, column_values
-from etips.data.intake.text_columns import is_textual, plain_text
-from etips.data.tables.arrow_columns import fill_columns, labels, levels_of, moments, numbers, times
-from etips.data.tables.features import FeatureBlock, join
+from etips.data.recipe import ColumnKind
+from etips.data.tables.arrow_columns import (
+    fill_columns,
+    is_number,
+    is_plain,
+    is_text,
+    is_textual,
+    labels,
+    levels_of,
+    moments,
+    numbers,
+    plain_text,
+    text_flags,
+    times,
+)
+from etips.data.tables.layout import Layout
 from etips.data.tables.sources import Source
-from etips.data.tables.table_layout import Layout
 from etips.errors import DataError, Faults, require
 
-Kind = Literal["sequence", "static"]
+EPOCH = np.datetime64("2000-01-01", "us")
+"""Years are counted from here."""
 
-_MOST_LEVELS = 1000  # each becomes a column, and its name part of the schema: free text must not
+HOUR = np.timedelta64(3600 * 10**6, "us")
+YEAR = 365.25 * 24 * HOUR
+
+
+def column_values(
+    where: str, column: pa.ChunkedArray, kind: ColumnKind
+) -> tuple[NDArray[Any], int]:
+    """The column as numbers, NaN where it is missing, and how many cells could not be read."""
+    if kind.kind in ("hours", "age") and not is_number(column.type):
+        return np.full(len(column), np.nan), 0
+    if kind.kind == "yes_no" and is_text(column.type):
+        return text_flags(where, column)
+    if kind.kind == "years" and not is_number(column.type):
+        return (times(where, column) - EPOCH) / YEAR, 0
+    if kind.kind == "duration" and not is_number(column.type):
+        return _hours(where, column), 0
+    if is_text(column.type):  # nothing but blanks, or it would have been read as numbers by now
+        return np.full(len(column), np.nan), 0
+    return column.to_numpy() if is_plain(column) else numbers(where, column), 0
+
+
+def _hours(where: str, column: pa.ChunkedArray) -> Floats:
+    """A length of time, or a time of day, in hours."""
+    kind = column.type
+    if types.is_time(kind):
+        column = pc.cast(column, pa.time64("ns"))
+        column = pc.cast(pc.cast(column, pa.int64()), pa.duration("ns"))
+    elif not types.is_duration(kind):
+        raise DataError(where, "must be a length of time")
+    lengths: NDArray[np.timedelta64] = column.to_numpy().astype("timedelta64[us]")
+    return lengths / HOUR
+
+
+Kind = Literal["sequence", "static"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,44 +148,12 @@ class SortedTable:
         """What was found in the order of `cells`, by stay and step."""
         return values if self.order is None else values[self.order]
 
-    def features(
-        self, kind: Kind, known: Mapping[str, tuple[str, ...]], *, strict: bool = True
-    ) -> FeatureBlock:
-        """Features of one kind, categories spread out.
-
-        Args:
-            kind: Which features.
-            known: Levels of some categories, in their order.
-            strict: Refuse a level that is not known; otherwise it is missing, and counted.
-        """
-        columns = self.layout.sequence if kind == "sequence" else self.layout.static
-        numeric = {name: i for i, name in enumerate(self.layout.numeric(columns))}
-        categories, faults = {}, Faults()
-        for name in [own for own in columns if own in self.layout.categorical]:
-            with faults.noting():
-                levels, code = self.column_levels(name, known.get(name))
-                place, rule = place_of(self.name, name), "must be one of the levels known so far"
-                if len(levels) > _MOST_LEVELS:
-                    raise DataError(place, f"must have at most {_MOST_LEVELS} levels")
-                if strict:
-                    require(place, rule, code != -2, rows=self.rows)
-                self.unseen[name] = int((code == -2).sum())
-                categories[name] = (levels, np.maximum(code, -1))
-        faults.raise_any()
-        return join(columns, numeric, self.matrices[kind], categories)
-
     def _cell(self, role: str) -> pa.ChunkedArray:
         return self.cells.column(getattr(self.layout.roles, role))
 
 
 def read_sorted(source: Source, layout: Layout, *, repeats: bool = False) -> SortedTable:
-    """Read the table part by part, numeric features straight to their place, and sort it.
-
-    Args:
-        source: The table.
-        layout: The part of each column.
-        repeats: Whether a step may occur twice in a stay.
-    """
+    """Read the table part by part, numeric features straight to their place, and sort it."""
     names: dict[Kind, list[str]] = {
         "sequence": layout.numeric(layout.sequence),
         "static": layout.numeric(layout.static),
@@ -197,17 +212,12 @@ def _sort(
         stay, step = stay[rows], step[rows]
         if not repeats:
             _require_once(source, columns, _rises(stay, step), rows)
-        for own in matrices.values():
-            _reorder(own, rows)
+        for own in matrices.values():  # half of the columns at a time to save memory
+            middle = -(-own.shape[1] // 2)
+            for half in (own[:, :middle], own[:, middle:]):
+                half[:] = half[rows]
     offsets = np.concatenate([[0], np.cumsum(np.bincount(stay))])
     return SortedTable(source.name, layout, cells, matrices, stays, offsets, step, rows, rows)
-
-
-def _reorder(matrix: Floats32, rows: Ints) -> None:
-    """Put rows into another order in place, half of the columns at a time to save memory."""
-    middle = -(-matrix.shape[1] // 2)
-    for half in (matrix[:, :middle], matrix[:, middle:]):
-        half[:] = half[rows]
 
 
 def _require_once(source: Source, columns: Mapping[str, str], rises: Bools, rows: Ints) -> None:

@@ -7,21 +7,28 @@ refusal that names the place and the rule and quotes nothing, nor carries the er
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from etips.data.tables.arrow_columns import is_text
-from etips.data.tables.columnar import open_parquet, read_arrow
-from etips.data.tables.data_frames import ArrowStream, index_names, require_distinct, to_arrow
-from etips.data.tables.date_cells import DATE_ORDERS
-from etips.data.tables.delimited import read_delimited
+from etips.data.tables.arrow_tables import (
+    ArrowStream,
+    index_names,
+    open_parquet,
+    read_arrow,
+    require_distinct,
+    to_arrow,
+    without_marks,
+)
+from etips.data.tables.delimited import PointColumns, read_delimited
 from etips.data.tables.file_kinds import find_file
-from etips.data.tables.missing_marks import without_marks
-from etips.data.tables.number_cells import Decimal
+from etips.data.tables.number_cells import Decimal, matches
 from etips.data.tables.spreadsheets import read_sheet
+from etips.data.tables.table_spec import TableSpec
 from etips.data.tables.text_cells import Habits, TextCells, TextForm, read_text
-from etips.errors import DataError, Faults, SettingError
+from etips.errors import DataError, Faults
 from etips.notes import note
 
 Parts = Callable[[Sequence[str]], Iterator[pa.Table]]
@@ -88,7 +95,10 @@ class Source:
 
         def parts(wanted: Sequence[str]) -> Iterator[pa.Table]:
             for part in self.parts(wanted):
-                yield _applied(part, forms)
+                for at, name in enumerate(part.column_names):
+                    if name in forms:
+                        part = part.set_column(at, name, forms[name].apply(part.column(name)))
+                yield part
 
         types = {name: form.type for name, form in forms.items()}
         return replace(self, columns={**self.columns, **types}, parts=parts)
@@ -99,34 +109,18 @@ TableLike = str | Path | ArrowStream | Source
 was opened before."""
 
 
-def _applied(part: pa.Table, forms: Mapping[str, TextForm]) -> pa.Table:
-    for at, name in enumerate(part.column_names):
-        if name in forms:
-            part = part.set_column(at, name, forms[name].apply(part.column(name)))
-    return part
-
-
-def open_source(
-    table: TableLike,
-    *,
-    decimal: str | None = None,
-    dates: str | None = None,
-    limits: str | None = None,
-    na: Sequence[str] = (),
-) -> Source:
+def open_source(table: TableLike, spec: TableSpec | None = None) -> Source:
     """Open a table without reading more than it must.
 
     Args:
         table: A path (`workbook.xlsx#sheet` names a sheet), or a frame; one that was opened before
             is as it is.
-        decimal: "," or ".", where columns could be meant in two ways.
-        dates: "dmy" or "mdy", what stands first in dates that could be meant in two ways.
-        limits: "value": cells such as <5 and 85+ are read as their number; refused otherwise.
-        na: Cells that mean "missing".
+        spec: Says how numbers, dates and missing values are written.
     """
     if isinstance(table, Source):
         return table
-    habits = _habits(decimal, dates, limits, na)
+    own = spec or TableSpec()
+    habits = Habits(own.decimal, own.dates, own.limits == "value", own.na)
     if not isinstance(table, str | Path):
         source = _from_arrow("table", without_marks(to_arrow(table), habits.na), habits)
         if source.index:
@@ -141,10 +135,10 @@ def open_source(
         return Source(file.path.name, columns, opened.n_rows, parts, {}, habits)
     if file.content == "arrow":
         return _from_arrow(file.path.name, without_marks(read_arrow(file), habits.na), habits)
-    read = read_sheet if file.content == "workbook" else read_delimited
-    settled = read(file, habits)
-    source = _from_arrow(file.path.name, settled.table, settled.habits)
-    return replace(source, faults=settled.faults, plain=settled.plain)
+    if file.content == "workbook":
+        return settle(file.path.name, read_sheet(file), habits)
+    table, points = read_delimited(file, habits.decimal)
+    return settle(file.path.name, table, habits, points=points)
 
 
 def _unmarked(parts: Parts, na: Sequence[str]) -> Parts:
@@ -164,18 +158,6 @@ def whole_column(source: Source, name: str) -> pa.ChunkedArray:
     return pa.concat_tables(list(source.parts([name]))).column(name)
 
 
-def _habits(
-    decimal: str | None, dates: str | None, limits: str | None, na: Sequence[str]
-) -> Habits:
-    if decimal not in (None, ",", "."):
-        raise SettingError("decimal", 'must be "," or "."')
-    if dates is not None and dates not in DATE_ORDERS:
-        raise SettingError("dates", 'must be "dmy" or "mdy"')
-    if limits not in (None, "refuse", "value"):
-        raise SettingError("limits", 'must be "refuse" or "value"')
-    return Habits(cast(Decimal | None, decimal), dates, limits == "value", tuple(na))
-
-
 def _from_arrow(name: str, table: pa.Table, habits: Habits) -> Source:
     columns = _distinct(name, table.schema)
 
@@ -193,3 +175,135 @@ def _distinct(name: str, schema: pa.Schema) -> dict[str, pa.DataType]:
         raise DataError(name, "column names must be UTF-8 text") from None
     require_distinct(name, names)
     return dict(zip(names, schema.types, strict=True))
+
+
+_FIRST_DAY, _LAST_DAY = 19_000_101, 21_001_231  # of whole numbers that may be dates
+_SHOWN = 3  # columns named in a remark
+
+
+_CLOCK = r"^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
+
+
+def settle(
+    where: str, table: pa.Table, habits: Habits, *, points: PointColumns | None = None
+) -> Source:
+    """A table whose columns of text are read as what they are: of a text with fields, of a sheet.
+
+    Args:
+        where: The file, for refusals and remarks.
+        table: The table.
+        habits: What the user said about it.
+        points: What is known of its numbers with a point.
+    """
+    table = without_marks(table, habits.na)
+    cells = {
+        name: TextCells.of(table.column(name))
+        for name, kind in zip(table.column_names, table.schema.types, strict=True)
+        if is_text(kind)
+    }
+    marks: set[Decimal] = {"."} if points is not None and points.seen else set()
+    for own in cells.values():
+        if (own.number | own.marker).all():
+            marks |= {"."} if own.numbers.point.any() else set()
+            marks |= {","} if own.numbers.comma.any() else set()
+    decimal = habits.decimal or (marks.pop() if len(marks) == 1 else None)
+    usual: Decimal | None = "." if points is not None and points.usual else None
+    known = replace(habits, decimal=decimal, usual=usual)
+    forms: dict[str, TextForm] = {}
+    faults: dict[str, DataError] = {}
+    plain: set[str] = set()
+    for name, own in cells.items():
+        forms[name], fault = read_text(where, name, own, known)
+        if fault is not None:
+            faults[name] = fault
+        elif forms[name].kind == "text":
+            plain.add(name)
+        if forms[name].zeros or forms[name].unit:
+            forms[name] = TextForm()  # a number all the same, if somebody wants one
+    _remark(where, forms)
+    columns = {
+        name: forms[name].apply_to(cells[name]) if name in cells else table.column(at)
+        for at, name in enumerate(table.column_names)
+    }
+    clocks = set()
+    for name in plain:
+        clock = matches(cells[name].texts, _CLOCK)
+        if clock.any() and (clock | cells[name].empty).all():
+            clocks.add(name)
+    tidy = _tidy(where, pa.table(columns), clocks)
+    source = _from_arrow(where, tidy, known)
+    return replace(source, faults=faults, plain=frozenset(plain - clocks))
+
+
+def _tidy(where: str, table: pa.Table, clocks: Collection[str]) -> pa.Table:
+    """Times of day as such, empty rows at the end left out; dates without marks are told."""
+    for at, own in enumerate(table.schema):
+        column = table.column(at)
+        if own.name in clocks:
+            seconds = [_seconds(text) for text in column.to_pylist()]
+            table = table.set_column(at, own.name, pa.array(seconds, pa.time32("s")))
+        elif pa.types.is_integer(own.type) and _are_dates(column):
+            place = f"{where}: column {own.name}"
+            note(f"{place} looks like dates; they are read if written 2024-12-31")
+    if all(column.null_count for column in table.columns):
+        valid = [np.flatnonzero(pc.is_valid(column).to_numpy()) for column in table.columns]
+        last = max((int(rows[-1]) for rows in valid if rows.size), default=-1)
+        if last + 1 < table.num_rows:
+            note(f"{where}: {table.num_rows - last - 1:,} empty rows at its end were left out")
+            table = table.slice(0, last + 1)
+    return table
+
+
+def _seconds(text: str | None) -> int | None:
+    if text is None:
+        return None
+    hour, minute, second = (int(part) for part in (*text.split(":"), "0")[:3])
+    return hour * 3600 + minute * 60 + second
+
+
+def _are_dates(column: pa.ChunkedArray) -> bool:
+    """Whether whole numbers are all dates written 20241231, or with a time, 202412312359."""
+    least, most = (bound.as_py() for bound in pc.min_max(column).values())
+    if least is None or least < _FIRST_DAY:
+        return False
+    behind = 10 ** (len(str(least)) - len(str(_FIRST_DAY)))  # digits of a time of day
+    low, high = least // behind, most // behind
+    if behind not in (1, 10**4, 10**6) or low < _FIRST_DAY or high > _LAST_DAY:
+        return False
+    values = column.drop_null().to_numpy() // behind
+    month, day = values // 100 % 100, values % 100
+    return bool(((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all())
+
+
+def _remark(where: str, forms: dict[str, TextForm]) -> None:
+    """Say how cells were read that could be meant otherwise."""
+    commas = [name for name, form in forms.items() if form.kind == "number" and form.decimal == ","]
+    commas = [name for name in commas if not (forms[name].whole or forms[name].grouped)]
+    if commas:
+        note(f"{where}: decimal commas in {_columns(commas)}")
+    for order, words in (("dmy", "day, month, year"), ("mdy", "month, day, year")):
+        dates = [
+            name
+            for name, form in forms.items()
+            if form.kind == "date" and form.year_last and form.order == order
+        ]
+        if dates:
+            note(f"{where}: dates of {_columns(dates)} were read as {words}")
+    grouped = [name for name, form in forms.items() if form.grouped]
+    if grouped:
+        note(f"{where}: separators of thousands in {_columns(grouped)}")
+    limits = [name for name, form in forms.items() if form.limits]
+    if limits:
+        note(f"{where}: limits such as < or > in {_columns(limits)} were read as their number")
+    marked = [name for name, form in forms.items() if form.missing]
+    if marked:
+        marks = sorted({mark for name in marked for mark in forms[name].missing})
+        shown = ", ".join(f'"{mark}"' for mark in marks)
+        verb = "was" if len(marks) == 1 else "were"
+        note(f"{where}: {shown} {verb} read as missing in {_columns(marked)}")
+
+
+def _columns(names: list[str]) -> str:
+    if len(names) <= _SHOWN:
+        return ("column " if len(names) == 1 else "columns ") + ", ".join(names)
+    return f"{len(names)} columns"

@@ -9,16 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from etips.data.tables.data_frames import UNREADABLE
+from etips.data.tables.arrow_tables import UNREADABLE, name_columns
 from etips.data.tables.file_kinds import TableFile
-from etips.data.tables.settling import Settled, name_columns, settle
-from etips.data.tables.text_cells import Habits
 from etips.errors import EtipsError, FileError
 
 _LARGEST = 2 * 2**30  # bytes that a workbook may unpack to
 
 
-def read_sheet(file: TableFile, habits: Habits) -> Settled:
+def read_sheet(file: TableFile) -> pa.Table:
     """The sheet that was asked for, or the only one; the first row that is not empty has the names.
 
     A cell has its last computed value. A column of numbers and text comes as text, so that it is
@@ -36,8 +34,7 @@ def read_sheet(file: TableFile, habits: Habits) -> Settled:
     arrays = [
         _column([row[at] if at < len(row) else None for row in body]) for at in range(len(names))
     ]
-    table = name_columns(where, pa.Table.from_arrays(arrays, names=names))
-    return settle(where, table, habits, seen=(), usual=None)
+    return name_columns(where, pa.Table.from_arrays(arrays, names=names))
 
 
 @contextmanager
@@ -85,16 +82,15 @@ def _column(cells: Sequence[object]) -> pa.Array:
         if kinds <= {int, float} or len(kinds) == 1:
             return pa.array(cells, from_pandas=False)
         if kinds <= {datetime, date}:
-            return pa.array([_moment(cell) for cell in cells], pa.timestamp("us"))
+            days = [type(cell) is date for cell in cells]  # a datetime is a date too
+            moments = [
+                datetime.combine(cell, time()) if day else cell  # type: ignore[arg-type]
+                for cell, day in zip(cells, days, strict=True)
+            ]
+            return pa.array(moments, pa.timestamp("us"))
     except UNREADABLE:
         pass
     return pa.array([_text(cell) for cell in cells], pa.string())
-
-
-def _moment(cell: object) -> datetime | None:
-    if isinstance(cell, date) and not isinstance(cell, datetime):
-        return datetime.combine(cell, time())
-    return cell if isinstance(cell, datetime) else None
 
 
 def _text(cell: object) -> str | None:

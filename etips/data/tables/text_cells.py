@@ -1,4 +1,4 @@
-"""What a column of text holds: numbers, dates, plain text, or a mixture that somebody must mend.
+"""What columns of text hold: numbers, dates, plain text, or a mixture that the user must mend.
 
 Only distinct texts are looked at. No message quotes one, well-known marks of a missing value apart.
 """
@@ -18,17 +18,15 @@ from etips.data.tables.number_cells import (
     MARKERS,
     Decimal,
     NumberCells,
+    are_grouped,
     as_mask,
     as_values,
-    matches,
-    sort_numbers,
-    to_numbers,
-)
-from etips.data.tables.number_marks import (
-    are_grouped,
     beside_whole,
     clear_thousands,
     common_unit,
+    matches,
+    sort_numbers,
+    to_numbers,
     units_differ,
     without_limits,
     without_thousands,
@@ -204,14 +202,7 @@ class Habits:
 def read_text(
     where: str, name: str, cells: TextCells, habits: Habits
 ) -> tuple[TextForm, DataError | None]:
-    """How to read a column of text, and what is wrong with it if it must be numbers or dates.
-
-    Args:
-        where: The file or table, for a refusal.
-        name: The column.
-        cells: Its texts.
-        habits: How its file is written.
-    """
+    """How to read a column of text, and what is wrong with it if it must be numbers or dates."""
     judge = _Judge(f"{where}, column {name}", name, cells, habits)
     filled = ~cells.marker
     unit, bare = _bare_numbers(cells, habits)

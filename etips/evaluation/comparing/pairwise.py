@@ -1,23 +1,152 @@
-"""Differences between all policies of a study, in pairs on the same stays."""
+"""Do policies differ, in pairs on the same stays? Do places?
+
+Places are compared by Cochran's Q, made fit for few stays and for patients seen in two places.
+"""
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import special
 
 from etips.errors import SettingError
 from etips.evaluation.inference.checks import Floats, check_share
-from etips.evaluation.inference.contrast import Contrast, difference
-from etips.evaluation.inference.estimate import Estimate
-from etips.evaluation.inference.evidence import Evidence, ratio_of
-from etips.evaluation.inference.improvement import holm
+from etips.evaluation.inference.estimate import Contrast, Estimate, difference, holm
+from etips.evaluation.inference.evidence import (
+    Evidence,
+    divide,
+    effective_number,
+    ratio_of,
+)
 from etips.evaluation.inference.intervals import DEFAULT, Interval, p_of_zero
 from etips.evaluation.log import Log, View
 from etips.evaluation.prognosis import Expected
 from etips.evaluation.prognosis_balance import WITHOUT_MODEL
 from etips.evaluation.verdict import GRAVE, IMBALANCE, Label, Verdict
+
+ROUNDING = 1e-10
+_NORMAL = -float(special.ndtri(0.025))
+
+
+@dataclass(frozen=True)
+class Heterogeneity:
+    """Whether one number could be that of every place.
+
+    Args:
+        q: Cochran's Q: squared distances from the common number, over their variances.
+        p_value: Welch's, which knows that variances of few stays are not known well.
+        i_squared: Share of the spread between places that chance does not explain, 0..1.
+    """
+
+    q: float
+    freedom: int
+    p_value: float
+    i_squared: float
+    pooled: float
+
+
+def hold_alike(parts: Sequence[Evidence], *, interval: Interval = DEFAULT) -> Heterogeneity | None:
+    """Hold the same quantity of several places against one common number.
+
+    A patient may have been in two of them: errors go by cluster over all places. A variance is no
+    less than the interval's width tells, so that a place without any event is not sure.
+    """
+    usable = [own for own in parts if _is_usable(own)]
+    if len(usable) < 2:
+        return None
+    values = np.array([own.value for own in usable])
+    errors = np.array([_error(own, interval) for own in usable])
+    scale = max(float(np.abs(_ratios(own)).max()) for own in usable)
+    if not (errors > ROUNDING * scale).all():
+        return None  # nothing but rounding: the same everywhere, and nothing to test
+    inverse = np.linalg.pinv(_covariance(usable, errors))
+    weight = inverse.sum(axis=1)
+    pooled = float(weight @ values / weight.sum())
+    apart = values - pooled
+    q = max(float(apart @ inverse @ apart), 0.0)
+    freedom = len(usable) - 1
+    return Heterogeneity(
+        q=q,
+        freedom=freedom,
+        p_value=_welch(q, 1 / errors**2, np.array([_freedom(own) for own in usable])),
+        i_squared=max(0.0, 1 - freedom / q) if q > 0 else 0.0,
+        pooled=pooled,
+    )
+
+
+def spread_over(evidence: Evidence, clusters: NDArray[Any]) -> Evidence:
+    """The same quantity, with every one of these clusters in its table; most add nothing.
+
+    So quantities of different places can be subtracted as those of one place are.
+    """
+    place = np.searchsorted(clusters, evidence.clusters)
+    exposure = evidence.exposure
+    if exposure is not None:
+        exposure = replace(exposure, share=_expand(exposure.share, place, clusters.size))
+    return replace(
+        evidence,
+        numerator=_expand(evidence.numerator, place, clusters.size),
+        denominator=_expand(evidence.denominator, place, clusters.size),
+        clusters=clusters,
+        exposure=exposure,
+    )
+
+
+def subtract(first: Evidence, second: Evidence) -> Evidence:
+    """First minus second, each of its own clusters, some of which may be the same."""
+    every = np.union1d(first.clusters, second.clusters)
+    return spread_over(first, every).minus(spread_over(second, every))
+
+
+def _expand(values: Floats, place: NDArray[Any], n: int) -> Floats:
+    wide = np.zeros((n, *values.shape[1:]))
+    wide[place] = values
+    return wide
+
+
+def _is_usable(evidence: Evidence) -> bool:
+    return bool(np.isfinite(evidence.value) and np.isfinite(evidence.std_error))
+
+
+def _ratios(evidence: Evidence) -> Floats:
+    """The ratios that a quantity is made of, shape (terms,)."""
+    return divide(evidence.numerator.sum(axis=0), evidence.denominator.sum(axis=0))
+
+
+def _error(evidence: Evidence, interval: Interval) -> float:
+    """The standard error, or what the width of the interval tells if that is more."""
+    low, high = interval(evidence)
+    told = (high - low) / 2 / _NORMAL if math.isfinite(high - low) else 0.0
+    return max(evidence.std_error, told)
+
+
+def _covariance(parts: Sequence[Evidence], errors: Floats) -> Floats:
+    """Of the values, shape (places, places): clusters that two places share make them go along."""
+    every = np.unique(np.concatenate([own.clusters for own in parts]))
+    columns = np.zeros((every.size, len(parts)))
+    for number, own in enumerate(parts):
+        columns[np.searchsorted(every, own.clusters), number] = own.errors
+    covariance = columns.T @ columns
+    covariance[np.diag_indices(len(parts))] = errors**2
+    return covariance
+
+
+def _freedom(evidence: Evidence) -> float:
+    """Degrees of freedom of a variance: about the clusters that make it, less one."""
+    return max(effective_number(evidence.errors) - 1, 1.0)
+
+
+def _welch(q: float, weight: Floats, freedom: Floats) -> float:
+    """Welch (1951): Q over its degrees of freedom, with the error of the variances."""
+    k = weight.size
+    uncertain = float(((1 - weight / weight.sum()) ** 2 / freedom).sum())
+    statistic = q / (k - 1) / (1 + 2 * (k - 2) / (k**2 - 1) * uncertain)
+    return float(special.fdtrc(k - 1, (k**2 - 1) / (3 * uncertain), max(statistic, 0.0)))
+
 
 ORDER: tuple[Label, ...] = ("reliable", "doubtful", "unusable")
 SHIFT, GRAVE_SHIFT = 0.3, 2.0
@@ -26,16 +155,7 @@ SHIFT, GRAVE_SHIFT = 0.3, 2.0
 
 @dataclass(frozen=True)
 class Pair:
-    """Two risks.
-
-    Args:
-        first: Name of the one.
-        second: Of the other.
-        contrast: First minus second, its interval for this pair alone.
-        p_value: Two-sided, of no difference: at most 0.05 just where a 95 % interval omits zero.
-        adjusted_p: The same after Holm's correction for all pairs asked.
-        differs: Whether a difference is shown, at most `alpha` chance of any false one.
-    """
+    """Two risks."""
 
     first: str
     second: str
@@ -55,10 +175,7 @@ def compare_pairs(
     """Every difference between two of the risks, or of each to a reference.
 
     Args:
-        estimates: By name, all on the same clusters; at least two.
         reference: Compare the others with this one only, and correct for no more than that.
-        interval: How limits are made.
-        alpha: Chance of one or more false differences among all pairs.
     """
     check_share("alpha", alpha)
     if len(estimates) < 2:
@@ -83,12 +200,7 @@ def _pairs(names: tuple[str, ...], reference: str | None) -> Iterator[tuple[str,
 
 
 def join_verdicts(parts: Mapping[str, Verdict], more: Verdict | None = None) -> Verdict:
-    """That of a difference: no better than the worse part, nor than what is said of itself.
-
-    Args:
-        parts: Verdict on each of the two risks, by name.
-        more: What is said of the difference.
-    """
+    """That of a difference: no better than the worse part, nor than what is said of itself."""
     every = [*parts.values(), *([] if more is None else [more])]
     label = max((own.label for own in every), key=ORDER.index)
     told = [
@@ -108,11 +220,8 @@ def judge_difference(
     neither would notice may be all of their difference.
 
     Args:
-        log: The decisions.
         first: The one policy, seen through them.
         second: The other.
-        contrast: Their difference.
-        estimator: What both risks are estimated by.
     """
     expected = log.expected if estimator in WITHOUT_MODEL else log.expected_residual
     half_width = (contrast.high - contrast.low) / 2

@@ -1,7 +1,9 @@
 """What an estimate of one place would be among the patients of another.
 
-Each decision of the first place counts as often as patients like it are commoner in the second. So
-what is left of a difference between two places is not their case mix, as far as it was recorded.
+A classifier that tells two places apart by what was visible gives the ratio of their densities: the
+odds of the one place, over how many it has. Each decision of the first place counts as often as
+patients like it are commoner in the second. What is then left of a difference between two places is
+not their case mix, as far as it was recorded.
 """
 
 from collections.abc import Sequence
@@ -9,19 +11,147 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy import optimize, special
 
-from etips.evaluation.comparing.case_mix import (
-    REACH,
-    density_ratio,
-    discrimination,
-    tell_apart,
-)
+from etips.evaluation.boosted_trees import Bins, Boosting, Codes, Trees, fit_trees
 from etips.evaluation.estimators import ESTIMATORS
-from etips.evaluation.inference.checks import Bools, Clusters, Floats, Rows, code_clusters
+from etips.evaluation.feature_tables import Units, some_rows, with_one
+from etips.evaluation.inference.checks import Bools, Clusters, Floats, Ints, Rows, code_clusters
 from etips.evaluation.inference.estimate import Estimate, effective_size
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk
+
+N_FOLDS = 5
+MOST_FIT = 20_000  # rows that one fit sees
+WIDEST = 150  # columns of the straight line: those in which the places differ most
+PENALTY = 5.0  # rows' worth of zero on each slope
+N_STEPS = 12  # of Newton's method; the penalty keeps it from running away
+N_TREES = 40
+ONE_TREE = Boosting(n_trees=1, shrinkage=0.1)
+REACH = 4.0  # standard deviations beyond which a value is as good as that
+LEAST_CHANCE = 1e-3
+
+
+def tell_apart(features: Rows, inside: Bools, clusters: Clusters) -> Floats:
+    """Chance that each row is from the second place, by a model that never saw its patient, (n,).
+
+    A logistic regression, then boosted trees on what it leaves. Both are shrunk until what they say
+    of patients they have not seen is right: places that are alike are given the same chance
+    everywhere.
+
+    Args:
+        features: What was visible, NaN where missing, shape (n, d).
+    """
+    target = inside.astype(np.float64)
+    fold = np.random.default_rng(0).permutation(clusters.size)[clusters.code] % N_FOLDS
+    logit = np.zeros(target.size)
+    for held in range(N_FOLDS):
+        learn, ask = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
+        if ask.size == 0 or np.unique(target[learn]).size < 2:
+            continue
+        learn = some_rows(learn, MOST_FIT)
+        model = _Classifier.fit(features[learn], target[learn], seed=held)
+        logit[ask] = model.logit(features[ask])
+    return _recalibrated(logit, target)
+
+
+def density_ratio(chance: Floats, inside: Bools) -> Floats:
+    """Density of the second place over that of the first, shape (n,)."""
+    kept = np.clip(chance, LEAST_CHANCE, 1 - LEAST_CHANCE)
+    return np.asarray(kept / (1 - kept) * ((~inside).sum() / max(inside.sum(), 1)))
+
+
+def discrimination(chance: Floats, inside: Bools) -> float:
+    """Share of pairs, one of each place, that the chance puts in order: 0.5 where none differ."""
+    outside = np.sort(chance[~inside])
+    below, up_to = (np.searchsorted(outside, chance[inside], side) for side in ("left", "right"))
+    return float((below + up_to).mean() / 2 / outside.size)  # an equal counts by half
+
+
+@dataclass(frozen=True)
+class _Classifier:
+    """A fitted model of which place a row is from."""
+
+    units: Units
+    gaps: Ints  # columns with a gap
+    kept: Ints  # columns of the straight line
+    slope: Floats
+    bins: Bins
+    trees: tuple[tuple[float, Trees], ...]
+
+    @classmethod
+    def fit(cls, rows: Rows, target: Floats, *, seed: int) -> "_Classifier":
+        units = Units.of(rows)
+        gaps = np.flatnonzero(np.isnan(rows).any(axis=0))
+        table = _table(rows, units, gaps)
+        apart = np.abs((target - target.mean()) @ table)
+        kept = np.sort(np.argsort(-apart, kind="stable")[:WIDEST])
+        slope = _logistic(with_one(table[:, kept]), target, PENALTY)
+        bins = Bins.of(rows)
+        logit = with_one(table[:, kept]) @ slope
+        trees = _boost(bins.code(rows), target, logit, seed)
+        return cls(units, gaps, kept, slope, bins, trees)
+
+    def logit(self, rows: Rows) -> Floats:
+        table = _table(rows, self.units, self.gaps)
+        logit: Floats = with_one(table[:, self.kept]) @ self.slope
+        codes = self.bins.code(rows)
+        for scale, tree in self.trees:
+            logit = logit + scale * tree.predict(codes)
+        return logit
+
+
+def _table(rows: Rows, units: Units, gaps: Ints) -> Floats:
+    """Values in standard deviations, gaps and constants at 0, and where the gaps are."""
+    return np.hstack([units.standardised(rows, REACH), np.isnan(rows[:, gaps])])
+
+
+def _boost(
+    codes: Codes, target: Floats, logit: Floats, seed: int
+) -> tuple[tuple[float, Trees], ...]:
+    trees = []
+    if codes.shape[1] == 0:
+        return ()
+    for number in range(N_TREES):
+        chance = special.expit(logit)
+        tree = fit_trees(codes, target - chance, seed=1000 * seed + number, settings=ONE_TREE)
+        scale = 1 / max(float((chance * (1 - chance)).mean()), 0.05)  # a step of Newton's, about
+        logit = logit + scale * tree.predict(codes)
+        trees.append((scale, tree))
+    return tuple(trees)
+
+
+def _recalibrated(logit: Floats, target: Floats) -> Floats:
+    """The chance with a slope at most 1 and a level that fit patients the model has not seen."""
+    spread = float(logit.std())
+    if spread < 1e-9:
+        return np.full(target.size, target.mean())
+    centred = (logit - logit.mean()) / spread
+    slope = _logistic(with_one(centred[:, None]), target, 1e-3)
+    slope[1] = np.clip(slope[1], 0.0, spread)
+    own, share = slope[1] * centred, target.mean()
+    level = optimize.brentq(lambda more: special.expit(own + more).mean() - share, -40, 40)
+    return np.asarray(special.expit(own + level))
+
+
+def _logistic(table: Floats, target: Floats, penalty: float) -> Floats:
+    """Slopes of a ridge logistic regression; the first column holds ones and has no penalty."""
+    slope = np.zeros(table.shape[1])
+    share = np.clip(target.mean(), LEAST_CHANCE, 1 - LEAST_CHANCE)
+    slope[0] = np.log(share / (1 - share))
+    ridge = np.full(slope.size, penalty)
+    ridge[0] = 0.0
+    for _ in range(N_STEPS):
+        chance = special.expit(table @ slope)
+        weight = np.maximum(chance * (1 - chance), 1e-4)
+        curve = (table * weight[:, None]).T @ table + np.diag(ridge + 1e-9)
+        step = np.linalg.solve(curve, table.T @ (target - chance) - ridge * slope)
+        slope = slope + step * min(1.0, 4 / max(float(np.abs(step).max()), 1e-12))
+        if np.abs(step).max() < 1e-6:
+            break
+    return slope
+
 
 Overlap = Literal["good", "fair", "poor"]
 
@@ -47,13 +177,10 @@ class CaseMix:
 
     Args:
         count: How often each decision of the first place counts, mean 1, shape (n_first,).
-        effective_share: Share of the first place's decisions that such counts are worth (Kish).
         effective_stays: The same of its stays, as a number of them.
         unreached: Share of the second place's decisions that are 20 times rarer in the first.
-        discrimination: Share of pairs, one of each place, that can be told apart; 0.5 for none.
         prognosis_before: Expected loss in the second place minus that in the first.
         prognosis_after: The same with the first place's decisions counted so.
-        overlap: Whether a figure can be carried over at all.
     """
 
     count: Floats
@@ -73,9 +200,6 @@ def chance_of_second(features: Rows, first: Bools, second: Bools, log: Log) -> F
 
     Args:
         features: What was visible, without the place itself, shape (n, d).
-        first: Rows of the first place, shape (n,).
-        second: Rows of the second, shape (n,).
-        log: All decisions.
     """
     both = first | second
     clusters = code_clusters(log.cluster[both], n=int(both.sum()))
@@ -100,10 +224,6 @@ def match_case_mix(
         features: What was visible, without the place itself, shape (n, d).
         prognosis: Expected losses from the same features, whatever is done and by what policies
             would do, shape (n, q).
-        first: Rows of the first place, shape (n,).
-        second: Rows of the second, shape (n,).
-        log: All decisions.
-        chance: As `chance_of_second` gives it; worked out if left out.
     """
     both = first | second
     inside = second[both]
@@ -156,8 +276,6 @@ def unlike_features(features: Rows, inside: Bools, clusters: Clusters) -> Floats
 
     Args:
         features: What was visible, NaN where missing, shape (n, d).
-        inside: Whether a row is from the second place, shape (n,).
-        clusters: The patient of each row.
     """
     stays = [np.unique(clusters.code[side]).size for side in (inside, ~inside)]
     known = ~np.isnan(features)
@@ -214,13 +332,6 @@ def transported(
 
     The counts are taken as given; that they are estimated makes the true error smaller rather than
     larger, as with fitted propensities.
-
-    Args:
-        estimator: Name of the formula; not used for the clinicians.
-        log: The decisions of the first place.
-        policy: Seen through them; None for the clinicians.
-        case_mix: How often each of them counts.
-        interval: How limits are made.
     """
     if policy is None:
         return logged_risk(log.loss, log.clusters, count=case_mix.count, interval=interval)

@@ -42,7 +42,6 @@ def guaranteed_gain(
     and the stake is what the largest of them can bear.
 
     Args:
-        loss: Loss of the logged action, shape (n,).
         weight: Policy probability over propensity of the logged action, shape (n,).
         cluster: Stay or patient of each decision, shape (n,).
         level: Probability with which it holds.

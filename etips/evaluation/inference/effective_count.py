@@ -12,20 +12,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from etips.evaluation.inference.checks import check_share
-from etips.evaluation.inference.evidence import Bounds, Evidence
-from etips.evaluation.inference.exposure import scarcity_of
-from etips.evaluation.inference.quantiles import (
-    beta_quantile,
-    gamma_beyond,
-    gamma_quantile,
-    gamma_tail,
-    normal_beyond,
-    normal_tail,
-    student_cdf,
-    student_quantile,
-)
+from etips.evaluation.inference.evidence import Bounds, Evidence, scarcity_of
 
 UNSEEN = 0.5
 """Events that none of the weighted losses show and that are counted all the same, where few do."""
@@ -75,11 +65,12 @@ class EffectiveCount:
         if value == 0 or error.variance == 0:
             return float(value == 0)
         tail = error.tail_up(-value) if value < 0 else error.mirrored.tail_up(value)
-        return min(1.0, 2 * student_cdf(-normal_beyond(tail), evidence.n_clusters - 1))
+        return min(1.0, 2 * float(special.stdtr(evidence.n_clusters - 1, special.ndtri(tail))))
 
     def _tail(self, evidence: Evidence) -> float:
         """Tail of a normal where Student's t has its share: fewer clusters, farther out."""
-        return normal_tail(student_quantile((1 + self.level) / 2, evidence.n_clusters - 1))
+        beyond = special.stdtrit(evidence.n_clusters - 1, (1 + self.level) / 2)
+        return float(special.ndtr(-beyond))
 
 
 @dataclass(frozen=True)
@@ -104,23 +95,23 @@ class _Error:
     def up(self, tail: float) -> float:
         """How far the truth may lie above the value."""
         if self._normal:
-            return math.sqrt(self.variance) * normal_beyond(tail)
+            return -math.sqrt(self.variance) * float(special.ndtri(tail))
         events, size = self._count()
         step = _step(events)
         if self.above >= 0:
-            return size * (gamma_beyond(tail, events + step) - events)
+            return size * (float(special.gammainccinv(events + step, tail)) - events)
         shape = events + 1 - step
-        return size * (events - (gamma_quantile(tail, shape) if shape > 0 else 0.0))
+        return size * (events - (float(special.gammaincinv(shape, tail)) if shape > 0 else 0.0))
 
     def tail_up(self, distance: float) -> float:
         """The tail at which `up` is this distance; not of a variance of zero."""
         if self._normal:
-            return normal_tail(distance / math.sqrt(self.variance))
+            return float(special.ndtr(-distance / math.sqrt(self.variance)))
         events, size = self._count()
         step = _step(events)
         if self.above >= 0:
-            return gamma_tail(events + distance / size, events + step)
-        return 1 - gamma_tail(events - distance / size, events + 1 - step)
+            return float(special.gammaincc(events + step, max(events + distance / size, 0.0)))
+        return float(special.gammainc(events + 1 - step, max(events - distance / size, 0.0)))
 
     @property
     def _normal(self) -> bool:
@@ -143,12 +134,12 @@ def _error_of(evidence: Evidence) -> _Error:
     exposure = evidence.exposure
     if exposure is None:
         return _Error(variance, cube, cube)
-    spread = lone = exposure.clusters  # not decisions: a decision given twice counts as one
-    unseen = UNSEEN * exposure.rate
-    more = unseen * lone.squares * (exposure.above**2 + exposure.below**2)
-    more += max(0.0, spread.squares * spread.second - variance)
-    tilt = unseen * lone.cubes * (exposure.above**3 - exposure.below**3)
-    tilt = exposure.scarcity * (tilt + spread.cubes * spread.third - cube)
+    # by cluster, not by decision: a decision given twice counts as one
+    unseen, squares, cubes = UNSEEN * exposure.rate, exposure.squares, exposure.cubes
+    more = unseen * squares * (exposure.above**2 + exposure.below**2)
+    more += max(0.0, squares * exposure.second - variance)
+    tilt = unseen * cubes * (exposure.above**3 - exposure.below**3)
+    tilt = exposure.scarcity * (tilt + cubes * exposure.third - cube)
     return _Error(variance + exposure.scarcity * more, cube + max(0.0, tilt), cube + min(0.0, tilt))
 
 
@@ -183,8 +174,11 @@ def _binomial_limits(evidence: Evidence, bounds: Bounds, tail: float) -> Bounds:
     size = _effective_size(evidence, share, high - low)
     events, others = share * size, (1 - share) * size
     step = 1 - (1 - STEP) * min(1.0, events, others)
-    least = beta_quantile(tail, events + 1 - step, others + step) if events > ROUNDING else 0.0
-    most = beta_quantile(tail, others + 1 - step, events + step) if others > ROUNDING else 0.0
+    least = most = 0.0
+    if events > ROUNDING:
+        least = float(special.betaincinv(events + 1 - step, others + step, tail))
+    if others > ROUNDING:
+        most = float(special.betaincinv(others + 1 - step, events + step, tail))
     error = _uneven_error(evidence, share, size, high - low)
     least = min(least, max(0.0, share - error.mirrored.up(tail)))
     most = min(most, max(0.0, 1 - share - error.up(tail)))

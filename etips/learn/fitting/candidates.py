@@ -8,17 +8,12 @@ import numpy as np
 
 from etips.data.decisions import Bools, Floats, Ints
 from etips.learn.fitting.risk_totals import Totals, Weighing
-from etips.policies.deployed import Acts
 
 FACTOR_RANGE = (0.7, 1.4)
 """A candidate whose matching factor lies outside has left the log behind; its SNIPS says little."""
 
 LEAST_SIZE = 30.0
 """Least effective number of decisions that a candidate's risk must rest on."""
-
-REGRESSION, RARE_TOO = "regression", "regression, rare actions too"
-"""What candidates of regressions are called, in place of an aim: with the usual floor on support,
-and with the lower one that the log bears out."""
 
 
 @dataclass(frozen=True)
@@ -27,39 +22,32 @@ class Candidate:
 
     Args:
         translation: It was trained with; NaN for one that was trained without, or not at all.
-        action: The one action of a constant policy, else None.
         risk: SNIPS, or its doubly robust form where losses are predicted.
         std_error: Of the risk, by patient.
         matching_factor: Mean weight, 1 in expectation.
         effective_size: Effective number of decisions.
         chosen: Whether it became the policy.
-        acts: Whether it takes its likeliest action or draws.
-        clinicians: Whether it is the clinicians themselves: what all others must beat.
+        clinicians: Whether it is the clinicians themselves.
         corrected: Of the chosen one: risk of what choosing comes to, each fold judged by a choice
             that did not look at it. The risk above is after selection, so the luckiest's. None of
             others, and where there are no folds.
         corrected_error: Standard error of that.
         epochs: Most that one of its networks learned for; None where nothing was trained, or nobody
             counted.
-        in_race: Whether it trained until it got no better on held-out stays; what dropped out of
-            the race before is judged as it stood then.
         form: What it was trained by; see `etips.learn.learners.aims`.
         strength: How much that smooths or fears; NaN where it has no such number.
     """
 
     translation: float
-    action: int | None
     risk: float
     std_error: float
     matching_factor: float
     effective_size: float
     chosen: bool = False
-    acts: Acts = "draws"
     clinicians: bool = False
     corrected: float | None = None
     corrected_error: float | None = None
     epochs: int | None = None
-    in_race: bool = True
     form: str = "translated"
     strength: float = math.nan
 
@@ -68,11 +56,6 @@ class Candidate:
         """Whether its risk can be believed enough to choose by."""
         low, high = FACTOR_RANGE
         return low <= self.matching_factor <= high and self.effective_size >= LEAST_SIZE
-
-    @property
-    def is_rule(self) -> bool:
-        """Whether it was trained, so that it may treat patients differently."""
-        return self.action is None and not self.clinicians
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,13 +74,6 @@ class Judged:
         """The same as some patients alone would judge them; `patients` has shape (k,)."""
         return judge(self.candidates, self.totals.of(patients))
 
-    def with_others(self, places: Sequence[int], others: "Judged") -> "Judged":
-        """The same with others at some places, in their order; of `others` the first are taken."""
-        candidates, n = list(self.candidates), len(places)
-        for place, candidate in zip(places, others.candidates[:n], strict=True):
-            candidates[place] = candidate
-        return Judged(tuple(candidates), self.totals.with_columns(places, others.totals.first(n)))
-
 
 def judge(candidates: Sequence[Candidate], totals: Totals) -> Judged:
     """Candidates with the figures that follow from totals, one column a candidate."""
@@ -105,18 +81,13 @@ def judge(candidates: Sequence[Candidate], totals: Totals) -> Judged:
     return Judged(tuple(_measured(own, totals, place) for own, place in each), totals)
 
 
-def blank(translation: float, action: int | None, acts: Acts = "draws") -> Candidate:
-    """A candidate that nobody has judged yet."""
-    return Candidate(translation, action, np.inf, np.inf, 0.0, 0.0, acts=acts)
+def blank(translation: float = math.nan) -> Candidate:
+    """A candidate that is not judged yet."""
+    return Candidate(translation, np.inf, np.inf, 0.0, 0.0)
 
 
 def estimate_candidate(
-    chosen: Floats,
-    propensity: Floats,
-    loss: Floats,
-    cluster: Ints,
-    translation: float,
-    action: int | None,
+    chosen: Floats, propensity: Floats, loss: Floats, cluster: Ints
 ) -> Candidate:
     """What the log says of a policy.
 
@@ -125,23 +96,20 @@ def estimate_candidate(
         propensity: Of the logged action, clipped, shape (n,).
         loss: Of the logged action, shape (n,).
         cluster: Patient (or stay) of each decision, shape (n,).
-        translation: The policy was trained with.
-        action: Of a constant policy.
     """
     totals = Weighing(propensity, loss, cluster).totals([chosen])
-    return _measured(blank(translation, action), totals, 0)
+    return _measured(blank(), totals, 0)
 
 
 def _measured(candidate: Candidate, totals: Totals, place: int) -> Candidate:
     if not totals.weight[:, place].any():
-        nothing = blank(candidate.translation, candidate.action)
+        nothing = blank()
         return replace(
             candidate,
             risk=nothing.risk,
             std_error=nothing.std_error,
             matching_factor=nothing.matching_factor,
             effective_size=nothing.effective_size,
-            clinicians=False,
         )
     evidence = totals.evidence(place)
     return replace(

@@ -49,21 +49,6 @@ def where_stopped(bundle: Bundle, prepared: Prepared, readout: Readout) -> tuple
     return _ask(bundle, prepared, readout, list(stops)), asked[stay]
 
 
-def by_all(bundle: Bundle, prepared: Prepared) -> Tensor:
-    """Mean probability of every action by all networks together, shape (n_decisions, K)."""
-    steps = prepared.steps
-
-    def ask(batch: Batch, _: int) -> tuple[Tensor, ...]:
-        return (outputs_at(bundle, batch, steps).double().softmax(-1).mean(0)[None],)
-
-    at_once = memory.stays_at_once(bundle.network, steps, bundle.n_members)
-    groups = steps.parts(np.arange(steps.n_stays), at_once)  # a batch each, on any number of cores
-    if _is_alone(steps, bundle.n_members):
-        return answer_decisions(steps, ask, groups=groups, batch_size=at_once, axis=1)[0][0]
-    most = memory.askers(bundle.network, steps, bundle.n_members, at_once)
-    return _ask_at_once(steps, ask, groups, at_once, most)[0]
-
-
 def _is_alone(steps: StepTensors, n_networks: int) -> bool:
     """Whether this process asks by itself."""
     return steps.device.type != "cpu" or steps.n_decisions * n_networks < FEWEST

@@ -5,6 +5,7 @@ in parts one after another, with the same result; it is taken from the checkpoin
 process trained it; and like requests of several learners are trained as one bundle.
 """
 
+import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,9 +14,9 @@ from torch import Tensor
 
 from etips.learn.fitting.checkpoints import Checkpoints, NoCheckpoints, Stage
 from etips.learn.fitting.groups import group_alike, join_reports, join_requests
-from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.fitting.requests import ModelFitted, Requests, TrainingRequest
 from etips.learn.training import memory
-from etips.learn.training.epoch_report import Report
+from etips.learn.training.epoch_report import EpochReport, Report
 from etips.learn.training.loop import train
 from etips.learn.training.sharing import Sharing
 from etips.learn.training.state import State
@@ -123,6 +124,10 @@ def _answered(requests: Requests[T], checkpoints: Checkpoints, options: _Options
     try:
         request = next(requests)
         while True:
+            if isinstance(request, ModelFitted):
+                _tell(request, checkpoints, options.report)
+                request = next(requests)
+                continue
             try:
                 bundle = yield from _fetch(request, checkpoints, options)
             except Exception as error:  # noqa: BLE001  # the learner is told where it asked
@@ -132,6 +137,14 @@ def _answered(requests: Requests[T], checkpoints: Checkpoints, options: _Options
     except StopIteration as end:
         learned: T = end.value
         return learned
+
+
+def _tell(fitted: ModelFitted, checkpoints: Checkpoints, report: Report | None) -> None:
+    """Say that a model was fitted, in the log of a run and to those who watch."""
+    checkpoints.note(fitted.name, f"fitted in {fitted.seconds:.1f} s on one core")
+    if report is not None:
+        nothing = math.nan
+        report(EpochReport(1, 1, nothing, nothing, 0.0, None, fitted.name, fitted.seconds))
 
 
 def _fetch(
@@ -257,7 +270,6 @@ def _train(
             settings=request.settings,
             learning_rates=learning_rates,
             weight_decays=weight_decays,
-            n_batches=request.n_batches,
             report=report,
             state=state,
             keep=keep,

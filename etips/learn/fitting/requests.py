@@ -31,7 +31,6 @@ class TrainingRequest:
         objective: What to minimise; its members come set by set.
         stage: What it is called, in run folders and reports.
         settings: How.
-        n_batches: Of an epoch at most; all of them if left out.
     """
 
     prepared: Prepared
@@ -39,7 +38,6 @@ class TrainingRequest:
     objective: Objective
     stage: str
     settings: Settings
-    n_batches: int | None = None
 
     def is_like(self, other: "TrainingRequest") -> bool:
         """Whether both can be trained as one bundle."""
@@ -52,7 +50,6 @@ class TrainingRequest:
             self.stage == other.stage
             and self.bundle.network == other.bundle.network
             and own == freed
-            and self.n_batches == other.n_batches
             and mine.steps.device == theirs.steps.device
             and torch.equal(mine.folds.weight, theirs.folds.weight)
             and torch.equal(mine.folds.held_out, theirs.folds.held_out)
@@ -68,6 +65,19 @@ class TrainingRequest:
         )
 
 
-Requests = Generator[TrainingRequest, Bundle, T]
+@dataclass(frozen=True)
+class ModelFitted:
+    """A model that was fitted without being trained in epochs, for those who watch.
+
+    Args:
+        name: What it is called.
+        seconds: That it took, on one core.
+    """
+
+    name: str
+    seconds: float
+
+
+Requests = Generator[TrainingRequest | ModelFitted, Bundle, T]
 """What a learner, or a part of one, is: it asks for trainings one after the other, is sent the
-networks of each, and returns what it learned."""
+networks of each, says which models it fitted itself, and returns what it learned."""

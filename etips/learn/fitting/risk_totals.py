@@ -1,18 +1,17 @@
 """What the held-out risks of several policies are made of, summed by patient.
 
-Everything that choosing asks follows from these sums: risks and their errors, paired differences,
-and the same on some of the patients alone.
+Everything that choosing asks follows from these sums: risks and their errors, and the same on some
+of the patients alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 
 from etips.data.decisions import Bools, Floats, Ints
 from etips.evaluation.inference.checks import code_ids
-from etips.evaluation.inference.evidence import Evidence, Gap
+from etips.evaluation.inference.evidence import Evidence
 
 _SUMS = ("weighted", "weight", "square", "predicted")
 
@@ -43,52 +42,9 @@ class Totals:
         some = {name: getattr(self, name).T.take(rows, axis=1).T for name in _SUMS}
         return Totals(**some, count=self.count[rows], largest=self.largest)
 
-    def first(self, count: int) -> "Totals":
-        """Those of the first policies."""
-        some = {name: getattr(self, name)[:, :count] for name in _SUMS}
-        fewer = Totals(**some, count=self.count, largest=self.largest[:count])
-        fewer._known.update({i: own for i, own in self._known.items() if i < count})
-        return fewer
-
-    def with_columns(self, places: Sequence[int], others: "Totals") -> "Totals":
-        """The same with other policies at some places, one column of `others` each."""
-        changed = {}
-        for name in (*_SUMS, "largest"):
-            values = getattr(self, name).copy(order="K")
-            values[..., list(places)] = getattr(others, name)
-            changed[name] = values
-        joined = replace(self, **changed)
-        joined._known.update({i: own for i, own in self._known.items() if i not in places})
-        joined._known.update({places[i]: own for i, own in others._known.items()})
-        return joined
-
     def evidence(self, place: int) -> Evidence:
-        """The risk of one policy; what was asked of it is not worked out again."""
-        if place not in self._known:
-            own = self._evidence(*(values[:, place] for values in self._parts()))
-            self._known[place] = own
-        return self._known[place]
-
-    def gap(self, place: int, other: int) -> Gap:
-        """The risk of one policy less that of another, paired by patient."""
-        if (place, other) not in self._gaps:
-            self._gaps[place, other] = Gap(self.evidence(place), self.evidence(other))
-        return self._gaps[place, other]
-
-    @cached_property
-    def _known(self) -> dict[int, Evidence]:
-        """Risks that were asked for."""
-        return {}
-
-    @cached_property
-    def _patients(self) -> Ints:
-        """Numbers of the patients, the same array for all risks."""
-        return np.arange(len(self.count))
-
-    @cached_property
-    def _gaps(self) -> dict[tuple[int, int], Gap]:
-        """Differences that were asked for."""
-        return {}
+        """The risk of one policy."""
+        return self._evidence(*(values[:, place] for values in self._parts()))
 
     def evidence_of_choice(self, places: Ints) -> Evidence:
         """The risk of having chosen a policy for each patient; `places` has shape (k,)."""
@@ -108,7 +64,7 @@ class Totals:
         return self.weighted, self.weight, self.predicted
 
     def _evidence(self, weighted: Floats, weight: Floats, predicted: Floats) -> Evidence:
-        patients = self._patients
+        patients = np.arange(len(self.count))
         if not predicted.any():  # one ratio: its error is that of SNIPS to the digit
             return Evidence(weighted[:, None], weight[:, None], np.ones(1), patients)
         above, below = np.stack([weighted, predicted]), np.stack([weight, self.count])

@@ -31,7 +31,6 @@ class Training:
         earlier_actions: Let all of them read the newest earlier action; then a table to recommend
             for must hold the actions taken so far.
         calibrate: Shrink propensities to plain frequencies as far as that fits better out of fold.
-        balance: Correct fitted propensities of logged actions where that improves balance held out.
         finish: Let the networks of the chosen policy go on with all stays; see `finish_of`.
         features: Where features are while networks learn: "auto" keeps them in the host's memory
             where they would take more than half of the GPU's, "host" always, "device" never.
@@ -44,14 +43,13 @@ class Training:
     policy: Settings = POLICY
     earlier_actions: bool = False
     calibrate: bool = True
-    balance: bool = True
     finish: bool = True
     features: Place = "auto"
 
     def check(self) -> None:
         """Refuse what no network could be trained with."""
         require_whole("n_folds", self.n_folds, least=1)
-        for name in ("earlier_actions", "calibrate", "balance", "finish"):
+        for name in ("earlier_actions", "calibrate", "finish"):
             if not isinstance(getattr(self, name), bool):
                 raise SettingError(name, "must be true or false")
         if self.features not in get_args(Place):

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from etips.data.decisions import Floats
 from etips.learn.fitting.groups import join_objectives
-from etips.learn.learners.foundation import Foundation
+from etips.learn.learners.fitted_nuisances import FittedNuisances
 from etips.learn.learners.policy_objective import Logged, Risk, policy_objective
 from etips.learn.training import smoothed_risks
 from etips.learn.training.objectives import (
@@ -87,7 +87,7 @@ class Ground(NamedTuple):
 
 
 def aims_objective(
-    base: Foundation, aims: Sequence[Aim], *, kl: float, expected: Floats | None = None
+    base: FittedNuisances, aims: Sequence[Aim], *, kl: float, expected: Floats | None = None
 ) -> Objective:
     """What sets of networks minimise, one aim a set of one network a fold.
 
@@ -110,7 +110,7 @@ def aims_objective(
     return join_objectives(each, [0, *accumulate(len(own) * n_folds for own in parts)])
 
 
-def _ground(base: Foundation, aims: Sequence[Aim], expected: Tensor | None) -> Ground:
+def _ground(base: FittedNuisances, aims: Sequence[Aim], expected: Tensor | None) -> Ground:
     n_folds, data = base.prepared.folds.n_networks, base.prepared.data
     device = base.prepared.steps.device
 

@@ -18,7 +18,7 @@ from etips.learn.learners.direct import StayDirectMethod as StayDirectMethod
 from etips.learn.learners.etips import EIPS as EIPS
 from etips.learn.learners.etips import IPS as IPS
 from etips.learn.learners.etips import TIPS as TIPS
-from etips.learn.learners.etips import TRANSLATIONS
+from etips.learn.learners.etips import BetaIPS as BetaIPS
 from etips.learn.learners.etips import EtIPS as EtIPS
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.owl import OWL as OWL
@@ -29,26 +29,17 @@ from etips.learn.learners.qlearning import QLearning as QLearning
 from etips.learn.learners.ranges import Choice, Range, Space
 from etips.learn.learners.robust import DoublyRobust as DoublyRobust
 from etips.learn.learners.rwl import RWL as RWL
-from etips.learn.learners.smoothing import BetaIPS as BetaIPS
 from etips.learn.learners.smoothing import ExponentialSmoothing as ExponentialSmoothing
 from etips.learn.learners.smoothing import LogSmoothing as LogSmoothing
 from etips.learn.learners.smoothing import LogSumExp as LogSumExp
 from etips.learn.learners.smoothing import Pessimistic as Pessimistic
 from etips.learn.learners.smoothing import StrengthLearner
 from etips.learn.learners.smoothing import WeightedLikelihood as WeightedLikelihood
+from etips.learn.super_learner import SuperLearner as SuperLearner
 
 Stage = Literal["propensity", "outcome", "stay", "policy"]
 """What is trained: the clinicians, predicted losses, predicted outcomes of stays, and policies."""
 
-_GRIDS: Space = {
-    "translations": Choice(
-        (
-            list(TRANSLATIONS),
-            [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95],
-            [0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5],
-        )
-    )
-}
 _MACHINES: Space = {
     "kernel": Choice(("linear", "rbf")),
     "support": Choice((0.05, 0.0, 0.02, 0.1)),
@@ -122,12 +113,11 @@ class Method:
 _ETIPS = Method(
     name="etips",
     label="etIPS",
-    sentence="Learnt from weighted decisions, a translation taken off the loss.",
+    sentence="Learned from weighted decisions, a baseline or translation taken off the loss.",
     learner=EtIPS,
     make=EtIPS,
     stages=("propensity", "policy"),
     n_policies=_one_a_translation,
-    space=_GRIDS,
     paper_space=_PAPER_GRID,
 )
 _TIPS = replace(
@@ -144,7 +134,6 @@ _EIPS = replace(
     label="eIPS",
     sentence="Learnt from weighted decisions without a translation.",
     make=EIPS,
-    space={},
     paper_space={},
 )
 _IPS = replace(
@@ -173,6 +162,15 @@ def _since(
 
 
 _METHODS = (
+    Method(
+        name="auto",
+        label="super learner",
+        sentence="Stacks models of every kind and leans to the clinicians as far as held-out "
+        "decisions say.",
+        learner=SuperLearner,
+        make=SuperLearner,
+        stages=("propensity", "outcome"),
+    ),
     _ETIPS,
     _TIPS,
     _EIPS,
@@ -204,12 +202,13 @@ _METHODS = (
         make=DoublyRobust,
         stages=("propensity", "outcome", "policy"),
     ),
-    _since(
-        "beta-ips",
-        "beta-IPS",
-        "As etips, with the baseline of least variance in place of translations.",
-        BetaIPS,
-        strengths=False,
+    replace(
+        _ETIPS,
+        name="beta-ips",
+        label="beta-IPS",
+        sentence="As etips by the baseline of least variance.",
+        make=BetaIPS,
+        paper_space={},
     ),
     _since(
         "log-sum-exp",
@@ -298,7 +297,6 @@ _METHODS = (
         label="BanditNet",
         sentence="As tips, from a random start and without a floor on support.",
         make=BanditNet,
-        space={},
         paper_space={},
     ),
     Method(
@@ -325,6 +323,9 @@ _METHODS = (
         make=MostFrequent,
     ),
 )
+
+DEFAULT = _METHODS[0].name
+"""What we recommend, and what is taken where nothing is said."""
 
 METHODS: Mapping[str, Method] = {method.name: method for method in _METHODS}
 """Every method by its name, in the order of help pages."""

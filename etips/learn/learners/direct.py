@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from etips.data.decisions import Bools, Floats
+from etips.data.decisions import Bools
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError
 from etips.evaluation.whole_stay import StayLog, silent_values, wdr
@@ -13,11 +13,10 @@ from etips.evaluation.whole_stay_course import Course, Outcome, require_outcome
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.fitting.requests import Requests
 from etips.learn.learners.fit import Fit
-from etips.learn.learners.foundation import Foundation
+from etips.learn.learners.fitted_nuisances import SUPPORT, FittedNuisances
 from etips.learn.learners.network_learner import NetworkLearner
 from etips.learn.nuisance.outcome import is_share
 from etips.learn.nuisance.stay_value import FittedStayValue, fit_stay_value
-from etips.models.bundle import Bundle
 from etips.models.encoders.registry import as_encoder
 from etips.policies.policy import Kind
 
@@ -37,27 +36,24 @@ class DirectMethod(NetworkLearner):
             if the action is taken now and this policy decides from then on (fitted Q iteration).
         outcome: Of a stay, where that is the horizon: the sum of its losses, or the last of them.
         encoder: As in `EtIPS`.
-        support: Least propensity of an action that may be recommended; see `lay_foundation`.
+        support: Least propensity of an action that may be recommended.
         training: Folds, device, and settings of each kind of network.
-        models: As in `NetworkLearner`.
         seed: Same seed, machine and versions, same policy.
     """
 
     interaction: bool = True
     horizon: Horizon = "decision"
     outcome: Outcome = "sum"
-    support: float | None = None
+    support: float = SUPPORT
 
     def _learn(self, stays: Trajectories) -> Requests[Fit]:
         self._check()
-        base = yield from self._lay_foundation(stays, support=self.support)
+        base = yield from self._fit_nuisances(stays, support=self.support)
         if self.horizon == "stay":
             return (yield from self._look_ahead(base))
         outcome = yield from self._fit_outcome(base, additive=not self.interaction)
-        expected = outcome.expected
-        base = base.lowered(lambda some: [_takes_logged(own, expected) for own in some])
         # The additive network ranks alike in logits; a mean of chances would bend the ranking.
-        chances = self.interaction and is_share(stays) and isinstance(outcome.bundle, Bundle)
+        chances = self.interaction and is_share(stays)
         kind: Kind = "least loss" if chances else "least amount"
         return Fit(
             base.policy(kind, networks=outcome.bundle),
@@ -67,7 +63,7 @@ class DirectMethod(NetworkLearner):
             support=base.support,
         )
 
-    def _look_ahead(self, base: Foundation) -> Requests[Fit]:
+    def _look_ahead(self, base: FittedNuisances) -> Requests[Fit]:
         """The policy of least outcome of the stay, among actions with support."""
         value = yield from fit_stay_value(
             base.prepared,
@@ -101,13 +97,7 @@ def StayDirectMethod(**settings: Any) -> DirectMethod:  # noqa: ANN401, N802
     return DirectMethod(**{"horizon": "stay", **settings})
 
 
-def _takes_logged(base: Foundation, expected: Floats) -> Floats:
-    """Whether the logged action has the least predicted loss of those with support, 0 or 1."""
-    least = np.where(base.allowed, expected, np.inf).argmin(axis=1)
-    return np.asarray(least == base.prepared.data.logged_action, dtype=np.float64)
-
-
-def _open(base: Foundation) -> Bools:
+def _open(base: FittedNuisances) -> Bools:
     """Actions that the policy may come to take; without support, what is likeliest."""
     likeliest = base.propensity.log_probabilities.argmax(axis=1)
     unsupported = ~base.allowed.any(axis=1, keepdims=True)
@@ -115,7 +105,7 @@ def _open(base: Foundation) -> Bools:
     return np.where(unsupported, usual, base.allowed)
 
 
-def _judge(base: Foundation, value: FittedStayValue, outcome: Outcome) -> Candidate:
+def _judge(base: FittedNuisances, value: FittedStayValue, outcome: Outcome) -> Candidate:
     """The outcome of a stay under the policy, by networks that had not seen the stay.
 
     The ratio of whole stays weighs what followed; where it is worth nothing any more the policy
@@ -138,7 +128,6 @@ def _judge(base: Foundation, value: FittedStayValue, outcome: Outcome) -> Candid
     evidence, ratios = wdr(log), log.ratios
     return Candidate(
         translation=np.nan,
-        action=None,
         risk=evidence.value,
         std_error=evidence.std_error,
         matching_factor=float(weight.mean()),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from etips.evaluation.reweighting.rebalance import Rebalanced
+from etips.choice_record import ChoiceRecord
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.nuisance.outcome import FittedOutcome
 from etips.learn.nuisance.propensity import FittedPropensity, Quality
@@ -38,7 +38,7 @@ class Fit:
         whole_stay: The outcome of held-out stays in which a policy that looks that far decides for
             as long as the log can tell, and the clinicians afterwards; None of any other policy.
         clipped_share: Share of decisions whose propensity was raised; None if it weighs none.
-        rebalanced: What balancing did to the logged propensities; None where it was not tried.
+        choice: What a super learner tried and kept; None of any other learner.
     """
 
     policy: FittedPolicy
@@ -49,7 +49,7 @@ class Fit:
     support: float | None = None
     clipped_share: float | None = None
     whole_stay: Candidate | None = None
-    rebalanced: Rebalanced | None = None
+    choice: ChoiceRecord | None = None
 
     @property
     def selected_risk(self) -> SelectedRisk | None:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from etips.choice_record import ChoiceRecord
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.schema import Schema
 from etips.data.tables.arrays import as_trajectories, numeric
@@ -16,7 +17,6 @@ from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
 from etips.evaluation.censoring import complete_losses
 from etips.evaluation.log import PROPENSITY_FLOOR
-from etips.evaluation.reweighting.rebalance import Rebalanced
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.fitting.checkpoints import Checkpoints
 from etips.learn.fitting.driver import drive, drive_together
@@ -47,7 +47,7 @@ class Learner(SklearnEstimator, ABC):
     quality_: Quality | None
     support_: float | None
     clipped_share_: float | None
-    rebalanced_: Rebalanced | None
+    choice_: ChoiceRecord | None
 
     @abstractmethod
     def _learn(self, stays: Trajectories) -> Requests[Fit]:
@@ -173,7 +173,7 @@ class Learner(SklearnEstimator, ABC):
         self.quality_ = fit.quality
         self.support_ = fit.support
         self.clipped_share_ = fit.clipped_share
-        self.rebalanced_ = fit.rebalanced
+        self.choice_ = fit.choice
 
     def _schema(self) -> Schema:
         """Of the data fitted on; what is not there yet must say so as attributes do."""

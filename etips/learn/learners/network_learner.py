@@ -6,10 +6,9 @@ from etips.data.trajectories import Trajectories
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.requests import Requests
 from etips.learn.fitting.stages import ENCODER, Training
-from etips.learn.learners.foundation import Foundation, lay_foundation
+from etips.learn.learners.fitted_nuisances import FittedNuisances, fit_nuisances
 from etips.learn.learners.learner import Learner
-from etips.learn.nuisance.model_choice import ModelKind
-from etips.learn.nuisance.outcome import FittedOutcome
+from etips.learn.nuisance.outcome import FittedOutcome, fit_outcome
 from etips.learn.nuisance.propensity_models import PropensityModel
 from etips.models.encoders.registry import AnyEncoder
 
@@ -21,39 +20,30 @@ class NetworkLearner(Learner):
     Args:
         encoder: `GRU(...)`, `LSTM(...)`, or any causal torch module (a class or an instance).
         training: Folds, device, and settings of each kind of network.
-        models: What fits propensities and losses: "networks", "trees" (one row a patient, or the
-            encoder "last"), or "auto", the better of both where trees can take part.
         seed: Same seed, machine and versions, same policy.
     """
 
     encoder: AnyEncoder = ENCODER
     training: Training = field(default_factory=Training)
-    models: ModelKind = "auto"
     seed: int = 0
 
-    def _lay_foundation(
+    def _fit_nuisances(
         self,
         stays: Trajectories,
         *,
-        support: float | None,
+        support: float,
         model: PropensityModel | None = None,
         clip: float = PROPENSITY_FLOOR,
-        rescale: bool = True,
-        models: ModelKind | None = None,
-        regression: bool = False,
-    ) -> Requests[Foundation]:
-        """Propensities and support; see `lay_foundation`.
+    ) -> Requests[FittedNuisances]:
+        """Propensities and support; see `fit_nuisances`.
 
         Args:
             stays: Logged.
             support: Least propensity of a recommended action.
             model: Where the logged propensities come from.
             clip: Logged propensities below this are raised to it.
-            rescale: Bring weights to a mean of one.
-            models: Instead of what the learner was told.
-            regression: Begin regressions of the loss, which it will ask for.
         """
-        return lay_foundation(
+        return fit_nuisances(
             stays,
             encoder=self.encoder,
             training=self.training,
@@ -61,12 +51,11 @@ class NetworkLearner(Learner):
             support=support,
             model=model,
             clip=clip,
-            rescale=rescale,
-            models=models or self.models,
-            regression=regression,
         )
 
-    def _fit_outcome(self, base: Foundation, *, additive: bool = False) -> Requests[FittedOutcome]:
-        """Predicted losses of the same stays; see `Rivals.outcome`."""
-        training = self.training.with_seed(self.seed)
-        return base.rivals.outcome(base.prepared, training, additive=additive)
+    def _fit_outcome(
+        self, base: FittedNuisances, *, additive: bool = False
+    ) -> Requests[FittedOutcome]:
+        """Predicted losses of the same stays; `additive` without interaction."""
+        settings = base.settings(self.training.with_seed(self.seed).outcome)
+        return fit_outcome(base.prepared, base.encoder, settings, seed=self.seed, additive=additive)

@@ -14,7 +14,7 @@ from etips.errors import SettingError, require_number
 from etips.learn.fitting.requests import Requests, TrainingRequest
 from etips.learn.fitting.stages import Training
 from etips.learn.learners.fit import Fit
-from etips.learn.learners.foundation import lay_foundation
+from etips.learn.learners.fitted_nuisances import fit_nuisances
 from etips.learn.learners.policy_objective import Logged, policy_objective
 from etips.learn.learners.row_learner import RowLearner, RowLog
 from etips.learn.nuisance.propensity_models import KnownPropensity
@@ -146,7 +146,7 @@ class POEM(RowLearner):
         """The same objective for networks, which learn from parts of the log at a time."""
         self._check_rows(stays)
         assert self.encoder is not None
-        base = yield from lay_foundation(
+        base = yield from fit_nuisances(
             stays,
             encoder=self.encoder,
             training=self.training,
@@ -154,7 +154,6 @@ class POEM(RowLearner):
             support=self.support,
             model=KnownPropensity() if self.propensities == "known" else None,
             clip=self.clip,
-            models="networks",
         )
         shift = float((stays.logged_loss - self._below_zero(stays.logged_loss))[0])
         settings = {
@@ -170,7 +169,7 @@ class POEM(RowLearner):
 
         networks = yield TrainingRequest(
             base.prepared,
-            base.start.bundle,
+            base.propensity.bundle,
             policy_objective(base, risk, kl=0.0),
             stage="policy",
             settings=base.settings(self.training.with_seed(self.seed + 1).policy),
@@ -181,7 +180,6 @@ class POEM(RowLearner):
             quality=base.propensity.quality,
             support=base.support,
             clipped_share=base.clipped_share,
-            rebalanced=base.rebalanced,
         )
 
     def _check_poem(self) -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from etips.learn.learners.foundation import Foundation
+from etips.learn.learners.fitted_nuisances import FittedNuisances
 from etips.learn.training.objectives import Pool, Weighted, kl_divergence, weigh
 from etips.models.masking import forbid
 
@@ -25,7 +25,7 @@ Risk = Callable[[Tensor, Logged, Tensor, slice], Tensor]
 
 
 def policy_objective(
-    base: Foundation, risk: Risk, *, kl: float, pool: Pool | None = None
+    base: FittedNuisances, risk: Risk, *, kl: float, pool: Pool | None = None
 ) -> Weighted:
     """The objective of policies that keep to the actions with support.
 
@@ -40,7 +40,7 @@ def policy_objective(
     likely = base.log_propensity_rows() if kl else None
 
     def value(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
-        logits = forbid(base.start.logits(outputs, seen), allowed[seen])
+        logits = forbid(outputs, allowed[seen])
         logged = Logged(action[seen], loss[seen], log_chance[seen])
         values = risk(logits, logged, seen, these)
         if likely is None:
@@ -49,7 +49,7 @@ def policy_objective(
         return values + apart if pool is None else torch.cat([values, apart[None]])
 
     def weight(outputs: Tensor, seen: Tensor, _: slice) -> Tensor:
-        logits = forbid(base.start.logits(outputs, seen), allowed[seen])
+        logits = forbid(outputs, allowed[seen])
         return weigh(logits, action[seen], log_chance[seen])
 
     return Weighted(value, weight, pool=_with_mean(pool) if pool and kl else pool)

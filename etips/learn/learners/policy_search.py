@@ -1,30 +1,38 @@
-"""Policies of several aims, trained side by side, and the one that is chosen among them."""
+"""Policies of several aims, trained side by side, judged on held-out stays, and one of them kept.
 
-import math
+Every network is judged on stays that it did not learn from. With one aim there is no choice, and
+the figures say what the one policy comes to.
+"""
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from etips.data.decisions import Floats
-from etips.learn.fitting.candidates import Candidate, Judged
+import numpy as np
+import torch
+from torch import Tensor
+
+from etips.data.decisions import Floats, Ints
+from etips.data.trajectories import Trajectories
+from etips.errors import SettingError, require_number
+from etips.evaluation.log import PROPENSITY_FLOOR
+from etips.learn.fitting.candidates import Candidate, Judged, blank, judge
+from etips.learn.fitting.crossfit import out_of_fold
 from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.fitting.risk_totals import Weighing
 from etips.learn.learners.aims import Aim, aims_objective
 from etips.learn.learners.finishing import finish_of
 from etips.learn.learners.fit import Fit
-from etips.learn.learners.foundation import Foundation
-from etips.learn.learners.judging import (
-    FORMS,
-    chosen_policy,
-    chosen_set,
-    follow_rule,
-    judge_all,
-    settle,
-)
-from etips.learn.learners.racing import Race
-from etips.learn.learners.regression import Regression
-from etips.learn.learners.selection import APART, Selection
+from etips.learn.learners.fitted_nuisances import SUPPORT, FittedNuisances
+from etips.learn.learners.network_learner import NetworkLearner
+from etips.learn.learners.selection import Selection, choose, risk_of_choosing
 from etips.learn.nuisance.outcome import FittedOutcome
+from etips.learn.nuisance.propensity_models import PropensityModel
 from etips.learn.training.settings import Settings
-from etips.models.bundle import Bundle
+from etips.models.bundle import Bundle, Trained
+from etips.models.masking import forbid
+
+KL = 0.02
+"""Weight of the KL divergence from the propensities."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,134 +45,180 @@ class PolicySearch:
         start: Networks before they are trained, set by set.
         settings: How they are trained.
         kl: Weight of the KL divergence from the propensities.
-        selection: How one is chosen.
-        racing: Train one to the end that a heat has shown; False trains all of them.
-        constants: Whether constant policies stand beside them.
-        outcome: Predicted losses, which then judge policies too; None without.
-        regression: That stands beside them; None without.
-        finish: Let the chosen networks go on with all stays.
+        selection: How one is chosen. The paper's rule judges policies that draw; any other judges
+            their likeliest action, which is what the kept one takes in either case.
+        outcome: Predicted losses, which then take noise out of held-out risks, and which doubly
+            robust policies learn from; None without.
+        finish: Let the chosen networks go on with all stays; the paper's never do.
     """
 
-    base: Foundation
+    base: FittedNuisances
     aims: Sequence[Aim]
     start: Bundle
     settings: Settings
     kl: float
     selection: Selection = "held-out"
-    racing: bool = True
-    constants: bool = True
     outcome: FittedOutcome | None = None
-    regression: Regression | None = None
     finish: bool = True
 
     def run(self) -> Requests[Fit]:
         """Train, judge and choose."""
-        everybody = range(len(self.aims))
-        if self.racing:
-            kinds = [aim.form if aim.form in APART else "" for aim in self.aims]
-            race = Race(len(self.aims), self.request, self._judge, self._distances(), kinds)
-            bundle, judged = yield from race.run()
-        else:
-            bundle = yield self.request(everybody)
-            judged = self._judge(bundle, everybody)
-        return (yield from self._settle(bundle, judged))
-
-    def choose_among(self, bundle: Bundle) -> Requests[Fit]:
-        """The policy that is chosen among networks that were trained before, set by set."""
-        judged = self._judge(bundle, range(len(self.aims)))
-        return (yield from self._settle(bundle, judged))
-
-    def _settle(self, bundle: Bundle, judged: Judged) -> Requests[Fit]:
-        path = settle(self.base, judged, self.selection)
-        lower = self._with_lower_floor(bundle, path)
-        if lower is None:
-            return (yield from self._fit(bundle, path))
-        # The lower floor is the networks' alone: they have shown its worth, others have not. Nor
-        # is it a reason to keep another: with rare actions networks only have larger errors.
-        own = lower._judge(bundle, range(len(self.aims)))
-        both = judged.with_others(range(len(FORMS) * len(self.aims)), own)
-        anew = settle(self.base, both, self.selection)
-        if chosen_set(anew, len(self.aims)) is None:
-            return (yield from self._fit(bundle, path))
-        return (yield from lower._fit(bundle, anew))
-
-    def _with_lower_floor(self, bundle: Bundle, path: Sequence[Candidate]) -> "PolicySearch | None":
-        """The same on the lowest floor if the chosen networks are better for it."""
-        number = chosen_set(path, len(self.aims))
-        if number is None:
-            return None
-        networks, winner = self._networks_of(bundle, number), next(c for c in path if c.chosen)
-        acts = "likeliest" if self.selection == "paper" else winner.acts
-        base = self.base.lowered(lambda bases: follow_rule(bases, networks, acts))
-        return None if base is self.base else replace(self, base=base)
-
-    def _fit(self, bundle: Bundle, path: tuple[Candidate, ...]) -> Requests[Fit]:
-        """What the chosen candidate comes to."""
-        base, number = self.base, chosen_set(path, len(self.aims))
-        networks = None if number is None else (yield from self._finish(bundle, number))
-        policy = chosen_policy(base, path, networks, self.regression)
-        if self.selection == "paper" and policy.kind == "softmax":
-            policy = replace(policy, acts="likeliest")  # whatever its probabilities were chosen by
-        return Fit(
-            policy,
-            propensity=base.propensity,
-            outcome=self.outcome,
-            path=path,
-            quality=base.propensity.quality,
-            support=policy.support,
-            clipped_share=base.clipped_share,
-            rebalanced=base.rebalanced,
-        )
-
-    def _networks_of(self, bundle: Bundle, number: int) -> Bundle:
-        size = self.base.prepared.folds.n_networks
-        return bundle.select(range(number * size, (number + 1) * size))
-
-    def _finish(self, bundle: Bundle, number: int) -> Requests[Bundle]:
-        """The networks of a set, which go on with all stays unless the paper's rule chose them."""
-        chosen = self._networks_of(bundle, number)
-        if self.selection == "paper" or not self.finish:
-            return chosen
-        request = finish_of(self.request([number]), chosen)
-        return chosen if request is None else (yield request)
+        bundle = yield self.request(range(len(self.aims)))
+        return (yield from self.choose_among(bundle))
 
     def request(self, sets: Sequence[int]) -> TrainingRequest:
-        """The training of some sets to the end."""
+        """The training of some sets."""
         size = self.base.prepared.folds.n_networks
         members = [number * size + fold for number in sets for fold in range(size)]
         own = [self.aims[number] for number in sets]
         return TrainingRequest(
             self.base.prepared,
             self.start.select(members),
-            aims_objective(self.base, own, kl=self.kl, expected=self._predicted()),
+            aims_objective(self.base, own, kl=self.kl, expected=self._expected),
             stage="policy",
             settings=self.settings,
         )
 
-    def _judge(self, bundle: Bundle, sets: Sequence[int]) -> Judged:
-        own = [self.aims[number] for number in sets]
-        everybody = len(own) == len(self.aims)
-        return judge_all(
-            self.base,
-            bundle,
-            own,
-            expected=self._predicted(),
-            constants=self.constants and everybody,
-            regression=self.regression if everybody else None,
+    def choose_among(self, bundle: Bundle) -> Requests[Fit]:
+        """The policy that is chosen among networks that were trained before, set by set."""
+        base, judged = self.base, self.judge(bundle)
+        path = list(judged.candidates)
+        best = choose(path, self.selection)
+        corrected = risk_of_choosing(judged, self.selection, _fold_of_patients(base))
+        risk, error = corrected or (None, None)
+        path[best] = replace(path[best], chosen=True, corrected=risk, corrected_error=error)
+        networks = yield from self._finish(bundle, best)
+        return Fit(
+            base.policy("softmax", networks=networks),
+            propensity=base.propensity,
+            outcome=self.outcome,
+            path=tuple(path),
+            quality=base.propensity.quality,
+            support=base.support,
+            clipped_share=base.clipped_share,
         )
 
-    def _predicted(self) -> Floats | None:
-        """Predicted losses, whoever predicted them.
+    def judge(self, bundle: Bundle) -> Judged:
+        """What held-out stays say of every set of networks.
 
-        They take noise out of held-out risks, and doubly robust policies learn from them.
+        Where nothing is allowed a policy abstains: the clinicians decide, and the weight is 1.
         """
-        by_regression = None if self.regression is None else self.regression.expected
-        return by_regression if self.outcome is None else self.outcome.expected
-
-    def _distances(self) -> list[float]:
-        """How far each translation is from the mean loss; an aim that finds its own comes first."""
-        centre = float(self.base.prepared.data.logged_loss.mean())
-        return [
-            -1.0 if math.isnan(aim.translation) else abs(aim.translation - centre)
-            for aim in self.aims
+        base, expected = self.base, self._expected
+        data, action = base.prepared.data, base.prepared.data.logged_action
+        abstains = ~base.allowed.any(axis=1)
+        said = None if expected is None else expected[np.arange(len(action)), action]
+        weighing = Weighing(base.chance, data.logged_loss, data.cluster, said)
+        chosen, predicted = self._answers(bundle)
+        totals = weighing.totals(
+            [np.where(abstains, base.chance, own) for own in chosen],
+            [] if said is None else [np.where(abstains, said, own) for own in predicted],
+        )
+        size = base.prepared.folds.n_networks
+        each = [
+            _candidate(aim, bundle.trained[place * size : (place + 1) * size])
+            for place, aim in enumerate(self.aims)
         ]
+        return judge(each, totals)
+
+    @property
+    def _expected(self) -> Floats | None:
+        return None if self.outcome is None else self.outcome.expected
+
+    def _answers(self, bundle: Bundle) -> tuple[list[Floats], list[Floats]]:
+        """Of every set the probability of the logged action, and the predicted loss if there is."""
+        base, draws = self.base, self.selection == "paper"
+        allowed, action = base.allowed_rows(), base.prepared.action
+        losses = None if self._expected is None else base.prepared.by_row(self._expected)
+
+        def readout(outputs: Tensor, seen: Tensor) -> Tensor:
+            logits = forbid(outputs.double(), allowed[seen])
+            policy = logits.softmax(-1) if draws else _likeliest(logits)
+            taken = action[seen][:, None].expand(len(policy), -1, 1)
+            kept = [policy.gather(2, taken).squeeze(2)]
+            if losses is not None:
+                kept.append((policy * losses[seen]).sum(-1))
+            return torch.cat(kept)
+
+        answers = list(out_of_fold(bundle, base.prepared, readout).cpu().numpy())
+        return answers[: len(self.aims)], answers[len(self.aims) :]
+
+    def _finish(self, bundle: Bundle, number: int) -> Requests[Bundle]:
+        """The networks of a set, which go on with all stays unless the paper's rule chose them."""
+        size = self.base.prepared.folds.n_networks
+        chosen = bundle.select(range(number * size, (number + 1) * size))
+        if self.selection == "paper" or not self.finish:
+            return chosen
+        request = finish_of(self.request([number]), chosen)
+        return chosen if request is None else (yield request)
+
+
+@dataclass(kw_only=True, eq=False)
+class PolicyLearner(NetworkLearner):
+    """A learner that trains a set of policy networks an aim, and keeps one.
+
+    Args:
+        propensity: Where logged propensities come from: a model with `fit` and `predict_proba`,
+            `KnownPropensity()`, or our networks if left out.
+        encoder: `GRU(...)`, `LSTM(...)`, or any causal torch module (a class or an instance).
+        support: Least propensity of an action that may be recommended.
+        kl: Weight of the KL divergence from the propensities.
+        clip: Logged propensities below this are raised to it; the share is `clipped_share_`.
+        training: Folds, device, and settings of each kind of network.
+        seed: Same seed, machine and versions, same policy.
+    """
+
+    propensity: PropensityModel | None = None
+    support: float = SUPPORT
+    kl: float = KL
+    clip: float = PROPENSITY_FLOOR
+
+    def _learn(self, stays: Trajectories) -> Requests[Fit]:
+        self._check()
+        base = yield from self._fit_nuisances(
+            stays, support=self.support, model=self.propensity, clip=self.clip
+        )
+        return (yield from self.learn_policy(base))
+
+    def learn_policy(self, base: FittedNuisances) -> Requests[Fit]:
+        """The policies of all aims, and the one that is kept."""
+        return (yield from self.search(base).run())
+
+    def search(self, base: FittedNuisances) -> PolicySearch:
+        """How the policy is found on fitted nuisances."""
+        aims = self.aims(float(base.prepared.data.logged_loss.mean()))
+        settings = base.settings(self.training.with_seed(self.seed + 1).policy)
+        imitation = base.propensity.bundle
+        start = imitation.select(list(range(imitation.n_members)) * len(aims))
+        return PolicySearch(base, aims, start, settings, kl=self.kl, finish=self.training.finish)
+
+    def aims(self, mean_loss: float) -> list[Aim]:
+        """What is trained, one set of networks each.
+
+        Args:
+            mean_loss: Of the log.
+        """
+        raise NotImplementedError
+
+    def _check(self) -> None:
+        """Refuse settings outside their limits before anything is trained."""
+        require_number("kl", self.kl)
+        if not 0 <= self.kl < np.inf:
+            raise SettingError("kl", "must be finite and not negative")
+
+
+def _likeliest(logits: Tensor) -> Tensor:
+    """Probabilities of a policy that takes its likeliest action."""
+    return torch.nn.functional.one_hot(logits.argmax(-1), logits.shape[-1]).double()
+
+
+def _candidate(aim: Aim, trained: Sequence[Trained]) -> Candidate:
+    """A set of networks, and for how long it was trained as far as that is known."""
+    epochs = max((own.epochs for own in trained), default=None)
+    return replace(blank(aim.translation), form=aim.form, strength=aim.strength, epochs=epochs)
+
+
+def _fold_of_patients(base: FittedNuisances) -> Ints:
+    """Fold of every patient with a decision, in the order of their numbers."""
+    data = base.prepared.data
+    _, first = np.unique(data.cluster, return_index=True)
+    return np.asarray(base.prepared.folds.fold[data.decisions().stay[first]])

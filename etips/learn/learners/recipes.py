@@ -15,7 +15,7 @@ from typing import Any, Self
 from etips.errors import Faults, SettingError
 from etips.files.toml import parse_toml
 from etips.learn.fitting.stages import ENCODER, STAGES, Training
-from etips.learn.learners.catalogue import Method, require_method
+from etips.learn.learners.catalogue import DEFAULT, Method, require_method
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.setting_kinds import SettingKind, flatten_tables, kinds_of
 from etips.learn.training.settings import Settings
@@ -42,7 +42,7 @@ class Recipe:
         seed: Of everything.
     """
 
-    method: str = "etips"
+    method: str = DEFAULT
     settings: Mapping[str, object] = field(default_factory=dict)
     seed: int = 0
 
@@ -79,7 +79,7 @@ class Recipe:
         for key in document:
             if key not in ("method", "seed", "settings"):
                 faults.note(SettingError(key, "is not a key of a recipe"))
-        method, settings = document.get("method", "etips"), document.get("settings", {})
+        method, settings = document.get("method", DEFAULT), document.get("settings", {})
         if not isinstance(method, str):
             faults.note(SettingError("method", "must be a text"))
         if not isinstance(settings, Mapping):

@@ -15,6 +15,7 @@ _WORDS = {
     bool: "true or false",
     str: "a text",
     list: "a list of numbers",
+    tuple: "a list of names",
 }
 
 
@@ -23,7 +24,7 @@ class SettingKind:
     """What a setting takes.
 
     Args:
-        kind: int, float, bool, str, or list for a list of numbers.
+        kind: int, float, bool, str, list for a list of numbers, or tuple for one of names.
         choices: The texts that it can be; any, if there are none.
     """
 
@@ -61,6 +62,8 @@ def _kind(annotation: Any) -> SettingKind | None:  # noqa: ANN401  # any annotat
     if get_origin(annotation) is Literal:
         return SettingKind(str, tuple(options))
     if get_origin(annotation) is Sequence:
+        if str in (*options, *(own for option in options for own in get_args(option))):
+            return SettingKind(tuple)
         return SettingKind(list) if options == [float] else None
     if len(options) == 1:  # or nothing
         return _kind(options[0])
@@ -69,6 +72,8 @@ def _kind(annotation: Any) -> SettingKind | None:  # noqa: ANN401  # any annotat
 
 def _is(kind: type, value: object) -> bool:
     """Whether a value is of a kind: a whole number is a number too, true is neither."""
+    if kind is tuple:
+        return isinstance(value, list | tuple) and all(isinstance(own, str) for own in value)
     if kind is list:
         return isinstance(value, list | tuple) and all(_is(float, entry) for entry in value)
     if isinstance(value, bool):

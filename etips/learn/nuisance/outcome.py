@@ -15,7 +15,6 @@ from etips.learn.training.objectives import bernoulli, squared
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
 from etips.models.encoders.encoder import Encoder
-from etips.models.forest import Forest
 from etips.models.network import Network
 
 PURPOSE = 2  # of the random numbers drawn here
@@ -24,14 +23,14 @@ _SCALINGS = 8  # until the mean prediction is the mean loss to six digits and mo
 
 @dataclass(frozen=True, eq=False)
 class FittedOutcome:
-    """Networks or trees that predict losses, and what they said of stays they had not seen.
+    """Networks that predict losses, and what they said of stays they had not seen.
 
     Args:
         bundle: One member a fold, whose mean is the prediction.
         expected: Predicted loss of every action, out of fold, shape (n_decisions, n_actions).
     """
 
-    bundle: Bundle | Forest
+    bundle: Bundle
     expected: Floats
 
 

@@ -19,7 +19,6 @@ from etips.learn.training.objectives import cross_entropy
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
 from etips.models.encoders.encoder import Encoder
-from etips.models.forest import Forest
 from etips.models.network import Network
 
 PURPOSE = 1  # of the random numbers drawn here
@@ -45,7 +44,7 @@ class Quality:
 
 @dataclass(frozen=True, eq=False)
 class FittedPropensity:
-    """Networks or trees that imitate the clinicians, and what they said of stays not seen before.
+    """Networks that imitate the clinicians, and what they said of stays not seen before.
 
     Args:
         bundle: One member a fold, each so that it is right when it answers alone.
@@ -56,8 +55,8 @@ class FittedPropensity:
         quality: Out of fold.
     """
 
-    bundle: Bundle | Forest
-    together: Bundle | Forest
+    bundle: Bundle
+    together: Bundle
     share: float
     log_probabilities: Floats
     quality: Quality

@@ -92,7 +92,7 @@ def check_model(model: PropensityModel | None, data: Trajectories) -> None:
         fix = "Wrap it: SklearnModel(classifier)."
         raise SettingError("propensity", "must take stays; a classifier takes rows", fix=fix)
     if model is not None and (isinstance(model, type) or not isinstance(model, PropensityModel)):
-        fix = "Give KnownPropensity(), SklearnModel(...), BalancedPropensity(...) or None."
+        fix = "Give KnownPropensity(), SklearnModel(...) or None."
         raise SettingError("propensity", "must have fit and predict_proba", fix=fix)
     if isinstance(model, KnownPropensity):
         model.fit(data)

@@ -84,7 +84,6 @@ def fit_stay_value(
     policy: Floats | None,
     outcome: Outcome,
     allowed: Floats | None = None,
-    stage: str = "stay-value",
 ) -> Requests[FittedStayValue]:
     """Fit networks that predict the outcome of a stay in which a policy decides.
 
@@ -98,7 +97,6 @@ def fit_stay_value(
         outcome: Of a stay.
         allowed: Above zero where that policy may take an action, at least one a decision, shape
             (n_decisions, n_actions); everywhere if left out.
-        stage: What the trainings are called.
     """
     data, steps = prepared.data, prepared.steps
     course = Course.of(data.decisions().stay, data.logged_loss, outcome)
@@ -108,9 +106,9 @@ def fit_stay_value(
     bundle = Bundle.start(network, seeds_from(seed, PURPOSE, prepared.folds.n_networks))
     bundle.parameters["head.weight"].zero_()  # an action starts where all of them are
     if (course.lengths > 1).any():
-        bundle = yield task.request(bundle, task.at_once(), f"{stage}-now", settings, prepared)
+        bundle = yield task.request(bundle, task.at_once(), "stay-value-now", settings, prepared)
     to_go = prepared.by_row(course.to_go.astype(np.float32)).expand(bundle.n_members, -1)
-    bundle = yield task.request(bundle, to_go, stage, settings, prepared)
+    bundle = yield task.request(bundle, to_go, "stay-value", settings, prepared)
     values, logged = task.values(bundle), task.expected(bundle)
     to_the_end = _without_stopping(prepared)
     rounds, calm = 0, 0
@@ -118,7 +116,7 @@ def fit_stay_value(
         rounds += 1
         own = _of_round(settings, rounds, course.n_stays)
         target = task.targets(values)
-        bundle = yield task.request(bundle, target, f"{stage}-{rounds}", own, to_the_end)
+        bundle = yield task.request(bundle, target, f"stay-value-{rounds}", own, to_the_end)
         before, values = values, task.values(bundle)
         calm = calm + 1 if task.moved(before, values) < SETTLED else 0
     answers, error = task.expected(bundle), task.error(values)

@@ -6,6 +6,7 @@ blocks: nothing of the size of rows times columns times actions is ever made.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,6 +50,14 @@ class Products:
             cross[number] = own.T @ loss[action == number]
         return cls(gram, cross, float(loss @ loss))
 
+    @classmethod
+    def of_scores(cls, rows: Floats, scores: Floats) -> "Products":
+        """Sums where every decision counts for every action."""
+        own = np.insert(rows, 0, 1.0, axis=1)
+        gram = own.T @ own
+        shared = np.broadcast_to(gram, (scores.shape[1], *gram.shape))
+        return cls(shared, scores.T @ own, float((scores**2).sum()))
+
     def less(self, other: "Products") -> "Products":
         """Sums over what is left when others are taken away."""
         return Products(
@@ -88,6 +97,11 @@ def fit_lasso(rows: Floats, action: Ints, loss: Floats, fold: Ints, n_actions: i
     scaled = (loss - centre) / unit
     whole = Products.of(rows, action, scaled, n_actions)
     parts = [Products.of(rows[own], action[own], scaled[own], n_actions) for own in each]
+    return _choose(whole, parts, centre, unit)
+
+
+def _choose(whole: Products, parts: Sequence[Products], centre: float, unit: float) -> Floats:
+    """Coefficients at the penalty of least squared error in cross-validation."""
     penalties = _most(whole) * np.geomspace(1, LEAST, PENALTIES)
     errors = np.zeros(PENALTIES)
     for part in parts if len(parts) > 1 else ():
@@ -97,32 +111,27 @@ def fit_lasso(rows: Floats, action: Ints, loss: Floats, fold: Ints, n_actions: i
     return _in_units(_path(whole, penalties[: best + 1])[-1], centre, unit)
 
 
-def fit_lasso_by(
-    rows: Floats, action: Ints, loss: Floats, learns: Bools, held: Bools, n_actions: int
-) -> Floats:
-    """The same of some decisions, where others say which penalty is the best.
+def fit_lasso_scores(rows: Floats, scores: Floats, fold: Ints) -> Floats:
+    """The same where every decision has a value of every action, such as doubly robust scores.
 
     Args:
         rows: Standardised, shape (n, d).
-        action: Shape (n,).
-        loss: Shape (n,).
-        learns: Which to learn from, shape (n,).
-        held: Which choose the penalty, shape (n,); where there are none it is the middle one.
-        n_actions: How many there are.
+        scores: Shape (n, n_actions).
+        fold: Of each decision, shape (n,).
     """
+    n_actions = scores.shape[1]
     if rows.shape[1] > MOST_COLUMNS:
-        kept = _screen(rows[learns], action[learns], loss[learns], n_actions)
-        some = fit_lasso_by(rows[:, kept], action, loss, learns, held, n_actions)
-        return _spread(some, kept, rows.shape[1])
-    centre, unit = _spread_of(loss[learns])
-    scaled = (loss - centre) / unit
-    products, others = (
-        Products.of(rows[own], action[own], scaled[own], n_actions) for own in (learns, held)
-    )
-    path = _path(products, _most(products) * np.geomspace(1, LEAST, PENALTIES))
-    errors = [others.squared_error(own) for own in path]
-    best = int(np.argmin(errors)) if held.any() else PENALTIES // 2
-    return _in_units(path[best], centre, unit)
+        size = np.abs(rows.T @ scores).max(axis=1)
+        kept = np.sort(np.argsort(-size, kind="stable")[:MOST_COLUMNS])
+        return _spread(fit_lasso_scores(rows[:, kept], scores, fold), kept, rows.shape[1])
+    centre, unit = _spread_of(scores)
+    scaled = (scores - centre) / unit
+    parts = [Products.of_scores(rows[fold == k], scaled[fold == k]) for k in np.unique(fold)]
+    gram = np.sum([own.gram[0] for own in parts], axis=0)
+    cross = np.sum([own.cross for own in parts], axis=0)
+    shared = np.broadcast_to(gram, (n_actions, *gram.shape))
+    whole = Products(shared, cross, sum(own.square for own in parts))
+    return _choose(whole, parts, centre, unit)
 
 
 def _spread_of(loss: Floats) -> tuple[float, float]:

@@ -16,6 +16,7 @@ class EpochReport:
         seconds_left: If no network stops early.
         matching_factor: Mean weight on held-out stays; None for what is not a policy.
         stage: What a learner calls this training.
+        seconds: What a model took that is not trained in epochs; None of a training.
     """
 
     epoch: int
@@ -25,6 +26,7 @@ class EpochReport:
     seconds_left: float
     matching_factor: float | None = None
     stage: str = ""
+    seconds: float | None = None
 
     def to_json(self) -> dict[str, float | str]:
         """By name; a factor that there is not is left out."""

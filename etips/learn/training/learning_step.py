@@ -54,7 +54,6 @@ class Task:
         weight: How much each stay counts for each network, shape (J, n_stays).
         settings: How to train.
         bfloat16: Whether products are rounded to bfloat16.
-        n_batches: Of an epoch at most; all of them if left out.
     """
 
     network: Network
@@ -63,7 +62,6 @@ class Task:
     weight: Tensor
     settings: Settings
     bfloat16: bool = False
-    n_batches: int | None = None
 
     def of(self, these: slice) -> "Task":
         """That of some networks."""
@@ -83,8 +81,7 @@ def epoch_parts(task: Task, epoch: int) -> list[Ints]:
     """
     settings, steps = task.settings, task.steps
     order = np.random.default_rng([settings.seed, epoch])
-    parts = steps.parts(np.arange(steps.n_stays), settings.batch_size, order)
-    return parts[: task.n_batches]
+    return steps.parts(np.arange(steps.n_stays), settings.batch_size, order)
 
 
 @dataclass(frozen=True, eq=False)

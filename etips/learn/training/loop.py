@@ -30,7 +30,6 @@ def train(
     settings: Settings,
     learning_rates: Tensor | None = None,
     weight_decays: Tensor | None = None,
-    n_batches: int | None = None,
     report: Report | None = None,
     state: State | None = None,
     keep: Callable[[State], None] | None = None,
@@ -50,7 +49,6 @@ def train(
         settings: How.
         learning_rates: One a network, shape (J,); that of the settings if left out.
         weight_decays: The same.
-        n_batches: Of an epoch at most; all of them if left out.
         report: Told after every epoch.
         state: Where an interrupted run stood.
         keep: Called with the state after every batch, or after some where processes share the
@@ -59,7 +57,7 @@ def train(
     """
     state = state or State.start(bundle)
     bfloat16 = use_bfloat16(settings, bundle.device)
-    task = Task(bundle.network, steps, objective, weight, settings, bfloat16, n_batches)
+    task = Task(bundle.network, steps, objective, weight, settings, bfloat16)
     validation = Validation(bundle.network, steps, objective, held_out, weigh=report is not None)
     rates = (learning_rates, weight_decays)
     training = _Training(task, state, rates, validation, keep, halt)

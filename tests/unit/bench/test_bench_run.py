@@ -13,8 +13,7 @@ from etips.errors import SettingError
 from etips.learn.learners.baselines import MostFrequent
 from etips.results.bench_result import Bench
 from etips.results.parsing import from_json
-from etips.tasks import task
-from etips.tasks.workers import LostTaskError
+from etips.runs.tasks import DONE, LostTaskError
 
 
 def without_costs(bench):
@@ -46,7 +45,7 @@ def test_every_method_has_an_entry_at_every_seed_with_its_cost(small):
 
 def test_finished_tasks_are_not_done_again_and_a_lost_one_gives_the_same(small, monkeypatch):
     plan, folder, bench = small
-    gone = folder / "tasks" / "clinic-usual-1-etips" / task.DONE
+    gone = folder / "tasks" / "clinic-usual-1-etips" / DONE
     gone.unlink()
     done = []
     original = contest.ContestTask.run

@@ -1,16 +1,36 @@
-"""A method in a world: true losses of stays, their error, and failures in words."""
+"""A method learns in a world and is judged there: the log that all share, true losses, the cost."""
 
-from dataclasses import replace
+import subprocess
+import sys
+import time
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
-from etips.bench.bench_worlds import Arena
-from etips.bench.contest import ContestTask, in_words, mean_loss, stay_losses
+from etips.bench.bench_worlds import Arena, without_propensities
+from etips.bench.contest import (
+    ContestTask,
+    GroundTask,
+    in_words,
+    load_log,
+    mean_loss,
+    measured,
+    possible,
+    save_log,
+    stay_losses,
+)
 from etips.data.tables.arrays import from_arrays
-from etips.errors import SettingError
+from etips.errors import FileError, SettingError
+from etips.evaluation import Log, assess
+from etips.learn.learners.recipes import make_learner
+from etips.models.encoders.gru import GRU
 from etips.policies.deployed import Deployed
+from etips.results.evaluation_log import Models, make_log
+from etips.runs.tasks import Task
 from etips.worlds.clinic import Clinic
+
+QUICK = {"hidden": 4, "n_folds": 2, "epochs": 1}
 
 
 def test_losses_of_stays_add_up_to_the_true_risk():
@@ -55,8 +75,57 @@ def test_a_failure_is_told_without_quoting_patients():
 
 
 def test_another_version_of_a_peer_is_other_work():
-    arena = Arena("clinic-usual", 30, 30, seed=0)
-    own = ContestTask(arena, "lightgbm", {}, "ground", "cpu", "4.0")
-    assert ContestTask.from_json(own.to_json()) == own
-    assert replace(own, version="4.1").to_json() != own.to_json()
-    assert own.trains_on == "cpu"
+    own = ContestTask(Arena("clinic-usual", 30, 30, seed=0), "lightgbm", {}, "ground", "cpu", "4.0")
+    other = replace(own, version="4.1")
+    assert Task("a", own).identity != Task("a", other).identity
+
+
+def test_a_log_is_read_back_and_says_the_same_of_a_policy(tmp_path):
+    arena = Arena("clinic-usual", 30, 60, seed=0)
+    test = arena.make(tmp_path).test
+    short = make_learner("direct", QUICK, device="cpu").training
+    models = Models(encoder=GRU(4), training=short)
+    log = make_log({}, without_propensities(test), models).log
+    save_log(log, tmp_path)
+    again = load_log(tmp_path)
+    for own in fields(Log):
+        if own.init and own.name != "folds":  # who does the work
+            np.testing.assert_array_equal(getattr(again, own.name), getattr(log, own.name))
+    policy = np.eye(5)[np.zeros(test.n_decisions, int)]
+    own, other = assess(again, policy), assess(log, policy)
+    assert own.estimates == other.estimates
+    assert own.verdict == other.verdict
+    (tmp_path / "log.npz").write_bytes(b"damaged")
+    with pytest.raises(FileError, match="cannot be read"):
+        load_log(tmp_path)
+
+
+def test_a_ground_finds_what_is_possible(tmp_path):
+    task = GroundTask(Arena("clinic-usual", 30, 30, seed=1, quick=True), QUICK, "cpu")
+    found = task.run(tmp_path)
+    test = task.arena.open(tmp_path).test
+    assert found == possible(task.arena, test)
+    assert found["best"] < found["clinicians"] == test.true_risk(test.true_logging())
+    assert load_log(tmp_path).n_decisions == test.n_decisions
+
+
+def test_a_large_array_shows_in_the_peak_and_is_forgotten_by_the_next():
+    code = (  # in a process of its own: a process that ran other tests may have kept their memory
+        "import numpy as np\n"
+        "from etips.bench.contest import measured\n"
+        "with measured() as large:\n"
+        "    block = np.ones(30_000_000)\n"  # 240 MB
+        "    del block\n"
+        "with measured() as small:\n"
+        "    pass\n"
+        "print(large.memory - small.memory)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert float(done.stdout) > 150
+
+
+def test_waiting_takes_time_and_no_processor():
+    with measured() as cost:
+        time.sleep(0.1)
+    assert cost.seconds >= 0.1
+    assert cost.processor < 0.09

@@ -5,7 +5,7 @@ import pytest
 
 from etips.bench.bench_worlds import Arena
 from etips.bench.contestants import Contestant
-from etips.bench.standings import WorldFindings, difference, stand
+from etips.bench.standings import difference, stand
 from etips.results.bench_result import BenchEntry
 
 COUNT = np.full(4, 2.0)
@@ -38,7 +38,7 @@ def standing(*people, **told):
     known = {(name, 0): losses(*totals) for name, _, risk, totals in people if risk is not None}
     arenas = [Arena("clinic-usual", 100, 4, 0)]
     ground = {"clinicians": 0.9, "best": 0.1, "clinicians_stay": None}
-    return stand(WorldFindings(arenas, [ground], entries, known), contestants)
+    return stand(arenas, [ground], entries, known, contestants)
 
 
 def test_first_level_behind_and_who_was_told_or_failed():

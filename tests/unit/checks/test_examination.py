@@ -1,4 +1,4 @@
-"""What a table would be read as: counts, actions, what it could show, and nothing of few people."""
+"""A table looked at before anything is learned."""
 
 import json
 
@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 
 import etips
-from etips.checks.examination import check
-from etips.data.tables.columns import TableColumns, read_columns
+from etips.checks.examination import check, try_reading
+from etips.data.tables.table_spec import TableSpec, read_columns
+from etips.errors import ResourceError
 
 
 def log(n_stays=60, n_steps=4, **more):
@@ -32,7 +33,7 @@ SAID = {"stay": "stay_id", "step": "hour", "action": "treatment", "loss": "died"
 
 def test_everything_is_guessed_and_counted():
     made = check(log())
-    assert made.columns == TableColumns(
+    assert made.columns == TableSpec(
         stay="stay_id", step="hour", action=("treatment",), loss="died", static=("age",)
     )
     assert {own.field for own in made.guesses} == {"stay", "step", "action", "loss", "static"}
@@ -150,3 +151,28 @@ def test_a_stay_that_cannot_be_compared_is_a_fault_like_any_other(stay):
     table = pa.table({"bed": stay, "drug": np.arange(30) % 2, "died": np.arange(30) % 2})
     made = check(table, stay="bed")
     assert made.faults
+
+
+ROLES = TableSpec(stay="stay", step="t", action=("drug",), loss="died")
+GOOD = {
+    "stay": [1, 1, 1, 2, 2, 2],
+    "t": [0, 1, 2, 0, 1, 2],
+    "drug": [0, 1, 0, 1, 0, 1],
+    "died": [0, 0, 1, 0, 0, 0],
+    "hr": [80.0, 81.0, 82.0, 83.0, 84.0, 85.0],
+}
+
+
+def trial(columns=ROLES, **more):
+    table = pa.table({**GOOD, **more})
+    features = set(table.column_names) - {"stay", "t", "drug", "died"}
+    return try_reading(table, columns, features)
+
+
+def test_a_machine_at_fault_is_no_fault_of_the_table(monkeypatch):
+    def full(*_, **__):
+        raise ResourceError("disk", "is full")
+
+    monkeypatch.setattr("etips.checks.examination.read_by", full)
+    with pytest.raises(ResourceError):
+        trial()

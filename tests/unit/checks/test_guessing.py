@@ -1,4 +1,4 @@
-"""Which column plays which part: tables of many shapes, and what was said goes first."""
+"""Which column plays which part, guessed with a reason."""
 
 import datetime as dt
 
@@ -6,10 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from etips.checks.column_facts import look_at
-from etips.checks.guessing import guess_columns
-from etips.data.tables.columns import TableColumns
+from etips.checks import role_words
+from etips.checks.column_facts import ColumnFacts, look_at
+from etips.checks.guessing import ask, find_suspects, guess_columns, stacked
+from etips.checks.role_words import likeness
 from etips.data.tables.sources import open_source
+from etips.data.tables.table_spec import TableSpec
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -17,7 +19,7 @@ RNG = np.random.default_rng(0)
 
 def guess(columns, **said):
     source = open_source(pa.table(columns))
-    return guess_columns(source, look_at(source), TableColumns(**said))
+    return guess_columns(source, look_at(source), TableSpec(**said))
 
 
 def long(n_stays=20, n_steps=3):
@@ -50,7 +52,7 @@ def trial():
 
 def test_a_ward_log():
     made = guess(long())
-    assert made.columns == TableColumns(
+    assert made.columns == TableSpec(
         stay="stay_id",
         step="charttime",
         action=("treatment",),
@@ -64,7 +66,7 @@ def test_a_ward_log():
 
 def test_a_trial_without_an_identifier_is_one_row_a_patient():
     made = guess(trial())
-    assert made.columns == TableColumns(action=("arm",), reward="survived")
+    assert made.columns == TableSpec(action=("arm",), reward="survived")
 
 
 def test_what_was_said_is_not_guessed():
@@ -91,13 +93,13 @@ def test_german_and_french_names():
         "verstorben": RNG.integers(0, 2, N),
         "laktat": RNG.normal(size=N),
     }
-    assert guess(table).columns == TableColumns(
+    assert guess(table).columns == TableSpec(
         stay="Fallnummer", step="Stunde", action=("Behandlung",), loss="verstorben"
     )
     renamed = dict(
         zip(["séjour", "jour", "traitement", "décès", "lactate"], table.values(), strict=True)
     )
-    assert guess(renamed).columns == TableColumns(
+    assert guess(renamed).columns == TableSpec(
         stay="séjour", step="jour", action=("traitement",), loss="décès"
     )
 
@@ -143,7 +145,7 @@ def test_the_last_column_of_zero_and_one_is_an_outcome():
 
 
 def test_a_table_that_says_nothing_gives_no_guess():
-    assert guess({"v1": RNG.normal(size=N), "v2": RNG.normal(size=N)}).columns == TableColumns()
+    assert guess({"v1": RNG.normal(size=N), "v2": RNG.normal(size=N)}).columns == TableSpec()
 
 
 def test_columns_behind_the_treatment_are_left_out_where_outcomes_stand_among_them():
@@ -161,7 +163,7 @@ def test_columns_behind_the_treatment_are_left_out_where_outcomes_stand_among_th
     assert made.columns.features == ("age", "sex", "sbp")
     del table["dead6"]
     kept = guess(table)
-    assert kept.columns.features is None
+    assert not kept.columns.features
     assert not any(own.leave_out for own in kept.suspects)
     assert {own.column for own in kept.suspects} == {"bleeding14", "pain14", "compliance"}
 
@@ -206,7 +208,7 @@ def test_an_omop_like_log():
             "discharge_status": np.where(log["died"], "Expired", "Home"),
         }
     )
-    assert made.columns == TableColumns(
+    assert made.columns == TableSpec(
         stay="visit_occurrence_id",
         step="measurement_datetime",
         action=("drug_concept_id",),
@@ -240,7 +242,7 @@ def test_boxes_of_one_question_are_one_action(names):
 
 def test_what_was_taken_before_is_no_treatment():
     made = guess(trial() | {"prior_medication": RNG.integers(0, 2, N)} | {"arm": ["x"] * N})
-    assert made.columns.action is None
+    assert not made.columns.action
 
 
 @pytest.mark.parametrize(
@@ -263,3 +265,131 @@ def test_visits_order_the_rows_of_a_patient():
 def test_codes_of_many_levels_and_names_are_left_out():
     table = {"HOSPNUM": np.arange(N) % 55, "surname": [f"S{i}" for i in range(N)], **trial()}
     assert guess(table).columns.drop == ("HOSPNUM", "surname")
+
+
+def suspect(name, shape="number", **more):
+    own = ColumnFacts(name, 0, shape, 1000, **{"n_distinct": 500, **more})
+    found = find_suspects([own], [own], TableSpec(), one_row=False)
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize(
+    "name", ["death_90d", "DEAD1", "hospital_expire_flag", "alive_at_28", "los", "discharge_date"]
+)
+def test_what_is_only_known_later_is_left_out(name):
+    assert suspect(name, n_distinct=2).leave_out
+
+
+@pytest.mark.parametrize("name", ["age", "weight_loss", "heart_failure", "readmission", "sofa"])
+def test_what_is_known_before_is_no_suspect(name):
+    assert suspect(name, n_distinct=2) is None
+
+
+def test_identifiers_and_free_text_are_left_out():
+    assert suspect("note", "text", n_distinct=900).leave_out
+    assert suspect("patient_id", whole=True, n_distinct=400).leave_out
+    assert suspect("index", whole=True, n_distinct=1000).leave_out
+    assert suspect("lactate", n_distinct=1000) is None
+
+
+def test_many_levels_and_codes_are_asked_about():
+    assert "--categorical" in suspect("diagnosis", "text", n_distinct=80).reason
+    codes = suspect("ward", whole=True, n_distinct=12)
+    assert "--categorical" in codes.reason
+    assert not codes.leave_out
+    assert suspect("ward", "text", n_distinct=12) is None
+
+
+def test_what_somebody_called_a_category_is_one():
+    own = ColumnFacts("diagnosis", 0, "text", 1000, n_distinct=80)
+    said = TableSpec(categorical=("diagnosis",))
+    assert find_suspects([own], [own], said, one_row=True) == ()
+
+
+def test_a_column_with_a_part_is_no_suspect_but_a_static_one_may_be():
+    own = ColumnFacts("died", 0, "number", 100, n_distinct=2)
+    assert find_suspects([own], [], TableSpec(loss="died"), one_row=True) == ()
+    static = TableSpec(static=("died",))
+    assert [s.column for s in find_suspects([own], [], static, one_row=True)] == ["died"]
+
+
+def text(name, *levels, n=200):
+    return ColumnFacts(name, 0, "text", n, n_distinct=len(levels), levels=levels)
+
+
+def number(name, n_distinct, low=0.0, high=9.0):
+    return ColumnFacts(name, 0, "number", 200, 0, n_distinct, whole=True, low=low, high=high)
+
+
+def test_a_guessed_outcome_of_either_meaning_is_asked_about():
+    facts = [number("outcome", 2, high=1.0)]
+    said = TableSpec(loss="outcome")
+    assert ask(facts, said, guessed=["loss"], one_row=True) == (
+        "outcome: is 1 the harm? If it is what is hoped for: --reward outcome",
+    )
+    assert ask(facts, said, guessed=[], one_row=True) == ()
+    assert ask([number("died", 2, high=1.0)], said, guessed=["loss"], one_row=True) == ()
+
+
+def test_words_that_are_not_clear_are_asked_about_unless_few_rows_have_them():
+    said = TableSpec(loss="end")
+    told = ask([text("end", "A", "B")], said, guessed=[], one_row=False)
+    assert told == ("end: which of A, B are the harm? Name them in --bad",)
+    assert ask([text("end", "A", "B", n=20)], said, guessed=[], one_row=False) == ()
+    named = TableSpec(loss="end", bad=("B",))
+    assert ask([text("end", "A", "B")], named, guessed=[], one_row=False) == ()
+
+
+def test_measurements_side_by_side_are_asked_about():
+    facts = [number(f"sofa_{k}", 9) for k in range(1, 5)]
+    asked = ask(facts, TableSpec(), guessed=[], one_row=True)
+    assert len(asked) == 1
+    assert asked[0].startswith("sofa_1 to sofa_4 look like one thing measured 4 times: were all")
+    assert ask(facts, TableSpec(), guessed=[], one_row=False) == ()
+    assert ask(facts[:2], TableSpec(), guessed=[], one_row=True) == ()
+
+
+def test_a_row_a_measurement_is_told_with_the_line_that_mends_it():
+    facts = [text("variable", "map", "hr"), number("value", 40)]
+    (told,) = stacked(facts)
+    assert "columns='variable', values='value'" in told
+    assert stacked([text("variable", "map"), number("age", 40)]) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Death", role_words.LOSS),
+        ("hospital_expire_flag", role_words.LOSS),
+        ("décès", role_words.LOSS),
+        ("Verstorben", role_words.LOSS),
+        ("28d_mortality", role_words.LOSS),
+        ("fallecido", role_words.LOSS),
+        ("überlebt", role_words.REWARD),
+        ("Survived", role_words.REWARD),
+        ("charttime", role_words.STEP),
+        ("Zeitpunkt", role_words.STEP),
+        ("study day", role_words.STEP),
+        ("treatment_arm", role_words.ACTION),
+        ("Behandlung", role_words.ACTION),
+        ("traitement", role_words.ACTION),
+        ("propensity_score", role_words.PROPENSITY),
+        ("length_of_stay", role_words.LATER),
+    ],
+)
+def test_usual_names_are_known(name, words):
+    assert likeness(name, words) >= role_words.SURE
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("weight_loss", role_words.LOSS),
+        ("heart_failure", role_words.LOSS),
+        ("heart_rate", role_words.DOSE),
+        ("stage", role_words.STEP),
+        ("charge", role_words.ACTION),
+    ],
+)
+def test_words_that_are_part_of_other_names_do_not_count(name, words):
+    assert likeness(name, words) < role_words.SURE

@@ -8,7 +8,7 @@ import pyarrow.csv as pa_csv
 import pytest
 from commands import call
 
-from etips.data.tables.columns import TableColumns, read_columns
+from etips.data.tables.table_spec import TableSpec, read_columns
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_it_says_what_would_be_read_and_writes_it(place):
     for words in ("Read as", "guessed: ", "60 stays", "180 decisions", "Features (2)", "lag 1"):
         assert words in result.stdout
     assert f"etips fit {place}/log.csv --table {place}/table.toml --hold-out 0.3" in result.stdout
-    assert read_columns(place / "table.toml") == TableColumns(
+    assert read_columns(place / "table.toml") == TableSpec(
         stay="stay_id", step="hour", action=("treatment",), loss="died", static=("age",)
     )
 

@@ -3,8 +3,8 @@
 from types import SimpleNamespace
 
 from etips.cli.cohort import count_outcomes, dose_rows, funnel_rows
-from etips.cohorts.dataset.actions import DoseClasses
 from etips.cohorts.dataset.agreement import Check, Outcome
+from etips.cohorts.dataset.dose_actions import DoseClasses
 from etips.disclosure import shown_funnel
 
 

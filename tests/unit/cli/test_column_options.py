@@ -1,13 +1,11 @@
 """Options that name columns: one for each field, a file that says the same, and which wins."""
 
-from dataclasses import fields
-
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from etips.cli.columns import OPTIONS, said_of_table, takes_columns
-from etips.data.tables.columns import TableColumns
+from etips.cli.columns import said_of_table, takes_columns
+from etips.data.tables.table_spec import SAID, TableSpec
 from etips.errors import SettingError
 
 EVERY = {
@@ -27,7 +25,7 @@ def command():
     told = []
 
     @takes_columns
-    def tell(columns: TableColumns) -> None:
+    def tell(columns: TableSpec) -> None:
         told.append(columns)
 
     app = typer.Typer()
@@ -41,8 +39,7 @@ def command():
 
 
 def test_there_is_an_option_for_every_field(command):
-    names = [field.name for field in fields(TableColumns)]
-    assert list(OPTIONS) == names
+    names = list(SAID)
     assert {f"--{name.replace('_', '-')}" for name in names} == set(EVERY)
     result, columns = command(*(word for pair in EVERY.items() for word in pair))
     assert result.exit_code == 0, result.output
@@ -55,7 +52,7 @@ def test_there_is_an_option_for_every_field(command):
 def test_options_go_over_the_file(command, tmp_path):
     (tmp_path / "table.toml").write_text('[data]\nstay = "id"\nloss = "died"\nlag = 0\n')
     _, columns = command("--table", tmp_path / "table.toml", "--reward", "alive", "--lag", 1)
-    assert columns == TableColumns(stay="id", reward="alive", lag=1)
+    assert columns == TableSpec(stay="id", reward="alive", lag=1)
 
 
 def test_a_slip_is_refused_as_the_option_or_the_file_that_it_is_in(command, tmp_path):

@@ -1,6 +1,7 @@
-"""How a command shows where it stands: on a terminal as it goes, in a log a line a minute."""
+"""What commands print: where they stand, refusals, tables whole at any width, studies."""
 
 import contextlib
+import io
 import json
 import math
 import os
@@ -13,21 +14,28 @@ from dataclasses import replace
 
 import pytest
 import typer
+from rich.console import Console
 from small_worlds import ward
 
 from etips.cli import console
-from etips.cli.console import refusals, standing
+from etips.cli.console import print_table, refusals, standing
+from etips.cli.evaluate import _row
+from etips.cli.study_output import print_study, tables_as_json, tables_as_markdown
 from etips.errors import SettingError
 from etips.learn.training.epoch_report import EpochReport
 from etips.notes import note
+from etips.results.records import DataSummary, EstimateResult, MethodResult
+from etips.results.study_result import StudyResult, Table
+from etips.runs.places import RESULTS
 
 COMMAND = (sys.executable, "-c", "from etips.cli.main import main; main()", "fit")
 TINY = ("hidden=4", "embed=0", "n_folds=2", "translations=0.3,0.7", "support=0")
+ETIPS = ("--method", "etips")
 
 
 def fit(folder, stderr, *more):
     options = [part for entry in (*TINY, *more) for part in ("--set", entry)]
-    places = (str(folder / "log"), "--out", str(folder / "run"), "--json")
+    places = (str(folder / "log"), "--out", str(folder / "run"), *ETIPS, "--json")
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "160", "TERM": "xterm"}
     return subprocess.run(
         [*COMMAND, *places, *options],
@@ -71,10 +79,11 @@ def test_without_a_terminal_nothing_is_said_and_the_log_has_it_all(folder):
     assert json.loads(done.stdout)
     lines = [json.loads(line) for line in (folder / "run" / "log.jsonl").read_text().splitlines()]
     epochs = [(line["stage"], line["epoch"]) for line in lines]
-    assert epochs == [("propensity", 1), ("propensity", 2), ("policy", 1), ("policy", 2)]
+    stages = ("propensity", "policy", "finish")
+    assert epochs == [(stage, epoch) for stage in stages for epoch in (1, 2)]
     names = {"stage", "epoch", "epochs", "loss", "held_out", "seconds_left"}
     assert set(lines[0]) == names
-    assert set(lines[-1]) == names | {"matching_factor"}
+    assert set(lines[2]) == names | {"matching_factor"}
 
 
 def test_a_report_becomes_a_line():
@@ -134,3 +143,97 @@ def test_an_interrupt_says_whether_the_work_can_go_on(capsys, command, line):
         work()
     assert ended.value.exit_code == 130
     assert capsys.readouterr().err == f"{line}\n"
+
+
+WIDE = ["policy", "ATENP", "IPS", "SNIPS", "DR", "matching factor", "matched / others", "verdict"]
+WIDE += ["change over a whole stay", "true risk", "true risk, drawn"]
+ROW = [*("-0.044 ± 0.005", "0.494 ± 0.003", "0.500 ± 0.003", "0.500 ± 0.002", "0.988 ± 0.001")]
+ROW += ["7,577 / 8,199", "reliable", "-0.852 [-1.299, -0.405], doubtful", "0.4984 ± 0.0015", "-"]
+ROWS = [["etips", *ROW], ["most-frequent", *ROW]]
+
+
+def printed(columns, rows, width, look="lines"):
+    file = io.StringIO()
+    print_table(columns, rows, look=look, console=Console(file=file, width=width))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("look", ["lines", "plain"])
+@pytest.mark.parametrize("width", [60, 80, 100, 132])
+def test_a_table_too_wide_is_printed_in_parts_and_nothing_is_cut(width, look):
+    text = printed(WIDE, ROWS, width, look)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    for cell in ROW:
+        for part in re.split(" ± | (?=\\[)|, (?=d)", cell):
+            assert text.count(part) >= 2, cell
+    assert text.count("etips") == text.count("most-frequent")  # each part names its rows
+    assert text.count("etips") >= (2 if width <= 100 else 1)
+
+
+def test_a_table_that_fits_is_one_and_its_spreads_stay_beside_their_figures():
+    text = printed(WIDE, ROWS, 250)
+    assert text.count("etips") == 1
+    assert "-0.044 ± 0.005" in text
+
+
+def test_a_long_name_takes_several_lines_and_markup_is_text():
+    name = "[red]" + "x" * 70
+    text = printed(["policy", "risk"], [[name, "0.5"]], 80)
+    assert max(map(len, text.splitlines())) <= 80
+    letters = re.sub(r"[^x\[\]red]", "", text.split("┡")[1])
+    assert letters.count("x") == 70
+    assert "[red]" in text
+
+
+def test_a_title_wider_than_its_column_takes_several_lines():
+    text = printed(["policy", "matching factor there"], [["p", "0.99"]], 80)
+    assert "matching factor" not in text
+    assert "matching" in text
+
+
+def test_no_rows_are_a_head():
+    assert "policy" in printed(["policy", "risk"], [], 80)
+
+
+def test_a_name_takes_several_lines_before_a_table_is_parted():
+    columns = ["quantity", "target", "accepted", "found", "outcome"]
+    row = ["mean of ln(0.1 + output_4hourly)", "278568", "277500 to 279700", "not shown"]
+    text = printed(columns, [[*row, "too small to judge"]], 80)
+    assert text.count("quantity") == 1
+    assert "too small" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+TITLES = ("policy", *(f"column {number} of the table" for number in range(9)))
+CELLS = ("p", *("0.494 ± 0.003" for _ in range(9)))
+TABLE = Table("Table II", "A note.", TITLES, (CELLS,))
+STUDY = StudyResult(DataSummary(30, 60, 3, 0), (), 1.0, tables=(TABLE,), lead="A lead.")
+
+
+@pytest.mark.parametrize("width", ["80", "60"])
+def test_a_study_is_printed_whole_at_any_width(capsys, monkeypatch, tmp_path, width):
+    monkeypatch.setenv("COLUMNS", width)
+    print_study(STUDY, tmp_path)
+    printed = capsys.readouterr().out
+    table = printed.partition("A note.")[0]
+    assert max(len(line.rstrip()) for line in table.splitlines()) <= int(width)
+    assert "…" not in printed
+    assert printed.count("0.494") == printed.count("± 0.003") == 9
+    assert printed.endswith(f"read {tmp_path / RESULTS}.\n")
+
+
+def test_markdown_and_json_have_the_same_cells():
+    assert f"| {' | '.join(CELLS)} |" in tables_as_markdown(STUDY)
+    tables = json.loads(tables_as_json({"s": STUDY}))["s"]["tables"]
+    assert tables[0]["rows"] == [list(CELLS)]
+
+
+def test_a_line_has_room_for_two_estimates_beside_the_headline():
+    """With three, the interval of the headline is cut in two on a terminal of eighty columns."""
+    estimates = tuple(
+        EstimateResult(name, risk=0.5, std_error=0.1, low=0.4, high=0.6)
+        for name in ("dm", "snips", "ips", "dr", "sndr")
+    )
+    line = _row(MethodResult("policy", estimates, None, "reliable", (), None))
+    assert list(line) == ["policy", "dm", "ips", "dr", "factor", "verdict"]

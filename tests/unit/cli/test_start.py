@@ -1,13 +1,15 @@
-"""What a command imports before it has looked at its input: a refusal must not wait for torch."""
+"""The first moments of a command: what it imports, Ctrl-C, and pyarrow without pandas."""
 
 import inspect
 import json
+import signal
 import subprocess
 import sys
 from importlib import import_module
 
 import pytest
 
+from etips.cli.arrow_start import start_arrow
 from etips.cli.main import COMMANDS
 from etips.cli.method_option import NAMES
 from etips.data.tables.reading import read_table
@@ -26,6 +28,7 @@ except SystemExit as left:
 print(json.dumps({"code": code, "modules": sorted(sys.modules)}))
 """
 HEAVY = ("torch", "matplotlib", "ibis", "duckdb", "sklearn", "polars", "jinja2", "scipy", "pandas")
+JUDGING = {"pyarrow", "scipy"}  # intervals are made of SciPy's distributions
 
 
 def call(*arguments):
@@ -96,10 +99,10 @@ def test_a_bad_table_to_judge_a_run_on_is_refused_without_torch(command, bad, tm
     save_policy(learner.policy_, tmp_path / "run")
     (tmp_path / "other.csv").write_text(bad.read_text().replace("stay,step", "bed,step"))
     code, heavy, said = call(command, tmp_path / "run", tmp_path / "other.csv")
-    assert (code, heavy) == (2, {"pyarrow"})
+    assert (code, heavy) == (2, JUDGING)
     assert "stay" in said
     code, heavy, said = call(command, tmp_path / "none", bad)
-    assert (code, heavy) == (2, {"pyarrow"})
+    assert (code, heavy) == (2, JUDGING)
     assert "none" in said
 
 
@@ -111,3 +114,70 @@ def test_the_help_page_says_of_a_command_what_its_own_help_says(name):
 
 def test_the_methods_of_the_help_pages_are_those_of_the_catalogue():
     assert list(NAMES) == list(METHODS)
+
+
+INTERRUPTED = """
+import os, signal, sys
+{before}
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["etips", "--version"]
+from etips.cli.entry import main
+main()
+"""
+
+
+def run(before=""):
+    code = INTERRUPTED.format(before=before)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+
+
+def test_ctrl_c_while_it_is_imported_ends_it_without_a_word():
+    done = run()
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_one_that_does_not_listen_to_ctrl_c_goes_on():
+    done = run("signal.signal(signal.SIGINT, signal.SIG_IGN)")
+    assert done.returncode == 0
+    assert done.stdout.startswith("etips ")
+
+
+@pytest.mark.parametrize("handler", ["default_int_handler", "SIG_IGN"])
+def test_a_command_hears_ctrl_c_as_it_would_have_before(handler):
+    code = (
+        f"import signal; signal.signal(signal.SIGINT, signal.{handler})\n"
+        "from etips.cli import entry\n"
+        f"entry.run_command = lambda: print(signal.getsignal(signal.SIGINT) is signal.{handler})\n"
+        "entry.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "True\n"
+
+
+SCRIPT = """
+import sys
+import numpy as np, pyarrow as pa, pyarrow.compute as pc
+from etips.cli.arrow_start import start_arrow
+before = list(sys.meta_path)
+start_arrow()
+assert sys.meta_path == before
+pc.fill_null(pa.array([1, None]), pa.scalar(0)).to_numpy(zero_copy_only=False)
+pa.array(np.array([1.0, np.nan]), from_pandas=True)
+assert "pandas" not in sys.modules
+import pandas
+assert pa.table(pandas.DataFrame({"a": [1]})).to_pandas()["a"].tolist() == [1]
+"""
+
+
+def test_pandas_is_imported_by_whoever_asks_for_it_alone():
+    subprocess.run([sys.executable, "-c", SCRIPT], check=True)
+
+
+def test_where_it_is_imported_already_nothing_happens():
+    before = list(sys.meta_path)
+    start_arrow()
+    assert sys.meta_path == before

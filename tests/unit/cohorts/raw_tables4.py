@@ -3,8 +3,7 @@
 import contextlib
 
 from etips.cohorts.databases import open_source
-from etips.cohorts.mimic4.switches import WIDEST
-from etips.cohorts.mimic4.tables import FOLDER_OF, readable
+from etips.cohorts.mimic.mimic4 import CLEAN, FOLDER_OF, WIDEST, Mimic4Extraction, readable
 
 STAY, PATIENT, ADMISSION, T = 30_000_001, 10_000_001, 20_000_001, "2150-01-02 00:00:00"
 COLUMNS = readable(WIDEST)
@@ -12,15 +11,19 @@ ICU = {"subject_id": PATIENT, "hadm_id": ADMISSION, "stay_id": STAY,
        "intime": "2150-01-01 00:00:00", "outtime": "2150-01-05 00:00:00"}  # fmt: skip
 
 
-def source(folder, **rows):
-    """Tables with only the given rows, as PhysioNet lays them out; a missing cell is empty."""
+@contextlib.contextmanager
+def extraction(folder, profile=CLEAN, **rows):
+    """MIMIC-IV of tables with only the given rows; a missing cell is empty."""
     for name, columns in COLUMNS.items():
         place = folder / FOLDER_OF[name]
         place.mkdir(exist_ok=True)
         lines = [[row.get(column, "") for column in columns] for row in rows.get(name, ())]
         text = "\n".join(",".join(map(str, line)) for line in [columns, *lines])
         (place / f"{name}.csv").write_text(text + "\n")
-    return contextlib.closing(open_source(folder))
+    with contextlib.closing(open_source(folder)) as source:
+        opened = Mimic4Extraction(source, profile)
+        opened.begin()
+        yield opened
 
 
 def prescription(drug="Drug", gsn="", start=T, **changed):

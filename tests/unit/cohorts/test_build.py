@@ -13,9 +13,7 @@ from etips.cohorts.databases import LAYOUTS, compare, extract, open_source
 from etips.cohorts.dataset.agreement import Evidence, Outcome
 from etips.cohorts.dataset.conversion import to_trajectories
 from etips.cohorts.engines.tablefiles import find
-from etips.cohorts.mimic3.extraction import Mimic3Extraction
-from etips.cohorts.mimic3.switches import CLEAN, PAPER, SWITCHES
-from etips.cohorts.mimic3.tables import readable
+from etips.cohorts.mimic.mimic3 import CLEAN, PAPER, SWITCHES, Mimic3Extraction, readable
 from etips.cohorts.sepsis3 import rules
 from etips.cohorts.sepsis3.rules import steps_of_hours
 from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES, TABLE_COLUMNS

@@ -1,4 +1,4 @@
-"""A log is made from Trajectories in one way, takes part of itself, and sees a policy."""
+"""A log, a policy seen through it, and how much a table of features tells."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from evaluation_logs import make_log
 from etips.data import from_arrays
 from etips.errors import DataError
 from etips.evaluation import Log, view
-from etips.evaluation.log import PROPENSITY_FLOOR
+from etips.evaluation.log import PROPENSITY_FLOOR, breadth
 
 TABLE = np.array([[0.005, 0.995], [0.6, 0.4], [0.3, 0.7], [0.9, 0.1]])
 ACTION = np.array([0, 1, 1, 0])
@@ -136,12 +136,30 @@ def test_features_may_be_missing_but_not_infinite_and_travel_with_their_decision
         replace(log, features=feature)
 
 
-def test_other_propensities_weigh_the_same_decisions_and_expect_the_same():
+def test_what_one_model_alone_says_stands_beside_what_is_weighed_with():
     log, _, _ = make_log(60)
     table = np.full((log.n_decisions, log.n_actions), 1 / log.n_actions)
-    log = replace(log, features=np.random.default_rng(0).normal(size=(log.n_decisions, 2)))
-    other = log.weighed_by(table)
-    assert (other.propensity == 1 / log.n_actions).all()
-    assert (other.propensities == table).all()
-    assert (other.loss == log.loss).all()
-    assert (other.prognosis == log.prognosis).all()
+    other = log.beside(table, table)
+    assert (other.plain_propensity == 1 / log.n_actions).all()
+    assert (other.propensity == log.propensity).all()
+    assert (other.as_plainly_predicted.predicted == table).all()
+    assert other.take(log.action == 0).plain_predicted.shape == (
+        (log.action == 0).sum(),
+        log.n_actions,
+    )
+
+
+def test_columns_that_say_the_same_count_once():
+    rows = np.random.default_rng(0).normal(size=(4000, 5))
+    assert breadth(rows) == pytest.approx(5, rel=0.02)
+    assert breadth(np.hstack([rows, 2 * rows, 1 - rows])) == pytest.approx(5, rel=0.02)
+
+
+def test_gaps_and_constants_tell_nothing():
+    rows = np.random.default_rng(0).normal(size=(500, 4))
+    rows[:, 1] = 3.0
+    rows[:, 2] = np.nan
+    rows[::3, 3] = np.nan
+    assert breadth(rows) == pytest.approx(2, rel=0.05)
+    assert breadth(np.ones((10, 2))) == 0
+    assert breadth(np.zeros((10, 0))) == 0

@@ -1,10 +1,27 @@
-"""The prognosis: learned elsewhere, told from what was visible, by action where that matters."""
+"""What a loss could be expected to be, by which models, and whether weighting moves it."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from evaluation_logs import make_log
 
+from etips.evaluation import boosted_trees, feature_tables, sndr, snips, view
+from etips.evaluation.boosted_trees import (
+    N_BINS,
+    NO_SPLIT,
+    Bins,
+    Boosting,
+    fit_trees,
+)
+from etips.evaluation.feature_tables import Units
 from etips.evaluation.inference.checks import code_clusters
-from etips.evaluation.prognosis import Prognosis, cross_fit, cross_fit_plain
+from etips.evaluation.prognosis import (
+    MOST_PRODUCTS,
+    cross_fit,
+    find_products,
+)
+from etips.evaluation.prognosis_balance import MOST_WIDENED, balance_prognosis
 
 
 def world(kind, n=3000, seed=0):
@@ -95,20 +112,241 @@ def test_a_log_of_very_many_decisions_is_learned_from_a_sample():
     assert np.corrcoef(found.plain, rows[:, 0])[0, 1] > 0.97
 
 
-def test_one_fitted_to_all_rows_tells_the_prognosis_of_others():
-    rows, action, _, loss = world("product", seed=1)
-    later, _, truth, _ = world("product", seed=2)
-    plain, by_action = Prognosis.fit(rows, loss, action, 3).predict(later)
-    assert np.corrcoef(plain, truth)[0, 1] > 0.85
-    assert by_action.shape == (len(later), 3)
+def visible_log(**more):
+    log, table, feature = make_log(n_stays=200, **more)
+    loss = (np.random.default_rng(1).random(log.n_decisions) < 1 / (1 + np.exp(-feature))) * 1.0
+    return replace(log, loss=loss, features=feature[:, None]), table
 
 
-def test_the_plain_prognosis_alone_is_the_same_but_for_its_spread():
-    rows, action, _, loss = world("product")
-    clusters = code_clusters(np.arange(loss.size) // 2, n=loss.size)
-    both = cross_fit(rows, loss, clusters, action, 3).plain
-    alone = cross_fit_plain(rows, loss, clusters)
-    assert alone.mean() == pytest.approx(loss.mean(), abs=1e-9)
-    ratio = (alone - alone.mean()) / (both - both.mean())
-    assert ratio == pytest.approx(ratio[0], rel=1e-9)
-    assert ratio[0] == pytest.approx(1, abs=0.1)
+def test_the_difference_by_hand_and_its_error_by_leaving_out_each_stay():
+    log, table = visible_log(full=False)
+    policy = view(log, table)
+    found = balance_prognosis(log, policy, snips(log.loss, policy.weight, log.clusters), 0.1)
+    weight, expected = policy.weight, log.prognosis
+
+    def shift(keep):
+        mean = weight[keep] @ expected[keep] / weight[keep].sum()
+        return mean - expected[keep].mean()
+
+    everyone = np.ones(log.n_decisions, dtype=bool)
+    assert found.plain.difference == pytest.approx(shift(everyone))
+    left_out = np.array([shift(log.cluster != stay) for stay in range(200)])
+    error = np.sqrt(199 / 200 * ((left_out - left_out.mean()) ** 2).sum())
+    assert found.plain.std_error == pytest.approx(error)
+    assert found.plain.z == pytest.approx(found.plain.difference / error)
+    assert found.plain.half_width_share == pytest.approx(abs(found.plain.difference) / 0.1)
+
+
+def test_by_action_the_policys_own_mean_is_what_weights_should_reach():
+    log, table = visible_log()
+    policy = view(log, table)
+    found = balance_prognosis(log, policy, snips(log.loss, policy.weight, log.clusters), 0.1)
+    expected = log.expected.by_action
+    own = expected[log.rows, log.action]
+    shift = policy.weight @ own / policy.weight.sum() - (table * expected).sum(axis=1).mean()
+    assert found.by_action.difference == pytest.approx(shift, abs=1e-6)
+    assert found.rest is None
+
+
+def test_a_headline_with_predicted_losses_is_held_to_what_they_leave():
+    log, table = visible_log()
+    policy = view(log, table)
+    headline = sndr(
+        log.loss, policy.weight, log.clusters, policy.predicted, policy.predicted_policy
+    )
+    found = balance_prognosis(log, policy, headline, 0.1)
+    left = log.expected_residual.plain
+    shift = policy.weight @ left / policy.weight.sum() - left.mean()
+    assert found.rest.difference == pytest.approx(shift, abs=1e-9)
+    assert found.rest_by_action is not None
+
+
+def test_where_the_clinicians_decide_nothing_is_out_of_balance():
+    log, table = visible_log()
+    policy = view(log, table, np.ones(log.n_decisions, dtype=bool))
+    found = balance_prognosis(log, policy, snips(log.loss, policy.weight, log.clusters), 0.1)
+    for part in (found.plain, found.by_action):
+        assert (part.difference, part.z, part.half_width_share) == (0, 0, 0)
+
+
+def test_without_features_or_weight_there_is_nothing_to_compare():
+    log, table = visible_log()
+    policy = view(log, table)
+    headline = snips(log.loss, policy.weight, log.clusters)
+    bare = replace(log, features=None)
+    assert bare.prognosis is None
+    assert bare.expected_residual is None
+    assert balance_prognosis(bare, policy, headline, 0.1) is None
+    assert balance_prognosis(log, policy, headline, float("nan")) is None
+    nothing = replace(policy, weight=np.zeros(log.n_decisions))
+    assert balance_prognosis(log, nothing, headline, 0.1) is None
+
+
+def test_part_of_a_log_keeps_the_prognosis_of_the_whole():
+    log, _ = visible_log()
+    keep = log.cluster < 40
+    part = log.take(keep)
+    assert (part.prognosis == log.prognosis[keep]).all()
+    assert (part.expected_residual.plain == log.expected_residual.plain[keep]).all()
+    assert replace(part, features=None).prognosis is None
+
+
+def test_with_all_propensities_the_error_is_what_they_lead_to_expect_if_that_is_more():
+    heavy, table = visible_log()
+    bare = replace(heavy, propensities=None)
+    errors = {}
+    for name, log in (("heavy", heavy), ("bare", bare)):
+        policy = view(log, table)
+        headline = snips(log.loss, policy.weight, log.clusters)
+        errors[name] = balance_prognosis(log, policy, headline, 0.1).plain.std_error
+    assert errors["heavy"] == pytest.approx(MOST_WIDENED * errors["bare"])
+    flat = replace(heavy, propensity=np.full(600, 0.25), propensities=np.full((600, 4), 0.25))
+    policy = view(flat, np.tile([0.3, 0.2, 0.3, 0.2], (600, 1)))
+    headline = snips(flat.loss, policy.weight, flat.clusters)
+    bare = replace(flat, propensities=None)
+    found, plain = (balance_prognosis(o, policy, headline, 0.1).plain for o in (flat, bare))
+    assert found.std_error == pytest.approx(plain.std_error, rel=0.1)
+
+
+def draw(n=1500, width=6, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng, rng.normal(size=(n, width))
+
+
+@pytest.mark.parametrize("names", [(0, 3), (1, 2, 4)])
+def test_a_product_of_two_or_three_features_is_found(names):
+    rng, rows = draw()
+    truth = np.sign(rows[:, list(names)]).prod(axis=1)
+    found = find_products(rows, truth + 2 * rng.normal(size=len(rows)))
+    later = np.random.default_rng(1).normal(size=(400, 6))
+    values = found.of(later)
+    told = [
+        np.corrcoef(value, np.sign(later[:, list(names)]).prod(axis=1))[0, 1] for value in values.T
+    ]
+    assert max(np.abs(told)) > 0.7
+
+
+def test_noise_has_next_to_no_products():
+    counts = []
+    for seed in range(20):
+        rng, rows = draw(n=600, seed=seed)
+        counts.append(find_products(rows, rng.normal(size=600)).factors.shape[0])
+    assert np.mean(counts) < 0.5
+    assert max(counts) <= MOST_PRODUCTS
+
+
+def table(kind, width, gaps):
+    rng = np.random.default_rng(width)
+    rows = (3 + rng.normal(size=(500, width))).astype(kind)
+    if gaps:
+        rows[rng.random(rows.shape) < 0.1] = np.nan
+        rows[:, 0] = np.nan
+    return rows
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_gaps_and_columns_that_say_nothing_are_zero_and_tails_are_cut(kind, monkeypatch):
+    monkeypatch.setattr(feature_tables, "NUMBERS", 300)
+    rows = table(kind, 4, True)
+    rows[0, 1:], rows[1, 1:] = np.inf, -np.inf
+    centre, unit = np.full(4, 3.0), np.array([1.0, 0.5, np.inf, 2.0])
+    wide = np.full((500, 6), 8.0)
+    assert np.shares_memory(Units(centre, unit).standardised(rows, 1.5, out=wide[:, 1:5]), wide)
+    with np.errstate(invalid="ignore"):
+        plain = (rows - centre) / unit
+    plain = np.clip(np.where(np.isnan(plain), 0.0, plain), -1.5, 1.5)
+    np.testing.assert_array_equal(wide[:, 1:5], plain)
+    assert not wide[:, 3].any()
+    assert (wide[:, [0, 5]] == 8).all()
+    assert np.abs(wide[:2, [2, 4]]).tolist() == [[1.5, 1.5], [1.5, 1.5]]
+
+
+def fitted(rows, target, **settings):
+    bins = Bins.of(rows)
+    codes = bins.code(rows)
+    return fit_trees(codes, target, seed=0, settings=Boosting(**settings)), bins
+
+
+def test_bins_hold_about_as_many_rows_each_and_gaps_have_their_own():
+    column = np.random.default_rng(0).lognormal(size=5000)
+    rows = np.stack([column, np.where(column > 2, np.nan, column), np.ones(5000)], axis=1)
+    codes = Bins.of(rows).code(rows)
+    counts = np.bincount(codes[:, 0], minlength=N_BINS)
+    assert counts[0] == 0
+    assert counts[1:].min() > 100
+    assert ((codes[:, 1] == 0) == (column > 2)).all()
+    assert np.unique(codes[:, 2]).size == 1
+    assert (np.diff(codes[np.argsort(column), 0].astype(int)) >= 0).all()
+
+
+@pytest.mark.parametrize("shape", ["step", "product", "missing"])
+def test_what_a_line_cannot_follow_is_followed(shape):
+    generator = np.random.default_rng(2)
+    rows = generator.normal(size=(4000, 4))
+    target = {
+        "step": (rows[:, 0] > 0.5) * 1.0,
+        "product": np.sign(rows[:, 0]) * np.sign(rows[:, 1] + 0.2),
+        "missing": (rows[:, 2] > 0) * 1.0,
+    }[shape]
+    if shape == "missing":
+        rows[rows[:, 2] > 0, 2] = np.nan
+    trees, bins = fitted(rows[:3000], target[:3000])
+    found = trees.predict(bins.code(rows[3000:]))
+    assert np.corrcoef(found, target[3000:])[0, 1] > 0.9
+
+
+def test_noise_is_shrunk_and_constants_split_nothing():
+    generator = np.random.default_rng(3)
+    rows, noise = generator.normal(size=(3000, 5)), generator.normal(size=3000)
+    trees, bins = fitted(rows[:2000], noise[:2000])
+    assert trees.predict(bins.code(rows[2000:])).std() < 0.3
+    flat, bins = fitted(np.ones((100, 2)), generator.normal(size=100))
+    assert (flat.cut == NO_SPLIT).all()
+    assert np.ptp(flat.predict(bins.code(np.ones((5, 2))))) == 0
+
+
+def test_the_same_rows_give_the_same_trees_and_wide_tables_are_sampled():
+    generator = np.random.default_rng(4)
+    rows, target = generator.normal(size=(500, 60)), generator.normal(size=500)
+    first, _ = fitted(rows, target, n_trees=5, tree_rows=200)
+    again, _ = fitted(rows, target, n_trees=5, tree_rows=200)
+    assert (first.value == again.value).all()
+    assert first.column.max() < 60
+
+
+def test_of_columns_that_are_alike_the_first_is_asked_whatever_the_rounding():
+    """Sums differ in their last digits from one number of cores to another."""
+    rng = np.random.default_rng(0)
+    levels = rng.integers(0, 8, (500, 3)).astype(float)
+    rows = np.column_stack([levels, 7 - levels, levels**2])
+    target = levels[:, 0] * levels[:, 1] + rng.normal(size=500)
+    codes = Bins.of(rows).code(rows)
+    plain = fit_trees(codes, target, seed=0)
+    for seed in range(5):
+        noise = 1e-14 * np.random.default_rng(seed).normal(size=500)
+        other = fit_trees(codes, target + noise, seed=0)
+        assert np.array_equal(other.column, plain.column)
+        assert np.array_equal(other.cut, plain.cut)
+
+
+def gappy(kind, n=300):
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(n, 5)).astype(kind)
+    rows[:, 1] = rng.integers(0, 3, n)  # few values
+    rows[:, 2] = 7  # one
+    rows[rng.random((n, 5)) < 0.2] = np.nan
+    rows[:, 4] = np.nan  # none
+    rows[0, :3], rows[1, :3] = np.inf, -np.inf
+    return rows
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_values_go_where_their_bins_go(kind, monkeypatch):
+    monkeypatch.setattr(boosted_trees, "BLOCK", 37)
+    rows = gappy(kind)
+    target = np.where(np.isnan(rows[:, 0]), 2.0, np.sign(rows[:, 3]) * np.sign(rows[:, 1] - 1))
+    trees, bins = fitted(rows, np.nan_to_num(target), least_rows=2)
+    assert (trees.cut == 0).any()  # a split by whether a value is known
+    assert (trees.cut == NO_SPLIT).any()
+    for asked in (rows, rows.astype(np.float64), np.nextafter(rows, kind(9)), rows[:0]):
+        assert np.array_equal(trees.predict_rows(asked, bins), trees.predict(bins.code(asked)))

@@ -1,13 +1,41 @@
+"""Estimators of a risk: by hand, by property, and against an independent implementation."""
+
+import csv
+import inspect
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from evaluation_logs import cases
+from evaluation_logs import cases, make_log
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference.make_obp_reference import COLUMNS, N_LOGS, random_log
 
-from etips.evaluation import Wald, difference, logged_risk, matching_factor, weigh
-from etips.evaluation.risk import clipped_ips, dm, dr, dr_shrinkage, ips, sndr, snips, switch_dr
+from etips import evaluation
+from etips.errors import SettingError
+from etips.evaluation import (
+    ESTIMATORS,
+    Wald,
+    assess,
+    clipped_ips,
+    difference,
+    dm,
+    dr,
+    dr_shrinkage,
+    estimator_names,
+    ips,
+    logged_risk,
+    matching_factor,
+    sndr,
+    snips,
+    switch_dr,
+    view,
+    weigh,
+)
+from etips.evaluation.estimators import BESIDE, WEIGHTS, find_estimators
+from etips.evaluation.risk import make_case, tune, tuned_estimate, weight_limits
 
 LOSS = np.array([1.0, 0.0, 1.0, 0.0])
 WEIGHT = np.array([2.0, 1.0, 0.0, 1.0])
@@ -16,7 +44,6 @@ MODEL = {
     "predicted": np.array([0.5, 0.25, 0.5, 0.5]),
     "predicted_policy": np.array([0.25, 0.5, 0.75, 0.5]),
 }
-
 TUNED = (
     lambda c, **k: clipped_ips(c.loss, c.weight, c.cluster, **k),
     lambda c, **k: switch_dr(c.loss, c.weight, c.cluster, **c.model, **k),
@@ -200,3 +227,133 @@ def test_cluster_ids_may_be_any_whole_numbers_or_names():
     plain = snips(LOSS, WEIGHT, CLUSTER)
     for ids in ([-5, -5, 10**12, 10**12], ["a", "a", "b", "b"], [7.0, 7.0, 9.0, 9.0]):
         same(snips(LOSS, WEIGHT, np.array(ids)), plain)
+
+
+WEIGHT_TUNING_LOSS = np.array([1.0, 0.0, 1.0, 0.0])
+WEIGHT_TUNING_WEIGHT = np.array([2.0, 1.0, 0.0, 1.0])
+WEIGHT_TUNING_CLUSTER = np.array([7, 7, 9, 9])
+
+
+def test_the_choice_weighs_noise_against_the_distance_from_no_tuning():
+    generator = np.random.default_rng(0)
+    n = 400
+    weight = np.where(np.arange(n) == 7, 500.0, generator.exponential(size=n))
+    case = make_case(np.ones(n), weight, np.arange(n), None)
+
+    def build(limit):
+        return case.mean(case.loss * np.minimum(case.weight, limit))
+
+    chosen = tune("clip", None, weight_limits(weight), build)
+    errors = {
+        limit: math.hypot(build(limit).std_error, build(limit).value - build(np.inf).value)
+        for limit in (np.inf, *weight_limits(weight))
+    }
+    assert chosen.error == pytest.approx(min(errors.values()))
+    assert errors[chosen.setting] == pytest.approx(chosen.error)
+    assert chosen.setting < 500
+    estimate = tuned_estimate(case, "own", chosen, Wald(), weight=np.minimum(weight, 1.0))
+    plain = ips(case.loss, weight, np.arange(n), interval=Wald())
+    assert (estimate.risk, estimate.tuning) == (chosen.value, chosen.setting)
+    assert estimate.low <= min(plain.low, estimate.risk)
+    assert estimate.high == plain.high
+    assert estimate.effective_n > plain.effective_n
+
+
+def test_a_heavy_weight_is_clipped_by_the_default_rule():
+    generator = np.random.default_rng(0)
+    weight = np.append(generator.random(400) * 2, 100.0)
+    loss = np.append((generator.random(400) < 0.5).astype(float), 1.0)
+    estimate = clipped_ips(loss, weight, np.arange(401))
+    plain = ips(loss, weight, np.arange(401))
+    assert estimate.tuning < 100
+    assert estimate.std_error < plain.std_error
+    assert estimate.effective_n > plain.effective_n
+
+
+@pytest.mark.parametrize("clip", [-1.0, math.nan])
+def test_a_tuning_parameter_below_zero_is_refused(clip):
+    with pytest.raises(SettingError, match=r"^clip: must be zero or more\.$"):
+        clipped_ips(WEIGHT_TUNING_LOSS, WEIGHT_TUNING_WEIGHT, WEIGHT_TUNING_CLUSTER, clip=clip)
+
+
+DOCUMENT = Path(__file__).parents[3] / "docs" / "method" / "evaluation.md"
+
+
+@pytest.mark.parametrize("entry", ESTIMATORS.values(), ids=list(ESTIMATORS))
+def test_every_entry_is_named_after_its_formula_and_explained(entry):
+    log, table, _ = make_log()
+    assert entry.estimate(log, view(log, table)).estimator == entry.name == entry.formula.__name__
+    assert getattr(evaluation, entry.name) is entry.formula
+    assert len(entry.label) <= 14  # the room beside its interval on a page
+    assert entry.sentence.endswith(".")
+    assert f"| `{entry.name}` |" in DOCUMENT.read_text()
+
+
+@pytest.mark.parametrize("entry", ESTIMATORS.values(), ids=list(ESTIMATORS))
+def test_what_an_entry_needs_is_what_its_formula_asks_for(entry):
+    own = inspect.signature(entry.formula).parameters
+    required = {name for name, p in own.items() if p.default is p.empty}
+    assert required == {*entry.needs, "cluster"}
+
+
+def test_without_predicted_losses_those_remain_that_need_no_model():
+    log, _, _ = make_log(predicted=False)
+    weighted = tuple(name for name, entry in ESTIMATORS.items() if entry.needs == WEIGHTS)
+    assert estimator_names(log) == weighted
+    assert {"snips", "ips", "clipped_ips"} <= set(weighted)
+    assert ESTIMATORS["dm"].needs == ("predicted_policy",)
+    with pytest.raises(SettingError, match=rf"^estimators: must be among {', '.join(weighted)}\.$"):
+        find_estimators(("snips", "dr"), log)
+
+
+def test_the_headline_uses_predicted_losses_where_they_are_and_needs_none():
+    assert estimator_names(make_log()[0])[0] == "sndr"
+    assert estimator_names(make_log(predicted=False)[0])[0] == "snips"
+    assert sorted(estimator_names(make_log()[0])) == sorted(ESTIMATORS)
+    assert BESIDE == ("snips", "ips", "dr")
+
+
+def test_a_new_entry_is_estimated_like_the_others(monkeypatch):
+    added = replace(ESTIMATORS["snips"], name="own", label="Own")
+    monkeypatch.setitem(ESTIMATORS, "own", added)
+    log, table, _ = make_log()
+    assert estimator_names(log)[-1] == "own"
+    estimates = assess(log, table).estimates
+    own, plain = estimates[-1], next(e for e in estimates if e.estimator == "snips")
+    assert own == plain
+
+
+REFERENCE = Path(__file__).with_name("reference") / "obp.csv"
+
+
+def estimate(log):
+    rows = np.arange(log.loss.size)
+    weight = weigh(log.probabilities, log.action, log.propensity)
+    arrays = (log.loss, weight, rows)
+    model = {
+        "predicted": log.predicted[rows, log.action],
+        "predicted_policy": (log.predicted * log.probabilities).sum(axis=1),
+    }
+    return {
+        "inputs": log.total(),
+        "ips": ips(*arrays).risk,
+        "snips": snips(*arrays).risk,
+        "dm": dm(model["predicted_policy"], rows).risk,
+        "dr": dr(*arrays, **model).risk,
+        "sndr": sndr(*arrays, **model).risk,
+        "switch_dr": switch_dr(*arrays, **model, switch=log.switch).risk,
+        "dr_shrinkage": dr_shrinkage(*arrays, **model, shrinkage=log.shrinkage).risk,
+    }
+
+
+def test_point_estimates_equal_those_of_obp_on_1000_random_logs_s1():
+    with REFERENCE.open() as file:
+        stored = list(csv.DictReader(file))
+    assert len(stored) == N_LOGS
+    for seed, row in enumerate(stored):
+        found = estimate(random_log(seed))
+        for name in COLUMNS:
+            assert found[name] == pytest.approx(float(row[name]), rel=1e-12, abs=1e-15), (
+                seed,
+                name,
+            )

@@ -1,16 +1,28 @@
-"""The outcome of stays under a policy that decides throughout."""
+"""Policies that decide throughout."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from evaluation_logs import make_log, softmax
 
+from etips.errors import DataError, SettingError
+from etips.evaluation import diagnose, judge, matching_factor, view
+from etips.evaluation.inference.checks import code_clusters
 from etips.evaluation.inference.evidence import Evidence
+from etips.evaluation.verdict import Verdict, judge_by
 from etips.evaluation.whole_stay import (
+    INHERITED,
+    OF_ONE_DECISION,
+    STAY_RULES,
     Cautious,
+    StayDiagnosis,
     StayLog,
     allowance,
     assess_stays,
     fqe,
     imbalance,
+    inherit,
     logged,
     pdwis,
     ratio_error,
@@ -19,7 +31,7 @@ from etips.evaluation.whole_stay import (
     wdr,
     weight_shift,
 )
-from etips.evaluation.whole_stay_course import Course
+from etips.evaluation.whole_stay_course import CAP, Course, make_ratios
 
 
 def random_log(n_stays=300, seed=0, outcome="sum", longest=6, spread=0.4):
@@ -77,7 +89,7 @@ def test_a_policy_that_always_abstains_has_the_clinicians_outcome_and_no_gain():
     assert assessment.estimates[0].risk == pytest.approx(assessment.clinicians.risk)
     assert assessment.gain.difference == pytest.approx(0, abs=1e-12)
     assert assessment.gain.std_error == pytest.approx(0, abs=1e-9)
-    assert not assessment.gain.better
+    assert not assessment.better
 
 
 def test_the_headline_is_doubly_robust_and_without_a_model_that_of_ratios():
@@ -153,9 +165,9 @@ def test_better_is_said_only_of_an_interval_below_zero():
     log = random_log(n_stays=4000, spread=0.0)
     lower = StayLog(log.course, log.weight, log.cluster, log.value, log.value + 0.2)
     better, not_better = assess_stays(lower), assess_stays(log)
-    assert better.gain.better == (better.gain.high < 0)
-    assert better.gain.better
-    assert not_better.gain.better == (not_better.gain.high < 0)
+    assert better.better == (better.gain.high < 0)
+    assert better.better
+    assert not_better.better == (not_better.gain.high < 0)
 
 
 def test_a_log_that_lacks_heavy_surprises_does_not_trust_its_own_error():
@@ -224,3 +236,166 @@ def test_without_a_model_nothing_is_shifted():
     log = random_log()
     assert weight_shift(StayLog(log.course, log.weight, log.cluster), 1.0) is None
     assert weight_shift(uniform_log(50), 1.0) is None
+
+
+STAY, LOSS = [7, 7, 7, 2, 5, 5], [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
+
+
+def test_a_sum_charges_every_decision_and_the_rest_of_the_stay_is_to_go():
+    course = Course.of(STAY, LOSS, "sum")
+    assert course.n_stays == 3
+    assert course.number.tolist() == [0, 1, 2, 0, 0, 1]
+    assert course.lengths.tolist() == [3, 1, 2]
+    assert course.ends.tolist() == [False, False, True, True, False, True]
+    assert course.to_go.tolist() == [7, 6, 4, 8, 48, 32]
+    assert course.outcomes.tolist() == [7, 8, 48]
+
+
+def test_the_last_loss_is_charged_to_the_last_decision_alone():
+    course = Course.of(STAY, LOSS, "last")
+    assert course.charge.tolist() == [0, 0, 4, 8, 0, 32]
+    assert course.to_go.tolist() == [4, 4, 4, 8, 32, 32]
+    assert course.outcomes.tolist() == [4, 8, 32]
+
+
+@pytest.mark.parametrize(
+    ("loss", "outcome", "share"),
+    [
+        ([0, 1, 1], "last", True),
+        ([0, 1, 1], "sum", False),
+        ([0, 0, 1], "sum", True),
+        ([0, 0.4, 0.6], "sum", True),
+        ([-0.1, 0, 0.5], "sum", False),
+    ],
+)
+def test_outcomes_within_zero_and_one_are_shares(loss, outcome, share):
+    assert Course.of([0, 0, 0], loss, outcome).is_share is share
+
+
+def test_a_stay_in_two_pieces_is_refused_without_its_name():
+    with pytest.raises(DataError, match="one after the other; 1 of 3") as told:
+        Course.of([901, 902, 901], np.zeros(3), "sum")
+    assert "901" not in str(told.value)
+
+
+def test_an_unknown_outcome_is_refused():
+    with pytest.raises(SettingError, match="outcome: must be sum or last"):
+        Course.of([0], [1.0], "mean")
+
+
+def ratios(stay, weight, patients=None):
+    course = Course.of(stay, np.zeros(len(stay)), "sum")
+    patient = np.arange(course.n_stays) if patients is None else patients
+    return make_ratios(course, np.asarray(weight, float), code_clusters(patient, n=course.n_stays))
+
+
+def test_ratios_multiply_within_a_stay_and_ended_stays_keep_theirs():
+    made = ratios([0, 0, 0, 1, 2, 2], [2, 0.5, 3, 0.2, 0, 5])
+    assert made.each == pytest.approx([2, 1, 3, 0.2, 0, 0])
+    assert made.below == pytest.approx(np.array([[2, 1, 3], [0.2, 0.2, 0.2], [0, 0, 0]]))
+    assert made.above(np.ones(6)) == pytest.approx(np.array([[2, 1, 3], [0.2, 0, 0], [0, 0, 0]]))
+
+
+def test_ratios_are_cut_and_never_overflow():
+    stay = np.repeat(np.arange(100), 400)
+    weight = np.full(stay.size, 10.0)
+    made = ratios(stay, weight)
+    assert made.each.max() == pytest.approx(CAP * 10)
+    assert np.isfinite(made.uncut.below**2).all()
+
+
+def test_late_decisions_share_terms_that_cover_each_once():
+    lengths = np.array([500, 3, 40])
+    made = ratios(np.repeat(np.arange(3), lengths), np.ones(lengths.sum()))
+    assert made.edges[0] == 0
+    assert made.edges[-1] == 500
+    assert (np.diff(made.edges) > 0).all()
+    assert made.edges.size < 80
+    assert made.above(np.ones(lengths.sum())).sum(axis=1) == pytest.approx(lengths)
+    assert made.below == pytest.approx(1.0)
+
+
+def test_what_hardly_a_stay_has_followed_is_left_out():
+    rng = np.random.default_rng(0)
+    stay = np.repeat(np.arange(2000), 8)
+    made = ratios(stay, np.where(rng.integers(0, 5, stay.size) == 0, 5.0, 0.0))
+    assert made.effective[:3] == pytest.approx([400, 80, 16], rel=0.5)
+    assert made.n_terms == made.trusted == 2
+
+
+def test_a_policy_that_nobody_follows_has_no_term():
+    made = ratios([0, 1, 2], [0, 0, 0])
+    assert made.n_terms == 0
+    assert made.trusted == 0
+
+
+SOUND = StayDiagnosis(
+    effective_stays=800,
+    effective_events=200,
+    heaviest_stay=0.01,
+    ratio_error=0.0,
+    weight_shift=0.0,
+    capped_share=0.0,
+    uncorrected_share=0.0,
+    n_corrected=12,
+    longest=12,
+)
+
+
+def judge_stays(diagnosis):
+    return judge_by(STAY_RULES, vars(diagnosis))
+
+
+def test_a_sound_diagnosis_is_reliable():
+    assert judge_stays(SOUND).label == "reliable"
+    assert judge_stays(SOUND).reasons == ()
+
+
+@pytest.mark.parametrize("rule", STAY_RULES, ids=lambda rule: rule.measure)
+def test_every_rule_speaks_at_its_thresholds(rule):
+    for label, at in (("doubtful", rule.doubtful), ("unusable", rule.unusable)):
+        verdict = judge_stays(replace(SOUND, **{rule.measure: at}))
+        assert verdict.label == label
+        assert len(verdict.reasons) == 1
+
+
+def test_an_amount_has_no_rarer_outcome_to_count():
+    assert judge_stays(replace(SOUND, effective_events=None)).label == "reliable"
+    assert judge_stays(replace(SOUND, weight_shift=None)).label == "reliable"
+
+
+def test_few_stays_are_not_counted():
+    (reason,) = judge_stays(replace(SOUND, effective_stays=7.0)).reasons
+    assert "fewer than 11" in reason
+
+
+@pytest.fixture(scope="module")
+def one_decision():
+    log, table, feature = make_log(n_stays=1000)
+    log = replace(log, features=feature[:, None])
+    return diagnose(log, view(log, softmax(0.2 * np.log(table))))
+
+
+def test_rare_actions_that_the_policy_does_not_take_leave_whole_stays_alone(one_decision):
+    """As in ICU-Sepsis: weights of drawing evenly are off, those of the policy are not."""
+    uneven = np.full(400, 0.5) + 0.01 * np.random.default_rng(0).standard_normal(400)
+    rare = replace(
+        one_decision, uniform_factor=matching_factor(uneven, np.arange(400)), even_error=None
+    )
+    assert judge(rare).label != "reliable"
+    assert inherit(Verdict("reliable", ()), rare).label == "reliable"
+
+
+def test_what_is_wrong_with_the_weights_of_one_decision_is_wrong_with_their_products(one_decision):
+    hidden = replace(one_decision, lag=1, known=False)
+    verdict = inherit(Verdict("reliable", ()), hidden)
+    assert verdict.label == "doubtful"
+    (reason,) = verdict.reasons
+    assert reason.startswith("At one decision: Histories end a step before")
+    worse = inherit(Verdict("unusable", ("Few stays.",)), hidden)
+    assert worse.label == "unusable"
+    assert worse.reasons[0] == "Few stays."
+
+
+def test_no_rule_is_left_out_that_does_not_exist():
+    assert len(INHERITED) + len(OF_ONE_DECISION) == len(judge.__kwdefaults__["rules"])

@@ -6,11 +6,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from small_worlds import ward
 
 from etips.errors import DataError, SettingError
-from etips.explanation.attribution import attribute, attribute_inputs, described
+from etips.explanation.attribution import (
+    attribute,
+    attribute_inputs,
+    described,
+    row_shares,
+)
 from etips.explanation.global_attribution import rank_correlation
+from etips.explanation.measure_next import what_to_measure
 from etips.explanation.preference import Preference
+from etips.explanation.similar import Neighbourhood
+from etips.learn.learners.qlearning import QLearning
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import ENCODERS
 from etips.models.network import Network
@@ -77,13 +86,6 @@ def test_many_decisions_get_what_each_gets_alone(policy, log, longest):
     width = len(alone.values)
     np.testing.assert_allclose(values.steps[number, :width], alone.values, atol=1e-6)
     assert not values.steps[number, width:].any()
-
-
-def test_json_holds_numbers_and_names(policy, longest):
-    document = attribute(policy, longest, last(longest), 0, 1).to_json()
-    assert document["columns"] == ["hr", "map", "lactate", "flat"]
-    assert document["static_columns"] == ["age", "weight"]
-    assert np.shape(document["values"]) == (5, 4)
 
 
 def test_a_policy_that_reads_nothing_is_refused(policy, longest):
@@ -159,3 +161,70 @@ def test_any_encoder_is_attributed_completely(policy, longest, name):
     assert abs(own.total) > 1e-4
     assert own.complete
     assert np.abs(own.values).sum() > 0
+
+
+def test_the_preference_of_a_softmax_is_the_mean_log_odds_of_its_networks(policy, longest):
+    preference = Preference(policy)
+    own = preference.read(longest)
+    n = len(own.last)
+    pair = torch.zeros(n, dtype=torch.long), torch.ones(n, dtype=torch.long)
+    here = preference.by_networks(own.steps, own.static, own.last, *pair)
+    each = []
+    for member in range(policy.networks.n_members):
+        single = replace(policy, networks=policy.networks.select([member]), support=0.0)
+        p = single.predict_proba(longest)
+        each.append(np.log(p[:, 0] / p[:, 1]))
+    np.testing.assert_allclose(here, np.mean(each, axis=0), atol=1e-4)
+
+
+def test_it_answers_as_the_policy_does(policy, other_policies, log):
+    for own in (policy, *other_policies.values()):
+        preference = Preference(own)
+        said, wanted = preference.answer(preference.read(log)), own.answer(log)
+        np.testing.assert_allclose(said.probabilities, wanted.probabilities, atol=1e-5)
+        assert (said.abstained == wanted.abstained).all()
+
+
+def test_the_average_patient_is_the_training_mean(policy, log):
+    preference = Preference(policy)
+    step, static = preference.reference()
+    assert step.tolist() == [0, 0, 0, 0]  # all of them standardised
+    row = preference.reference_row()
+    np.testing.assert_allclose(row[:4], log.sequence.mean(axis=0), atol=1e-4)
+    assert len(static) == 2
+
+
+def test_shares_of_a_sum_are_its_terms():
+    weight = np.array([1.0, -2.0, 0.5, 3.0])
+    row, reference = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.0, 2.0, 1.0, 5.0])
+    shares = row_shares(lambda rows: rows @ weight, row, reference)
+    np.testing.assert_allclose(shares, weight * (row - reference))
+
+
+def test_shares_of_anything_add_up():
+    rng = np.random.default_rng(0)
+    row, reference = rng.normal(size=(2, 6))
+
+    def say(rows):
+        return np.sin(rows).prod(axis=1) + rows[:, 0] * rows[:, 1]
+
+    shares = row_shares(say, row, reference)
+    whole = say(row[None]) - say(reference[None])
+    assert shares.sum() == pytest.approx(whole[0])
+    assert row_shares(say, row, row).tolist() == [0] * 6
+
+
+def test_a_model_of_summaries_is_explained_and_asked_alike():
+    log = ward(200)
+    policy = QLearning().fit(log).policy_
+    preference = Preference(policy)
+    said, wanted = preference.answer(preference.read(log)), policy.answer(log)
+    np.testing.assert_allclose(said.probabilities, wanted.probabilities, atol=1e-9)
+    number = int(np.flatnonzero(np.diff(log.offsets) == 6)[0])
+    stay = log.subset([number])
+    own = attribute(policy, stay, int(stay.decisions().step[-1]), 0, 1)
+    assert own.complete
+    assert own.by.startswith("Shapley values, by sampled orders")
+    held = replace(stay, sequence=np.repeat(stay.sequence[:1], stay.n_steps, axis=0))
+    found = what_to_measure(Neighbourhood.of(policy, log), held, int(held.decisions().step[-1]))
+    assert {one.column for one in found} == {"hr", "map", "lactate", "flat"}

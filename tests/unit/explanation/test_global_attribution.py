@@ -1,9 +1,12 @@
-"""Which columns a policy goes by on the whole."""
+"""Which columns a policy goes by on the whole; columns and their organ systems."""
 
 import numpy as np
 import pytest
 
+from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES
+from etips.data.schema import Schema
 from etips.errors import DataError
+from etips.explanation.feature_names import organ_systems, source_of
 from etips.explanation.global_attribution import (
     agree,
     attribute_overall,
@@ -60,3 +63,33 @@ def test_equal_values_share_their_rank():
 def test_ten_people_are_too_few(policy, log):
     with pytest.raises(DataError, match="11 people"):
         attribute_overall(policy, log.subset(slice(0, 10)))
+
+
+SCHEMA = Schema(
+    sequence=("map", "map_missing", "ward=icu", "ward=bed"),
+    n_actions=2,
+    categories={"ward": ("icu", "bed")},
+    indicators=("map",),
+)
+
+
+def test_levels_and_marks_belong_to_their_column():
+    assert [source_of(SCHEMA, name) for name in SCHEMA.sequence] == ["map", "map", "ward", "ward"]
+    assert source_of(SCHEMA, "odd_missing") == "odd_missing"
+
+
+def test_the_cohort_knows_the_organ_system_of_every_feature_it_has():
+    systems = organ_systems((*SEQUENTIAL_FEATURES, *STATIC_FEATURES))
+    assert "other" not in systems
+    assert "MeanBP" in systems["circulation"]
+    assert sum(map(len, systems.values())) == len(SEQUENTIAL_FEATURES) + len(STATIC_FEATURES)
+
+
+def test_steps_of_another_length_are_the_same_columns():
+    names = tuple(name.replace("_4hourly", "_2hourly") for name in SEQUENTIAL_FEATURES)
+    assert "input_2hourly" in organ_systems(names)["fluids"]
+
+
+def test_a_table_that_the_cohort_does_not_know_has_no_systems():
+    assert organ_systems(("a", "b", "HR")) == {}
+    assert organ_systems(()) == {}

@@ -8,19 +8,23 @@ import numpy as np
 import pytest
 import torch
 from small_worlds import small, ward
+from stacks import boosted, linear, stacked
+from stacks import forest as deep
 
+from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
 from etips.explanation.onnx_export import export_onnx, to_onnx
+from etips.explanation.onnx_rows import round_down
 from etips.learn import EtIPS
-from etips.learn.learners.qlearning import QLearning
 from etips.models.bundle import Bundle
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.last_step import LastStep
 from etips.models.encoders.lstm import LSTM
 from etips.models.encoders.module import ModuleEncoder
 from etips.models.encoders.transformer import CausalTransformer
-from etips.models.forest import Tree, plant
 from etips.models.network import Network
+from etips.models.row_model import RowModel, rows_of, spread_of
+from etips.models.tree_ensemble import TreeEnsemble
 from etips.policies.policy import FittedPolicy
 from etips.policies.rule_tree import NONE, RuleTree
 
@@ -128,37 +132,88 @@ def test_a_policy_that_reads_earlier_actions_gets_them(log):
     same(own, log, previous_action=previous)
 
 
-def forest(n_actions, seed=0, n_members=2):
-    rng = np.random.default_rng(seed)
-    trees = []
-    for _ in range(12):
-        cut = rng.normal(size=3)
-        cut[1] = rng.choice([cut[1], np.inf, -np.inf])
-        low = [bool(rng.integers(2)), bool(cut[1] > 0), bool(rng.integers(2))]
-        trees.append(
-            Tree(rng.integers(0, 6, 3).tolist(), cut.tolist(), low, [3, 1, 4], [12, 2, 8],
-                 rng.normal(size=4).tolist())
+@pytest.mark.parametrize("form", ["linear", "waves", "nearest"])
+@pytest.mark.parametrize("reads", ["last", "summary", "history"])
+def test_models_of_rows_answer_alike(policy, log, form, reads):
+    holey = gaps(log)
+    rows = rows_of(holey, reads)
+    mean, scale = spread_of(rows)
+    rng, d, m = np.random.default_rng(0), rows.shape[1], 5
+    width, basis = (d, 0) if form == "linear" else (m, m)
+    model = RowModel(
+        reads, form, mean, scale, rng.normal(size=(basis, d)), rng.normal(size=basis),
+        rng.normal(size=(2, width, 3)), rng.normal(size=(2, 3)),
+    )  # fmt: skip
+    for kind in ("softmax", "least amount"):
+        own = replace(
+            policy, schema=holey.schema, kind=kind, networks=model,
+            propensity=linear(holey, reads), support=0.05,
         )  # fmt: skip
-    output = [*range(n_actions), -1] * 12
-    member = [number % n_members for number in range(12)]
-    return plant(trees, member, output[:12], rng.normal(size=(n_members, n_actions)))
+        said = same(own, holey)
+        assert len(np.unique(said, axis=0)) > 1
 
 
-@pytest.mark.parametrize("kind", ["softmax", "least amount", "imitation"])
-def test_trees_answer_alike_with_gaps_too(policy, log, kind):
-    own = replace(
-        policy,
-        kind=kind,
-        schema=replace(policy.schema, indicators=log.schema.sequence),
-        propensity=forest(3),
-        networks={
-            "softmax": drawn(GRU(5), log),
-            "least amount": forest(3, seed=1),
-            "imitation": None,
-        }[kind],
-        support=0.1,
+@pytest.mark.parametrize("lag", [0, 1])
+def test_a_summary_of_marked_gaps_and_logarithms_is_made_alike(lag):
+    log = ward(80, lag=lag)
+    sequence, marks = np.abs(np.array(log.sequence)), []
+    for place, name in enumerate(log.schema.sequence[:2]):
+        marks.append((f"{name}_missing", np.random.default_rng(place).random(log.n_steps) < 0.3))
+    schema = replace(
+        log.schema,
+        sequence=(*log.schema.sequence, *(name for name, _ in marks)),
+        indicators=log.schema.sequence[:2],
+        logarithms=("lactate", "hr"),
     )
-    same(own, gaps(log))
+    columns = [sequence, *(own[:, None].astype(np.float32) for _, own in marks)]
+    marked = replace(log, sequence=np.concatenate(columns, axis=1), schema=schema)
+    for lean in (0.0, 0.3):
+        said = same(stacked(marked, lean=lean), marked)
+        assert len(np.unique(said[:, 0])) > 1
+
+
+@pytest.mark.parametrize("kind", ["least amount", "least loss", "softmax", "imitation"])
+def test_deep_trees_and_a_lean_answer_alike_with_gaps_too(log, kind):
+    holey = gaps(log)
+    trees = None if kind == "imitation" else boosted(holey)
+    lean = 0.1 if kind.startswith("least") else 0.0
+    for support in (0.0, 0.3):
+        own = stacked(
+            holey, kind=kind, networks=trees, propensity=deep(holey), lean=lean, support=support
+        )
+        same(own, holey)
+
+
+def test_a_stack_of_stays_of_one_step_answers_alike(log):
+    """Where the data had no past the summary is that of the step itself."""
+    rows = log.offsets[:-1]
+    single = Trajectories(
+        sequence=log.sequence[rows], offsets=np.arange(log.n_stays + 1), static=log.static,
+        schema=replace(log.schema, lag=0), action=log.action[rows], loss=log.loss[rows],
+    )  # fmt: skip
+    single = single.subset(np.flatnonzero((single.action >= 0) & np.isfinite(single.loss)))
+    same(stacked(single), single)
+
+
+def test_an_infinite_cut_and_trees_of_one_leaf_answer_alike(log):
+    holey = gaps(log)
+    d = holey.sequence.shape[1] + holey.static.shape[1]
+    trees = TreeEnsemble.from_arrays(
+        {
+            "base": np.zeros(3),
+            "start": np.array([0, 3, 6, 7]),
+            "column": np.array([0, -1, -1, 1, -1, -1, -1], np.int32),
+            "cut": np.array([np.inf, 0, 0, -np.inf, 0, 0, 0], np.float32),
+            "left": np.array([1, 0, 0, 1, 0, 0, 0], np.int32),
+            "right": np.array([2, 0, 0, 2, 0, 0, 0], np.int32),
+            "missing_left": np.array([0, 0, 0, 1, 0, 0, 0], np.uint8),
+            "value": np.array([[9], [1], [-1], [9], [2], [-2], [0.5]], np.float32),
+            "output": np.array([0, 1, 2]),
+        },
+        reads="last", n_columns=d, n_outputs=3,
+    )  # fmt: skip
+    own = stacked(holey, kind="imitation", propensity=trees, networks=None, lean=0.0)
+    assert len(np.unique(same(own, holey)[:, 0])) == 4
 
 
 def test_rules_constants_and_chance_answer_alike(policy, log):
@@ -192,9 +247,27 @@ def test_what_cannot_be_exported_is_refused(policy, log, tmp_path, monkeypatch):
     odd = replace(policy, networks=drawn(ModuleEncoder(OwnModule), log))
     with pytest.raises(SettingError, match="encoder module cannot be exported"):
         to_onnx(odd)
-    with pytest.raises(SettingError, match="summary of the history"):
-        to_onnx(QLearning().fit(log).policy_)
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(SettingError, match=r"etips\[onnx\]"):
         to_onnx(policy)
     assert not list(tmp_path.iterdir())
+
+
+def test_later_steps_change_no_answer_of_a_transformer(policy, log):
+    own = replace(policy, networks=drawn(CausalTransformer(8, 2, 1), log, 5), support=0.0)
+    session = onnxruntime.InferenceSession(to_onnx(own), providers=["CPUExecutionProvider"])
+    steps = padded(log)
+    whole, part = (
+        session.run(None, {"steps": steps[:, :length], "static": log.static})[0]
+        for length in (steps.shape[1], 4)
+    )
+    np.testing.assert_allclose(whole[:, :4], part, atol=1e-6)
+
+
+def test_a_rounded_cut_parts_float32_values_as_the_cut_does():
+    rng = np.random.default_rng(0)
+    for cut in [*rng.normal(size=200), 0.1, -0.1, 38.3, 0.0]:
+        near = np.float32(cut)
+        around = [near, *(np.nextafter(near, np.float32(s * np.inf)) for s in (-1, 1))]
+        for value in around:
+            assert (float(value) <= cut) == (value <= np.float32(round_down(cut)))

@@ -11,7 +11,6 @@ from etips.errors import SettingError
 from etips.explanation.policy_tree import (
     PolicyTree,
     cautious_best,
-    person_weights,
     without_rare,
 )
 from etips.learn import EtIPS
@@ -20,7 +19,7 @@ from etips.results.evaluation_log import Models
 
 
 def models(epochs=4):
-    return Models(encoder=LastStep(8), training=training(epochs=epochs), kind="networks")
+    return Models(encoder=LastStep(8), training=training(epochs=epochs), models=("network",))
 
 
 def two_kinds(n=1500, seed=0):
@@ -98,11 +97,6 @@ def test_an_action_that_few_people_had_is_never_a_rule():
     assert without_rare(scores, action, people).min() == 2  # both are rare here
     assert without_rare(scores[:, ::-1], np.array([0] * 9 + [1] * 11), people).argmin() == 1
     assert (without_rare(scores, np.array([0] * 9 + [1] * 11), people)[:, 0] > 1).all()
-
-
-def test_every_person_counts_once():
-    weights = person_weights(np.array([0, 0, 1, 2, 2, 2]))
-    np.testing.assert_allclose(np.bincount([0, 0, 1, 2, 2, 2], weights), 1)
 
 
 def test_depths_that_nobody_could_read_are_refused():

@@ -74,12 +74,6 @@ def test_nearness_falls_from_one_to_nothing():
     assert nearness(np.array([0.0, 0.1]), 0.0).tolist() == [1.0, 0.0]
 
 
-def test_json_names_the_actions(neighbours, longest):
-    found = similar_decisions(neighbours, longest, int(longest.decisions().step[0]))
-    document = found.to_json(neighbours.schema)
-    assert document["done"][0]["action"].startswith("action ")
-
-
 def test_questions_have_nothing_to_compare_with(policy, log):
     with pytest.raises(DataError, match="no logged decision"):
         Neighbourhood.of(policy, log.without_log())

@@ -13,7 +13,7 @@ from etips.policies.policy import FittedPolicy
 from etips.policies.rule_tree import NONE, RuleTree
 from etips.results.evaluation_log import Models
 
-MODELS = Models(encoder=LastStep(4), training=training(epochs=2), kind="networks")
+MODELS = Models(encoder=LastStep(4), training=training(epochs=2), models=("network",))
 
 
 def made(log, cut):

@@ -1,12 +1,16 @@
-"""Settings in TOML: what cannot be read is refused in one line, and reading needs no package."""
+"""Settings in TOML."""
 
+import math
 import subprocess
 import sys
+import tomllib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from etips.errors import FileError, SettingError
-from etips.files.toml import parse_toml, read_toml
+from etips.files.toml import format_toml, parse_toml, read_toml
 
 
 def test_a_document_is_read_from_text_and_from_a_file(tmp_path):
@@ -19,7 +23,7 @@ def test_a_document_is_read_from_text_and_from_a_file(tmp_path):
 
 
 def test_reading_needs_no_package():
-    """A study is described in TOML, and must run with torch, numpy and safetensors alone."""
+    """A study is described in TOML, and must run without `tomli_w`."""
     code = "import sys; sys.modules['tomli_w'] = None; import etips.files.toml, etips.studies.study"
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -50,3 +54,34 @@ def test_a_file_that_is_no_toml_is_refused_by_name_and_without_its_content(
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     with pytest.raises(FileError, match="cannot be read: No such file"):
         read_toml(tmp_path / "no.toml")
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+plain = st.one_of(
+    st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False), texts
+)
+tables = st.recursive(
+    st.dictionaries(texts, plain | st.lists(plain), max_size=4),
+    lambda inner: st.dictionaries(texts, inner | plain, max_size=4),
+    max_leaves=6,
+)
+
+
+@given(tables)
+def test_what_is_written_reads_back(document):
+    assert tomllib.loads(format_toml(document)) == document
+
+
+def test_nan_reads_back_as_nan():
+    assert math.isnan(parse_toml(format_toml({"support": math.nan}))["support"])
+
+
+def test_tables_come_after_what_is_plain():
+    text = format_toml({"data": {"lag": 1}, "method": "etips"})
+    assert text == 'method = "etips"\n\n[data]\nlag = 1\n'
+
+
+def test_what_toml_has_no_word_for_is_refused():
+    for odd in (None, [1, None], {"deeper"}):
+        with pytest.raises(SettingError, match=r"^hidden: must be a number"):
+            format_toml({"settings": {"hidden": odd}})

@@ -9,12 +9,12 @@ from small_worlds import CLINIC, small, training, ward
 
 from etips.errors import DataError, SettingError
 from etips.learn import DirectMethod, DoublyRobust, EtIPS
-from etips.policies.policy import Answer, FittedPolicy, _combine
+from etips.policies.policy import Answer, FittedPolicy
 
 
 @pytest.fixture(scope="module")
 def learner():
-    return DoublyRobust(**small(support=0.0), others=False).fit(ward())
+    return DoublyRobust(**small(support=0.0)).fit(ward())
 
 
 @pytest.fixture(scope="module")
@@ -23,34 +23,58 @@ def reader():
     return DoublyRobust(**small(training=training(earlier_actions=True))).fit(ward())
 
 
+def combined(kind, outputs, allowed):
+    """Probabilities of a policy whose networks say this, within what clinicians do."""
+    propensities = allowed.double() / allowed.sum(-1, keepdim=True)
+    policy = FittedPolicy(kind, CLINIC.log(1, seed=0).schema, support=0.1)
+    return policy.decide(propensities, outputs)[0]
+
+
 def test_softmax_policies_are_averaged_in_probability():
     outputs = torch.tensor([[[0.0, 0.0, 50.0]], [[200.0, 0.0, 0.0]]], dtype=torch.float64)
-    found = _combine("softmax", outputs, torch.ones(1, 3, dtype=torch.bool))
+    found = combined("softmax", outputs, torch.ones(1, 3, dtype=torch.bool))
     assert found[0].tolist() == pytest.approx([0.5, 0.0, 0.5])
 
 
 def test_an_action_that_is_not_allowed_has_no_probability_at_all():
     allowed = torch.tensor([[True, False, True]])
     outputs = torch.tensor([[[0.0, 50.0, 0.0]]], dtype=torch.float64)
-    assert _combine("softmax", outputs, allowed)[0].tolist() == [0.5, 0.0, 0.5]
-    assert _combine("least loss", -outputs, allowed)[0].tolist() == [1.0, 0.0, 0.0]
+    assert combined("softmax", outputs, allowed)[0].tolist() == [0.5, 0.0, 0.5]
+    assert combined("least loss", -outputs, allowed)[0].tolist() == [1.0, 0.0, 0.0]
 
 
 def test_chances_are_averaged_as_chances_and_amounts_as_amounts():
     outputs = torch.tensor([[[-9.0, 0.0, 9.0]], [[9.0, 2.0, 9.0]]], dtype=torch.float64)
     every = torch.ones(1, 3, dtype=torch.bool)
     # chances 0, 0.5, 1 and 1, 0.88, 1: the first action averages 0.5, the second 0.69
-    assert _combine("least loss", outputs, every).argmax().item() == 0
+    assert combined("least loss", outputs, every).argmax().item() == 0
     # amounts: 0, 1, 9; the first wins too, until its second network says 20
     outputs[1, 0, 0] = 20.0
-    assert _combine("least loss", outputs, every).argmax().item() == 0
-    assert _combine("least amount", outputs, every).argmax().item() == 1
+    assert combined("least loss", outputs, every).argmax().item() == 0
+    assert combined("least amount", outputs, every).argmax().item() == 1
 
 
 def test_large_amounts_are_still_told_apart():
     outputs = torch.tensor([[[310.0, 305.0, 300.0]]], dtype=torch.float64)
     every = torch.ones(1, 3, dtype=torch.bool)
-    assert _combine("least amount", outputs, every).argmax().item() == 2
+    assert combined("least amount", outputs, every).argmax().item() == 2
+
+
+@pytest.mark.parametrize("kind", ["least amount", "least loss"])
+def test_a_policy_that_leans_weighs_predicted_losses_against_what_clinicians_do(kind):
+    outputs = torch.tensor([[[0.2, 0.0, 0.1]]], dtype=torch.float64)
+    propensities = torch.tensor([[0.7, 0.0, 0.3]], dtype=torch.float64)
+    schema = CLINIC.log(1, seed=0).schema
+    losses = (outputs.sigmoid() if kind == "least loss" else outputs)[0, 0]
+    for lean in (0.0, 1e-4, 0.03, 1.0):
+        policy = FittedPolicy(kind, schema, lean=lean)
+        probabilities, abstained = policy.decide(propensities, outputs)
+        cost = losses - lean * torch.log(torch.tensor([0.7, 1e-9, 0.3]))
+        assert probabilities.argmax() == cost.argmin()
+        assert not abstained.any()
+    assert probabilities.argmax() == 0  # where it leans hard
+    held = replace(policy, lean=0.0, support=0.5).decide(propensities, outputs)
+    assert held[0].argmax() == 0  # support stays as it was
 
 
 def test_a_policy_that_asks_nobody_answers_alike():
@@ -208,7 +232,7 @@ def test_nothing_of_a_patient_is_in_the_policy(learner):
         for bundle in (learner.policy_.propensity, learner.policy_.networks)
         for value in bundle.parameters.values()
     )
-    bigger = DoublyRobust(**small(support=0.0), others=False).fit(ward(n_stays=90)).policy_
+    bigger = DoublyRobust(**small(support=0.0)).fit(ward(n_stays=90)).policy_
     assert count == sum(
         value.numel()
         for bundle in (bigger.propensity, bigger.networks)

@@ -8,7 +8,7 @@ import pytest
 from small_worlds import CLINIC, manifest_of, reseal, small, ward
 
 import etips
-from etips.errors import FileError
+from etips.errors import FileError, SettingError
 from etips.learn import DirectMethod, DoublyRobust, EtIPS, MostFrequent, PredictiveModel
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.registry import ENCODERS, make_encoder
@@ -58,6 +58,15 @@ def test_a_folder_of_an_earlier_version_still_loads(folder):
     assert found.predict_proba(DATA).shape == (DATA.n_decisions, 3)
 
 
+def test_boosted_trees_of_before_are_refused_in_words(folder):
+    def with_trees(document):
+        document["shapes"]["propensity"] = {"trees": 3, "n_members": 2}
+
+    reseal(folder, with_trees)
+    with pytest.raises(SettingError, match=r"^policy: holds boosted trees .* Fit it again\.$"):
+        load_policy(folder)
+
+
 def test_what_a_policy_remembers_of_its_log_comes_back_and_older_manifests_lack_it(learner, folder):
     assert load_policy(folder).origin == learner.policy_.origin
     assert learner.policy_.origin is not None
@@ -79,7 +88,7 @@ def test_units_that_read_each_step_first_come_back(tmp_path):
 @pytest.mark.parametrize("name", ENCODERS)
 def test_a_policy_with_any_encoder_we_know_is_opened_again_without_naming_it(tmp_path, name):
     encoder = make_encoder(name, {}, usual=GRU(8, embed=3))
-    learner = DoublyRobust(**small(encoder=encoder, support=0.1, models="networks")).fit(DATA)
+    learner = DoublyRobust(**small(encoder=encoder, support=0.1)).fit(DATA)
     learner.save(tmp_path / "policy")
     found = load_policy(tmp_path / "policy")
     assert found.propensity.network.encoder == encoder

@@ -7,7 +7,7 @@ import pytest
 from small_worlds import small, ward
 
 from etips.data.intake.dose_classes import DoseClasses, dose_names
-from etips.data.intake.recipe import ActionReading, Recipe
+from etips.data.recipe import ActionReading, Recipe
 from etips.errors import DataError
 from etips.learn import DoublyRobust
 from etips.policies.policy import Answer, FittedPolicy

@@ -1,5 +1,6 @@
 """Results documents for the tests of the report, and a reader of the pages made from them."""
 
+from copy import deepcopy
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
@@ -9,19 +10,19 @@ from etips.evaluation.log import Log
 from etips.learn.fitting.candidates import Candidate
 from etips.report import page
 from etips.results.assembly import make_exhibits
+from etips.results.data_summary import summarize_data
 from etips.results.evaluate import assess_policies
 from etips.results.parsing import parse_results
 from etips.results.results import Results
-from etips.results.summaries import summarize_data
 from etips.worlds import icu_sepsis
 from etips.worlds.clinic import Clinic
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 PATH = (
-    Candidate(0.2, None, 0.41, 0.01, 1.0, 90.0),
-    Candidate(0.6, None, 0.39, 0.02, 0.2, 9.0),
-    Candidate(0.8, None, 0.40, 0.02, 0.9, 80.0, chosen=True),
-    Candidate(float("nan"), 1, 0.45, 0.02, 1.1, 70.0),
+    Candidate(0.2, 0.41, 0.01, 1.0, 90.0),
+    Candidate(0.6, 0.39, 0.02, 0.2, 9.0),
+    Candidate(0.8, 0.40, 0.02, 0.9, 80.0, chosen=True),
+    Candidate(float("nan"), 0.45, 0.02, 1.1, 70.0, form="beta-IPS"),
 )
 
 
@@ -111,3 +112,15 @@ def section_of(page, anchor):
     """The section of a page that has this anchor."""
     (section,) = [s for s in page.all("section") if s.attributes["id"] == anchor]
     return section
+
+
+def changed(document, **changes):
+    """A copy of a document, with the main policy's fields changed; and that policy."""
+    made = deepcopy(document)
+    made["methods"][0] |= changes
+    return made, made["methods"][0]
+
+
+def words(made, anchor):
+    """The text of a section of the page of a document."""
+    return " ".join(section_of(Page(render(made)), anchor).text.split())

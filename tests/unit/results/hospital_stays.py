@@ -6,7 +6,7 @@ from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.evaluation.log import Log
 from etips.results import assembly
-from etips.results.serialization import to_json
+from etips.results.records import to_json
 
 DOSES = tuple(f"fluid {action // 2}, vasopressor {action % 2}" for action in range(4))
 

@@ -1,13 +1,10 @@
 """The tables of a bench: complete, narrow enough, failures with their reasons."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 from told_benches import BENCH, STANDING
 
-from etips.results.bench_result import Bench
-from etips.results.bench_tables import (
+from etips.results.bench_result import (
     as_markdown,
     failures,
     gain_chart,
@@ -15,7 +12,6 @@ from etips.results.bench_tables import (
     summary_table,
     world_table,
 )
-from etips.results.parsing import from_json
 
 
 def test_the_summary_tells_first_ours_and_the_default():
@@ -39,12 +35,6 @@ def test_the_chart_shows_shares_of_what_is_possible():
     assert series.x == ("owl", "lightgbm")
     assert [round(value, 3) for value in series.y] == [0.5, 0.0]
     assert gain_chart(replace(BENCH, standings=(replace(STANDING, best=None),))).series == ()
-
-
-def test_the_committed_page_is_what_its_results_say():
-    place = Path(__file__).parents[3] / "docs" / "bench"
-    bench = from_json(Bench, json.loads((place / "results.json").read_text()))
-    assert as_markdown(bench) == (place / "results.md").read_text()
 
 
 def test_the_document_names_the_machine_the_absent_and_the_reasons():

@@ -1,4 +1,4 @@
-"""Comparing policies end to end."""
+"""Comparing policies end to end, of one source or several, and place by place."""
 
 import re
 from dataclasses import replace
@@ -8,15 +8,22 @@ import pyarrow as pa
 import pytest
 
 import etips
-from etips.errors import EtipsError, SettingError
+from etips.data.alignment import align, join
+from etips.data.tables.reading import read_table
+from etips.errors import DataError, EtipsError, SettingError
+from etips.evaluation.inference.intervals import DEFAULT
+from etips.evaluation.log import Log
 from etips.learn.fitting.stages import Training
 from etips.learn.training.settings import Settings
 from etips.models.encoders.gru import GRU
-from etips.results.compare_policies import compare
+from etips.results.compare_policies import compare, join_logs
 from etips.results.comparison_result import CLINICIANS, Comparison
 from etips.results.evaluate import evaluate
-from etips.results.evaluation_log import Models
+from etips.results.evaluation_log import EvaluationLog, Models
+from etips.results.groupings import group_decisions
 from etips.results.parsing import from_json
+from etips.results.place_comparison import case_mix_rows, compare_places
+from etips.worlds.two_hospitals import SECOND, simulate_place
 
 QUICK = Training(n_folds=2, **{s: Settings(epochs=2) for s in ("propensity", "outcome", "policy")})
 SMALL = Models(encoder=GRU(4), training=QUICK)
@@ -173,3 +180,100 @@ def test_what_cannot_be_compared_is_refused(data):
         compare(SICK, data, target="north")
     with pytest.raises(EtipsError, match="column ward"):
         compare(SICK, data, by="ward")
+
+
+@pytest.fixture(scope="module")
+def joined():
+    first = simulate_place(20, seed=1)
+    second = align(simulate_place(30, seed=2, place=SECOND), first.schema)
+    return join({"a": first, "b": second})
+
+
+def shares(part, **more):
+    """Every action as often as it is taken in the part: another table in each."""
+    taken = (1 + np.bincount(part.logged_action, minlength=9)) / (part.n_decisions + 9)
+    table = np.tile(taken, (part.n_decisions, 1))
+    return Log.of(part, propensities=table, predicted=table * 0.5, **more)
+
+
+def test_every_decision_is_weighed_by_its_own_source(joined):
+    data, source = joined
+    made = join_logs(data, source, lambda part: EvaluationLog(shares(part), {"by": "x"}, None))
+    inside = source[data.decisions().stay] == "a"
+    for keep, label in ((inside, "a"), (~inside, "b")):
+        alone = shares(data.subset(source == label))
+        part = made.log.take(keep)
+        for name in ("loss", "action", "propensity", "propensities", "predicted", "features"):
+            assert np.array_equal(getattr(part, name), getattr(alone, name)), name
+    assert not np.array_equal(made.log.propensities[0], made.log.propensities[-1])
+    assert made.notes == {"a: by": "x", "b: by": "x"}
+    assert np.array_equal(made.log.cluster, data.cluster)
+
+
+def test_what_one_model_says_in_one_source_alone_is_what_all_say_in_the_other(joined):
+    data, source = joined
+
+    def fit(part):
+        log = shares(part)
+        if part.n_stays == 20:
+            log = type(log)(**{**fields_of(log), "plain_propensity": np.full(log.n_decisions, 0.5)})
+        return EvaluationLog(log, {}, None)
+
+    log = join_logs(data, source, fit).log
+    inside = source[data.decisions().stay] == "a"
+    assert (log.plain_propensity[inside] == 0.5).all()
+    assert np.array_equal(log.plain_propensity[~inside], log.propensity[~inside])
+
+
+def fields_of(log):
+    names = ("loss", "action", "propensity", "cluster", "n_actions", "propensities", "features")
+    return {name: getattr(log, name) for name in names}
+
+
+def test_sources_must_lie_one_after_the_other(joined):
+    data, source = joined
+    with pytest.raises(DataError, match="one source after the other"):
+        join_logs(data, np.roll(source, 5), lambda part: None)
+
+
+def hospital(n, places, seed=0):
+    rng = np.random.default_rng(seed)
+    site = rng.integers(0, places, n)
+    log = pa.table(
+        {
+            "stay": range(n),
+            "t": [0] * n,
+            "dose": rng.integers(0, 2, n),
+            "loss": (rng.random(n) < 0.3).astype(float),
+            "x": rng.normal(size=n),
+            "site": [f"s{i}" for i in site],
+        }
+    )
+    roles = {"stay": "stay", "step": "t", "action": "dose", "loss": "loss", "lag": 0}
+    return read_table(log, **roles, categorical=["site"])
+
+
+def compared(data, **more):
+    log = Log.of(data, propensities=np.full((data.n_decisions, 2), 0.5), known=True)
+    return compare_places(
+        data, log, {}, group_decisions(data, "site"), estimator="snips", interval=DEFAULT, **more
+    )
+
+
+def test_up_to_four_places_each_is_held_against_each_and_beyond_all_against_one():
+    three = compared(hospital(600, 3))
+    assert len(three.overlaps) == 6
+    six = compared(hospital(900, 6))
+    assert len(six.overlaps) == 5
+    assert len({own.target for own in six.overlaps}) == 1
+    one = compared(hospital(600, 3), target="s1")
+    assert {own.target for own in one.overlaps} == {"s1"}
+
+
+def test_the_place_itself_is_no_part_of_the_case_mix():
+    data = hospital(400, 2)
+    rows = case_mix_rows(data, "site")
+    assert rows.shape[1] == case_mix_rows(data, "somewhere else").shape[1] - 2
+    places = compared(data)
+    assert all(own.discrimination < 0.6 for own in places.overlaps)
+    assert all(own.policy == CLINICIANS for own in places.carried)

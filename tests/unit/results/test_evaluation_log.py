@@ -92,20 +92,23 @@ def test_no_stay_is_judged_by_a_network_that_saw_it():
     assert MODELS.n_folds == 2
 
 
-def test_fitted_propensities_are_balanced_where_that_helps_and_the_note_tells_it():
-    world = confounded("square", n_stays=300, seed=0)
-    data = stays_of(world)
-    policies = {"random": RandomPolicy().fit(data)}
-    made = make_log(policies, data, MODELS)  # an epoch of four units learns next to nothing
-    assert made.notes["balance"].startswith("balanced: imbalance of the prognosis 0.0")
-    assert made.unbalanced is not None
-    assert not np.array_equal(made.log.propensities, made.unbalanced.propensities)
-    off = make_log(policies, data, replace(MODELS, training=replace(QUICK, balance=False)))
-    assert "balance" not in off.notes
-    assert np.array_equal(off.log.propensities, made.unbalanced.propensities)
+def test_the_note_names_the_models_with_their_weights_the_heaviest_first():
+    data = stays_of(confounded("square", n_stays=300, seed=0))
+    made = make_log({"random": RandomPolicy().fit(data)}, data, replace(MODELS, outcome=True))
+    for what in ("propensities", "predicted losses"):
+        source, models = made.notes[what].split(": ")
+        assert source == "cross-fitted on the evaluated stays"
+        weights = [float(own.split(" ")[-1]) for own in models.split(", ")]
+        assert sum(weights) == pytest.approx(1, abs=0.02)
+        assert weights == sorted(weights, reverse=True)
+    assert made.log.plain_propensity.shape == (data.n_decisions,)
+    assert made.log.plain_predicted.shape == made.log.predicted.shape
 
 
-def test_known_propensities_are_not_balanced(stays):
-    made = make_log({"random": RandomPolicy().fit(stays)}, stays, MODELS)
-    assert "balance" not in made.notes
-    assert made.unbalanced is None
+def test_one_model_may_be_asked_for_and_stands_beside_nothing():
+    data = stays_of(confounded("square", n_stays=100, seed=0))
+    made = make_log({}, data, replace(MODELS, models=("network",)))
+    assert made.notes["propensities"] == "cross-fitted on the evaluated stays: network 1"
+    assert made.log.plain_propensity is None
+    with pytest.raises(SettingError, match=r"^models: must be some of regression, forest"):
+        Models(models=("trees",))

@@ -61,7 +61,7 @@ def test_few_missing_losses_are_not_counted():
     world = make_missing(400, seed=1)
     loss = np.where(np.isnan(world.data.loss), 0.0, world.data.loss)
     loss[:4] = np.nan
-    told = FurtherChecks.of(replace(world.data, loss=loss), None)._told()
+    told = FurtherChecks.of(replace(world.data, loss=loss), None)._missing_losses()
     assert told.n_missing is None
     assert told.by_action == ()
 

@@ -14,7 +14,7 @@ from etips.models.encoders.gru import GRU
 from etips.results.evaluate import evaluate
 from etips.results.evaluation_log import Models
 from etips.results.parsing import read_results
-from etips.results.whole_stay_result import ONE_DECISION, THROUGHOUT
+from etips.results.records import ONE_DECISION, THROUGHOUT
 
 
 @pytest.fixture(autouse=True)

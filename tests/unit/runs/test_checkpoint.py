@@ -72,13 +72,13 @@ def test_a_state_comes_back_as_it_was_kept(state, start, path):
     assert (found.epoch, found.batch, found.step) == (2, 5, 25)
 
 
-@pytest.mark.parametrize("trained", [(), (Trained(3), Trained(7, in_race=False))])
+@pytest.mark.parametrize("trained", [(), (Trained(3), Trained(7))])
 def test_how_the_training_of_networks_ended_comes_back(start, path, trained):
     save_networks(path, replace(start, trained=trained), MARK)
     assert load_checkpoint(path, start, MARK).trained == trained
 
 
-@pytest.mark.parametrize("trained", [[(3, True)], [(3, True), (-1, True)], [(3, True), (0.5, 1)]])
+@pytest.mark.parametrize("trained", [[(3,)], [(3,), (-1,)], [(3,), (0.5,)], [(3, True), (3, True)]])
 def test_ends_that_cannot_be_are_damage(start, path, trained):
     save_networks(path, replace(start, trained=trained), MARK)
     with pytest.raises(DamagedError):

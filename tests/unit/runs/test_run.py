@@ -7,13 +7,30 @@ from dataclasses import replace
 
 import pytest
 import torch
-from run_states import SETTINGS, after, at
 
 from etips.errors import DataError, FileError, SettingError
 from etips.learn.fitting.checkpoints import Checkpoints
+from etips.learn.training.epoch_report import EpochReport
 from etips.learn.training.settings import Settings
+from etips.learn.training.state import State
 from etips.models.bundle import Bundle
-from etips.runs.run import Run
+from etips.runs import run as runs
+from etips.runs.run import Run, RunLog, read_log
+
+SETTINGS = Settings(epochs=3)
+
+
+def at(start, *, epoch=0, batch=1):
+    """Where the training of `start` stands after some batches."""
+    state = State.start(start)
+    state.epoch, state.batch, state.step = epoch, batch, 10 * epoch + batch
+    return state
+
+
+def after(epoch, stage, held_out):
+    """What a training tells after an epoch."""
+    return EpochReport(epoch, 9, loss=0.25, held_out=held_out, seconds_left=3.0, stage=stage)
+
 
 # ---- what a resumed run finds ------------------------------------------------------------------
 
@@ -177,3 +194,114 @@ def test_a_run_whose_policy_cannot_be_written_keeps_its_checkpoints(folder, star
         work()
     with Run(folder, "id") as run:
         assert run.stage("policy", start, SETTINGS).networks is not None
+
+
+def test_an_epoch_gone_through_again_replaces_its_line(tmp_path):
+    log = RunLog(tmp_path / "log.jsonl")
+    for epoch in (1, 2, 3):
+        log.add(after(epoch, "policy", 1.0))
+    log.add(after(2, "outcome", math.inf))
+    log = RunLog(tmp_path / "log.jsonl")
+    log.note("policy", "resumed")
+    log.add(after(2, "policy", 0.5))
+    usual = {"epochs": 9, "loss": 0.25, "seconds_left": 3.0}
+    assert read_log(tmp_path / "log.jsonl") == [
+        {"stage": "policy", "epoch": 1, "held_out": 1.0, **usual},
+        {"stage": "outcome", "epoch": 2, "held_out": None, **usual},
+        {"stage": "policy", "event": "resumed"},
+        {"stage": "policy", "epoch": 2, "held_out": 0.5, **usual},
+    ]
+
+
+@pytest.mark.parametrize("torn", [b'{"stage": "pol', b'{"stage": "\xc3', b"", b"{", b'{"a": 1}'])
+def test_half_a_line_at_the_end_of_the_log_is_left_out_and_written_over(tmp_path, torn):
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(b'{"stage": "policy", "epoch": 1}\n' + torn)
+    whole = [{"a": 1}] if torn == b'{"a": 1}' else []
+    assert read_log(path) == [{"stage": "policy", "epoch": 1}, *whole]
+    RunLog(path).add(after(2, "policy", 0.5))
+    assert read_log(path)[-1]["epoch"] == 2
+    assert path.read_bytes().endswith(b"\n")
+
+
+def test_a_broken_line_within_the_log_is_refused_by_its_number(tmp_path):
+    path = tmp_path / "log.jsonl"
+    for line, rule in ((b"{", "is not JSON"), (b"3", "must be an object")):
+        path.write_bytes(b'{"stage": "policy"}\n' + line + b"\n")
+        with pytest.raises(FileError, match=rf"log\.jsonl: line 2 {rule}\. Remove it\.$"):
+            read_log(path)
+    with pytest.raises(FileError, match=r"cannot be read: No such file or directory\.$"):
+        read_log(tmp_path / "nowhere")
+
+
+# ---- when a state is kept ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that the test moves, and a count of what is saved, each taking `cost` seconds."""
+
+    class Clock:
+        now, cost, saved = 0.0, 0.0, 0
+
+        def monotonic(self):
+            return self.now
+
+    made, real = Clock(), runs.save_state
+
+    def save(*arguments):
+        made.now += made.cost
+        made.saved += 1
+        real(*arguments)
+
+    monkeypatch.setattr(runs, "time", made)
+    monkeypatch.setattr(runs, "save_state", save)
+    return made
+
+
+def test_within_an_epoch_a_state_is_kept_when_ten_seconds_have_passed(folder, start, clock):
+    with Run(folder, "id") as run:
+        stage = run.stage("propensity", start, SETTINGS)
+        saved = []
+        for second in range(25):
+            clock.now = second
+            stage.keep(at(start))
+            saved.append(clock.saved)
+    assert saved == [0] * 10 + [1] * 10 + [2] * 5
+
+
+def test_with_an_interval_of_zero_every_batch_is_kept(folder, start, clock):
+    with Run(folder, "id", every=0) as run:
+        stage = run.stage("propensity", start, SETTINGS)
+        for _ in range(3):
+            stage.keep(at(start))
+    assert clock.saved == 3
+
+
+def test_the_end_of_an_epoch_is_kept_unless_saving_would_cost_more_than_it_may(
+    folder, start, clock
+):
+    """A twentieth of a second to save is worth it after two and a half seconds, not before."""
+    clock.cost = 0.05
+    with Run(folder, "id") as run:
+        stage = run.stage("propensity", start, SETTINGS)
+        stage.keep(at(start, epoch=1, batch=0))
+        assert clock.saved == 1
+        clock.now = 2.5
+        stage.keep(at(start, epoch=2, batch=0))
+        assert clock.saved == 1
+        clock.now = 2.6
+        stage.keep(at(start, epoch=2, batch=1))
+        assert clock.saved == 1
+        stage.keep(at(start, epoch=3, batch=0))
+        assert clock.saved == 2
+
+
+def test_best_networks_that_are_not_finite_do_not_replace_what_was_kept(folder, start):
+    with Run(folder, "id", every=0) as run:
+        stage = run.stage("propensity", start, SETTINGS)
+        stage.keep(at(start, batch=1))
+        broken = at(start, batch=2)
+        broken.best["head.bias"][:] = torch.nan
+        stage.keep(broken)
+        assert run.stage("propensity", start, SETTINGS).state.batch == 1

@@ -1,14 +1,29 @@
-"""Pages by way of the gate, as a browser asks for them."""
+"""Pages by way of the gate, as a browser asks for them, and what they are made of."""
 
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from served_runs import client, desk, make_desk, ward
+from served_runs import client, desk, fitted, make_desk, ward
 from small_worlds import small, training
 
+import etips
+from etips.data.scale import Scaler
 from etips.learn import DirectMethod
-from etips.serve.pages import Pages
+from etips.serve.drawings import Track, action_chart, signed_bars, value_chart
+from etips.serve.pages import Pages, assets, meter, templates, without_styles
+from etips.serve.values import (
+    RANGES,
+    Range,
+    in_days,
+    make_control,
+    ranges_of,
+    reach_of,
+    read_change,
+    show_fact,
+    show_number,
+)
 
 
 def code(own=None):
@@ -87,7 +102,7 @@ def test_features_are_charted_that_somebody_chose():
     pages = Pages(desk())
     assert pages.charted({"f": "1-0-2-77-x"}) == (1, 0)  # 2 is a category
     assert pages.charted({}) == (0, 1)
-    assert set(pages.reach) >= {"MeanBP", "age"}
+    assert set(pages.reach) == {"s0", "s1", "s2", "t0"}
 
 
 def test_hostile_names_of_columns_actions_and_levels_leave_pages_intact_p5():
@@ -113,3 +128,161 @@ def test_hostile_names_of_columns_actions_and_levels_leave_pages_intact_p5():
     changed = own.post(f"/stays/{stay}/what-if", content="s0=3").text
     assert "<img" not in changed
     assert "&lt;img" in changed
+
+
+def test_a_policy_that_nobody_evaluated_is_shown_without_a_number():
+    pages = Pages(desk())
+    assert "not evaluated" in pages.overview
+    assert pages.verdict is None
+
+
+def test_the_finding_and_the_verdict_are_those_of_the_report_h2():
+    results = etips.evaluate({"run": fitted()}, ward(60, seed=5))
+    pages = Pages(replace(desk(), results=results))
+    assert results.headline.verdict in pages.overview
+    assert "The policies" in pages.overview
+    assert "Where the policy differs" in pages.overview
+    assert ' style="' not in pages.overview
+    assert pages.verdict == results.headline.verdict
+
+
+def test_nothing_that_pages_load_comes_from_elsewhere_p5():
+    for name, asset in assets().items():
+        text = asset[0].decode()
+        if name != "htmx.min.js":
+            assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
+            assert "https://" not in text
+    for name in templates().list_templates(filter_func=lambda own: own.endswith(".html")):
+        source = templates().loader.get_source(templates(), name)[0]
+        assert "http" not in source.replace("http-equiv", ""), name
+        assert " onclick" not in source
+
+
+def test_styles_of_drawings_move_to_where_they_are_allowed():
+    assert without_styles('<svg style="height:3px">') == '<svg data-style="height:3px">'
+    assert 'data-style="width:100%"' in meter(7.0, "c0")
+    assert 'data-style="width:0%"' in meter(None, "c0")
+
+
+def test_pages_escape_what_data_are_called():
+    own = templates().from_string("{{ x }}{{ x|name }}").render(x="<script>")
+    assert "<script>" not in own
+
+
+def test_a_slider_reaches_three_deviations_and_the_value_that_is_there():
+    scaler = Scaler(log=("dose",))
+    scaler.mean_ = {"x": 10.0, "dose": 0.0, "flag": 0.5}
+    scaler.scale_ = {"x": 5.0, "dose": 1.0, "flag": 1.0}
+    scaler.left_ = frozenset({"flag"})
+    assert reach_of("x", 1.0, scaler) == (0.0, 25.0)  # never below zero in the data
+    assert reach_of("dose", 0.0, scaler) == (0, pytest.approx(np.exp(3) - 0.1))
+    assert reach_of("flag", 0.0, scaler) == (0.0, 1.0)
+    control = make_control("s0", desk().advisor.form.sequence[0], 70.0, (0.0, 25.0), scaler)
+    assert control.high >= 70
+    assert control.low == 0
+
+
+def test_numbers_are_shown_with_four_digits_and_never_as_powers():
+    shown = [show_number(own) for own in (0.000123456, 123456.7, 0.1, -2.0, None, float("nan"))]
+    assert shown == ["0.0001235", "123500", "0.1", "-2", "", ""]
+
+
+def test_only_what_was_changed_is_read_and_nonsense_is_not():
+    pressure, _, shift = desk().advisor.form.sequence
+    control = make_control("s0", pressure, 61.23456, (0.0, 100.0), None)
+    for given, value in (("61.23", None), ("70", 70.0), ("x", None), ("nan", None), ("1e99", 1e30)):
+        assert read_change(pressure, control, given) == value
+    control = make_control("s2", shift, "day", (0.0, 1.0), None)
+    for given, value in (("day", None), ("night", "night"), ("dusk", None)):
+        assert read_change(shift, control, given) == value
+
+
+def scaled(**means):
+    scaler = Scaler(log=("Creatinine",))
+    scaler.mean_ = dict(means)
+    scaler.scale_ = dict.fromkeys(means, 1.0)
+    return scaler
+
+
+def test_a_column_of_the_cohort_in_its_own_unit_has_a_range():
+    own = scaled(MeanBP=75.0, HR=92.0, Creatinine=float(np.log(1.6)), Arterial_BE=-3.0, strange=3.0)
+    found = ranges_of(["MeanBP", "HR", "Creatinine", "Arterial_BE", "strange"], own)
+    assert set(found) == {"MeanBP", "HR", "Creatinine", "Arterial_BE"}
+    assert found["MeanBP"] == RANGES["MeanBP"]
+
+
+def test_the_same_names_scaled_or_in_another_unit_have_none():
+    own = scaled(MeanBP=0.0, HR=0.1, Arterial_BE=0.0, Glucose=-0.1)
+    assert ranges_of(list(own.mean_), own) == {}
+    own = scaled(MeanBP=75.0, HR=92.0, Sodium=140.0, Creatinine=float(np.log(140.0)))  # micromol/L
+    assert "Creatinine" not in ranges_of(list(own.mean_), own)
+    assert ranges_of(["MeanBP"], None) == {}
+
+
+def test_ranges_are_ranges():
+    assert all(own.low < own.high for own in RANGES.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "mean", "value", "shown"),
+    [
+        ("age", 23_600.0, 23_741.25, "65 years"),
+        ("Age", 23_600.0, None, None),
+        ("age", 23_600.0, "old", "old"),
+        ("age", 64.5, 61.0, 61.0),
+        ("weight", 23_000.0, 80.0, 80.0),
+    ],
+)
+def test_an_age_is_in_days_if_its_mean_is_that_of_adults_and_is_shown_in_years(
+    name, mean, value, shown
+):
+    assert show_fact(name, value, scaled(**{name: mean})) == shown
+    assert not in_days("age", None)
+
+
+def test_the_page_of_a_stay_shows_years_and_says_that_the_slider_is_in_days():
+    policy, stays = fitted(), ward(30, seed=1)
+    plain = make_desk(policy, stays)
+    code = plain.stays.rows[0].code
+    assert "years" not in client(plain).get(f"/stays/{code}").text
+    scaler = Scaler.from_json({**policy.scaler.to_json(), "mean": {
+        **policy.scaler.mean_, "age": 60 * 365.25}})  # fmt: skip
+    stays = replace(stays, static=stays.static * 365.25)
+    page = client(make_desk(replace(policy, scaler=scaler), stays)).get(f"/stays/{code}").text
+    assert " years</dd>" in page
+    assert "age, in days" in page
+
+
+def test_values_before_the_decision_are_drawn_apart_from_those_after():
+    values = np.array([1.0, 2.0, np.nan, 4.0, 5.0])
+    drawn = value_chart("x", values, [True, False, False, True, True], 3, Range(1, 3, ""))
+    assert drawn.count("<circle") == 4
+    assert drawn.count("later") == 2  # the last point and the line to it
+    assert drawn.count("hollow") == 1
+    assert 'class="normal"' in drawn
+    assert 'class="normal"' not in value_chart("x", values, [True] * 5, 0, None)
+
+
+def test_a_value_that_never_was_and_a_stay_of_one_step_are_drawn_too():
+    assert "<svg" in value_chart("x", np.full(3, np.nan), [False] * 3, 0, None)
+    assert value_chart("x", np.ones(1), [True], 0, None).count("<circle") == 1
+
+
+def test_what_was_given_and_advised_stand_at_their_levels():
+    track = Track(("none", "low", "high"), (0, 2, None), (1, 2, None))
+    drawn = action_chart(track, [0, 1, 2], 1, "x")
+    assert (drawn.count("<circle"), drawn.count("hollow c1"), drawn.count(">wait<")) == (2, 2, 1)
+
+
+def test_of_a_long_scale_only_levels_that_occur_are_drawn():
+    track = Track([f"level {k}" for k in range(40)], (3, 3), (7, 3))
+    drawn = action_chart(track, [0, 1], 0, "x")
+    assert "level 7" in drawn
+    assert "level 8" not in drawn
+
+
+def test_bars_lie_to_either_side_and_names_are_escaped():
+    drawn = signed_bars([("<b>", 2.0), ("y", -1.0)], "x")
+    assert "&lt;b&gt;" in drawn
+    assert ("mark c0" in drawn, "mark c1" in drawn) == (True, True)
+    assert "<svg" in signed_bars([("x", 0.0)], "x")

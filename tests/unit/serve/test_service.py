@@ -1,11 +1,12 @@
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from served_runs import client, desk, question, ward
 
-from etips.serve.model_card import PolicyCard
-from etips.serve.spoken import Recommendation
+from etips.serve.advice import Advice
+from etips.serve.schemas import EstimateCard, PolicyCard, Recommendation, encode_answers
 
 
 def test_a_recommendation_has_support_and_abstention():
@@ -70,7 +71,8 @@ def test_the_card_tells_data_features_actions_and_use():
     assert [own.name for own in card.features] == ["MeanBP", "Lactate", "shift", "age"]
     assert [own.number for own in card.actions] == list(range(6))
     assert "not for" in card.intended_use
-    assert card.estimates == []
+    assert (card.estimates, card.method, card.settings) == ([], "direct", {"seed": 0})
+    assert {"verdict", "finding"} <= set(EstimateCard.model_fields)
 
 
 def test_the_description_holds_the_fields_of_the_training_data_and_no_page_from_elsewhere():
@@ -95,3 +97,14 @@ def test_a_policy_that_reads_actions_is_told_them():
     assert with_action.status_code == 200
     body["stays"][0]["steps"][0]["action"] = "something else"
     assert own.post("/v1/recommend", json=body).status_code == 422
+
+
+def test_answers_are_as_the_description_says():
+    chances = np.full((2, 6), 1 / 6)
+    advice = Advice(chances, np.array([False, True]), None, 0.02)
+    told = json.loads(encode_answers(desk().advisor, advice, np.array([0, 3]), np.array([1, 2])))
+    made = Recommendation.model_validate(told)
+    first, second = made.decisions
+    assert (first.recommended, first.support, first.clinicians) == (made.actions[0], None, None)
+    assert (second.stay, second.step, second.recommended) == (3, 2, None)
+    assert made.least_support == 0.02

@@ -12,15 +12,15 @@ from etips.learn.fitting.candidates import Candidate
 from etips.results.evaluate import assess_policies
 from etips.results.followed_policies import as_followed
 from etips.results.study_result import FitRecord, PropensityQuality
-from etips.results.translation_path import summarize_path
+from etips.results.summaries import summarize_path
 from etips.studies.findings import Findings
 from etips.studies.measures import measure_policy
 
 NONE = math.nan
 PATH = (
-    Candidate(0.3, None, 0.5, NONE, 1.0, NONE),
-    Candidate(0.7, None, 0.4, NONE, 0.9, NONE, chosen=True),
-    Candidate(NONE, 2, 0.6, NONE, 1.1, NONE),
+    Candidate(0.3, 0.5, NONE, 1.0, NONE),
+    Candidate(0.7, 0.4, NONE, 0.9, NONE, chosen=True),
+    Candidate(NONE, 0.6, NONE, 1.1, NONE, form="beta-IPS"),
 )
 QUALITY = PropensityQuality(log_loss=0.75, accuracy=0.6, calibration_error=0.1)
 
@@ -39,7 +39,6 @@ def findings(table="table2", *, data=None, methods=("etips", "random"), path=PAT
         experiment=experiment,
         data=stays,
         log=log,
-        policies={name: [own, own] for name, own in pooled.items()},
         pooled=pooled,
         measures={name: [measure_policy(log, stays, own)] * 2 for name, own in pooled.items()},
         assessed=assess_policies(pooled, log, stays),

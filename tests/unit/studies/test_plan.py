@@ -4,11 +4,10 @@ import pytest
 from small_studies import clinic_document, small_experiment, zeros_document
 
 from etips.studies.experiment import read_experiment, shipped
+from etips.studies.fit_work import StageWork
 from etips.studies.fits import FitTask
-from etips.studies.plan import costs, fit_cost, lent_stages, make_plan
-from etips.studies.stage_work import work_of
+from etips.studies.plan import fit_cost, lent_stages, make_plan
 from etips.studies.study_data import data_of
-from etips.tasks.task import Task
 
 
 def plan(document, preset="etips"):
@@ -22,16 +21,10 @@ def test_every_method_has_a_task_on_every_fold_and_no_name_comes_twice():
     assert {"data", "evaluation", "etips-fold-1", "etips-fold-2"} <= set(names)
 
 
-def test_tasks_are_data_that_json_can_hold():
-    for wave in plan(clinic_document()):
-        for task in wave:
-            assert Task.from_json(task.to_json()) == task
-
-
 def test_who_lends_comes_before_who_borrows():
     waves = plan(clinic_document())
     place = {task.name: number for number, wave in enumerate(waves) for task in wave}
-    lent = [(t, n) for w in waves for t in w for n in t.work.lenders]
+    lent = [(t, n) for w in waves for t in w for n in t.needs]
     assert lent
     assert all(place[lender] < place[task.name] for task, lender in lent)
 
@@ -62,7 +55,6 @@ def test_methods_with_the_same_propensity_networks_share_them():
         ({"clip": 0.2}, {"propensity"}),
         ({"support": 0.1}, {"propensity"}),
         ({"calibrate": False}, {"propensity"}),
-        ({"balance": False}, {"propensity"}),
         ({"kl": 0.1}, {"propensity"}),
     ],
 )
@@ -95,13 +87,6 @@ def test_methods_with_known_propensities_start_from_the_same_networks():
     assert lent_stages(methods, "full-supervision") == {}
 
 
-def test_what_was_done_before_a_wave_rises_to_the_whole():
-    shares = costs(plan(zeros_document()))
-    assert shares[0] == 0
-    assert shares[-1] == 1
-    assert shares == sorted(shares)
-
-
 def test_a_task_costs_what_the_networks_that_it_trains_usually_take():
     cost = {
         (task.work.method if isinstance(task.work, FitTask) else task.name, preset): task.cost
@@ -123,31 +108,29 @@ def test_a_task_costs_what_the_networks_that_it_trains_usually_take():
     assert robust < shorter < policy
     folds = {"n_folds": 3}  # each network reads two
 
-    def usual(stage, sets):
-        return work_of(stage, sets, **folds).total
+    def usual(stage, epochs, sets=1):
+        return StageWork.of(stage, epochs, sets=sets, **folds).total
 
-    def policies(epochs):
-        return usual("policy", [1] * epochs) + usual("finish", [1] * 8)
+    def policies(epochs, n=1):
+        return usual("policy", epochs, n) + usual("finish", 8)
 
-    assert passes["predictive", "etips"] == pytest.approx(usual("propensity", [1] * propensity))
-    assert passes["direct", "etips"] == pytest.approx(usual("outcome", [1] * outcome))
+    assert passes["predictive", "etips"] == pytest.approx(usual("propensity", propensity))
+    assert passes["direct", "etips"] == pytest.approx(usual("outcome", outcome))
     assert passes["doubly-robust", "etips"] == pytest.approx(policies(robust))
-    assert passes["evaluation", "etips"] == pytest.approx(usual("outcome", [1] * judge))
-    # Two translations for twenty steps of the 79 that 10,000 sequences come to, then one of them.
-    heat = work_of("heat", [2], **folds, share=20 / 79).total
-    assert passes["etips", "etips"] == pytest.approx(heat + policies(shorter))
+    assert passes["evaluation", "etips"] == pytest.approx(usual("outcome", judge))
+    assert passes["etips", "etips"] == pytest.approx(policies(shorter, 2))  # two translations
     folds["n_folds"] = 1
-    all_of_them = usual("policy", [15] * policy)  # fifteen, without folds and without a race
+    all_of_them = usual("policy", policy, 15)  # fifteen, without folds
     assert passes["etips", "authors"] == pytest.approx(all_of_them)
 
 
 def test_what_is_lent_is_no_work():
     settings = {"n_folds": 3, "policy.epochs": 7, "propensity.epochs": 4, "outcome.epochs": 5}
     predicted = fit_cost("direct", settings, ()) - fit_cost("direct", settings, ("outcome",))
-    assert predicted == pytest.approx(work_of("outcome", [1] * 5, n_folds=3).total)
+    assert predicted == pytest.approx(StageWork.of("outcome", 5, n_folds=3).total)
     lent = fit_cost("doubly-robust", settings, ("propensity", "outcome"))
     stages = (("policy", 7), ("finish", 7))  # which goes on for no longer than it may learn
-    policies = sum(work_of(stage, [1] * n, n_folds=3).total for stage, n in stages)
+    policies = sum(StageWork.of(stage, n, n_folds=3).total for stage, n in stages)
     assert lent == pytest.approx(policies + fit_cost("random", {}, ()))
 
 

@@ -8,7 +8,6 @@ import pytest
 from etips.errors import SettingError
 from etips.files.toml import parse_toml
 from etips.learn.fitting.stages import ENCODER, Training
-from etips.learn.learners.etips import TRANSLATIONS
 from etips.learn.learners.ranges import Choice, Range
 from etips.learn.learners.recipes import make_learner
 from etips.studies.space import (
@@ -91,8 +90,7 @@ def test_the_usual_space_suits_its_method_and_holds_the_defaults(method):
     learner = make_learner(method, first_trial(space, method), device="auto")
     assert learner.encoder == ENCODER
     assert learner.training.policy == Training().policy
-    assert ("translations" in space) == (method in ("etips", "tips"))
-    assert getattr(learner, "translations", TRANSLATIONS) == TRANSLATIONS
+    assert getattr(learner, "translations", None) is None
 
 
 def test_the_first_trial_has_the_defaults_of_its_own_method():

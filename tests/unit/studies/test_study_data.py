@@ -1,6 +1,6 @@
-"""The data of a study: described, written as JSON, opened again, and the same every time."""
+"""The data of a study: the same every time, and dealt so that no patient is on both sides."""
 
-import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,26 +9,16 @@ from small_worlds import CLINIC
 
 from etips.errors import FileError, SettingError
 from etips.studies.study_data import (
+    Dealing,
     FolderData,
     SimulatedData,
-    data_from_json,
     data_of,
     load_array,
     open_log,
     save_array,
 )
+from etips.worlds.clinic import Clinic
 from etips.worlds.digits import labelled_rows, labelled_zeros
-
-
-def test_what_describes_the_data_survives_json(tmp_path):
-    CLINIC.log(5, seed=0).save(tmp_path / "log")
-    experiment = small_experiment(clinic_document())
-    for data in (
-        data_of(experiment),
-        data_of(small_experiment(zeros_document())),
-        data_of(experiment, tmp_path / "log"),
-    ):
-        assert data_from_json(json.loads(json.dumps(data.to_json()))) == data
 
 
 def test_a_world_and_a_folder_are_told_apart(tmp_path):
@@ -84,3 +74,30 @@ def test_a_few_samples_bring_only_the_images_they_need(world):
     assert (found.sequence[:] == whole.sequence[:]).all()
     assert (found.logged_action == whole.logged_action).all()
     assert len(found.sequence.table) <= found.n_steps < len(whole.sequence.table)
+
+
+@pytest.mark.parametrize(("n", "sizes"), [(10_000, (7_200, 1_000)), (203, (146, 20))])
+def test_table_one_holds_out_the_first_tenth_and_a_fold_after_the_other(n, sizes):
+    stays = Clinic(decisions_per_stay=1).log(n, seed=0)
+    parts = [Dealing("table1", folds=5, seed=0).part(stays, fold) for fold in range(5)]
+    assert (parts[0].learn.sum(), parts[0].held.sum()) == sizes  # the paper's
+    for part in parts:
+        assert np.flatnonzero(part.held).tolist() == list(range(n // 10))
+        assert not (part.learn & part.held).any()
+    spare = [np.flatnonzero(~part.learn & ~part.held) for part in parts]
+    assert np.concatenate(spare).tolist() == list(range(n // 10, n))
+
+
+def test_too_few_samples_are_refused():
+    with pytest.raises(SettingError, match=r"^n: must be at least 50 for 5 folds"):
+        Dealing("table1", folds=5, seed=0).part(CLINIC.log(49, seed=0), 0)
+
+
+def test_every_stay_of_table_two_is_held_out_once_and_no_patient_is_on_both_sides():
+    stays = CLINIC.log(40, seed=0)
+    stays = replace(stays, group=np.repeat(np.arange(10), 4))
+    parts = [Dealing("table2", folds=5, seed=3).part(stays, k) for k in range(5)]
+    assert (sum(part.held.astype(int) for part in parts) == 1).all()
+    for part in parts:
+        assert (part.learn == ~part.held).all()
+        assert not set(stays.group[part.learn]) & set(stays.group[part.held])

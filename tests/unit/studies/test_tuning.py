@@ -18,7 +18,9 @@ from etips.studies.tuning import Search, _compare, tune
 
 
 def search(**more):
-    return Search(**{"space": TINY, "n_trials": 3, "batch": 2, "device": "cpu", **more})
+    return Search(
+        **{"method": "etips", "space": TINY, "n_trials": 3, "batch": 2, "device": "cpu", **more}
+    )
 
 
 @pytest.fixture(scope="module")

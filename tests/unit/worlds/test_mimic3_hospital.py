@@ -3,8 +3,7 @@
 import polars as pl
 import pytest
 
-from etips.cohorts.mimic3.switches import CLEAN
-from etips.cohorts.mimic3.tables import readable
+from etips.cohorts.mimic.mimic3 import CLEAN, readable
 from etips.worlds.mimic3_hospital import simulate_table
 from etips.worlds.mimic3_stays import BLOCK_STAYS
 

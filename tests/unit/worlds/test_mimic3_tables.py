@@ -5,9 +5,7 @@ import pytest
 
 from etips.cohorts.databases import LAYOUTS
 from etips.cohorts.engines.duckdb_source import DuckDBSource
-from etips.cohorts.mimic3 import concepts
-from etips.cohorts.mimic3.switches import CLEAN, PAPER
-from etips.cohorts.mimic3.tables import needed, open_tables
+from etips.cohorts.mimic.mimic3 import CLEAN, PAPER, items_of, needed, open_tables
 from etips.errors import FileError, SettingError
 from etips.worlds.mimic3_hospital import simulate_table
 from etips.worlds.mimic3_tables import write_copies, write_simulated
@@ -81,7 +79,7 @@ def test_the_flaws_of_real_data_are_there(simulated):
 
 
 def test_both_charting_systems_and_most_features_are_charted(simulated):
-    items = concepts.select(PAPER.reading)
+    items = items_of(PAPER.reading)
     seen = set(simulated["chartevents"]["itemid"])
     vitals = {items.vitals[item] for item in seen & set(items.vitals)}
     assert {"HR", "SysBP", "MeanBP", "RR", "SpO2", "Temp_F", "GCS", "RASS"} <= vitals

@@ -3,9 +3,7 @@
 import polars as pl
 import pytest
 
-from etips.cohorts.mimic4 import concepts
-from etips.cohorts.mimic4.switches import CLEAN, WIDEST
-from etips.cohorts.mimic4.tables import readable
+from etips.cohorts.mimic.mimic4 import CLEAN, WIDEST, items_of, readable
 from etips.worlds.mimic3_stays import BLOCK_STAYS
 from etips.worlds.mimic4_hospital import simulate_table
 
@@ -52,7 +50,7 @@ def test_no_item_is_below_the_newer_charting_system():
 
 
 def test_every_vasopressor_item_is_infused_and_named():
-    items = set(concepts.select(CLEAN.reading).vasopressors)
+    items = set(items_of(CLEAN.reading).vasopressors)
     assert items <= set(table("inputevents", n_stays=200)["itemid"])
     assert items <= set(table("d_items")["itemid"])
 

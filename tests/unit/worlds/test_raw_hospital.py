@@ -3,12 +3,11 @@
 import numpy as np
 import polars as pl
 
-from etips.cohorts.mimic4 import concepts
-from etips.cohorts.mimic4.switches import CLEAN
+from etips.cohorts.mimic.mimic4 import CLEAN, items_of
 from etips.worlds.mimic3_stays import simulate_stays
 from etips.worlds.raw_hospital import admissions, as_written, icustays, state_units
 
-ITEMS = concepts.select(CLEAN.reading)
+ITEMS = items_of(CLEAN.reading)
 STAYS = simulate_stays(np.random.default_rng(1), first=0, n_stays=200)
 
 

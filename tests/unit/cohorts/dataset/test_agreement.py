@@ -5,11 +5,11 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from etips.cohorts.dataset.actions import DoseClasses
 from etips.cohorts.dataset.agreement import Evidence, Outcome, validate
 from etips.cohorts.dataset.conversion import to_trajectories
+from etips.cohorts.dataset.dose_actions import DoseClasses
 from etips.cohorts.dataset.funnel import Funnel, Stage
-from etips.cohorts.mimic3.targets import PUBLISHED
+from etips.cohorts.mimic.mimic3_published import PUBLISHED
 from etips.cohorts.sepsis3.variables import TABLE_COLUMNS
 from etips.data.trajectory_writer import save_trajectories
 from etips.errors import FileError

@@ -1,9 +1,10 @@
-"""Section 18.3: what happened to the stays, in counts."""
+"""Section 18.3: what happened to the stays, counted and drawn, and what must not be told."""
 
 import json
 import math
+import xml.etree.ElementTree as ET
+from dataclasses import replace
 
-import numpy as np
 import polars as pl
 import pytest
 
@@ -11,7 +12,7 @@ from etips.cohorts.dataset.funnel import (
     Funnel,
     Stage,
     count_gaps,
-    missing_shares,
+    draw_funnel,
     require_stays,
 )
 from etips.errors import DataError
@@ -29,11 +30,6 @@ def test_a_step_that_leaves_nobody_is_refused_by_its_name():
 def test_gaps_are_counted_within_stays_and_those_after_the_first_row_apart():
     table = pl.DataFrame({"icustayid": [1, 1, 1, 2, 2, 3], "bloc": [1, 3, 6, 2, 3, 9]})
     assert count_gaps(table) == (2, 1)
-
-
-def test_shares_of_what_is_missing():
-    rows = pl.DataFrame({"HR": [1.0, np.nan, np.nan, 4.0], "RR": [1.0, 2.0, 3.0, 4.0]})
-    assert missing_shares(rows, ("HR", "RR")) == {"HR": 0.5, "RR": 0.0}
 
 
 def test_a_funnel_comes_back_from_its_file(paper_cohort):
@@ -69,3 +65,37 @@ def test_its_file_hides_what_the_drawing_hides():
     assert told["action_counts"] == [880, None, None]
     again = Funnel.from_json(json.loads(json.dumps(told)))
     assert again.shown == funnel.shown
+
+
+def texts(svg):
+    return [e.text for e in ET.fromstring(svg).iter() if e.tag.endswith("}text") and e.text]
+
+
+def test_every_step_has_a_box_and_the_drawing_is_well_formed(paper_cohort):
+    funnel = paper_cohort.funnel
+    words = texts(draw_funnel(funnel))
+    for stage in funnel.stages:
+        assert stage.name in words
+    assert f"{funnel.n_rows:,} rows" in words
+    assert f"{funnel.stages[-1].n_stays} stays" in words
+
+
+def test_neither_a_small_count_nor_one_that_tells_it_is_drawn(paper_cohort):
+    stages = tuple(Stage(f"step {n}", n) for n in (500, 495, 100, 7))
+    words = texts(draw_funnel(replace(paper_cohort.funnel, stages=stages)))
+    assert [word for word in words if word.endswith((" stays", "not shown"))] == [
+        "500 stays", "not shown", "100 stays", "not shown",
+    ]  # fmt: skip
+
+
+def test_names_are_escaped(paper_cohort):
+    odd = replace(paper_cohort.funnel, stages=(Stage("a <b> & 'c' \"d\"", 900),), profile="<x>")
+    drawn = draw_funnel(odd)
+    assert "a <b> & 'c' \"d\"" in texts(drawn)
+    assert "<b>" not in drawn
+
+
+def test_the_drawing_follows_the_reader_s_light_or_dark_page(paper_cohort):
+    drawn = draw_funnel(paper_cohort.funnel)
+    assert "prefers-color-scheme:dark" in drawn
+    assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from etips.cohorts.dataset.actions import DoseClasses
+from etips.cohorts.dataset.dose_actions import DoseClasses
 from etips.cohorts.sepsis3.variables import FINAL_CHARTED, LABS, VITALS
 
 

@@ -14,13 +14,9 @@ from servers import load_postgres, postgres_programs, postgres_server
 from etips.cohorts.databases import open_source
 from etips.cohorts.engines import server_source
 from etips.cohorts.engines.address import Engine
-from etips.cohorts.mimic3.switches import CLEAN
-from etips.cohorts.mimic3.tables import needed
-from etips.cohorts.mimic4 import tables as tables4
-from etips.cohorts.mimic4.extraction import Mimic4Extraction
-from etips.cohorts.mimic4.switches import CLEAN as CLEAN4
-from etips.cohorts.mimic4.switches import WIDEST, Onset
-from etips.cohorts.mimic4.tables import FOLDER_OF
+from etips.cohorts.mimic import mimic4
+from etips.cohorts.mimic.mimic3 import CLEAN, needed
+from etips.cohorts.mimic.mimic4 import FOLDER_OF, WIDEST, Mimic4Extraction, Onset
 from etips.errors import DataError, EtipsError
 
 PROFILES = ["paper", "clean"]
@@ -85,11 +81,11 @@ def test_postgres_gives_the_identical_cohort_on_the_demo(postgres, demo, profile
 def in_postgres(address, folder, name):
     """The folder's tables in two schemas, as mimic-code's build makes them; their address."""
     schemas = {table: f"{name}_{place}" for table, place in FOLDER_OF.items()}
-    load_postgres(address, folder, tables4.readable(WIDEST), schemas)
+    load_postgres(address, folder, mimic4.readable(WIDEST), schemas)
     return f"{address}&schema={name}_hosp,{name}_icu"
 
 
-OWN_DEFINITION = CLEAN4.changed(onset=Onset.MIMIC_CODE)
+OWN_DEFINITION = mimic4.CLEAN.changed(onset=Onset.MIMIC_CODE)
 READINGS4 = [("clean", {}), ("paper", {}), (OWN_DEFINITION, {"reading": Mimic4Extraction})]
 
 

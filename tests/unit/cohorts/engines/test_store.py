@@ -7,12 +7,12 @@ import duckdb
 import polars as pl
 import pytest
 
-from etips.cohorts.engines.store import Store, size_in_bytes
+from etips.cohorts.engines.store import Scratch, Store, size_in_bytes
 from etips.errors import FileError, ResourceError
 
 
 def store(keep):
-    return Store(duckdb.connect(), work=None, keep=keep, memory_limit="500MB")
+    return Store(duckdb.connect(), Scratch(keep=keep, memory_limit="500MB"))
 
 
 def put(opened, name="rows", **columns):
@@ -56,7 +56,7 @@ def test_a_result_that_was_not_finished_does_not_count(tmp_path):
 
 @pytest.mark.parametrize(("given", "left"), [("500MB", "244.1 MiB"), ("100MB", "95.3 MiB")])
 def test_memory_for_speed_is_given_back_and_rows_stay(tmp_path, given, left):
-    opened = Store(duckdb.connect(), work=tmp_path, keep=None, memory_limit=given)
+    opened = Store(duckdb.connect(), Scratch(tmp_path, memory_limit=given))
     opened.begin("key")
     put(opened, a=list(range(1000)))
     opened.shrink()

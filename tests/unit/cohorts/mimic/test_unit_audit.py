@@ -5,13 +5,10 @@ import contextlib
 import pytest
 
 from etips.cohorts.databases import open_source
-from etips.cohorts.mimic.unit_audit import EXPECTED, audit
-from etips.cohorts.mimic3 import concepts, extract
-from etips.cohorts.mimic3.switches import CLEAN, PAPER
-from etips.cohorts.mimic3.tables import needed, open_tables, readable
+from etips.cohorts.mimic.mimic3 import CLEAN, PAPER, Mimic3Extraction, needed, readable
+from etips.cohorts.mimic.unit_audit import EXPECTED
 from etips.cohorts.sepsis3.variables import CHARTED
 
-INPUTS = {"inputevents_mv": "infusions_mv", "inputevents_cv": "infusions_cv"}
 STAY, T = 200001, "2150-01-02 00:00:00"
 ICU = [f"1,70,{STAY},2150-01-01 00:00:00,2150-01-05 00:00:00"]
 
@@ -22,9 +19,10 @@ def units(folder, *, profile=PAPER, columns=readable, **rows):
         lines = [",".join(kinds), *({"icustays": ICU, **rows}).get(name, ()), ""]
         (folder / f"{name}.csv").write_text("\n".join(lines))
     with contextlib.closing(open_source(folder)) as opened:
-        tables, items = open_tables(opened, profile.reading), concepts.select(profile.reading)
-        extract.store_large(opened, tables, items, profile.reading, [STAY])
-        return {item.item: item for item in audit(opened.kept, items, INPUTS)}
+        extraction = Mimic3Extraction(opened, profile)
+        extraction.begin()
+        extraction.keep([STAY])
+        return {item.item: item for item in extraction.audit()}
 
 
 def charted(item, number, unit):

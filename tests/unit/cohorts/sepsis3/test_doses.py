@@ -1,8 +1,10 @@
-"""Section 12: fluids, urine and vasopressors of each step."""
+"""Sections 4.2 and 12: fluids, urine and vasopressors of each step."""
 
 from dataclasses import replace
+from decimal import ROUND_HALF_UP, Decimal
 
 import numpy as np
+import polars as pl
 import pytest
 from happenings import T, events
 from hypothesis import given
@@ -11,12 +13,15 @@ from hypothesis import strategies as st
 from etips.cohorts.sepsis3.doses import (
     fluid_columns,
     infused_volume,
+    norepinephrine_equivalent,
+    rounded,
+    running_doses,
     urine_columns,
     vasopressor_columns,
 )
-from etips.cohorts.sepsis3.rules import CLEAN, PAPER, steps_of_hours
+from etips.cohorts.sepsis3.rules import CLEAN, PAPER, Potency, steps_of_hours
 from etips.cohorts.sepsis3.steps import Steps
-from etips.cohorts.sepsis3.variables import HOUR, STEP_SECONDS
+from etips.cohorts.sepsis3.variables import HOUR
 
 HALF_OPEN = replace(PAPER, half_open_steps=True)
 
@@ -31,9 +36,7 @@ def steps(numbers=(0, 1, 2), config=PAPER):
         owner=np.zeros(n, int),
         number=np.array(numbers),
         means=np.full((65, n), np.nan),
-        n_steps=config.most_steps,
-        half_open=config.half_open_steps,
-        seconds=config.step_seconds,
+        rules=config,
     )
 
 
@@ -74,10 +77,10 @@ def test_shorter_steps_hold_the_same_volumes_and_doses_finer():
     assert fluid.tolist() == pytest.approx([50, 400, 100, 100, 100, 100, 0, 0])
     four = fluids(happened, HALF_OPEN, (0, 1))["input_4hourly"]
     assert fluid.reshape(2, 4).sum(axis=1).tolist() == pytest.approx(four.tolist())
-    assert urine_columns(happened, every, hourly)["output_4hourly"].tolist() == [
+    assert urine_columns(happened, every)["output_4hourly"].tolist() == [
         40, 0, 0, 60, 0, 0, 0, 0,
     ]  # fmt: skip
-    running = vasopressor_columns(happened, every, hourly)["max_dose_vaso"]
+    running = vasopressor_columns(happened, every)["max_dose_vaso"]
     assert np.flatnonzero(~np.isnan(running)).tolist() == [2]
 
 
@@ -90,12 +93,13 @@ def test_half_open_steps_share_an_infusion_without_loss(one, other):
     assert sum(per_step(start, end, HALF_OPEN)) == pytest.approx(100 * (end - start))
 
 
-seconds = st.integers(-3, 12).map(lambda quarter: quarter * STEP_SECONDS / 4)
+STEP = 4 * HOUR
+seconds = st.integers(-3, 12).map(lambda quarter: quarter * STEP // 4)
 
 
 @given(seconds, seconds)
 def test_closed_steps_add_every_term_that_applies(start, end):
-    t0, t1 = 0.0, float(STEP_SECONDS)
+    t0, t1 = 0, STEP
     expected = 0.0
     if start >= t0 and end <= t1:
         expected += end - start
@@ -131,7 +135,7 @@ def test_the_total_starts_from_everything_before_and_skips_missing_steps():
 
 
 def urine(happened, rules=PAPER):
-    return urine_columns(happened, steps(config=rules), rules)
+    return urine_columns(happened, steps(config=rules))
 
 
 def test_urine_is_summed_and_zero_without_a_record():
@@ -156,7 +160,7 @@ def test_more_irrigant_than_urine_is_no_urine_in_clean():
 
 
 def pressors(*drugs, rules=PAPER):
-    columns = vasopressor_columns(events(drugs=drugs), steps(config=rules), rules)
+    columns = vasopressor_columns(events(drugs=drugs), steps(config=rules))
     return columns["max_dose_vaso"].tolist(), columns["median_dose_vaso"].tolist()
 
 
@@ -178,3 +182,78 @@ def test_rates_without_an_end_count_at_their_time_only_and_are_held_in_clean():
     drugs = ("norepinephrine", 3, None, 0.1), ("norepinephrine", 10, None, 0.2)
     np.testing.assert_allclose(pressors(*drugs)[0], [0.1, np.nan, 0.2])
     np.testing.assert_allclose(pressors(*drugs, rules=CLEAN)[0], [0.1, 0.1, 0.2])
+
+
+def dose(drug, rate, unit, rules=PAPER):
+    rows = pl.DataFrame({"drug": [drug], "rate": [rate], "unit": [unit]})
+    return rows.select(dose=norepinephrine_equivalent(rules))["dose"][0]
+
+
+@pytest.mark.parametrize(
+    ("drug", "rate", "unit", "expected"),
+    [
+        ("norepinephrine", 0.1234, "mcg/kg/min", 0.123),
+        ("norepinephrine", 8.0, "mcg/min", 0.1),
+        ("epinephrine", 0.1, "mcg/kg/min", 0.1),
+        ("phenylephrine", 1.0, "mcg/kg/min", 0.45),
+        ("phenylephrine", 180.0, "mcg/min", 1.013),  # 180 x 0.45 / 80 = 1.0125
+        ("dopamine", 10.0, "mcg/kg/min", 0.1),
+        ("dopamine", 800.0, "mcg/min", 0.1),
+        ("vasopressin", 0.04, "units/min", 0.2),
+        ("vasopressin", 2.4, "units/hour", 0.2),
+        ("vasopressin", 0.3, "units/min", 0.025),  # above 0.2: read as per hour
+        ("vasopressin", 0.2, "units/min", 1.0),
+        ("vasopressin", 0.12, "units/hour", 0.01),
+        ("vasopressin", 0.1, None, None),
+        ("vasopressin", 2.4, None, 0.2),  # above 0.2 whatever the unit
+        ("norepinephrine", 1.0, None, None),
+    ],
+)
+def test_norepinephrine_equivalent(drug, rate, unit, expected):
+    assert dose(drug, rate, unit) == expected
+
+
+def test_clean_reads_vasopressin_as_charted():
+    assert dose("vasopressin", 0.3, "units/min", CLEAN) == 1.5
+    assert dose("vasopressin", 0.3, None, CLEAN) is None
+
+
+def held(hours, *rates):
+    """(start, end) in hours of rates of norepinephrine charted at (hour, rate, unit)."""
+    rows = pl.DataFrame(
+        [(1, hour * HOUR, None, "norepinephrine", rate, unit) for hour, rate, unit in rates],
+        schema={
+            "stay": pl.Int64, "start": pl.Int64, "end": pl.Int64, "drug": pl.String,
+            "rate": pl.Float64, "unit": pl.String,
+        },
+        orient="row",
+    )  # fmt: skip
+    doses = running_doses(rows, replace(PAPER, rate_hold_hours=hours))
+    return [(start // HOUR, end // HOUR) for start, end in doses.select("start", "end").rows()]
+
+
+def test_a_rate_without_an_end_counts_at_its_time_or_is_held_until_the_next():
+    rates = [(3, 0.1, "mcg/kg/min"), (5, 0.2, "mcg/kg/min"), (20, 0.3, "mcg/kg/min")]
+    assert held(0, *rates) == [(3, 3), (5, 5), (20, 20)]
+    assert held(4, *rates) == [(3, 5), (5, 9), (20, 24)]
+
+
+def test_a_rate_in_a_unit_that_gives_no_dose_ends_no_other():
+    assert held(4, (3, 0.1, "mcg/kg/min"), (5, 0.2, None)) == [(3, 7)]
+
+
+def test_potencies_are_settings():
+    weaker = replace(PAPER, potency=Potency(phenylephrine=0.1))
+    assert dose("phenylephrine", 1.0, "mcg/kg/min", weaker) == 0.1
+
+
+@given(st.integers(-10_000_000, 10_000_000))
+def test_rounding_is_decimal_and_half_goes_away_from_zero(ten_thousandths):
+    value = ten_thousandths / 10_000  # halves of the third decimal among them
+    expected = Decimal(ten_thousandths).scaleb(-4).quantize(Decimal("0.001"), ROUND_HALF_UP)
+    assert pl.select(rounded(pl.lit(value))).item() == pytest.approx(float(expected), abs=1e-9)
+
+
+def test_a_product_that_misses_its_half_by_a_hair_still_rounds_up():
+    assert pl.select(rounded(pl.lit(0.0335 * 0.25 * 4 * 10))).item() == 0.335
+    assert pl.select(rounded(pl.lit(1.0005))).item() == 1.001

@@ -1,17 +1,16 @@
 """Section 13: interpolation and the nearest neighbour."""
 
+from dataclasses import replace
+
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from etips.cohorts.sepsis3 import impute
-from etips.cohorts.sepsis3.impute import (
-    dense_columns,
-    impute_nearest,
-    interpolate,
-    interpolate_rarely_missing,
-)
+from etips.cohorts.sepsis3.impute import impute_nearest, interpolate
+from etips.cohorts.sepsis3.rules import PAPER
 
 NAN = np.nan
 
@@ -100,29 +99,6 @@ def test_gaps_across_stays_are_interpolated_in_the_scripts_and_left_in_clean():
     assert interpolate(inside, first=np.zeros(3, int)).tolist() == [1, 2, 3]
 
 
-@pytest.mark.parametrize(("n_missing", "changed"), [(4, True), (5, False)])
-def test_only_columns_with_less_than_five_percent_missing_are_interpolated(n_missing, changed):
-    values = np.arange(100.0)[None, :].copy()
-    values[0, 10 : 10 + n_missing] = NAN
-    interpolate_rarely_missing(values)
-    assert np.isnan(values).any() != changed
-
-
-def test_sparse_columns_are_dropped_except_those_the_scores_need():
-    values = np.ones((3, 10))
-    values[:, :7] = NAN
-    values[0, 0] = 1
-    assert dense_columns(("CVP", "CI", "GCS"), values) == ["CVP", "GCS"]
-
-
-def test_with_partial_distances_no_column_need_be_complete():
-    """Row 2 shares the first column with rows 0 and 1, and is nearer to row 1."""
-    values = [0, 5, 4, NAN], [1, 2, NAN, 9]
-    assert filled(*values, partial=True)[1, 2] == 2
-    assert filled(*values)[1, 2] == 2  # the median, by chance the same
-    assert filled([0, 5, 4, NAN], [1, 3, NAN, 2], partial=True)[1, 2] == 3
-
-
 def test_with_partial_distances_an_unknown_column_counts_as_that_of_strangers():
     """A donor that agrees nearly is preferred to one that says nothing, and that to a far one."""
     spread = [0.0, 10.0] * 10
@@ -166,3 +142,25 @@ def test_the_fast_search_agrees_with_a_plain_one(seed, n, ties, partial):
     finally:
         impute._CANDIDATES = original
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-12)
+
+
+def imputed(**columns):
+    """Columns of one stay beside one that is complete, as the scripts fill them."""
+    n = len(next(iter(columns.values())))
+    rows = pl.DataFrame({"icustayid": [1] * n, "HR": np.arange(float(n)), **columns})
+    rules = replace(PAPER, impute_without_delay=True)
+    return impute.impute(rows, ("HR", *columns), rules, donors=None, drop_sparse=True)
+
+
+@pytest.mark.parametrize(("n_missing", "expected"), [(4, 10.0), (5, 9.0)])
+def test_only_columns_with_less_than_five_percent_missing_are_interpolated(n_missing, expected):
+    values = np.arange(100.0)
+    values[10 : 10 + n_missing] = NAN
+    assert imputed(Sodium=values)["Sodium"][10] == expected
+
+
+def test_sparse_columns_are_left_alone_except_those_the_scores_need():
+    sparse, dense = np.full(10, NAN), np.ones(10)
+    sparse[:3], dense[:6] = 1, NAN
+    found = imputed(CVP=dense, CI=sparse, GCS=sparse)
+    assert [found[name].is_nan().any() for name in ("CVP", "CI", "GCS")] == [False, True, False]

@@ -1,16 +1,98 @@
-"""Sections 5 and 6: who gets a stay, and when the infection is suspected."""
+"""Sections 4.2, 5 and 6: one row per stay, who gets a stay, when an infection is suspected."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import polars as pl
 import pytest
 
-from etips.cohorts.sepsis3.infection import attach_antibiotics, attach_samples, find_onsets
+from etips.cohorts.sepsis3.infection import (
+    attach_antibiotics,
+    attach_samples,
+    demographics,
+    find_onsets,
+)
 from etips.cohorts.sepsis3.rules import CLEAN, PAPER, AntibioticOrder
 
 HOUR = 3600
 DAY = 24 * HOUR
 T = 5_000_000_000
+
+
+def at(text):
+    return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
+
+
+@pytest.mark.parametrize(
+    ("dod", "died"), [("2150-01-08", 1), ("2150-01-10", 1), ("2150-01-10T00:00:01", 0)]
+)
+def test_death_in_hospital_is_up_to_a_day_after_discharge(dod, died):
+    assert stay(death=at(dod))["died_in_hosp"] == died
+
+
+@pytest.mark.parametrize(
+    ("dod", "paper", "clean"),
+    [
+        ("2150-03-31T15:00:00", 0, 1),  # 89.6 days, but "2 months 30 days 15 hours"
+        ("2150-04-01", 1, 1),
+        ("2150-04-01T00:00:01", 0, 0),
+    ],
+)
+def test_ninety_days_from_january_the_first(dod, paper, clean):
+    found = stay(death=at(dod))["mortality_90d"], stay(CLEAN, death=at(dod))["mortality_90d"]
+    assert found == (paper, clean)
+
+
+def test_the_scripts_count_months_as_thirty_days():
+    """15 March to 14 June is 91 days, but 2 months 30 days for PostgreSQL's age()."""
+    times = {"icu_in": at("2150-03-15"), "death": at("2150-06-14")}
+    assert stay(**times)["mortality_90d"] == 1
+    assert stay(CLEAN, **times)["mortality_90d"] == 0
+
+
+@pytest.mark.parametrize(("hours", "died"), [(47, 1), (48, 0), (-47, 1), (-48, 0)])
+def test_death_near_leaving_the_icu_is_strictly_within_48_hours(hours, died):
+    found = stay(death=at("2150-01-05") + hours * HOUR)
+    assert found["died_within_48h_of_out_time"] == died
+
+
+ROW = {
+    "stay": 1, "patient": 1, "admission": 1, "gender": "F", "age": 18262.0,
+    "death": None, "icu_in": at("2150-01-01"), "icu_out": at("2150-01-05"),
+    "discharge": at("2150-01-09"),
+}  # fmt: skip
+KINDS = dict.fromkeys(ROW, pl.Int64) | {"gender": pl.String, "age": pl.Float64}
+
+
+def people(*rows, config=PAPER):
+    """Demographics of stays that differ from `ROW`."""
+    return demographics(pl.DataFrame([{**ROW, **row} for row in rows], schema=KINDS), config)
+
+
+def stay(config=PAPER, **changed):
+    return people(changed, config=config).row(0, named=True)
+
+
+def test_gender_is_in_numbers_and_without_a_date_of_death_nobody_died():
+    found = stay()
+    assert [found[name] for name in ("died_in_hosp", "mortality_90d")] == [0, 0]
+    assert found["died_within_48h_of_out_time"] == 0
+    assert (found["gender"], stay(gender="M")["gender"]) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("second", "paper", "clean"),
+    [
+        ({"icu_in": at("2150-01-20")}, [0, 1], [0, 1]),
+        ({"icu_in": at("2150-01-20"), "admission": 2}, [0, 1], [0, 0]),
+        ({"icu_in": at("2149-01-20")}, [1, 0], [1, 0]),
+        ({}, [0, 0], [0, 0]),  # both begin together
+    ],
+)
+def test_a_readmission_needs_an_earlier_stay_of_the_same_admission_in_clean(second, paper, clean):
+    for config, expected in ((PAPER, paper), (CLEAN, clean)):
+        found = people({}, {"stay": 2, **second}, config=config)
+        assert found["re_admission"].to_list() == expected
 
 
 def onset(antibiotics, samples, config=PAPER, own=None):

@@ -1,9 +1,11 @@
-"""Settings of the rules: limits, and what the profiles turn on."""
+"""Settings of the rules: limits, what the profiles turn on, names of the variables."""
 
 from dataclasses import FrozenInstanceError, replace
 
+import polars as pl
 import pytest
 
+from etips.cohorts.sepsis3.events import CONCEPT
 from etips.cohorts.sepsis3.rules import (
     CLEAN,
     PAPER,
@@ -13,6 +15,7 @@ from etips.cohorts.sepsis3.rules import (
     Window,
     steps_of_hours,
 )
+from etips.cohorts.sepsis3.variables import GRID, TABLE_COLUMNS, step_names
 from etips.errors import SettingError
 
 
@@ -56,3 +59,18 @@ def test_a_stay_has_the_same_hours_whatever_a_step_is(rules, hours):
     assert changed.half_open_steps or hours == 4  # most rows are charted on the hour
     if hours == 4:
         assert changed == rules
+
+
+@pytest.mark.parametrize("hours", [1, 2])
+def test_volumes_of_a_step_are_called_after_its_length(hours):
+    assert step_names(hours) == {
+        "input_4hourly": f"input_{hours}hourly",
+        "output_4hourly": f"output_{hours}hourly",
+    }
+    assert set(step_names(hours)) <= set(TABLE_COLUMNS)
+
+
+def test_concepts_sort_in_the_order_of_the_grid():
+    names = pl.Series(GRID[::-1], dtype=CONCEPT)
+    assert names.sort().to_list() == list(GRID)
+    assert names.to_physical().to_list() == list(range(len(GRID)))[::-1]

@@ -1,23 +1,31 @@
-"""Section 14 and goal D5: SOFA and SIRS at every limit and one unit beside it."""
+"""Sections 14 and 15, goal D5: SOFA and SIRS at every limit, and who is left out."""
+
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from etips.cohorts.sepsis3.rules import CLEAN, PAPER
 from etips.cohorts.sepsis3.scores import (
     add_ratios,
     add_scores,
     bilirubin_part,
+    care_withdrawn,
     circulation_part,
     coma_part,
-    hazen_quantile,
+    exclude,
     platelet_part,
+    recent_sum,
     renal_part,
     respiratory_part,
     sirs,
     tidy,
+    without_scattered_rows,
 )
+from etips.cohorts.sepsis3.variables import DELAY
 
 NAN = np.nan
 
@@ -153,14 +161,7 @@ def test_ratios_and_the_cap_of_the_shock_index():
     np.testing.assert_allclose(plain["PaO2_FiO2"].to_list(), [400, np.inf, 200])
     np.testing.assert_allclose(plain["Shock_Index"].to_list(), [0.5, 1.0, 1.5])
     capped = add_ratios(rows, capped=True)["Shock_Index"].to_numpy()
-    assert capped.max() == hazen_quantile(np.array([0.5, 1.0, 1.5]), 0.999)
-
-
-def test_hazen_quantile_sits_between_the_middles_of_the_ranks():
-    values = np.arange(1.0, 11)
-    assert hazen_quantile(values, 0.05) == 1
-    assert hazen_quantile(values, 0.10) == 1.5
-    assert hazen_quantile(values, 0.999) == 10
+    assert capped.max() == np.quantile([0.5, 1.0, 1.5], 0.999, method="hazen")
 
 
 def test_tidying_sets_flags_and_hides_ages_over_150_years():
@@ -173,3 +174,168 @@ def test_tidying_sets_flags_and_hides_ages_over_150_years():
     assert neat["gender"].to_list() == [0, 1, 0]
     assert neat["age"].to_list() == [7000, 91.4 * 365.25, 9000]
     assert neat["max_dose_vaso"].to_list() == [0, 0.1, 0.2]
+
+
+ROW = {
+    "output_4hourly": 100.0, "Total_bili": 1.0, "input_4hourly": 100.0, "mortality_90d": 0.0,
+    "max_dose_vaso": 0.0, "SOFA": 5.0, "died_within_48h_of_out_time": 0.0, DELAY: 100.0,
+}  # fmt: skip
+
+
+def stay(*rows, stay=1, blocs=None):
+    """Rows of a stay; each argument changes the columns of one row."""
+    blocs = blocs or range(1, len(rows) + 1)
+    return pl.DataFrame(
+        [{"icustayid": stay, "bloc": b, **ROW, **r} for b, r in zip(blocs, rows, strict=True)]
+    )
+
+
+def kept(rows, config=PAPER):
+    return exclude(rows, config)[0]["icustayid"].n_unique() == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed", "excess"),
+    [
+        ("output_4hourly", 12_000.0, 12_001.0),
+        ("Total_bili", 10_000.0, 10_001.0),
+        ("input_4hourly", 10_000.0, 10_001.0),
+    ],
+)
+def test_one_absurd_step_drops_the_stay(name, allowed, excess):
+    assert kept(stay({}, {name: allowed}))
+    assert not kept(stay({}, {name: excess}))
+
+
+@pytest.mark.parametrize(("sofa", "stays"), [(2.0, True), (1.0, False)])
+def test_the_highest_sofa_must_reach_two(sofa, stays):
+    assert kept(stay({"SOFA": 0.0}, {"SOFA": sofa})) is stays
+
+
+def withdrawal(last=None, first=None, blocs=None, n=2):
+    first = {"mortality_90d": 1.0, "max_dose_vaso": 0.4, "SOFA": 10.0, **(first or {})}
+    last = {"mortality_90d": 1.0, "max_dose_vaso": 0.0, "SOFA": 5.0, **(last or {})}
+    return stay(*[first] * (n - 1), last, blocs=blocs)
+
+
+def withdrawn(rows, config=PAPER):
+    return rows.filter(care_withdrawn(config)).height > 0
+
+
+def test_stopping_vasopressors_in_a_dying_patient_is_withdrawal():
+    assert withdrawn(withdrawal())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        withdrawal({"mortality_90d": 0.0}, {"mortality_90d": 0.0}),
+        withdrawal({"max_dose_vaso": 0.1}),
+        withdrawal(first={"max_dose_vaso": 0.3}),
+        withdrawal({"SOFA": 4.0}),
+        withdrawal(n=20),
+    ],
+    ids=["survived", "still treated", "low dose before", "recovering", "full record"],
+)
+def test_anything_less_is_not_withdrawal(other):
+    assert not withdrawn(other)
+
+
+def test_a_gap_lets_a_stay_escape_in_the_scripts_but_not_in_clean():
+    gapped = withdrawal(blocs=[1, 3])
+    assert not withdrawn(gapped)
+    assert withdrawn(gapped, CLEAN)
+
+
+def test_death_during_collection_drops_a_stay_in_clean_only():
+    dying = stay({"died_within_48h_of_out_time": 1.0, DELAY: 23.9}, {})
+    assert kept(dying)
+    assert not kept(dying, CLEAN)
+    assert kept(stay({"died_within_48h_of_out_time": 1.0, DELAY: 24.0}), CLEAN)
+
+
+def test_what_each_rule_drops_is_counted_once():
+    rows = pl.concat(
+        [
+            stay({"output_4hourly": 13_000.0, "input_4hourly": 13_000.0}),
+            stay({"input_4hourly": 13_000.0}, stay=2),
+            stay({}, stay=3),
+        ]
+    )
+    left, dropped = exclude(rows, PAPER)
+    assert left["icustayid"].to_list() == [3]
+    assert list(dropped.values()) == [1, 0, 1, 0, 0, 0]
+
+
+DIED = {"died_within_48h_of_out_time": 1.0, DELAY: 23.0}
+
+
+def three_stays(second):
+    """Six rows, two a stay; `second` changes those of the second stay."""
+    return pl.concat([stay({}, {}, stay=1), stay(second, second, stay=2), stay({}, {}, stay=3)])
+
+
+def test_the_scripts_lose_the_row_whose_number_is_that_of_a_dying_stay():
+    """The second stay died, so the second row goes: one of the first stay."""
+    rows, dropped = exclude(three_stays(DIED), PAPER)
+    assert rows.select("icustayid", "bloc").rows() == [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2)]
+    assert sum(dropped.values()) == 0
+
+
+@pytest.mark.parametrize("switch", ["no_scattered_deletion", "drop_deaths_in_collection"])
+def test_no_row_of_another_stay_is_lost_with_either_correction(switch):
+    rows, _ = exclude(three_stays(DIED), replace(PAPER, **{switch: True}))
+    assert rows.filter(pl.col("icustayid") != 2).height == 4
+
+
+def test_a_stay_that_loses_its_only_row_is_counted_with_the_dead():
+    rows = pl.concat([stay(DIED, stay=1), stay({}, {}, stay=2)])
+    assert without_scattered_rows(rows)["icustayid"].to_list() == [2, 2]
+    assert exclude(rows, PAPER)[1]["death during data collection"] == 1
+
+
+HOURLY = replace(PAPER, step_hours=1)
+
+
+def rows(stay, bloc, x, name="x"):
+    return pl.DataFrame({"icustayid": stay, "bloc": bloc, name: x})
+
+
+def test_hours_of_another_stay_or_beyond_a_gap_do_not_count():
+    frame = rows([1] * 6 + [2], [1, 2, 3, 4, 5, 9, 1], [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
+    assert recent_sum(frame, "x", HOURLY).to_list() == [1, 3, 7, 15, 30, 32, 64]
+    assert recent_sum(frame, "x", PAPER).to_list() == frame["x"].to_list()
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(1, 12)), min_size=1, unique=True),
+    st.sampled_from([1, 2, 4]),
+)
+def test_it_is_the_sum_that_a_plain_loop_finds(keys, hours):
+    rules, keys = replace(PAPER, step_hours=hours), sorted(keys)
+    x = np.arange(1.0, len(keys) + 1)
+    frame = rows([k[0] for k in keys], [k[1] for k in keys], x)
+    wanted = [
+        sum(
+            value
+            for (other, block), value in zip(keys, x, strict=True)
+            if other == stay and own - 4 // hours < block <= own
+        )
+        for stay, own in keys
+    ]
+    assert recent_sum(frame, "x", rules).to_list() == wanted
+
+
+def test_urine_of_an_hour_is_held_against_an_hour_s_share_of_the_limit():
+    creatinine, urine = np.array([0.5, 0.5, 0.5]), np.array([20.0, 22.0, 8.0])
+    assert renal_part(creatinine, urine, share=0.25).tolist() == [3, 0, 4]
+    assert renal_part(creatinine, urine).tolist() == [4, 4, 4]
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"), [("output_4hourly", 12_000.0), ("input_4hourly", 10_000.0)]
+)
+def test_a_stay_is_left_out_for_what_four_hours_hold(name, limit):
+    part = [{name: 0.3 * limit}] * 4
+    assert not kept(stay(*part), HOURLY)
+    assert kept(stay(*part, blocs=[1, 2, 7, 8]), HOURLY)

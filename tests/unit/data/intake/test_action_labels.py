@@ -1,11 +1,14 @@
-"""Treatments as a table has them become actions 0..K-1 with names."""
+"""Treatments as actions 0..K-1."""
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
-from etips.data.intake.action_labels import apply_labels, apply_names, find_actions
-from etips.data.intake.treatment_cells import label_column
+from etips.data.intake.action_labels import apply_labels, apply_names, find_actions, label_column
+from etips.data.intake.dose_classes import DoseClasses
+from etips.data.recipe import ActionReading, Component, Recipe, find_components
 from etips.errors import DataError, SettingError
 from etips.notes import collecting_notes
 
@@ -190,3 +193,78 @@ def test_an_action_that_the_log_did_not_have_is_refused_by_row_with_those_it_kno
 
 def test_actions_are_found_by_their_names():
     assert apply_names(columns(a=["Y, M", "N, N"])[0], ("N, N", "Y, M")).tolist() == [1, 0]
+
+
+def labelled(values, kind=None):
+    column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values], kind)
+    return label_column("table, column drug", "drug", column)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.chunked_array([pa.array(["x", "y", None])]).dictionary_encode(),
+        pa.table({"c": pa.Array.from_pandas(pd.Series(["x", "y", None], dtype="category"))})["c"],
+        pl.Series("c", ["x", "y", None], dtype=pl.Categorical).to_frame().to_arrow()["c"],
+        pl.Series("c", ["x", "y", None]).to_frame().to_arrow()["c"],
+    ],
+)
+def test_categories_of_every_library_are_labels(column):
+    assert labelled(column).labels == ("x", "y")
+    assert labelled(column).code.tolist() == [0, 1, -1]
+
+
+def test_a_code_is_the_same_label_whatever_type_holds_it():
+    kinds = [pa.int16(), pa.int64(), pa.float32(), pa.float64(), pa.decimal128(5, 1)]
+    assert {labelled([100, 200], kind).labels for kind in kinds} == {("100", "200")}
+    assert (
+        labelled([0.1, 0.2], pa.float32()).labels == labelled([0.1, 0.2]).labels == ("0.1", "0.2")
+    )
+    assert labelled(["100", "200"]).labels == ("100", "200")
+
+
+@pytest.mark.parametrize(
+    ("values", "rule"),
+    [
+        ([float("inf"), 0.0], "must be finite"),
+        ([1e300, 0.0], r"must be below 2\*\*53"),
+        (["a" * 101, "b"], "must be text of at most 100 characters"),
+        ([np.datetime64("2020-01-01", "us")], "must be text, numbers, or true and false"),
+        ([b"\xff", b"a"], "must be UTF-8 text"),
+        (np.arange(70_000), "must hold at most 65,536 different treatments"),
+    ],
+)
+def test_what_is_no_treatment_is_refused(values, rule):
+    with pytest.raises(DataError, match=rf"^table, column drug: {rule}"):
+        labelled(pa.array(values) if isinstance(values, np.ndarray) else values)
+
+
+def test_an_ordered_category_keeps_its_order():
+    doses = pd.Categorical(["high", "low", None], ["low", "mid", "high"], ordered=True)
+    found = labelled(pa.chunked_array([pa.Array.from_pandas(pd.Series(doses))]))
+    assert found.labels == ("low", "high")
+    assert found.code.tolist() == [1, 0, -1]
+
+
+def test_two_doses_are_two_components_the_first_the_slow_one():
+    fluid = DoseClasses("fluid_ml", (), (0.0, 400.0), unit="ml")
+    vaso = DoseClasses("vaso", (0.1,), (0.0, None, 0.2))
+    first, second = find_components(Recipe(doses=(fluid, vaso)))
+    assert first == Component(
+        "fluid", ("none", "some"), (0, 0, 0, 1, 1, 1), ("none", "some (median 400 ml)")
+    )
+    assert second.of_action == (0, 1, 2, 0, 1, 2)
+    assert second.levels == ("none", "up to 0.1", "over 0.1")
+
+
+def test_combined_columns_are_a_component_each_though_not_all_pairs_occur():
+    reading = ActionReading(("asp", "hep"), (("N", "N"), ("Y", "M"), ("Y", "N")))
+    asp, hep = find_components(Recipe(action=reading))
+    assert (asp.name, asp.levels, asp.of_action) == ("asp", ("N", "Y"), (0, 1, 1))
+    assert (hep.name, hep.levels, hep.of_action) == ("hep", ("N", "M"), (0, 1, 0))
+
+
+def test_a_plain_action_has_none():
+    assert find_components(None) == ()
+    assert find_components(Recipe()) == ()
+    assert find_components(Recipe(action=ActionReading(("drug",), (("a",), ("b",))))) == ()

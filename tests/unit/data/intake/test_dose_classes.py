@@ -17,7 +17,7 @@ from etips.data.intake.dose_classes import (
     require_doses,
     split_unit,
 )
-from etips.data.intake.recipe_json import from_document, to_document
+from etips.data.recipe import from_document, to_document
 from etips.errors import DataError, SettingError
 
 DOSES = st.lists(st.integers(0, 40).map(float), min_size=1, max_size=60).filter(any)

@@ -6,7 +6,7 @@ import pytest
 from strategies import read_small, small_table
 
 import etips
-from etips.data.intake.recipe import Outcome
+from etips.data.recipe import Outcome
 from etips.errors import DataError, SettingError
 from etips.notes import collecting_notes
 

@@ -1,10 +1,18 @@
-"""What the reader of a log is told before anything is learned from it."""
+"""What is told of a log before anything is learned from it."""
+
+from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pytest
+from strategies import read_small, small_table
 
 import etips
-from etips.data.intake.log_remarks import note_rare_actions, rare_actions
+from etips.data.intake.features import (
+    tell_lag,
+)
+from etips.data.intake.log_remarks import ask_direction, is_benefit, is_harm, note_rare_actions
 from etips.notes import collecting_notes
 
 
@@ -26,10 +34,6 @@ def test_an_action_that_hardly_anybody_got_is_told_by_name_and_without_the_count
         "learned about it."
     ]
     assert not any("7" in note for note in notes)
-
-
-def test_people_are_counted_not_decisions():
-    assert rare_actions(log(["a"] * 50 + ["b"] * 50, people=[*range(50), *([50] * 50)])) == [1]
 
 
 def test_an_action_never_taken_is_told_and_a_common_one_is_not():
@@ -96,3 +100,165 @@ def test_an_empty_cell_in_place_of_no_treatment_is_told():
         log(["Y"] * 50 + [None] * 30)
     same = "every decision has the same action, Y: nothing compares. An empty cell is no decision: "
     assert same + "write a label where none was given" in notes
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["survived", "Alive30", "discharged_home", "recovered", "improvement", "ventilator_free_days",
+     "survival_days", "HospitalSurvival", "treatment_success"],
+)  # fmt: skip
+def test_good_things_are_known_by_their_names(name):
+    assert is_benefit(name)
+    assert not is_harm(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["died", "loss", "not_recovered", "time_to_recovery", "no_improvement", "y", "delta_sofa",
+     "days_until_discharge", "mortality_90d"],
+)  # fmt: skip
+def test_bad_and_unknown_things_are_not_good(name):
+    assert not is_benefit(name)
+
+
+@pytest.mark.parametrize("name", ["died", "mortality_90d", "Death", "readmission", "cost"])
+def test_bad_things_are_known_by_their_names(name):
+    assert is_harm(name)
+
+
+def severity_log(direction, n=400, names=("sofa", "lactate", "x2"), seed=0):
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(n, len(names)))
+    loss = (direction * features[:, 0] + direction * features[:, 1] + rng.normal(size=n) > 0) * 1.0
+    data = etips.from_arrays(features, action=rng.integers(0, 2, n), loss=loss)
+    schema = etips.data.schema.Schema(sequence=names, n_actions=2, lag=0)
+    return replace(data, schema=schema)
+
+
+def asked(data, column, reward=False):
+    with collecting_notes() as notes:
+        ask_direction(data, column=column, reward=reward)
+    return notes
+
+
+def test_a_name_is_enough_for_a_question():
+    data = severity_log(0.0)
+    assert asked(data, "survived") == [
+        "survived looks like a benefit: should it be --reward survived, not a loss?"
+    ]
+    assert asked(data, "survived", reward=True) == []
+    assert asked(data, "died", reward=True) == [
+        "died looks like a harm: should it be --loss died, not a reward?"
+    ]
+
+
+def test_a_loss_that_falls_with_severity_is_asked_about():
+    (question,) = asked(severity_log(-1.0), "y")
+    assert question.startswith("y is lower where sofa, lactate is worse")
+    assert question.endswith("--reward y, not a loss?")
+
+
+def test_a_loss_that_rises_with_severity_or_does_not_care_is_not():
+    assert asked(severity_log(1.0), "y") == []
+    assert asked(severity_log(0.0), "y") == []
+
+
+def test_what_is_called_a_harm_is_believed():
+    assert asked(severity_log(-1.0), "died") == []
+
+
+def test_signs_that_say_the_opposite_are_turned_round_and_contradiction_is_no_evidence():
+    assert asked(severity_log(1.0, names=("gcs", "albumin", "x")), "y")
+    assert asked(severity_log(-1.0, names=("gcs", "sofa", "x")), "y") == []
+    assert asked(severity_log(-1.0, names=("dosage", "usage", "x")), "y") == []
+
+
+N = 120
+
+
+def codes_asked(**columns):
+    rng = np.random.default_rng(0)
+    table = {"drug": ["a", "b"] * (N // 2), "hr": rng.normal(80, 9, N), "y": rng.integers(0, 2, N)}
+    with collecting_notes() as notes:
+        etips.read_table(pd.DataFrame({**table, **columns}), action="drug", loss="y")
+    return [line for line in notes if "does it stand for" in line]
+
+
+def with_code(code, rows=20):
+    values = np.random.default_rng(1).uniform(1, 6, N)
+    values[:rows] = code
+    return values
+
+
+@pytest.mark.parametrize("code", [-9, 99, 999, -999])
+def test_a_code_far_from_all_values_is_asked_about(code):
+    line = f"column lactate holds {code} and nothing near it: does it stand for a missing value? "
+    assert codes_asked(lactate=with_code(code)) == [f"{line}Then say --na lactate={code}"]
+
+
+def test_values_that_are_near_others_rare_or_no_code_are_not():
+    assert codes_asked(weight=np.linspace(40, 99, N).round()) == []
+    assert codes_asked(lactate=with_code(999, rows=3)) == []
+    assert codes_asked(lactate=with_code(250)) == []
+    assert codes_asked(same=[99] * N) == []
+
+
+def test_actions_that_mean_nobody_knows_are_asked_about():
+    line = "99 is read as an action: does it stand for an unknown one? Then say --na drug=99"
+    assert codes_asked(drug=[10, 20, 30, 99] * (N // 4)) == [line]
+    assert codes_asked(drug=["none", "Unknown"] * (N // 2)) == [line.replace("99", "Unknown")]
+    assert codes_asked(drug=[0, 50, 99] * (N // 3)) == []
+
+
+def told(tell, *given):
+    with collecting_notes() as notes:
+        tell(*given)
+    return notes
+
+
+def test_what_lag_costs_is_told():
+    n = 30
+    table = small_table(
+        s=[i // 2 for i in range(2 * n)],
+        t=[0, 1] * n,
+        a=[0, 1] * n,
+        l=[0.0] * (2 * n - 24) + [None] * 24,
+        x=[1.0] * 2 * n,
+    )
+    data = read_small(table)
+    assert told(tell_lag, data) == [
+        "lag 1: 18 first steps of stays are no decisions; --lag 0 keeps them"
+    ]
+    with collecting_notes() as notes:
+        tell_lag(data, fixed=True)
+    assert notes == ["lag 1: 18 first steps of stays are no decisions"]
+    assert told(tell_lag, data.with_lag(0)) == []
+    assert told(tell_lag, data.without_log()) == []
+
+
+def test_a_lag_that_costs_nothing_is_not_told():
+    """An outcome on the last row of a stay."""
+    n = 30
+    table = small_table(
+        s=[i // 2 for i in range(2 * n)],
+        t=[0, 1] * n,
+        a=[0, 1] * n,
+        l=[None, 1.0] * n,
+        x=[1.0] * 2 * n,
+    )
+    assert told(tell_lag, read_small(table)) == []
+
+
+def test_what_lag_costs_is_about_right_where_it_would_tell_of_a_few_stays():
+    """29 first steps of 30 stays are one stay without a loss."""
+    n = 30
+    table = small_table(
+        s=[i // 2 for i in range(2 * n)],
+        t=[0, 1] * n,
+        a=[0, 1] * n,
+        l=[0.0] * (2 * n - 2) + [None] * 2,
+        x=[1.0] * 2 * n,
+    )
+    assert told(tell_lag, read_small(table)) == [
+        "lag 1: about 30 first steps of stays are no decisions; --lag 0 keeps them"
+    ]

@@ -9,19 +9,26 @@ import pytest
 from strategies import read_small, small_table
 
 from etips.data import read_table
-from etips.data.intake.recipe import ColumnKind
-from etips.data.intake.recognition import recognise
-from etips.data.intake.request import Request
+from etips.data.recipe import ColumnKind
+from etips.data.tables.layout import recognise
 from etips.data.tables.sources import open_source
-from etips.errors import DataError, SeveralFaultsError
+from etips.data.tables.table_spec import TableSpec
+from etips.errors import DataError, Faults, SeveralFaultsError
 from etips.notes import collecting_notes
+
+
+def find_kinds(*table):
+    faults = Faults()
+    kinds = recognise(*table, faults)
+    faults.raise_any()
+    return kinds
 
 
 def kind_of(values, *, static=False, **more):
     source = open_source(pa.table({"x": values}))
-    asked = Request.of(**{"stay": "s", "step": "t", **more})
+    asked = TableSpec.of_arguments({"stay": "s", "step": "t", **more})
     sequence, still = ((), ("x",)) if static else (("x",), ())
-    return recognise(source, asked, sequence, still)["x"]
+    return find_kinds(source, asked, sequence, still)["x"]
 
 
 WORDS = [f"word {i}" for i in range(60)]
@@ -73,7 +80,7 @@ def test_names_and_remarks_are_refused_with_the_way_out(values):
 def test_a_name_for_each_stay_is_refused_though_it_repeats():
     table = pa.table({"s": [i // 3 for i in range(60)], "x": [f"n{i // 3}" for i in range(60)]})
     with pytest.raises(DataError, match="identifier or free text"):
-        recognise(open_source(table), Request(stay="s", step="t"), ("x",), ())
+        find_kinds(open_source(table), TableSpec(stay="s", step="t"), ("x",), ())
 
 
 def test_words_that_occur_once_in_few_rows_are_levels():
@@ -91,13 +98,13 @@ def test_lists_and_structs_are_refused(values):
 def test_all_columns_that_have_no_kind_are_told_at_once():
     table = pa.table({"x": ["1", "a"], "y": [[1], [2]], "z": [1, 2]})
     with pytest.raises(SeveralFaultsError, match=r"^2 faults: \(1\) table, column x.*column y"):
-        recognise(open_source(table), Request(), ("x", "y", "z"), ())
+        find_kinds(open_source(table), TableSpec(), ("x", "y", "z"), ())
 
 
 def test_a_number_for_each_row_that_is_called_an_identifier_is_named():
     table = pa.table({"hospnum": range(40), "age": range(40), "visit_id": [1, 2] * 20})
     with collecting_notes() as notes:
-        kinds = recognise(open_source(table), Request(), tuple(table.column_names), ())
+        kinds = find_kinds(open_source(table), TableSpec(), tuple(table.column_names), ())
     assert {own.kind for own in kinds.values()} == {"number"}
     told = "column hospnum is used as a feature but may be an identifier; --drop hospnum omits it"
     assert notes == ["no stay is named: every row is a patient of its own", told]

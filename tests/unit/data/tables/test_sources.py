@@ -1,6 +1,8 @@
-"""Files and frames of every kind as a long table."""
+"""Anything that is a table, opened or refused by what it is."""
 
 import gzip
+import re
+import zipfile
 
 import pandas as pd
 import polars as pl
@@ -11,9 +13,13 @@ from strategies import ROLES, TEXT, long_table, refusal_text, roles_of
 from strategies import read_small as read
 from strategies import small_table as table
 
-from etips.data import read_table
+from etips.data.tables.arrow_tables import index_names, require_distinct, to_arrow
+from etips.data.tables.file_kinds import find_file
+from etips.data.tables.reading import read_table
 from etips.data.tables.sources import open_source, whole_column
+from etips.data.tables.table_spec import TableSpec
 from etips.errors import DataError, FileError, SettingError
+from etips.notes import collecting_notes
 
 NAN, INF = float("nan"), float("inf")
 
@@ -210,4 +216,114 @@ def test_what_is_wrong_with_a_column_waits_until_it_is_used(tmp_path):
 )
 def test_a_habit_that_is_none_is_refused(option, message):
     with pytest.raises(SettingError, match=message):
-        open_source(pa.table({"a": [1]}), **option)
+        open_source(pa.table({"a": [1]}), TableSpec(**option))
+
+
+def test_all_columns_of_mixed_types_are_told_at_once():
+    frame = pd.DataFrame({"a": [1, "x"], "b": [1, 2], "c": [{1}, 2]}, dtype=object)
+    with pytest.raises(
+        DataError, match=r"^2 faults: \(1\) table, columns a, c: must be of one type"
+    ):
+        to_arrow(frame)
+
+
+def test_an_index_is_no_column():
+    frame = pd.DataFrame({"a": [1, 2]}, index=["p", "q"])
+    assert to_arrow(frame).column_names == ["a"]
+
+
+def test_a_column_that_stands_in_the_index_is_told():
+    frame = pd.DataFrame({"stay": [1, 2], "a": [0, 1], "y": [0, 1], "x": [3, 4]}).set_index("stay")
+    assert index_names(to_arrow(frame).schema) == ("stay",)
+    remedy = r"column stay: is missing .* It is the index of the frame: pass frame\.reset_index\(\)"
+    with pytest.raises(DataError, match=remedy):
+        read_table(frame, stay="stay", action="a", loss="y")
+    with collecting_notes() as notes:
+        read_table(frame, action="a", loss="y")
+    assert notes[0] == (
+        "the index of the frame (stay) is not read; frame.reset_index() makes columns"
+    )
+
+
+def test_names_that_repeat_are_named():
+    with pytest.raises(DataError, match=r'^table: .* distinct; "a", "b" occurs more than once\.'):
+        require_distinct("table", ["a", "b", "a", "b", "c"])
+
+
+def test_names_in_several_levels_are_refused_with_the_line_that_joins_them():
+    frame = pd.DataFrame([[1, 2.0]], columns=pd.MultiIndex.from_tuples([("id", 7), ("hr", "max")]))
+    message = r"^table: must have one name a column, not several levels\. Join them: (.*)\.$"
+    with pytest.raises(DataError, match=message) as caught:
+        to_arrow(frame)
+    joined = re.match(message, str(caught.value))[1].removeprefix("frame.columns = ")
+    frame.columns = eval(joined, {"frame": frame})
+    assert to_arrow(frame).column_names == ["id_7", "hr_max"]
+
+
+def put(folder, name, content):
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"", r"is empty: 0 bytes"),
+        ("a.csv", b"PAR1\0\0", r"is Parquet, not text\. Rename it to end in \.parquet\."),
+        ("a.parquet", b"a,b\n1,2\n", r"is text, not Parquet\. Rename it to end in \.csv\."),
+        ("a.xlsx", b"a,b\n1,2\n", r"is text, not an Excel workbook\."),
+        ("a.feather", b"PAR1", r"is Parquet, not an Arrow file\."),
+        ("a.csv", b"\x1f\x8b\x08", r"is compressed.*Rename it to a\.csv\.gz\."),
+        ("a.csv.gz", b"a,b\n", r"is not compressed as its name says\."),
+        ("a.xls", b"\xd0\xcf\x11\xe0\xa1", r"is an old Excel workbook \(\.xls\)\. Save it as"),
+        ("a.xls", b"<html><table>", r"is an HTML page\."),
+        ("a.csv", b"\n<!DOCTYPE html>\n", r"is an HTML page\."),
+        ("a.sav", b"$FL2@(#)", r"is an SPSS file\. Export it as CSV"),
+        ("a.dta", b"<stata_dta>", r"is a Stata file\."),
+        ("a.csv", b'{"a": 1}', r"is JSON\."),
+        ("a.csv", b'[\n {"a": 1}]', r"is JSON\."),
+        ("a.db", b"SQLite format 3\0", r"is an SQLite database\."),
+        ("a.dat", b"a;b\n1;2\n", r"must end in \.csv, .*rename it to \.csv\."),
+        ("a", b"PAR1\0", r"must end in .*It is Parquet by its content: rename it\."),
+        ("a.zip", b"PK\x03\x04 no", r"is a zip archive\. Unpack it"),
+    ],
+)  # fmt: skip
+def test_what_is_not_what_its_name_says_is_told(tmp_path, name, content, message):
+    with pytest.raises(FileError, match=message):
+        find_file(put(tmp_path, name, content))
+
+
+def test_a_folder_and_a_file_that_is_not_there_are_told(tmp_path):
+    with pytest.raises(FileError, match=r"is a folder, not a table\."):
+        find_file(tmp_path)
+    with pytest.raises(FileError, match=r"is not a file that exists"):
+        find_file(tmp_path / "no.csv")
+
+
+def test_a_sheet_is_named_behind_the_workbook(tmp_path):
+    path = tmp_path / "a#1.xlsx"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("xl/workbook.xml", "")
+    assert find_file(path).sheet is None
+    found = find_file(f"{path}#Ward 7")
+    assert (found.path, found.sheet, found.content) == (path, "Ward 7", "workbook")
+    text = put(tmp_path, "a.csv", b"a,b\n")
+    with pytest.raises(FileError, match=r"names a sheet, but is no workbook\."):
+        find_file(f"{text}#Ward 7")
+
+
+@pytest.mark.parametrize(
+    ("name", "compression"),
+    [
+        ("a.CSV", None),
+        ("a.tsv", None),
+        ("a.txt", None),
+        ("a.csv.gz", "gzip"),
+        ("a.csv.zst", "zstd"),
+    ],
+)
+def test_text_by_its_endings(tmp_path, name, compression):
+    magic = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
+    found = find_file(put(tmp_path, name, magic.get(compression, b"a,b\n")))
+    assert (found.content, found.compression) == ("text", compression)

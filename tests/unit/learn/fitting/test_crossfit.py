@@ -6,7 +6,7 @@ import torch
 from small_worlds import ward
 
 from etips.learn.fitting import crossfit, folds_at_once
-from etips.learn.fitting.crossfit import by_all, out_of_fold, where_stopped
+from etips.learn.fitting.crossfit import out_of_fold, where_stopped
 from etips.learn.fitting.prepare import prepare
 from etips.learn.training import memory
 from etips.models import answers
@@ -41,26 +41,13 @@ def test_only_what_is_read_out_is_kept():
     assert rows.tolist() == [prepared.seen.tolist()]
 
 
-def test_all_networks_together_say_the_mean_of_their_probabilities():
-    data = ward()
-    prepared = prepare(data, n_folds=2, seed=0, device=torch.device("cpu"))
-    bundle = Bundle.start(Network(GRU(4), prepared.steps.n_features, 2, 3), range(2))
-    whole = next(iter(prepared.steps.batches(np.arange(data.n_stays), data.n_stays)))
-    mean = outputs_at(bundle, whole, prepared.steps).detach().double().softmax(-1).mean(0)
-    place = {int(seen): number for number, seen in enumerate(whole.seen)}
-    expected = torch.stack([mean[place[int(seen)]] for seen in prepared.seen])
-    assert by_all(bundle, prepared).numpy() == pytest.approx(expected.numpy(), abs=1e-6)
-
-
-@pytest.mark.parametrize("asks", [out_of_fold, where_stopped, by_all])
+@pytest.mark.parametrize("asks", [out_of_fold, where_stopped])
 def test_processes_say_the_same_to_the_bit(asks, monkeypatch):
     monkeypatch.setattr(answers, "BATCH_SIZE", 7)  # several batches
     prepared = prepare(ward(lag=1), n_folds=3, seed=0, device=torch.device("cpu"))
     bundle = Bundle.start(Network(GRU(4), prepared.steps.n_features, 2, 3), range(6))
 
     def said():
-        if asks is by_all:
-            return by_all(bundle, prepared)
         found = asks(bundle, prepared, lambda outputs, _: outputs.double())
         return found if asks is out_of_fold else found[0]
 

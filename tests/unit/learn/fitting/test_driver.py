@@ -229,9 +229,10 @@ def test_finished_stages_of_a_run_are_taken_up(log, tmp_path, trained):
         return [own.predict_proba(log) for own in chosen]
 
     first = fit(learners("etips"))
-    (tmp_path / "1" / "checkpoint" / "policy.safetensors").unlink()  # killed before it was kept
+    for stage in ("policy", "finish"):  # killed before they were kept
+        (tmp_path / "1" / "checkpoint" / f"{stage}.safetensors").unlink()
     trained.clear()
     second = fit(learners("etips"))
-    assert len(trained) == 1  # the policies of one learner
+    assert len(trained) == 2  # the policies of one learner, and what it kept of them
     for one, other in zip(first, second, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from etips.evaluation.inference.checks import code_clusters
 from etips.evaluation.log import Log
-from etips.evaluation.prognosis import cross_fit_plain
-from etips.evaluation.reweighting.rebalance import Decided, rebalance
 from etips.learn.fitting import folds_at_once
 from etips.learn.fitting.folds_at_once import AtOnce
 from etips.learn.training import crew
@@ -72,30 +69,6 @@ def test_on_one_core_all_is_done_here(monkeypatch):
     assert done == [0, 1, 2]
 
 
-def test_prognosis_and_balance_are_the_same_to_the_bit(three_cores):
-    rng, n = np.random.default_rng(0), 600
-    rows = rng.normal(size=(n, 3))
-    action = (rows[:, 0] + rng.normal(size=n) > 0).astype(np.int64)
-    loss = rows[:, 0] + rows[:, 1] ** 2 + rng.normal(size=n)
-    clusters, even = code_clusters(np.arange(n), n=n), np.full((n, 2), 0.5)
-
-    def found(*folds):
-        prognosis = cross_fit_plain(rows, loss, clusters, *folds)
-        decided = Decided(action, loss, rows, prognosis)
-        more = {"folds": folds[0]} if folds else {}
-        return prognosis, rebalance(even, decided, clusters, **more)
-
-    (plain, one), (shared, many) = found(), found(AtOnce())
-    assert np.array_equal(plain, shared)
-    assert one.used
-    assert np.array_equal(one.propensities, many.propensities)
-    assert (one.before, one.after, one.log_loss_after) == (
-        many.before,
-        many.after,
-        many.log_loss_after,
-    )
-
-
 def test_what_a_log_leads_to_expect_is_the_same_to_the_bit(three_cores):
     rng, n = np.random.default_rng(1), 500
     rows, action = rng.normal(size=(n, 3)), rng.integers(0, 2, n)
@@ -107,4 +80,4 @@ def test_what_a_log_leads_to_expect_is_the_same_to_the_bit(three_cores):
     )
     assert np.array_equal(one.expected.by_action, other.expected.by_action)
     assert np.array_equal(one.expected_residual.plain, other.expected_residual.plain)
-    assert isinstance(other.predicting(even).folds, AtOnce)
+    assert isinstance(other.beside(even, even).folds, AtOnce)

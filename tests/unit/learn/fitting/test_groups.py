@@ -77,9 +77,3 @@ def test_everybody_who_listens_is_told():
     join_reports([None, told.append, told.append])({"epoch": 1})
     assert told == [{"epoch": 1}] * 2
     assert join_reports([None, None]) is None
-
-
-def test_heats_train_with_heats_of_the_same_length_alone(prepared):
-    some = [replace(request(prepared), n_batches=n) for n in (None, 2, 2, 3)]
-    assert group_alike(dict(enumerate(some))) == [[0], [1, 2], [3]]
-    assert some[1].part(slice(0, 2)).n_batches == 2

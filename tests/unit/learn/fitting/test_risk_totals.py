@@ -66,21 +66,3 @@ def test_tiny_weights_have_a_size_all_the_same():
     totals = Weighing(np.ones(8), np.ones(8), np.arange(8)).totals([np.full(8, 1e-200)])
     assert totals.effective_size(0) == pytest.approx(8)
     assert totals.evidence(0).value == pytest.approx(1)
-
-
-@pytest.mark.parametrize("asked_before", [False, True])
-def test_what_was_asked_before_does_not_outlive_the_policy_it_was_asked_of(asked_before):
-    loss, cluster, propensity, chosen, _ = log()
-    weighing, third = Weighing(propensity, loss, cluster), chosen.mean(axis=0)
-    totals, others = weighing.totals([*chosen, third]), weighing.totals([third, chosen[0]])
-    if asked_before:
-        assert all(
-            own.evidence(place).std_error > 0 for own in (totals, others) for place in (0, 1)
-        )
-        assert totals.gap(0, 1).value == totals.evidence(0).value - totals.evidence(1).value
-    changed = totals.with_columns([1], others.first(1))
-    wanted = weighing.totals([chosen[0], third, third])
-    for place in range(3):
-        assert changed.evidence(place).std_error == wanted.evidence(place).std_error
-        assert changed.gap(place, 0).value == wanted.gap(place, 0).value
-    assert changed.gap(1, 2).std_error == 0

@@ -21,7 +21,6 @@ def test_a_seed_reaches_every_stage_and_leaves_the_rest():
         ({"n_folds": 2.5}, "n_folds: must be a whole number"),
         ({"earlier_actions": "yes"}, "earlier_actions: must be true or false"),
         ({"calibrate": None}, "calibrate: must be true or false"),
-        ({"balance": 1}, "balance: must be true or false"),
         ({"policy": {"epochs": 3}}, r"policy: must be Settings\(...\)"),
     ],
 )

@@ -55,7 +55,7 @@ def test_what_is_not_there_is_no_attribute(name):
 def test_a_method_is_found_by_name_and_any_other_is_refused():
     assert find_method("direct") is METHODS["direct"] is require_method("direct")
     assert find_method("magic") is None
-    with pytest.raises(SettingError, match=r"^method: must be one of etips, tips"):
+    with pytest.raises(SettingError, match=r"^method: must be one of auto, etips, tips"):
         require_method("magic")
 
 
@@ -79,5 +79,6 @@ def test_the_documents_name_every_method_and_no_other():
         word for row in table.splitlines() for word in re.findall(r"`(\w+)`", row.split("|")[1])
     }
     assert named == {method.python_name for method in METHODS.values()}
-    (line,) = (row for row in README.read_text().splitlines() if "etips fit DATA --method" in row)
+    rows = README.read_text().splitlines()
+    (line,) = (row for row in rows if row.startswith("| `etips fit DATA"))
     assert re.findall(r"`([a-z-]+)`", line.split("|")[2]) == list(METHODS)

@@ -1,29 +1,25 @@
 """Algorithm 1 and its relatives: what is trained, what is kept, what is refused."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
-from small_worlds import CLINIC, NETWORKS, randomised, small, training, ward
+from small_worlds import CLINIC, NETWORKS, small, training, ward
 from torch import nn
 
 import etips
-from etips.errors import SettingError
 from etips.evaluation import snips
 from etips.learn import (
     EIPS,
     IPS,
     TIPS,
+    BetaIPS,
     EtIPS,
     KnownPropensity,
     LoggingPolicy,
     Settings,
     SklearnModel,
 )
-from etips.learn.learners.etips import POOLED
-from etips.learn.learners.foundation import Foundation
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.lstm import LSTM
 from etips.worlds.clinic import Clinic
@@ -76,81 +72,26 @@ def chosen_of(learner):
     return next(candidate for candidate in learner.path_ if candidate.chosen)
 
 
-def test_the_path_holds_every_translation_in_both_forms_the_constants_and_the_clinicians(log):
-    learner = EtIPS(**small(translations=(0.2, 0.5, 1.5), others=True)).fit(log)
-    rules, others = learner.path_[:12], learner.path_[12:]
-    translations = [0.2, 0.5, 1.5, np.nan, 0.9, np.nan] * 2
-    forms = [*["translated"] * 3, "beta-IPS", "smoothed gains", "doubly robust"]
-    assert [c.translation for c in rules] == pytest.approx(translations, nan_ok=True)
-    assert [c.form for c in rules] == forms * 2
-    assert [c.acts for c in rules] == ["draws"] * 6 + ["likeliest"] * 6
-    assert [c.action for c in others] == [0, 1, 2, None, None]
-    assert (others[-2].form, others[-2].acts) == ("regression", "likeliest")
-    assert [c.clinicians for c in learner.path_] == [False] * 16 + [True]
-    assert learner.path_[-1].risk == pytest.approx(log.logged_loss.mean())
+def test_the_path_holds_every_translation_and_nothing_else(log):
+    learner = EtIPS(**small(translations=(0.2, 0.5, 1.5))).fit(log)
+    assert [c.translation for c in learner.path_] == [0.2, 0.5, 1.5]
+    assert {c.form for c in learner.path_} == {"translated"}
     assert sum(c.chosen for c in learner.path_) == 1
     assert all(np.isfinite(c.risk) and c.effective_size > 0 for c in learner.path_)
 
 
-@pytest.mark.parametrize(
-    ("more", "stands"),
-    [
-        ({}, True),
-        ({"others": False}, False),
-        ({"translations": (0.2, 0.5)}, False),
-        ({"translations": (0.2, 0.5), "others": True}, True),
-        ({"selection": "paper"}, False),
-        ({"others": True, "init": "random"}, False),
-    ],
-)
-def test_other_objectives_stand_beside_the_usual_translations(more, stands):
-    forms = [aim.form for aim in EtIPS(**more).aims()]
-    assert (forms[-2:] == ["beta-IPS", "smoothed gains"]) == stands
+def test_left_out_the_method_finds_its_own_baseline(log):
+    (only,) = EtIPS(**small()).fit(log).path_
+    assert (only.form, only.chosen) == ("beta-IPS", True)
+    assert np.isnan(only.translation)
+    own, named = (make(**small()).fit(log).predict_proba(log) for make in (EtIPS, BetaIPS))
+    assert own.tobytes() == named.tobytes()
 
 
-def test_of_a_log_without_a_regression_no_doubly_robust_policy_is_learned(log, monkeypatch):
-    monkeypatch.setattr(Foundation, "regression", lambda _: None)
-    learner = EtIPS(**small(others=True)).fit(log)
-    assert "doubly robust" not in {c.form for c in learner.path_}
-
-
-@pytest.mark.parametrize(("spread", "others"), [(1.5, True), (1.5, False), (0.0, True)])
-def test_noisy_propensities_are_pooled_with_the_fitted_ones(spread, others, caplog):
-    """Noise of that spread makes weights heavy; right propensities, and the bare grid, stay."""
-    log = CLEAR.log(200, seed=0)
-    noise = np.exp(spread * np.random.default_rng(0).normal(size=log.n_steps))
-    noisy = replace(log, propensity=np.clip(log.propensity * noise, 1e-6, 1))
-    TIPS(**small(others=others, training=training(4))).fit(noisy)
-    assert (POOLED in caplog.text) == (spread > 0 and others)
-
-
-def test_whether_others_stand_beside_them_is_a_switch(log):
-    with pytest.raises(SettingError, match=r"^others: must be true or false"):
-        EtIPS(**small(), others=1).fit(log)
-
-
-def test_a_chosen_constant_is_given_to_everybody_who_may_have_it():
-    """One action harms a fifth of the patients, the others half of them."""
-    log = randomised(400, 3)
-    rng = np.random.default_rng(1)
-    loss = (rng.random(400) < np.where(log.logged_action == 1, 0.2, 0.5)).astype(float)
-    learner = EtIPS(**small(translations=(0.5,))).fit(replace(log, loss=loss))
-    assert chosen_of(learner).action == 1
-    assert (learner.predict_proba(log)[:, 1] == 1).all()
-    assert learner.policy_.networks is None
-
-
-def test_where_nothing_is_better_the_policy_imitates_and_draws():
-    learner = EtIPS(**small(translations=(0.5,))).fit(randomised(200, 3, seed=3))
-    assert chosen_of(learner).clinicians
-    assert (learner.policy_.kind, learner.policy_.acts) == ("imitation", "draws")
-
-
-def test_the_policy_acts_as_the_chosen_candidate_does():
+def test_the_policy_takes_its_likeliest_action():
     learner = TIPS(encoder=GRU(8), training=training(8, 2), translations=(0.5, 0.8))
     learner.fit(CLEAR.log(600, seed=0))
-    assert chosen_of(learner).is_rule
-    assert learner.policy_.acts == chosen_of(learner).acts
+    assert (learner.policy_.kind, learner.policy_.acts) == ("softmax", "likeliest")
 
 
 def test_in_sample_the_chosen_risk_is_the_snips_of_the_policy_itself(log):
@@ -161,8 +102,7 @@ def test_in_sample_the_chosen_risk_is_the_snips_of_the_policy_itself(log):
     by_hand = snips(log.logged_loss, found / log.logged_propensity, log.decisions().stay)
     assert chosen_of(learner).risk == pytest.approx(by_hand.risk, abs=1e-6)
     assert chosen_of(learner).std_error == pytest.approx(by_hand.std_error, abs=1e-6)
-    drawn = [c.risk for c in learner.path_ if c.is_rule and c.acts == "draws"]
-    assert chosen_of(learner).risk == min(drawn)
+    assert chosen_of(learner).risk == min(c.risk for c in learner.path_)
     assert learner.policy_.acts == "likeliest"  # as the paper recommends
 
 
@@ -197,7 +137,6 @@ def test_tips_finds_a_policy_better_than_the_clinicians():
     learner = TIPS(encoder=GRU(8), training=training(8, 2), translations=(0.5, 0.8)).fit(train)
     clinicians = test.true_risk(LoggingPolicy().fit(test).predict_proba(test))
     assert test.true_risk(learner.predict_proba(test)) < clinicians - 0.05
-    assert chosen_of(learner).action is None
 
 
 def test_plain_ips_flees_the_log_and_its_matching_factor_says_so():
@@ -215,7 +154,7 @@ def test_plain_ips_flees_the_log_and_its_matching_factor_says_so():
 
 def test_the_relatives_are_settings_of_one_class():
     assert isinstance(TIPS().propensity, KnownPropensity)
-    assert TIPS().translations == EtIPS().translations
+    assert TIPS().translations is BetaIPS().translations is None
     plain = EIPS()
     assert (plain.translations, plain.init, plain.selection) == ((0.0,), "random", "paper")
     assert isinstance(IPS().propensity, KnownPropensity)
@@ -303,6 +242,8 @@ def test_an_lstm_reads_as_well_as_a_gru(log, tmp_path):
         ({"clip": np.nan}, "clip: must be in (0, 1]."),
         ({"support": 1.0}, "support: must be in [0, 1)."),
         ({"support": [0.1]}, "support: must be a number."),
+        ({"support": None}, "support: must be a number."),
+        ({"kl": None}, "kl: must be a number."),
         ({"seed": 1.5}, "seed: must be a whole number."),
         ({"seed": None}, "seed: must be a whole number."),
         ({"propensity": "logistic"}, "propensity: must have fit and predict_proba. Give"),
@@ -353,16 +294,3 @@ def test_stays_without_a_decision_are_no_obstacle():
     lengths = np.diff(data.offsets)
     assert (lengths == 1).any()
     assert EtIPS(**small()).fit(data).predict_proba(data).shape == (data.n_decisions, 3)
-
-
-@pytest.mark.parametrize(
-    ("settings", "scale", "warned"),
-    [({}, 1.0, False), ({}, 100.0, True), ({"translations": (30.0,)}, 100.0, False)],
-    ids=["usual", "loss beyond 1", "translations of ones own"],
-)
-def test_losses_that_the_usual_translations_are_not_for_are_warned_of(
-    settings, scale, warned, log, caplog
-):
-    data = replace(log, loss=scale * log.loss)
-    EtIPS(**small(**settings)).fit(data)
-    assert ("translations within its range" in caplog.text) == warned

@@ -21,18 +21,23 @@ SETTINGS = Settings(epochs=20, batch_size=64, learning_rate=0.02, patience=4)
 @pytest.fixture(scope="module")
 def base():
     learner = EtIPS(**small(training=training(6)))
-    return drive(learner._lay_foundation(CLEAR.log(200, seed=0), support=0.0))
+    return drive(learner._fit_nuisances(CLEAR.log(200, seed=0), support=0.0))
+
+
+def starts(base, n_sets):
+    bundle = base.propensity.bundle
+    return bundle.select(list(range(bundle.n_members)) * n_sets)
 
 
 def search(base, **more):
     aims = [Aim("translated", 0.5), Aim("beta-IPS")]
-    start = base.start.sets(len(aims))
+    start = starts(base, len(aims))
     settings = replace(SETTINGS, epochs=3, patience=2)
-    return PolicySearch(base, aims, start, settings, kl=0.01, racing=False, **more)
+    return PolicySearch(base, aims, start, settings, kl=0.01, **more)
 
 
 def ended(base, *epochs):
-    return replace(base.start.sets(1), trained=tuple(map(Trained, epochs)))
+    return replace(base.propensity.bundle, trained=tuple(map(Trained, epochs)))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +69,7 @@ def test_all_stays_are_learned_from_and_none_is_stopped_by(base):
 
 
 def test_where_nobody_knows_how_networks_ended_they_stay_as_they_are(base):
-    assert finish_of(search(base).request([0]), replace(base.start.sets(1), trained=())) is None
+    assert finish_of(search(base).request([0]), replace(base.propensity.bundle, trained=())) is None
 
 
 def asked_for(generator):
@@ -106,20 +111,12 @@ def test_it_begins_where_the_chosen_networks_were_best_and_ends_elsewhere(base):
     assert not torch.equal(before["head.weight"], after["head.weight"])
 
 
-def test_a_constant_or_the_clinicians_have_nothing_to_finish(base):
-    none = CLEAR.log(60, seed=3)
-    learner = EtIPS(**small(training=training(1)), translations=(0.0,), others=False)
-    fit, asked = asked_for(learner._learn(replace(none, loss=np.where(none.loss >= 0, 0.5, 0.5))))
-    assert fit.policy.kind in ("imitation", "constant")
-    assert "finish" not in asked
-
-
 def test_true_risk_falls_where_there_is_something_left_to_learn():
     stays, fresh = CLEAR.log(400, seed=1), CLEAR.log(800, seed=2)
     risks = {}
     for finish in (True, False):
         told = small(training=training(3, 3, finish=finish))
-        policy = EtIPS(**told, translations=(0.5,), others=False).fit(stays)
+        policy = EtIPS(**told, translations=(0.5,)).fit(stays)
         greedy = np.eye(fresh.n_actions)[policy.predict_proba(fresh).argmax(axis=1)]
         risks[finish] = fresh.true_risk(greedy)
     assert risks[True] <= risks[False]

@@ -4,7 +4,7 @@ import pytest
 from small_worlds import LEARNERS, NETWORKS, ROWS, ward
 
 FLOORED = {*NETWORKS, *ROWS} - {"PredictiveModel", "AIClinician"}
-CHOOSING = {"EtIPS", "TIPS", "EIPS", "IPS", "BanditNet", "DoublyRobust"}
+CHOOSING = {"EtIPS", "TIPS", "EIPS", "IPS", "BetaIPS", "BanditNet", "LogSumExp", "DoublyRobust"}
 WEIGHING = {*CHOOSING, *ROWS, "POEM, networks"} - {"AIClinician"}
 PREDICTING = ("DirectMethod", "additive DirectMethod", "DoublyRobust")
 

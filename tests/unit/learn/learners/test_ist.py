@@ -65,7 +65,7 @@ def test_the_trial_is_the_published_one(trial):
 
 
 @pytest.mark.parametrize("learner", [TIPS, EtIPS])
-def test_no_overfitted_rule_is_preferred_to_the_same_arm_for_everybody(learner, trial):
+def test_what_is_learned_is_not_beaten_beyond_noise_by_the_same_arm_for_everybody(learner, trial):
     features, arm, loss, propensity = trial
     data = from_arrays(features, arm, loss, propensity=propensity)
     train, test = split(data, test=0.5, seed=0)
@@ -77,7 +77,6 @@ def test_no_overfitted_rule_is_preferred_to_the_same_arm_for_everybody(learner, 
     best = min(constants, key=lambda estimate: estimate.risk)
     noise = np.hypot(found.std_error, best.std_error)
     assert found.risk < best.risk + 3 * noise  # three, since the best of six is lucky
-    assert len([c for c in policy.path_ if c.action is not None]) == 6  # all arms had support
     assert not policy.abstains(test).any()
 
 

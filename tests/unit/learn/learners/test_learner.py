@@ -78,8 +78,8 @@ def test_what_was_learned_is_set_from_the_fit_and_nowhere_else(log):
     learner.fit(log)
     assert learner.policy_ is learner.fit_.policy
     assert (learner.path_, learner.selected_risk_, learner.quality_) == ((), None, None)
-    assert (learner.support_, learner.clipped_share_, learner.rebalanced_) == (None, None, None)
-    learned = {"fit_", "policy_", "path_", "quality_", "support_", "clipped_share_", "rebalanced_"}
+    assert (learner.support_, learner.clipped_share_) == (None, None)
+    learned = {"fit_", "policy_", "path_", "quality_", "support_", "clipped_share_", "choice_"}
     assert set(vars(learner)) - before == learned | {"selected_risk_"}
 
 

@@ -18,7 +18,7 @@ class Probe(NetworkLearner):
     additive: bool = False
 
     def _learn(self, stays):
-        self.base = yield from self._lay_foundation(stays, support=0.2)
+        self.base = yield from self._fit_nuisances(stays, support=0.2)
         self.outcome = yield from self._fit_outcome(self.base, additive=self.additive)
         return Fit(self.base.policy("imitation"))
 

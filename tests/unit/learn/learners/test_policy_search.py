@@ -1,111 +1,107 @@
-"""One policy among those of several aims: mixed kinds race, are called back, and end the same."""
+"""Policies of several aims: judged by networks that did not learn from a stay, one of them kept."""
 
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_worlds import CLEAR, habitual, small, training
+from small_worlds import CLEAR, CLINIC, small, training
 
-from etips.learn import Settings
+from etips.evaluation import snips
+from etips.learn import EtIPS, KnownPropensity, Settings
 from etips.learn.fitting.driver import drive
-from etips.learn.learners import policy_search
 from etips.learn.learners.aims import Aim
-from etips.learn.learners.etips import EtIPS
-from etips.learn.learners.foundation import Foundation
+from etips.learn.learners.fitted_nuisances import fit_nuisances
 from etips.learn.learners.policy_search import PolicySearch
-from etips.learn.nuisance.support import LOWEST
 from etips.models.encoders.gru import GRU
 
 AIMS = [*(Aim("translated", value) for value in (0.3, 0.5, 0.7)), Aim("beta-IPS")]
 
 
 @pytest.fixture(scope="module")
-def learner():
-    return EtIPS(**small(training=training(6)))
+def base():
+    learner = EtIPS(**small(training=training(6)))
+    return drive(learner._fit_nuisances(CLEAR.log(200, seed=0), support=0.0))
 
 
-@pytest.fixture(scope="module")
-def base(learner):
-    return drive(learner._lay_foundation(CLEAR.log(200, seed=0), support=0.0))
+def foundation(log, **more):
+    settings = {"encoder": GRU(6), "training": training(), "seed": 0, "support": 0.0}
+    return drive(fit_nuisances(log, **(settings | more)))
+
+
+def starts(base, n_sets):
+    bundle = base.propensity.bundle
+    return bundle.select(list(range(bundle.n_members)) * n_sets)
 
 
 def search(base, aims, epochs=6, **more):
     settings = Settings(epochs=epochs, batch_size=64, learning_rate=0.02)
-    start = base.start.sets(len(aims))
-    return drive(PolicySearch(base, aims, start, settings, kl=0.01, **more).run())
+    return PolicySearch(base, aims, starts(base, len(aims)), settings, kl=0.01, **more)
+
+
+def judged(base, **more):
+    """The clinicians' own networks, judged as a policy."""
+    return (
+        search(base, [Aim("translated", 0.5)], **more).judge(base.propensity.bundle).candidates[0]
+    )
 
 
 def test_the_path_says_what_each_candidate_was_trained_by(base):
-    path = search(base, AIMS, racing=False).path
-    rules = [c for c in path if c.is_rule]
-    assert [c.form for c in rules] == ["translated", "translated", "translated", "beta-IPS"] * 2
-    assert all(math.isnan(c.strength) for c in rules)
+    path = drive(search(base, AIMS).run()).path
+    assert [c.form for c in path] == ["translated", "translated", "translated", "beta-IPS"]
+    assert all(math.isnan(c.strength) for c in path)
     assert sum(c.chosen for c in path) == 1
+    assert [c.corrected is not None for c in path] == [c.chosen for c in path]
 
 
 def test_aims_of_other_kinds_beside_them_do_not_change_what_networks_become(base):
-    alone = search(base, AIMS[:3], racing=False).path[:3]
-    beside = search(base, AIMS, racing=False).path[:3]
+    alone, beside = (drive(search(base, aims).run()).path[:3] for aims in (AIMS[:3], AIMS))
     assert [c.risk for c in beside] == pytest.approx([c.risk for c in alone], abs=1e-5)
 
 
-def test_of_those_within_reach_the_one_that_finds_its_own_baseline_goes_on(base):
-    path = search(base, AIMS, 20, racing=True).path
-    through = [c.form for c in path[: len(AIMS)] if c.in_race]
-    chosen = next(c for c in path if c.chosen)
-    assert "beta-IPS" in through
-    assert chosen.in_race
-    assert len(through) <= 2
-
-
-def test_constants_can_be_left_out_and_the_paper_takes_the_likeliest_action(base):
-    path = search(base, AIMS, racing=False, constants=False).path
-    assert all(c.action is None for c in path)
-    fit = search(base, AIMS[:2], racing=False, selection="paper")
+def test_the_paper_judges_draws_and_takes_the_likeliest_action(base):
+    fit = drive(search(base, AIMS[:2], selection="paper").run())
     assert fit.policy.acts == "likeliest"
-    plain = [c for c in fit.path if c.is_rule and c.acts == "draws"]
-    assert next(c for c in fit.path if c.chosen).risk == np.min([c.risk for c in plain])
+    assert next(c for c in fit.path if c.chosen).risk == min(c.risk for c in fit.path)
 
 
-def fitted(log):
-    settings = Settings(epochs=6, batch_size=128, learning_rate=0.02)
-    own = training(n_folds=2, policy=settings, propensity=settings)
-    learner = EtIPS(encoder=GRU(12), training=own, others=False, models="networks", seed=0)
-    return learner.fit(log).fit_
+def test_untrained_policies_that_draw_are_judged_as_the_clinicians():
+    log = CLINIC.log(60, seed=0)
+    drawn = judged(foundation(log), selection="paper")
+    assert drawn.risk == pytest.approx(log.logged_loss.mean(), abs=1e-5)
 
 
-def test_a_policy_goes_down_to_the_lowest_floor_where_that_helps_on_held_out_stays():
-    fit = fitted(habitual(12_000, gain=0.85))
-    assert fit.support == fit.policy.support == LOWEST
-    fresh = habitual(seed=1)
-    suits, habit = fresh.sequence.T
-    rare = fit.policy.predict_proba(fresh).argmax(1)[(suits > 0.3) & (habit > 0.6)]
-    assert rare.mean() > 0.8
+def test_the_likeliest_action_is_judged_by_those_who_got_it():
+    log = CLINIC.log(60, seed=0)
+    base = foundation(log)
+    got = base.propensity.log_probabilities.argmax(axis=1) == log.logged_action
+    wanted = snips(log.logged_loss, got / base.chance, log.cluster)
+    found = judged(base)
+    assert (found.risk, found.std_error) == pytest.approx((wanted.risk, wanted.std_error))
 
 
-@pytest.mark.parametrize("change", [{"gain": 0.0}, {"gain": 0.4}, {"gain": 0.85, "lag": 1}])
-def test_it_keeps_its_floor_where_little_is_gained_or_the_present_is_hidden(change):
-    """A gain of 0.4 leads by seven standard errors, and something hidden could explain it."""
-    assert fitted(habitual(12_000, **change)).support > LOWEST
+@pytest.mark.parametrize("selection", ["held-out", "paper"])
+def test_where_a_policy_abstains_its_weight_is_one(selection):
+    """With known propensities, too: the fitted ones over the known would not be 1."""
+    log = CLINIC.log(80, seed=0)
+    found = judged(foundation(log, model=KnownPropensity(), support=0.999), selection=selection)
+    assert found.risk == pytest.approx(log.logged_loss.mean())
+    assert found.matching_factor == pytest.approx(1)
 
 
-@pytest.mark.parametrize("constant", [True, False])
-def test_a_lower_floor_is_for_networks_alone(monkeypatch, constant):
-    """It is no reason to keep a constant instead: then they stay on the usual one."""
-    learner = EtIPS(**small(training=training(3)), translations=(0.5,))
-    base = drive(learner._lay_foundation(CLEAR.log(200, seed=0), support=None))
-    asked = []
+def test_errors_are_by_patient():
+    log = CLINIC.log(80, seed=0)
+    errors = []
+    for data in (log, replace(log, group=np.arange(80) // 8)):
+        base = foundation(data, training=training(n_folds=4))
+        got = base.propensity.log_probabilities.argmax(axis=1) == data.logged_action
+        errors.append(judged(base).std_error)
+        wanted = snips(data.logged_loss, got / base.chance, data.cluster)
+        assert errors[-1] == pytest.approx(wanted.std_error)
+    assert errors[0] != pytest.approx(errors[1], rel=1e-3)
 
-    def settle(_, judged, __):
-        asked.append(judged)
-        place = 2 if constant and len(asked) > 1 else 1  # after a set in both forms: a constant
-        path = [replace(own, chosen=n == place) for n, own in enumerate(judged.candidates)]
-        return tuple(path)
 
-    monkeypatch.setattr(policy_search, "settle", settle)
-    monkeypatch.setattr(Foundation, "lowered", lambda own, _: own.with_floor(LOWEST))
-    policy = drive(learner.learn_policy(base)).policy
-    assert len(asked) == 2
-    assert policy.kind == "softmax"
-    assert policy.support == (base.support if constant else LOWEST)
+def test_without_folds_no_risk_is_corrected():
+    alone = foundation(CLINIC.log(60, seed=0), training=training(n_folds=1))
+    path = drive(search(alone, AIMS[:2], 1).run()).path
+    assert all(c.corrected is None for c in path)

@@ -6,7 +6,6 @@ from small_worlds import small, training
 
 from etips.data.tables.arrays import from_arrays
 from etips.learn import PredictiveModel
-from etips.learn.nuisance import balancing
 from etips.models.encoders.gru import GRU
 from etips.worlds.clinic import Clinic
 
@@ -45,10 +44,3 @@ def test_it_never_abstains():
     learner = PredictiveModel(**small()).fit(log)
     assert not learner.abstains(log).any()
     assert learner.predict_proba(log) == pytest.approx(learner.policy_.propensities(log))
-
-
-def test_no_balance_is_looked_for_where_nothing_is_weighed(monkeypatch):
-    asked = []
-    monkeypatch.setattr(balancing, "rebalance_table", lambda *_, **__: asked.append(1))
-    PredictiveModel(**small()).fit(WORLD.log(60, seed=0))
-    assert asked == []

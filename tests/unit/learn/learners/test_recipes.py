@@ -6,7 +6,7 @@ from small_worlds import ward
 
 import etips
 from etips.errors import SettingError
-from etips.files.toml_writer import format_toml
+from etips.files.toml import format_toml
 from etips.learn import DirectMethod, DoublyRobust, EtIPS, KnownPropensity, PredictiveModel
 from etips.learn.fitting.stages import POLICY, PROPENSITY, Training
 from etips.learn.learners.catalogue import METHODS
@@ -94,7 +94,7 @@ def test_known_propensities_belong_to_tips_and_ips():
 @pytest.mark.parametrize(
     ("method", "settings", "words"),
     [
-        ("magic", {}, "^method: must be one of etips, tips"),
+        ("magic", {}, "^method: must be one of auto, etips"),
         ("etips", {"colour": 1}, "^colour: is not a setting of etips"),
         ("etips", {"seed": 1}, "^seed: is not a setting of etips"),
         ("etips", {"policy.hidden": 1}, "^policy.hidden: is not a setting"),

@@ -1,12 +1,10 @@
 """Doubly robust learning where the answer is known."""
 
 import numpy as np
-import pytest
 from small_worlds import CLEAR, gain_in_a_clear_world, small, training
 
 from etips.data.tables.arrays import from_arrays
-from etips.errors import SettingError
-from etips.learn import DoublyRobust, KnownPropensity, Settings
+from etips.learn import DoublyRobust, KnownPropensity
 from etips.models.encoders.gru import GRU
 
 
@@ -27,24 +25,6 @@ def test_it_does_not_flee_clinicians_who_always_do_the_same():
     assert (learner.predict(log) == action).mean() > 0.7
 
 
-def test_it_starts_from_the_propensities():
-    still = Settings(epochs=1, batch_size=64, learning_rate=1e-9)
-    log = CLEAR.log(60, seed=0)
-    stages = training(policy=still, calibrate=False)
-    learner = DoublyRobust(**small(training=stages, support=0.0)).fit(log)
-    assert learner.predict_proba(log) == pytest.approx(learner.policy_.propensities(log), abs=1e-5)
-
-
-def test_a_strong_pull_keeps_it_with_the_propensities():
-    log, gaps = CLEAR.log(500, seed=0), []
-    for kl in (0.0, 100.0):
-        stages = training(8, calibrate=False)
-        learner = DoublyRobust(**small(training=stages, support=0.0), kl=kl, others=False).fit(log)
-        gap = learner.predict_proba(log) - learner.policy_.propensities(log)
-        gaps.append(np.abs(gap).mean())
-    assert gaps[1] < 0.5 * gaps[0]
-
-
 def test_known_propensities_change_what_is_learned():
     log = CLEAR.log(60, seed=0)
     found = [
@@ -52,15 +32,3 @@ def test_known_propensities_change_what_is_learned():
         for model in (None, KnownPropensity())
     ]
     assert np.abs(found[0] - found[1]).max() > 1e-4
-
-
-def test_the_share_of_clipped_propensities_is_kept():
-    log = CLEAR.log(60, seed=0)
-    learner = DoublyRobust(**small(), propensity=KnownPropensity(), clip=0.4).fit(log)
-    assert learner.clipped_share_ == pytest.approx((log.logged_propensity < 0.4).mean())
-
-
-@pytest.mark.parametrize("kl", [-1.0, np.nan, np.inf])
-def test_a_pull_that_is_none_is_refused(kl):
-    with pytest.raises(SettingError, match=r"^kl: must be finite and not negative"):
-        DoublyRobust(**small(), kl=kl).fit(CLEAR.log(10, seed=0))

@@ -36,6 +36,7 @@ def test_plain_fields_are_settings_and_objects_are_not():
         "word": SettingKind(str),
         "pick": SettingKind(str, ("a", "b")),
         "grid": SettingKind(list),
+        "names": SettingKind(tuple),
     }
 
 

@@ -36,10 +36,9 @@ def test_they_beat_the_clinicians_of_a_clear_world(kind):
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_the_path_names_the_form_and_every_strength(kind):
     learner = kind(**small()).fit(CLEAR.log(40, seed=0))
-    rules = [c for c in learner.path_ if c.is_rule and c.acts == "draws"]
-    assert {c.form for c in rules} == {kind.form}
-    if issubclass(kind, StrengthLearner):
-        assert [c.strength for c in rules] == list(learner.strengths)
+    assert {c.form for c in learner.path_} == {learner.aims(0.5)[0].form}
+    if isinstance(learner, StrengthLearner):
+        assert [c.strength for c in learner.path_] == list(learner.strengths)
 
 
 class StoppedError(Exception):
@@ -75,8 +74,3 @@ def test_strengths_are_some_numbers_above_zero(some):
 def test_a_power_is_at_most_one():
     with pytest.raises(SettingError, match=r"^strengths: .* above 0, at most 1\."):
         ExponentialSmoothing(**small(), strengths=(1.1,)).fit(CLEAR.log(20, seed=0))
-
-
-def test_a_weight_of_the_divergence_below_zero_is_refused():
-    with pytest.raises(SettingError, match=r"^kl: must be finite and not negative"):
-        BetaIPS(**small(), kl=-1.0).fit(CLEAR.log(20, seed=0))

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import Lasso
 
 from etips.learn.tabular import lasso
-from etips.learn.tabular.lasso import Products, fit_lasso, fit_lasso_by
+from etips.learn.tabular.lasso import Products, fit_lasso
 
 
 def trial(n=600, d=4, k=3, seed=0):
@@ -70,22 +70,3 @@ def test_of_wide_rows_the_columns_that_go_with_the_loss_take_part():
     assert (found[:, 1:] != 0).any(axis=0).sum() <= lasso.MOST_COLUMNS
     expected = np.array([[0, 0, 1], [1, 0, 1], [0, -1, 1.0]])
     assert found[:, 301:304] == pytest.approx(expected, abs=0.15)
-
-
-def test_some_decisions_teach_and_others_choose_the_penalty():
-    rows, action, loss, fold = trial()
-    found = fit_lasso_by(rows, action, loss, fold > 1, fold == 1, 3)
-    expected = np.array([[5, 0, 0, 1, 0], [5, 1, 0, 1, 0], [5, 0, -1, 1, 0.0]])
-    assert found == pytest.approx(expected, abs=0.07)
-    moved = np.where(fold == 0, 1e3, loss)  # nobody looks at the rest
-    assert fit_lasso_by(rows, action, moved, fold > 1, fold == 1, 3) == pytest.approx(found)
-    wide = np.concatenate([np.zeros((600, 300)), rows], axis=1)
-    screened = fit_lasso_by(wide, action, loss, fold > 1, fold == 1, 3)
-    assert screened[:, 301:] == pytest.approx(found[:, 1:], abs=1e-6)
-
-
-def test_where_nobody_chooses_the_penalty_is_the_middle_one():
-    rows, action, loss, _ = trial()
-    nobody = np.zeros(len(loss), bool)
-    found = fit_lasso_by(rows, action, loss, ~nobody, nobody, 3)
-    assert found[1, 1] == pytest.approx(1.0, abs=0.2)

@@ -16,7 +16,7 @@ from training_runs import (
     tensors,
 )
 
-from etips.learn.training.learning_step import Task, epoch_parts, learn_batch
+from etips.learn.training.learning_step import Task, learn_batch
 from etips.learn.training.optimiser import epoch_schedule
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle
@@ -59,11 +59,3 @@ def test_a_padded_batch_teaches_what_the_plain_one_teaches(lag):
         reached.append(state.parameters)
     for name, value in reached[0].items():
         torch.testing.assert_close(reached[1][name], value, atol=1e-10, rtol=1e-8)
-
-
-def test_an_epoch_may_end_after_some_of_its_batches():
-    data = COHORT.make()
-    task = Task(network_of(data), tensors(data), None, None, SETTINGS)
-    whole, some = epoch_parts(task, 2), epoch_parts(replace(task, n_batches=3), 2)
-    assert len(whole) > 3 == len(some)
-    assert all(np.array_equal(a, b) for a, b in zip(whole, some, strict=False))

@@ -18,8 +18,7 @@ from etips.models.encoders.gru import GRU
 from etips.models.encoders.lstm import LSTM
 from etips.models.encoders.transformer import CausalTransformer
 from etips.models.network import Network
-from etips.runs.run import Run
-from etips.runs.run_log import read_log
+from etips.runs.run import Run, read_log
 
 CPU = torch.device("cpu")
 SETTINGS = Settings(batch_size=16)

@@ -1,1 +1,0 @@
-"""Weights that balance: fitted propensities corrected by what they leave out of balance."""

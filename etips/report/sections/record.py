@@ -1,0 +1,127 @@
+"""Sections on how the results came about: the cohort, the settings, the reporting checklist."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from etips.report.section import Section
+from etips.results.records import Record
+from etips.results.results import Results
+from etips.results.study_result import StudyResult
+
+Step = tuple[str, int | None]
+"""What was counted, and how many."""
+
+
+def _flow(results: Results) -> dict[str, object] | None:
+    """From all stays to those evaluated, and what was not charted."""
+    if results.exhibits is None:
+        return None
+    flow = results.exhibits.flow
+    most = max((stage.count or 0 for stage in flow.stages), default=0) or 1
+    stays = _together([(stage.name, stage.count) for stage in flow.stages])
+    rows = [("steps in these stays", flow.n_steps), ("decisions evaluated", flow.n_decisions)]
+    return {
+        "flow": flow,
+        "stages": [
+            *((name, count, 100 * (count or 0) / most) for name, count in stays),
+            *((name, count, 0.0) for name, count in _together(rows)),
+        ],
+        "missingness": results.exhibits.missingness,
+    }
+
+
+def _together(steps: Sequence[Step]) -> list[Step]:
+    """Steps of the same count share a row."""
+    merged: list[Step] = []
+    for name, count in steps:
+        if merged and count is not None and merged[-1][1] == count:
+            merged[-1] = (f"{merged[-1][0]}; {name}", count)
+        else:
+            merged.append((name, count))
+    return merged
+
+
+FLOW = Section("flow", "Cohort and missing values", "cohort_flow.html", _flow)
+
+
+def _settings(results: Results) -> dict[str, object]:
+    """Settings, seeds and versions: all that it takes to get the same numbers again."""
+    exhibits, head = results.exhibits, results.headline
+    above = ("title", "lead") if isinstance(results, StudyResult) else ()  # of the page
+    shown = {
+        name: value
+        for name, value in ({} if exhibits is None else exhibits.settings).items()
+        if not (name in above and getattr(results, name))
+    }
+    sees = "the steps before it (lag 1)" if results.data.lag == 1 else "its own step too (lag 0)"
+    return {
+        "settings": _flat(shown) | {"history": f"a decision sees {sees}"},
+        "seeds": {} if exhibits is None else exhibits.seeds,
+        "versions": {} if exhibits is None else exhibits.versions,
+        "provenance": results.data.provenance,
+        "fingerprint": "not recorded" if exhibits is None else exhibits.fingerprint,
+        "notes": None if head is None else head.notes,
+    }
+
+
+def _flat(settings: Record) -> dict[str, str]:
+    """Settings within settings, one under the other; the innermost in one line."""
+    flat: dict[str, str] = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping) and any(isinstance(v, Mapping) for v in value.values()):
+            flat |= {f"{key}: {inner}": words for inner, words in _flat(value).items()}
+        elif isinstance(value, Mapping) and value:
+            flat[key] = "; ".join(f"{inner} {_words(v)}" for inner, v in value.items())
+        else:
+            flat[key] = _words(value)
+    return flat
+
+
+def _words(value: object) -> str:
+    """A setting in words."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple | Mapping):
+        return ", ".join(map(_words, value)) or "none"
+    return "none" if value is None else str(value)
+
+
+SETTINGS = Section("settings", "Settings and versions", "reproducibility.html", _settings)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One of the 27 items of the reporting guideline TRIPOD+AI (BMJ 2024;385:e078378).
+
+    Args:
+        number: 1..27.
+        topic: What it is about.
+        asks: What a reader should be told.
+        where: Section of the page that answers it, if one does.
+        answer: How; without a section it begins "Not applicable, because".
+    """
+
+    number: int
+    topic: str
+    asks: str
+    where: str | None
+    answer: str
+
+
+@cache
+def checklist() -> tuple[Item, ...]:
+    """The items in our words, and where a report answers each."""
+    text = resources.files("etips.report").joinpath("tripod.csv").read_text("utf-8")
+    _, *rows = csv.reader(text.splitlines())
+    return tuple(
+        Item(int(number), topic, asks, where or None, answer)
+        for number, topic, asks, where, answer in rows
+    )
+
+
+CHECKLIST = Section(
+    "tripod", "Reporting checklist", "checklist.html", lambda _: {"items": checklist()}
+)

@@ -1,1 +1,0 @@
-"""Pieces of work and who does them: processes, threads on a GPU, a cluster."""
