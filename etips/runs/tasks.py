@@ -11,6 +11,7 @@ import signal
 import threading
 import time
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
@@ -359,7 +360,7 @@ def _side_by_side(
                     yield delayed(_named)(pool.work, task)
 
             try:
-                with closing(parallel(begin())) as answers:
+                with _ended_early(parallel(begin())) as answers:
                     for name, answer in answers:
                         pool.finish(waiting[name], answer)
                         yield waiting.pop(name)
@@ -368,6 +369,17 @@ def _side_by_side(
                     losses[name] += name in waiting
                     if losses[name] >= TRIES:
                         raise LostTaskError(name) from None
+
+
+@contextmanager
+def _ended_early(answers: Generator[Any, None, None]) -> Iterator[Generator[Any, None, None]]:
+    """Close the answers without joblib's warning of those not waited for: a refusal says enough."""
+    try:
+        yield answers
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            answers.close()
 
 
 def _named(work: Callable[[Task], Any], task: Task) -> tuple[str, Any]:
