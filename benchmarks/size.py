@@ -58,7 +58,7 @@ def _collect(node, scope, path, users, defined):
 
 
 def reach() -> tuple[int, int]:
-    """Functions called, and modules imported, by `etips fit` with its defaults (this process alone)."""
+    """Functions called and modules imported by `etips fit`, in this process alone."""
     called = set()
 
     def look(frame, event, _):
