@@ -24,8 +24,8 @@ from benchmarks.noise_page import write_page
 from etips.data.coded import Coded
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
-from etips.learn.fitting.driver import drive
 from etips.learn.fitting.stages import Training
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.aims import Aim
 from etips.learn.learners.etips import EtIPS
 from etips.learn.learners.fit import Fit
@@ -220,8 +220,8 @@ class Start:
     def of(cls, stays: Stays, training: Training, seed: int) -> "Start":
         """Clinicians and losses, fitted."""
         learner = EtIPS(training=training, seed=seed)
-        base = drive(learner._fit_nuisances(stays.logged, support=0.0))
-        outcome = drive(learner._fit_outcome(base))
+        base = learner._fit_nuisances(stays.logged, Trainer(), support=0.0)
+        outcome = learner._fit_outcome(base, Trainer())
         return cls(stays, learner, base, outcome)
 
     def at(self, level: str) -> FittedNuisances:
@@ -248,13 +248,13 @@ def sweep_level(start: Start, level: str, *, few: bool) -> dict[str, object]:
     aims = [aim for own in groups.values() for aim in own]
     everything = _search(start, base, aims)
     n_folds, first = base.prepared.folds.n_networks, 0
-    bundle = drive(_train(everything))
+    bundle = Trainer().train(everything.request(range(len(aims))))
     for name, own in groups.items():
         networks = bundle.select(range(first * n_folds, (first + len(own)) * n_folds))
         first += len(own)
         outcome = start.outcome if name == "doubly robust" else None
         search = replace(_search(start, base, own), outcome=outcome)
-        risks[name] = true_risk(drive(search.choose_among(networks)), fresh)
+        risks[name] = true_risk(search.choose_among(networks, Trainer()), fresh)
     return {
         "level": level,
         "risk": risks,
@@ -268,11 +268,6 @@ def _search(start: Start, base: FittedNuisances, aims: Sequence[Aim]) -> PolicyS
     bundle = base.propensity.bundle
     sets = bundle.select(list(range(bundle.n_members)) * len(aims))
     return replace(usual, aims=aims, start=sets, outcome=start.outcome)
-
-
-def _train(search: PolicySearch):
-    """The networks of all aims, trained to the end."""
-    return (yield search.request(range(len(search.aims))))
 
 
 def main() -> None:

@@ -17,9 +17,9 @@ import numpy as np
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.learn import EtIPS
-from etips.learn.fitting.driver import drive
 from etips.learn.fitting.prepare import choose_device, prepare
 from etips.learn.fitting.stages import ENCODER, Training
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.nuisance.propensity import fit_propensity
 
 STEPS, FEATURES = 3, 6
@@ -47,7 +47,7 @@ def excess(data):
     """Log-loss of fitted propensities less that of frequencies, and its standard error."""
     training = Training().with_seed(0)
     prepared = prepare(data, n_folds=training.n_folds, seed=0, device=choose_device("cpu"))
-    fitted = drive(fit_propensity(prepared, ENCODER, training.propensity, seed=0))
+    fitted = fit_propensity(prepared, ENCODER, training.propensity, Trainer(), seed=0)
     stay, action = data.decisions().stay, data.logged_action
     counts = np.bincount(action, minlength=data.n_actions)
     plain = np.log(counts / counts.sum())[action]

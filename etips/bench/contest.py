@@ -28,7 +28,6 @@ from etips.files.writing import write_file
 from etips.learn.learners.catalogue import require_method
 from etips.learn.learners.direct import DirectMethod
 from etips.learn.learners.recipes import make_learner
-from etips.learn.training.sharing import Sharing
 from etips.machine import still_products
 from etips.policies.deployed import Deployed
 from etips.results.evaluation_log import Models, make_log
@@ -112,7 +111,7 @@ class GroundTask:
     settings: Settings
     device: str
 
-    def run(self, folder: Path, _: Sharing | None = None) -> Json:
+    def run(self, folder: Path) -> Json:
         """Do it; the findings are what is possible in this world."""
         self.arena.prepare(folder)
         test = self.arena.open(folder).test
@@ -158,19 +157,19 @@ class ContestTask:
     device: str
     version: str = ""
 
-    def run(self, folder: Path, sharing: Sharing | None = None) -> Json:
+    def run(self, folder: Path) -> Json:
         """Do it; the findings are fields of a `BenchEntry`."""
         ground = folder.parent / self.ground
         parts = self.arena.open(ground)
         try:
-            policy, cost = self._learn(parts, folder, sharing)
+            policy, cost = self._learn(parts, folder)
             return {**self._judge(policy, parts.test, ground, folder), **asdict(cost)}
         except (ForeignError, FileError, MemoryError):
             raise  # of the folder or the machine, not of the method
         except Exception as error:  # noqa: BLE001  # a line in the table, not the end of the bench
             return {"failed": in_words(error, quotes=self.arena.own.measure != "trial")}
 
-    def _learn(self, parts: Parts, folder: Path, sharing: Sharing | None) -> tuple[Policy, Cost]:
+    def _learn(self, parts: Parts, folder: Path) -> tuple[Policy, Cost]:
         by_design = self.arena.own.measure == "trial"
         bare = parts.learn if by_design else without_propensities(parts.learn)
         if self.method in PEERS:
@@ -186,7 +185,7 @@ class ContestTask:
         identity = fingerprint(arena=self.arena, method=self.method, settings=settings)
         with Run(folder, identity) as run:
             with measured() as cost:
-                learner.fit(parts.learn if told else bare, run=run, sharing=sharing)
+                learner.fit(parts.learn if told else bare, run=run)
             run.clear()
         return learner.policy_, cost
 

@@ -15,8 +15,8 @@ import torch
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.learn.fitting.prepare import Prepared
-from etips.learn.fitting.requests import ModelFitted, Requests
 from etips.learn.fitting.stages import ENCODER, Training
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.library import (
     LOSSES,
     PROPENSITIES,
@@ -97,6 +97,7 @@ class CrossFit:
 
     Args:
         prepared: The stays, as networks read them.
+        trainer: Trains the networks.
         table: The same as rows.
         fold: Of each decision.
         loss: Logged losses in standard deviations from their mean.
@@ -113,6 +114,7 @@ class CrossFit:
     """
 
     prepared: Prepared
+    trainer: Trainer
     table: Table
     fold: Ints
     loss: Floats
@@ -131,6 +133,7 @@ class CrossFit:
     def of(
         cls,
         prepared: Prepared,
+        trainer: Trainer,
         *,
         encoder: AnyEncoder = ENCODER,
         training: Training,
@@ -150,6 +153,7 @@ class CrossFit:
         )
         return cls(
             prepared=prepared,
+            trainer=trainer,
             table=table,
             fold=prepared.folds.fold[data.decisions().stay],
             loss=(data.logged_loss - centre) / unit,
@@ -174,16 +178,16 @@ class CrossFit:
         """Let the threads go."""
         self.workers.close()
 
-    def nuisances(self) -> Requests[Nuisances]:
+    def nuisances(self) -> Nuisances:
         """Propensities and predicted losses, each stacked by what fits held-out decisions."""
         tables, losses = self.begin_propensities(), self.begin_outcomes()
-        propensities, mixture, imitation = yield from self.propensities(tables)
-        outcomes, weights, expected = yield from self.outcomes(losses)
+        propensities, mixture, imitation = self.propensities(tables)
+        outcomes, weights, expected = self.outcomes(losses)
         return Nuisances(propensities, mixture, outcomes, weights, expected, imitation)
 
     def propensities(
         self, begun: Begun | None = None
-    ) -> Requests[tuple[list[Said], Mixture, FittedPropensity | None]]:
+    ) -> tuple[list[Said], Mixture, FittedPropensity | None]:
         """The models of who was given what, their mixture, and the network of these.
 
         Args:
@@ -193,28 +197,31 @@ class CrossFit:
         models, imitation, data = [], None, self.data
         if NETWORK in self.models:
             settings = suit(shorten(self.training.propensity, data.n_stays), data.n_stays)
-            imitation = yield from fit_propensity(
+            imitation = fit_propensity(
                 self.prepared,
                 self.encoder,
                 settings,
+                self.trainer,
                 seed=self.seed,
                 calibrate=self.training.calibrate,
             )
             models.append(_imitation(imitation))
-        models = [*(yield from self.collect(begun)), *models]
+        models = [*self.collect(begun), *models]
         mixture = mix_propensities([own.table for own in models], data.logged_action)
         return models, mixture, imitation
 
-    def outcomes(self, begun: Begun | None = None) -> Requests[tuple[list[Said], Floats, Floats]]:
+    def outcomes(self, begun: Begun | None = None) -> tuple[list[Said], Floats, Floats]:
         """The models of losses, their weights, and what they come to; as `propensities`."""
         begun = self.begin_outcomes() if begun is None else begun
         models, data = [], self.data
         if NETWORK in self.models:
             started = time.perf_counter()
             settings = suit(shorten(self.training.outcome, data.n_stays), data.n_stays)
-            outcome = yield from fit_outcome(self.prepared, self.encoder, settings, seed=self.seed)
+            outcome = fit_outcome(
+                self.prepared, self.encoder, settings, self.trainer, seed=self.seed
+            )
             models.append(self._outcome(outcome)._replace(seconds=time.perf_counter() - started))
-        models = [*(yield from self.collect(begun)), *models]
+        models = [*self.collect(begun), *models]
         rows = np.arange(data.n_decisions)
         logged = [own.table[rows, data.logged_action] for own in models]
         weights = LeastSquares(logged, self.loss, self.fold).weights()
@@ -238,13 +245,13 @@ class CrossFit:
         task = Task(self.table, action, target, self.fold, n_actions, self.seed)
         return [self.workers.cross_fit(own, task) for own in recipes if own in self.affordable]
 
-    def collect(self, begun: Sequence[Callable[[], CrossFitted]]) -> Requests[list[Said]]:
+    def collect(self, begun: Sequence[Callable[[], CrossFitted]]) -> list[Said]:
         """Wait for models of rows and say of each that it is there."""
         each = []
         for wait in begun:
             fitted = wait()
             each.append(self.said(fitted))
-            yield ModelFitted(fitted.recipe.label, fitted.seconds)
+            self.trainer.fitted(fitted.recipe.label, fitted.seconds)
         return each
 
     def own(self, answers: OwnAnswers) -> Said:

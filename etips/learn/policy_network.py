@@ -13,7 +13,7 @@ from torch import Tensor
 
 from etips.data.decisions import Ints
 from etips.learn.fitting.crossfit import out_of_fold
-from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.fitting.trainer import Trainer, TrainingRequest
 from etips.learn.judge import Judge
 from etips.learn.learners.finishing import finish_of
 from etips.learn.nuisances import CrossFit, Nuisances
@@ -44,9 +44,7 @@ class PolicyNetwork:
     actions: Ints
 
     @classmethod
-    def learn(
-        cls, log: CrossFit, nuisances: Nuisances, judge: Judge, lean: float
-    ) -> Requests[Self | None]:
+    def learn(cls, log: CrossFit, nuisances: Nuisances, judge: Judge, lean: float) -> Self | None:
         """Learn them from the clinicians' networks on; None where there are none.
 
         Args:
@@ -75,14 +73,14 @@ class PolicyNetwork:
         request = TrainingRequest(
             prepared, imitation.bundle, risk, stage="policy", settings=log.policy_settings()
         )
-        bundle = yield request
+        bundle = log.trainer.train(request)
         actions = out_of_fold(bundle, prepared, _likeliest)[0]
         return cls(request, bundle, actions.cpu().numpy())
 
-    def finish(self) -> Requests[Bundle]:
+    def finish(self, trainer: Trainer) -> Bundle:
         """The networks, which go on with all stays."""
         request = finish_of(self.request, self.bundle)
-        return self.bundle if request is None else (yield request)
+        return self.bundle if request is None else trainer.train(request)
 
 
 def _likeliest(outputs: Tensor, _: Tensor) -> Tensor:

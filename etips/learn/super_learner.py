@@ -16,8 +16,8 @@ from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require_number, require_seed
 from etips.learn.fitting.prepare import choose_device, prepare
-from etips.learn.fitting.requests import ModelFitted, Requests
 from etips.learn.fitting.stages import ENCODER, Training
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.judge import CLIP, LEANS, LEAST_LEAN_BLIND, Choice, Judge, Verdict, Z, choose
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.learner import Learner
@@ -58,7 +58,7 @@ class SuperLearner(Learner):
     training: Training = field(default_factory=Training)
     seed: int = 0
 
-    def _learn(self, stays: Trajectories) -> Requests[Fit]:
+    def _learn(self, stays: Trajectories, trainer: Trainer) -> Fit:
         self._check(stays)
         training, wanted = self.training, Candidates.of(self.candidates, MODELS)
         prepared = prepare(
@@ -71,6 +71,7 @@ class SuperLearner(Learner):
         )
         log = CrossFit.of(
             prepared,
+            trainer,
             encoder=self.encoder,
             training=training,
             seed=self.seed,
@@ -78,14 +79,14 @@ class SuperLearner(Learner):
             seconds=self.seconds,
         )
         try:
-            nuisances = yield from log.nuisances()
+            nuisances = log.nuisances()
             judge = self._judge(log, nuisances)
             recipes = [own for own in LOSSES if own.target == "scores"]
             scores = about_mean(judge.scores)
-            on_scores = yield from log.collect(log.begin(recipes, scores))
+            on_scores = log.collect(log.begin(recipes, scores))
             own = wanted.cross_fit(log.data, log.prepared.folds.fold)
             for answers in own:
-                yield ModelFitted(answers.name, answers.seconds)
+                trainer.fitted(answers.name, answers.seconds)
             stacked = [log.own(answers) for answers in own if answers.is_stacked]
             beside = [answers for answers in own if not answers.is_stacked]
             library = [*nuisances.outcomes, *on_scores, *stacked]
@@ -93,7 +94,7 @@ class SuperLearner(Learner):
             stack = LeastSquares(predicted, scores, judge.fold)
             log_chance = np.log(nuisances.mixture.table)
             leans = self._leans(log.data)
-            network = yield from PolicyNetwork.learn(log, nuisances, judge, min(leans))
+            network = PolicyNetwork.learn(log, nuisances, judge, min(leans))
 
             def policies(without: int | None) -> list[Ints]:
                 loss = weigh(stack.weights(without), predicted)
@@ -106,7 +107,7 @@ class SuperLearner(Learner):
             kept = _Kept(log, nuisances, judge, library, weights, choice, leans, network, beside)
             if log.left_out:
                 note(kept.record().cost_sentence)
-            return (yield from kept.fit())
+            return kept.fit()
         finally:
             log.close()
 
@@ -173,7 +174,7 @@ class _Kept:
     network: PolicyNetwork | None
     beside: Sequence[OwnAnswers]
 
-    def fit(self) -> Requests[Fit]:
+    def fit(self) -> Fit:
         """The policy, its models fitted to all stays, and the record of how it was chosen."""
         log, mixture = self.log, self.nuisances.mixture
         clinicians = _parts(self.nuisances.propensities, mixture.weights)
@@ -198,7 +199,7 @@ class _Kept:
             networks = Stack((alone,), "losses")
             policy = replace(policy, kind="least amount", networks=networks, acts="likeliest")
         elif self.choice.beats_clinicians and self.network is not None:
-            finished = yield from self.network.finish()
+            finished = self.network.finish(log.trainer)
             policy = replace(policy, kind="softmax", networks=finished, acts="likeliest")
         return Fit(
             policy,

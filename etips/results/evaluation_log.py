@@ -12,11 +12,10 @@ from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require
 from etips.evaluation.inference.checks import check_probabilities
 from etips.evaluation.log import PROPENSITY_FLOOR, Log
-from etips.learn.fitting.driver import drive
 from etips.learn.fitting.folds_at_once import AtOnce
 from etips.learn.fitting.prepare import choose_device, prepare
-from etips.learn.fitting.requests import Requests
 from etips.learn.fitting.stages import ENCODER, Training
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.library import LOSSES, PROPENSITIES
 from etips.learn.nuisance.outcome_models import SklearnOutcome
 from etips.learn.nuisances import NETWORK, SECONDS, CrossFit, Said, shares
@@ -181,6 +180,7 @@ def _fit(
     with_network = NETWORK in models.models  # without it dear models may be all that there are
     log = CrossFit.of(
         prepared,
+        Trainer(report=report),
         encoder=models.encoder,
         training=training,
         seed=models.seed,
@@ -194,18 +194,18 @@ def _fit(
     def losses_from(standard: Floats) -> Floats:
         return np.asarray(np.clip(log.centre + log.unit * standard, loss.min(), loss.max()))
 
-    def stack() -> Requests[_Fitted]:
+    def stack() -> _Fitted:
         losses = log.begin_outcomes() if models.outcome is True else None
         fitted = _Fitted()
         if propensities:
-            each, mixture, _ = yield from log.propensities()
+            each, mixture, _ = log.propensities()
             by = _by(shares(each, mixture.weights))
             alone = _network(each, mixture.weights)
             fitted = replace(
                 fitted, propensities=mixture.table, propensities_by=by, by_network=alone
             )
         if losses is not None:
-            each, weights, expected = yield from log.outcomes(losses)
+            each, weights, expected = log.outcomes(losses)
             alone = _network(each, weights)
             fitted = replace(
                 fitted,
@@ -216,7 +216,7 @@ def _fit(
         return fitted
 
     try:
-        return drive(stack(), report=report)
+        return stack()
     finally:
         log.close()
 

@@ -20,8 +20,8 @@ from etips.evaluation.whole_stay import (
     silent_values,
 )
 from etips.evaluation.whole_stay_course import Course, Outcome
-from etips.learn.fitting.driver import drive_together
 from etips.learn.fitting.prepare import choose_device, prepare
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.nuisance.stay_value import FittedStayValue, fit_stay_value
 from etips.models.encoders.registry import as_encoder
 from etips.policies.deployed import Deployed
@@ -66,8 +66,8 @@ def assess_throughout(
 ) -> dict[str, Throughout]:
     """Estimate the outcome of stays in which each policy decides throughout.
 
-    Networks that predict it are cross-fitted on `data`, those of all policies side by side. They
-    read earlier actions, which are part of the history that a policy makes.
+    Networks that predict it are cross-fitted on `data`. They read earlier actions, which are part
+    of the history that a policy makes.
     """
     views = {name: view(log, *policy.judged) for name, policy in policies.items()}
     course = Course.of(data.decisions().stay, log.loss, outcome)
@@ -94,18 +94,18 @@ def _fit(
         earlier_actions=True,
     )
     settings = models.training.with_seed(models.seed).outcome
-    works = [
-        fit_stay_value(
+    return {
+        name: fit_stay_value(
             prepared,
             as_encoder(models.encoder),
             settings,
+            Trainer(),
             seed=models.seed,
             policy=_table(log, own),
             outcome=outcome,
         )
-        for own in views.values()
-    ]
-    return dict(zip(views, drive_together(works), strict=True))
+        for name, own in views.items()
+    }
 
 
 def _table(log: Log, policy: View) -> Floats:

@@ -1,4 +1,4 @@
-"""Tasks: work done once, by this process, several of them, threads on a GPU, or a Ray cluster.
+"""Tasks: work done once, by this process, by several, or by a Ray cluster.
 
 A task works in a folder of its own and leaves its findings there when it is finished, whole or not
 at all. joblib does tasks side by side (scikit-learn's form of it, which hands on our warnings): it
@@ -31,7 +31,6 @@ from etips.files.json_documents import canonical
 from etips.files.lock import Lock
 from etips.files.writing import write_file
 from etips.learn.fitting.prepare import choose_device
-from etips.learn.training.sharing import Sharing
 from etips.machine import keep_freed
 from etips.progress import Progress, duration
 from etips.runs.checkpoint import ForeignError
@@ -46,7 +45,7 @@ Json = Mapping[str, object]
 """An object that JSON can hold."""
 
 _BEGUN = "work.json"  # says whose checkpoints a folder holds
-_ON_CPU, _ON_GPU = 4, 6  # tasks at a time: each holds the data, and more hardly help a GPU
+_ON_CPU = 4  # tasks at a time: each holds the data
 _IDLE = 20.0  # seconds after which a process that has nothing to do gives its memory back
 _NAMED = 3  # tasks at work that progress names; more are counted
 _TRUSTED = 0.4  # share of the work after which its own pace is all that counts
@@ -55,12 +54,11 @@ _TRUSTED = 0.4  # share of the work after which its own pace is all that counts
 class Work(Protocol):
     """What a task does: a frozen dataclass of all that its findings depend on."""
 
-    def run(self, folder: Path, sharing: Sharing | None) -> Json:
+    def run(self, folder: Path) -> Json:
         """Do it and return the findings; large ones, and checkpoints, go into files.
 
         Args:
             folder: The task's own; what several tasks read lies beside it.
-            sharing: Trainings that share a GPU with this one.
         """
 
 
@@ -197,8 +195,7 @@ def run_tasks(
     """Do every task that is not done yet; return what each found, by its name.
 
     With one job the tasks are done one after the other in this process, otherwise by several
-    processes, or by the machines of a Ray cluster. Tasks that train on a GPU are done by threads of
-    this process, which share it, where processes would take turns. A task whose worker is lost is
+    processes, or by the machines of a Ray cluster. A task whose worker is lost is
     done again, a few times. A refusal ends the run; what other tasks have finished stays, and is
     not done again.
 
@@ -236,7 +233,7 @@ def run_tasks(
 def jobs_for(device: str) -> int:
     """How many tasks at a time suit this machine, if the user does not say."""
     if choose_device(device).type == "cuda":
-        return _ON_GPU
+        return 1
     return min(os.cpu_count() or 1, _ON_CPU)
 
 
@@ -256,7 +253,7 @@ def recorded(task: Task, folder: Path) -> Record | None:
     return record
 
 
-def do(task: Task, folder: Path, sharing: Sharing | None = None) -> None:
+def do(task: Task, folder: Path) -> None:
     """Do the task here and now, and leave its findings in its folder."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     claim, own = folder / _BEGUN, canonical({"work": task.identity})
@@ -266,7 +263,7 @@ def do(task: Task, folder: Path, sharing: Sharing | None = None) -> None:
         raise _other_work(folder)
     started = time.perf_counter()
     try:
-        findings = dict(task.work.run(folder, sharing))
+        findings = dict(task.work.run(folder))
     except ForeignError as error:  # the work is the same, or the folder had been refused before
         rule = (
             "was begun, or was lent networks, by another version of etips or torch or on another "
@@ -400,26 +397,9 @@ def _pool(
         with ray.cluster_pool(cluster, folder, inputs, on_gpu=on_gpu) as pool:
             yield pool
         return
-    size = min(jobs, len(tasks))
-    if not all(_is_for_gpu(task) for task in tasks):
-        process = partial(_do_in_process, folder=folder, parent=os.getpid())
-        yield Pool(size, {"backend": "loky", "idle_worker_timeout": _IDLE}, process, _raise_any)
-        return
-    sharing = Sharing(size)
-    thread = partial(_do_in_thread, folder=folder, sharing=sharing)
-    try:
-        yield Pool(size, {"backend": "threading"}, thread, _raise_any, ())
-    finally:
-        sharing.halt.set()
-
-
-def _is_for_gpu(task: Task) -> bool:
-    return task.device is not None and choose_device(task.device).type == "cuda"
-
-
-def _do_in_thread(task: Task, folder: Path, sharing: Sharing) -> None:
-    with sharing.on_own_stream():
-        do(task, folder / task.name, sharing)
+    process = partial(_do_in_process, folder=folder, parent=os.getpid())
+    backend = {"backend": "loky", "idle_worker_timeout": _IDLE}
+    yield Pool(min(jobs, len(tasks)), backend, process, _raise_any)
 
 
 def _do_in_process(task: Task, folder: Path, parent: int) -> Exception | None:

@@ -19,7 +19,6 @@ from etips.files.writing import write_file
 from etips.learn.learners.catalogue import require_method
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import make_learner
-from etips.learn.training.sharing import Sharing
 from etips.models.bundle import Bundle
 from etips.policies.deployed import Deployed
 from etips.policies.policy import FittedPolicy
@@ -76,7 +75,7 @@ class FitTask:
     lent: Mapping[str, str] = field(default_factory=dict)
     external: FolderData | None = None
 
-    def run(self, folder: Path, sharing: Sharing | None = None) -> Json:
+    def run(self, folder: Path) -> Json:
         """Do it; the findings are a `FitRecord`."""
         study = folder.parent
         log = open_log(self.data, study)
@@ -91,7 +90,7 @@ class FitTask:
         if self.method == SUPERVISED:  # the labels of Table I
             assert isinstance(self.data, SimulatedData)
             stays = self.data.open_labelled().subset(part.learn)
-        learner = self._learn(stays, held, folder, sharing)
+        learner = self._learn(stays, held, folder)
         quality = learner.quality_
         return asdict(
             replace(
@@ -109,9 +108,7 @@ class FitTask:
             )
         )
 
-    def _learn(
-        self, stays: Trajectories, held: Trajectories, folder: Path, sharing: Sharing | None
-    ) -> Learner:
+    def _learn(self, stays: Trajectories, held: Trajectories, folder: Path) -> Learner:
         method = recipe_of(self.method)
         # A study compares networks, unless its settings say otherwise.
         trees = "models" in require_method(method).parameters
@@ -130,7 +127,7 @@ class FitTask:
                 theirs, own = stage_file(folder.parent / task, stage), stage_file(folder, stage)
                 if theirs.is_file() and not own.exists():
                     write_file(own, theirs.read_bytes())
-            learner.fit(stays, run=run, sharing=sharing)
+            learner.fit(stays, run=run)
             policy = turn_round(learner.policy_) if self.turned else learner
             save_followed(follow(policy, held), folder)
             if self.external is not None:

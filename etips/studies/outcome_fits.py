@@ -9,14 +9,13 @@ from torch import Tensor
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.files.fingerprint import fingerprint
-from etips.learn.fitting.driver import drive
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
 from etips.learn.fitting.stages import Training
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.direct import DirectMethod
 from etips.learn.learners.recipes import make_learner
 from etips.learn.nuisance.outcome import fit_outcome, is_share
 from etips.learn.nuisance.propensity import fit_propensity
-from etips.learn.training.sharing import Sharing
 from etips.models.answers import BATCH_SIZE, answer_decisions, outputs_at
 from etips.models.batches import Batch, step_tensors
 from etips.models.bundle import Bundle
@@ -44,7 +43,7 @@ class EvaluationTask:
     device: str
     seed: int
 
-    def run(self, folder: Path, sharing: Sharing | None = None) -> Json:
+    def run(self, folder: Path) -> Json:
         """Do it; arrays are left."""
         log = open_log(self.data, folder.parent)
         learner = make_learner(EVALUATOR, self.settings, device=self.device)
@@ -57,20 +56,20 @@ class EvaluationTask:
         )
         with Run(folder, identity) as run:
             prepared = self._prepare(log.subset(~tested) if apart else log, training)
-            asked = fit_outcome(prepared, encoder, training.outcome, seed=self.seed)
-            outcome = drive(asked, checkpoints=run, sharing=sharing)
+            trainer = Trainer(checkpoints=run)
+            outcome = fit_outcome(prepared, encoder, training.outcome, trainer, seed=self.seed)
             predicted = outcome.expected
             if apart:
                 predicted = _predict(outcome.bundle, prepared, log.subset(tested))
             else:
-                networks = fit_propensity(
+                likely = fit_propensity(
                     prepared,
                     encoder,
                     training.propensity,
+                    trainer,
                     seed=self.seed,
                     calibrate=training.calibrate,
                 )
-                likely = drive(networks, checkpoints=run, sharing=sharing)
                 save_array(folder / PROPENSITIES, np.exp(likely.log_probabilities))
             save_array(folder / PREDICTED, predicted)
             run.clear()

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 
 from etips.errors import SettingError
-from etips.learn.fitting.requests import FREE
 from etips.learn.fitting.stages import ENCODER, STAGES, Training
 from etips.learn.learners.catalogue import Method, require_method
 from etips.learn.learners.ranges import Choice, Range, Space
@@ -64,8 +63,8 @@ def _of_networks(space: Space, method: Method) -> Space:
 
 
 def is_free(key: str) -> bool:
-    """Whether networks of one bundle may differ in a setting."""
-    return key.rpartition(".")[2] in FREE
+    """Whether a setting leaves the shape of the networks, and what they read at once, alone."""
+    return key.rpartition(".")[2] in ("learning_rate", "weight_decay")
 
 
 def require_settings(method: str) -> Method:

@@ -23,7 +23,6 @@ from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
 from etips.files.json_documents import canonical
 from etips.files.writing import write_file
-from etips.learn.training.sharing import Sharing
 from etips.progress import no_progress
 from etips.runs.tasks import Json
 from etips.studies.experiment import DATA_FOLDER, Experiment
@@ -135,7 +134,7 @@ class DataTask:
 
     data: StudyData
 
-    def run(self, folder: Path, _: Sharing | None = None) -> Json:
+    def run(self, folder: Path) -> Json:
         """Do it."""
         data = self.data
         if not isinstance(data, SimulatedData) or not data.has_labels:

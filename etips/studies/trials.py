@@ -1,7 +1,6 @@
 """One trial of a search: fit a learner with some settings, and judge it on what was held out."""
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,9 @@ from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.files.fingerprint import fingerprint
 from etips.learn.fitting.candidates import Candidate, estimate_candidate
 from etips.learn.learners.catalogue import require_method
-from etips.learn.learners.learner import Learner, fit_together
+from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import Recipe
 from etips.learn.nuisance.propensity import Quality, measure
-from etips.learn.training.sharing import Sharing
 from etips.models.own_model import OwnModel
 from etips.models.row_model import RowModel
 from etips.models.stack import Stack
@@ -65,7 +63,7 @@ class TrialRecord:
 
 @dataclass(frozen=True)
 class TrialsTask:
-    """Fit learners of one shape side by side, score them, and keep the scores alone."""
+    """Fit learners one after another, score them, and keep the scores alone."""
 
     search: str
     method: str
@@ -73,19 +71,17 @@ class TrialsTask:
     seed: int
     device: str
 
-    def run(self, folder: Path, sharing: Sharing | None = None) -> Json:
+    def run(self, folder: Path) -> Json:
         """Do it; the stays lie beside the task's folder. Finds a `TrialRecord` a trial."""
         data = load_trajectories(folder.parent / DATA)
         recipes = [Recipe(self.method, settings, self.seed) for settings in self.settings]
-        learners = [recipe.make(device=self.device) for recipe in recipes]
-        with ExitStack() as stack:
-            runs = [
-                stack.enter_context(Run(folder / f"run-{number}", self._identity(recipe)))
-                for number, recipe in enumerate(recipes)
-            ]
-            fit_together(learners, data, runs=runs, sharing=sharing)
-            records = [score_trial(*own, data) for own in zip(recipes, learners, strict=True)]
-            for run in runs:
+        records = []
+        for number, recipe in enumerate(recipes):
+            with Run(folder / f"run-{number}", self._identity(recipe)) as run:
+                learner = recipe.make(device=self.device).fit(data, run=run)
+                records.append(score_trial(recipe, learner, data))
+        for number, recipe in enumerate(recipes):
+            with Run(folder / f"run-{number}", self._identity(recipe)) as run:
                 run.clear()
         return {"trials": [asdict(record) for record in records]}
 

@@ -42,7 +42,7 @@ class Search:
         space: Values of its settings; the usual ones if left empty.
         n_trials: How many to try; more of them later go on from there.
         batch: How many are proposed together, knowing those before.
-        bundle: How many of them in a row share a shape, and train side by side as one bundle: they
+        bundle: How many of them in a row share a shape, and train one after another: they
             differ in learning rates and weight decays alone.
     """
 

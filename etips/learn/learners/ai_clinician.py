@@ -11,7 +11,7 @@ from etips.data.trajectories import Trajectories
 from etips.disclosure import LEAST_PEOPLE
 from etips.errors import SettingError, require_number, require_seed, require_whole
 from etips.evaluation.whole_stay_course import Outcome, require_outcome
-from etips.learn.fitting.requests import Requests
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.row_learner import frame_of, require_log
@@ -47,8 +47,7 @@ class AIClinician(Learner):
     outcome: Outcome = "last"
     seed: int = 0
 
-    def _learn(self, stays: Trajectories) -> Requests[Fit]:
-        yield from ()  # nothing that networks are trained for
+    def _learn(self, stays: Trajectories, trainer: Trainer) -> Fit:  # noqa: ARG002
         self._check(stays)
         rows, frame = frame_of(stays, "last")
         centres, state = self._states(rows.numpy(), stays)

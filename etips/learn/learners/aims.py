@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from etips.data.decisions import Floats
-from etips.learn.fitting.groups import join_objectives
 from etips.learn.learners.fitted_nuisances import FittedNuisances
 from etips.learn.learners.policy_objective import Logged, Risk, policy_objective
 from etips.learn.training import smoothed_risks
@@ -23,6 +22,7 @@ from etips.learn.training.objectives import (
     Objective,
     Pool,
     doubly_robust,
+    join_objectives,
     translated_ips,
     weigh,
 )

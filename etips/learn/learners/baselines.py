@@ -6,7 +6,7 @@ import numpy as np
 
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, require_seed
-from etips.learn.fitting.requests import Requests
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.learner import Learner
 from etips.policies.policy import FittedPolicy
@@ -22,8 +22,7 @@ class RandomPolicy(Learner):
 
     seed: int = 0
 
-    def _learn(self, stays: Trajectories) -> Requests[Fit]:
-        yield from ()  # nothing to train
+    def _learn(self, stays: Trajectories, trainer: Trainer) -> Fit:  # noqa: ARG002
         require_seed(self.seed)
         if not stays.logged:  # questions may not know all actions
             raise DataError("data", "must hold actions and losses to learn from")
@@ -34,8 +33,7 @@ class RandomPolicy(Learner):
 class MostFrequent(Learner):
     """The action logged most often, for everyone; among equals the lowest."""
 
-    def _learn(self, stays: Trajectories) -> Requests[Fit]:
-        yield from ()  # nothing to train
+    def _learn(self, stays: Trajectories, trainer: Trainer) -> Fit:  # noqa: ARG002
         counts = np.bincount(stays.logged_action, minlength=stays.n_actions)
         if not counts.any():
             raise DataError("data", "must hold at least one decision")

@@ -11,7 +11,7 @@ from etips.errors import SettingError
 from etips.evaluation.whole_stay import StayLog, silent_values, wdr
 from etips.evaluation.whole_stay_course import Course, Outcome, require_outcome
 from etips.learn.fitting.candidates import Candidate
-from etips.learn.fitting.requests import Requests
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.fitted_nuisances import SUPPORT, FittedNuisances
 from etips.learn.learners.network_learner import NetworkLearner
@@ -46,12 +46,12 @@ class DirectMethod(NetworkLearner):
     outcome: Outcome = "sum"
     support: float = SUPPORT
 
-    def _learn(self, stays: Trajectories) -> Requests[Fit]:
+    def _learn(self, stays: Trajectories, trainer: Trainer) -> Fit:
         self._check()
-        base = yield from self._fit_nuisances(stays, support=self.support)
+        base = self._fit_nuisances(stays, trainer, support=self.support)
         if self.horizon == "stay":
-            return (yield from self._look_ahead(base))
-        outcome = yield from self._fit_outcome(base, additive=not self.interaction)
+            return self._look_ahead(base, trainer)
+        outcome = self._fit_outcome(base, trainer, additive=not self.interaction)
         # The additive network ranks alike in logits; a mean of chances would bend the ranking.
         chances = self.interaction and is_share(stays)
         kind: Kind = "least loss" if chances else "least amount"
@@ -63,12 +63,13 @@ class DirectMethod(NetworkLearner):
             support=base.support,
         )
 
-    def _look_ahead(self, base: FittedNuisances) -> Requests[Fit]:
+    def _look_ahead(self, base: FittedNuisances, trainer: Trainer) -> Fit:
         """The policy of least outcome of the stay, among actions with support."""
-        value = yield from fit_stay_value(
+        value = fit_stay_value(
             base.prepared,
             as_encoder(self.encoder),
             self.training.with_seed(self.seed).outcome,
+            trainer,
             seed=self.seed,
             policy=None,
             outcome=self.outcome,

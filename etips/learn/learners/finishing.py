@@ -13,7 +13,7 @@ from statistics import fmean
 import torch
 
 from etips.learn.fitting.prepare import Folds, Prepared
-from etips.learn.fitting.requests import TrainingRequest
+from etips.learn.fitting.trainer import TrainingRequest
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
 

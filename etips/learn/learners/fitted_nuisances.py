@@ -10,8 +10,8 @@ from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require_number, require_seed
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.prepare import Prepared, choose_device, prepare
-from etips.learn.fitting.requests import Requests
 from etips.learn.fitting.stages import Training
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.nuisance.network_settings import encoder_for, shorten, suit
 from etips.learn.nuisance.propensity import FittedPropensity, cross_fit_model, fit_propensity
 from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel, check_model
@@ -84,6 +84,7 @@ class FittedNuisances:
 
 def fit_nuisances(
     data: Trajectories,
+    trainer: Trainer,
     *,
     encoder: AnyEncoder,
     training: Training,
@@ -91,11 +92,12 @@ def fit_nuisances(
     support: float = SUPPORT,
     model: PropensityModel | None = None,
     clip: float = PROPENSITY_FLOOR,
-) -> Requests[FittedNuisances]:
+) -> FittedNuisances:
     """Prepare stays, fit propensities, and find which actions have support.
 
     Args:
         data: Logged stays.
+        trainer: Trains the networks.
         encoder: Shape of every network's memory.
         training: How they are trained, and in how many folds.
         seed: Of folds and networks.
@@ -117,9 +119,7 @@ def fit_nuisances(
     shape = encoder_for(encoder, data, earlier_actions=training.earlier_actions)
     settings = suit(shorten(training.propensity, n), n)
     calibrate = training.calibrate
-    propensity = yield from fit_propensity(
-        prepared, shape, settings, seed=seed, calibrate=calibrate
-    )
+    propensity = fit_propensity(prepared, shape, settings, trainer, seed=seed, calibrate=calibrate)
     plain = logged_propensity(prepared, propensity, model)
     return FittedNuisances(
         prepared=prepared,

@@ -1,7 +1,6 @@
 """What every learner can do; a learner of its own adds how it learns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -19,13 +18,11 @@ from etips.evaluation.censoring import complete_losses
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.fitting.checkpoints import Checkpoints
-from etips.learn.fitting.driver import drive, drive_together
-from etips.learn.fitting.requests import Requests
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.fit import Fit, SelectedRisk
 from etips.learn.learners.sklearn_estimator import SklearnEstimator, self_normalised_risk
 from etips.learn.nuisance.propensity import Quality
 from etips.learn.training.epoch_report import Report
-from etips.learn.training.sharing import Sharing
 from etips.machine import still_products
 from etips.policies.deployed import Deployed
 from etips.policies.policy import FittedPolicy
@@ -35,9 +32,9 @@ from etips.policies.policy_files import save_policy
 class Learner(SklearnEstimator, ABC):
     """Learns a policy from logged decisions.
 
-    A learner is a dataclass whose keyword-only fields are its settings, with a generator `_learn`
-    that asks for trainings and returns a `Fit`; see `etips.learn.fitting.requests`. It is a
-    scikit-learn estimator too: see `SklearnEstimator`.
+    A learner is a dataclass whose keyword-only fields are its settings, with a method `_learn`
+    that has networks trained and returns a `Fit`. It is a scikit-learn estimator too: see
+    `SklearnEstimator`.
     """
 
     fit_: Fit
@@ -50,8 +47,8 @@ class Learner(SklearnEstimator, ABC):
     choice_: ChoiceRecord | None
 
     @abstractmethod
-    def _learn(self, stays: Trajectories) -> Requests[Fit]:
-        """Learn from logged stays."""
+    def _learn(self, stays: Trajectories, trainer: Trainer) -> Fit:
+        """Learn from logged stays; `trainer` trains networks."""
 
     def fit(
         self,
@@ -61,7 +58,6 @@ class Learner(SklearnEstimator, ABC):
         *,
         report: Report | None = None,
         run: Checkpoints | None = None,
-        sharing: Sharing | None = None,
         **arrays: Any,  # noqa: ANN401
     ) -> Self:
         """Learn from logged stays, or from arrays as `from_arrays` takes them; return self.
@@ -72,14 +68,23 @@ class Learner(SklearnEstimator, ABC):
             loss: Their losses.
             report: Told after every epoch.
             run: Keeps the work in its folder and takes it up where it was stopped.
-            sharing: Trainings that share the device with this one.
             **arrays: static, lengths, propensity, groups; see `from_arrays`.
         """
         stays = as_trajectories(data, action, loss, **arrays)
-        _check_run(run)
+        if run is not None and not isinstance(run, Checkpoints):
+            raise SettingError("run", "must be a run in use", fix="Use with Run(...) as run.")
         self._keep_names(data)
         with still_products():
-            drive(self._fitting(stays), report=report, checkpoints=run, sharing=sharing)
+            trainer = Trainer(report=report, checkpoints=run)
+            learned = self._learn(complete_losses(stays), trainer)
+        self.fit_ = fit = replace(learned, policy=learned.policy.having_seen(stays))
+        self.policy_ = fit.policy
+        self.path_ = fit.path
+        self.selected_risk_ = fit.selected_risk
+        self.quality_ = fit.quality
+        self.support_ = fit.support
+        self.clipped_share_ = fit.clipped_share
+        self.choice_ = fit.choice
         return self
 
     def fitted_policy(self) -> FittedPolicy:
@@ -163,50 +168,8 @@ class Learner(SklearnEstimator, ABC):
         """Sequential features a step; with 2-D arrays their columns."""
         return len(self._schema().sequence)
 
-    def _fitting(self, stays: Trajectories) -> Requests[None]:
-        """Learn, and keep what was learned."""
-        learned = yield from self._learn(complete_losses(stays))
-        self.fit_ = fit = replace(learned, policy=learned.policy.having_seen(stays))
-        self.policy_ = fit.policy
-        self.path_ = fit.path
-        self.selected_risk_ = fit.selected_risk
-        self.quality_ = fit.quality
-        self.support_ = fit.support
-        self.clipped_share_ = fit.clipped_share
-        self.choice_ = fit.choice
-
     def _schema(self) -> Schema:
         """Of the data fitted on; what is not there yet must say so as attributes do."""
         if "fit_" not in vars(self):
             raise AttributeError(f"{type(self).__name__} is not fitted")  # hasattr asks
         return self.fit_.policy.schema
-
-
-def fit_together(
-    learners: Sequence[Learner],
-    stays: Trajectories,
-    *,
-    report: Report | None = None,
-    runs: Sequence[Checkpoints] = (),
-    sharing: Sharing | None = None,
-) -> None:
-    """Fit several learners to the same stays; like networks of theirs train as one bundle.
-
-    The first error, in the order of the learners, is raised once all have ended.
-
-    Args:
-        learners: A single one is fitted as if alone.
-        stays: Logged.
-        report: Told after every epoch of a bundle.
-        runs: One a learner, or none.
-        sharing: Trainings that share the device with these.
-    """
-    for run in runs:
-        _check_run(run)
-    works = [learner._fitting(stays) for learner in learners]
-    drive_together(works, report=report, checkpoints=runs, sharing=sharing)
-
-
-def _check_run(run: object) -> None:
-    if run is not None and not isinstance(run, Checkpoints):
-        raise SettingError("run", "must be a run in use", fix="Use with Run(...) as run.")

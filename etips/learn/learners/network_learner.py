@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from etips.data.trajectories import Trajectories
 from etips.evaluation.log import PROPENSITY_FLOOR
-from etips.learn.fitting.requests import Requests
 from etips.learn.fitting.stages import ENCODER, Training
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.fitted_nuisances import FittedNuisances, fit_nuisances
 from etips.learn.learners.learner import Learner
 from etips.learn.nuisance.outcome import FittedOutcome, fit_outcome
@@ -30,21 +30,24 @@ class NetworkLearner(Learner):
     def _fit_nuisances(
         self,
         stays: Trajectories,
+        trainer: Trainer,
         *,
         support: float,
         model: PropensityModel | None = None,
         clip: float = PROPENSITY_FLOOR,
-    ) -> Requests[FittedNuisances]:
+    ) -> FittedNuisances:
         """Propensities and support; see `fit_nuisances`.
 
         Args:
             stays: Logged.
+            trainer: Trains the networks.
             support: Least propensity of a recommended action.
             model: Where the logged propensities come from.
             clip: Logged propensities below this are raised to it.
         """
         return fit_nuisances(
             stays,
+            trainer,
             encoder=self.encoder,
             training=self.training,
             seed=self.seed,
@@ -54,8 +57,10 @@ class NetworkLearner(Learner):
         )
 
     def _fit_outcome(
-        self, base: FittedNuisances, *, additive: bool = False
-    ) -> Requests[FittedOutcome]:
+        self, base: FittedNuisances, trainer: Trainer, *, additive: bool = False
+    ) -> FittedOutcome:
         """Predicted losses of the same stays; `additive` without interaction."""
         settings = base.settings(self.training.with_seed(self.seed).outcome)
-        return fit_outcome(base.prepared, base.encoder, settings, seed=self.seed, additive=additive)
+        return fit_outcome(
+            base.prepared, base.encoder, settings, trainer, seed=self.seed, additive=additive
+        )

@@ -11,7 +11,7 @@ from torch import Tensor
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require_number, require_whole
-from etips.learn.fitting.requests import Requests
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.row_learner import RowLearner, RowLog
 from etips.learn.nuisance.outcome import is_share
@@ -66,8 +66,7 @@ class OWL(RowLearner):
     reward_from: float | None = None
     n_waves: int = WAVES
 
-    def _learn(self, stays: Trajectories) -> Requests[Fit]:
-        yield from ()  # nothing that networks are trained for
+    def _learn(self, stays: Trajectories, trainer: Trainer) -> Fit:  # noqa: ARG002
         check_machine(self.kernel, self.ridge, self.n_waves)
         log = self._read(stays)
         weight = self._rewards(stays) / log.chance

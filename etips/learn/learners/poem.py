@@ -11,8 +11,8 @@ from torch import Tensor
 from etips.data.decisions import Bools, Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require_number
-from etips.learn.fitting.requests import Requests, TrainingRequest
 from etips.learn.fitting.stages import Training
+from etips.learn.fitting.trainer import Trainer, TrainingRequest
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.fitted_nuisances import fit_nuisances
 from etips.learn.learners.policy_objective import Logged, policy_objective
@@ -74,10 +74,10 @@ class POEM(RowLearner):
     _risk: ClassVar[Callable[..., Tensor]] = staticmethod(poem_risk)
     _values: ClassVar[Callable[..., Tensor]] = staticmethod(poem_values)
 
-    def _learn(self, stays: Trajectories) -> Requests[Fit]:
+    def _learn(self, stays: Trajectories, trainer: Trainer) -> Fit:
         self._check_poem()
         if self.encoder is not None:
-            return (yield from self._by_networks(stays))
+            return self._by_networks(stays, trainer)
         log = self._read(stays)
         loss, cap = self._below_zero(log.loss), self._most_weight(log.chance)
         penalty = self._choose(log, loss, cap) if self.penalty is None else self.penalty
@@ -142,12 +142,13 @@ class POEM(RowLearner):
             risks.append(float(weight @ loss[out] / max(weight.sum(), 1e-300)))
         return PENALTIES[int(np.argmin(risks))]
 
-    def _by_networks(self, stays: Trajectories) -> Requests[Fit]:
+    def _by_networks(self, stays: Trajectories, trainer: Trainer) -> Fit:
         """The same objective for networks, which learn from parts of the log at a time."""
         self._check_rows(stays)
         assert self.encoder is not None
-        base = yield from fit_nuisances(
+        base = fit_nuisances(
             stays,
+            trainer,
             encoder=self.encoder,
             training=self.training,
             seed=self.seed,
@@ -167,12 +168,14 @@ class POEM(RowLearner):
             values: Tensor = self._values(weight, logged.loss - shift, **settings)
             return values
 
-        networks = yield TrainingRequest(
-            base.prepared,
-            base.propensity.bundle,
-            policy_objective(base, risk, kl=0.0),
-            stage="policy",
-            settings=base.settings(self.training.with_seed(self.seed + 1).policy),
+        networks = trainer.train(
+            TrainingRequest(
+                base.prepared,
+                base.propensity.bundle,
+                policy_objective(base, risk, kl=0.0),
+                stage="policy",
+                settings=base.settings(self.training.with_seed(self.seed + 1).policy),
+            )
         )
         return Fit(
             base.policy("softmax", networks=networks),

@@ -17,8 +17,8 @@ from etips.errors import SettingError, require_number
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.candidates import Candidate, Judged, blank, judge
 from etips.learn.fitting.crossfit import out_of_fold
-from etips.learn.fitting.requests import Requests, TrainingRequest
 from etips.learn.fitting.risk_totals import Weighing
+from etips.learn.fitting.trainer import Trainer, TrainingRequest
 from etips.learn.learners.aims import Aim, aims_objective
 from etips.learn.learners.finishing import finish_of
 from etips.learn.learners.fit import Fit
@@ -61,10 +61,10 @@ class PolicySearch:
     outcome: FittedOutcome | None = None
     finish: bool = True
 
-    def run(self) -> Requests[Fit]:
+    def run(self, trainer: Trainer) -> Fit:
         """Train, judge and choose."""
-        bundle = yield self.request(range(len(self.aims)))
-        return (yield from self.choose_among(bundle))
+        bundle = trainer.train(self.request(range(len(self.aims))))
+        return self.choose_among(bundle, trainer)
 
     def request(self, sets: Sequence[int]) -> TrainingRequest:
         """The training of some sets."""
@@ -79,7 +79,7 @@ class PolicySearch:
             settings=self.settings,
         )
 
-    def choose_among(self, bundle: Bundle) -> Requests[Fit]:
+    def choose_among(self, bundle: Bundle, trainer: Trainer) -> Fit:
         """The policy that is chosen among networks that were trained before, set by set."""
         base, judged = self.base, self.judge(bundle)
         path = list(judged.candidates)
@@ -87,7 +87,7 @@ class PolicySearch:
         corrected = risk_of_choosing(judged, self.selection, _fold_of_patients(base))
         risk, error = corrected or (None, None)
         path[best] = replace(path[best], chosen=True, corrected=risk, corrected_error=error)
-        networks = yield from self._finish(bundle, best)
+        networks = self._finish(bundle, best, trainer)
         return Fit(
             base.policy("softmax", networks=networks),
             propensity=base.propensity,
@@ -142,14 +142,14 @@ class PolicySearch:
         answers = list(out_of_fold(bundle, base.prepared, readout).cpu().numpy())
         return answers[: len(self.aims)], answers[len(self.aims) :]
 
-    def _finish(self, bundle: Bundle, number: int) -> Requests[Bundle]:
+    def _finish(self, bundle: Bundle, number: int, trainer: Trainer) -> Bundle:
         """The networks of a set, which go on with all stays unless the paper's rule chose them."""
         size = self.base.prepared.folds.n_networks
         chosen = bundle.select(range(number * size, (number + 1) * size))
         if self.selection == "paper" or not self.finish:
             return chosen
         request = finish_of(self.request([number]), chosen)
-        return chosen if request is None else (yield request)
+        return chosen if request is None else trainer.train(request)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -172,16 +172,16 @@ class PolicyLearner(NetworkLearner):
     kl: float = KL
     clip: float = PROPENSITY_FLOOR
 
-    def _learn(self, stays: Trajectories) -> Requests[Fit]:
+    def _learn(self, stays: Trajectories, trainer: Trainer) -> Fit:
         self._check()
-        base = yield from self._fit_nuisances(
-            stays, support=self.support, model=self.propensity, clip=self.clip
+        base = self._fit_nuisances(
+            stays, trainer, support=self.support, model=self.propensity, clip=self.clip
         )
-        return (yield from self.learn_policy(base))
+        return self.learn_policy(base, trainer)
 
-    def learn_policy(self, base: FittedNuisances) -> Requests[Fit]:
+    def learn_policy(self, base: FittedNuisances, trainer: Trainer) -> Fit:
         """The policies of all aims, and the one that is kept."""
-        return (yield from self.search(base).run())
+        return self.search(base).run(trainer)
 
     def search(self, base: FittedNuisances) -> PolicySearch:
         """How the policy is found on fitted nuisances."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from etips.data.trajectories import Trajectories
-from etips.learn.fitting.requests import Requests
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.fitted_nuisances import fit_nuisances
 from etips.learn.learners.network_learner import NetworkLearner
@@ -19,9 +19,10 @@ class PredictiveModel(NetworkLearner):
         seed: Same seed, machine and versions, same policy.
     """
 
-    def _learn(self, stays: Trajectories) -> Requests[Fit]:
-        base = yield from fit_nuisances(
+    def _learn(self, stays: Trajectories, trainer: Trainer) -> Fit:
+        base = fit_nuisances(
             stays,
+            trainer,
             encoder=self.encoder,
             training=self.training,
             seed=self.seed,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from etips.data.trajectories import Trajectories
-from etips.learn.fitting.requests import Requests
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.row_learner import RowLearner
 from etips.learn.tabular.lasso import fit_lasso
@@ -25,8 +25,7 @@ class QLearning(RowLearner):
         seed: Of the folds.
     """
 
-    def _learn(self, stays: Trajectories) -> Requests[Fit]:
-        yield from ()  # nothing that networks are trained for
+    def _learn(self, stays: Trajectories, trainer: Trainer) -> Fit:  # noqa: ARG002
         log = self._read(stays)
         rows = log.rows.double().numpy()
         found = fit_lasso(rows, log.action, log.loss, log.fold(self.seed), stays.n_actions)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from etips.learn.fitting.requests import Requests
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.aims import Aim
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.fitted_nuisances import FittedNuisances
@@ -20,10 +20,10 @@ class DoublyRobust(PolicyLearner):
 
     kl: float = 0.01
 
-    def learn_policy(self, base: FittedNuisances) -> Requests[Fit]:
+    def learn_policy(self, base: FittedNuisances, trainer: Trainer) -> Fit:
         """Predict losses, then learn the policy."""
-        outcome = yield from self._fit_outcome(base)
-        return (yield from replace(self.search(base), outcome=outcome).run())
+        outcome = self._fit_outcome(base, trainer)
+        return replace(self.search(base), outcome=outcome).run(trainer)
 
     def aims(self, mean_loss: float) -> list[Aim]:  # noqa: ARG002
         """What is trained: one set of networks."""

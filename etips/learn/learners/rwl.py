@@ -6,7 +6,7 @@ import numpy as np
 
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
-from etips.learn.fitting.requests import Requests
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.fit import Fit
 from etips.learn.learners.owl import WAVES, Kernel, Machine, check_machine
 from etips.learn.learners.row_learner import RowLearner, RowLog
@@ -40,8 +40,7 @@ class RWL(RowLearner):
     ridge: float | None = None
     n_waves: int = WAVES
 
-    def _learn(self, stays: Trajectories) -> Requests[Fit]:
-        yield from ()  # nothing that networks are trained for
+    def _learn(self, stays: Trajectories, trainer: Trainer) -> Fit:  # noqa: ARG002
         check_machine(self.kernel, self.ridge, self.n_waves)
         log = self._read(stays)
         weight = (log.loss - baseline(log)) / log.chance

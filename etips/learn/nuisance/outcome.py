@@ -9,7 +9,7 @@ from torch import Tensor
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.learn.fitting.prepare import Prepared, seeds_from
-from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.fitting.trainer import Trainer, TrainingRequest
 from etips.learn.nuisance.shrinkage import action_means, learned_counts, shrink
 from etips.learn.training.objectives import bernoulli, squared
 from etips.learn.training.settings import Settings
@@ -35,8 +35,14 @@ class FittedOutcome:
 
 
 def fit_outcome(
-    prepared: Prepared, encoder: Encoder, settings: Settings, *, seed: int, additive: bool = False
-) -> Requests[FittedOutcome]:
+    prepared: Prepared,
+    encoder: Encoder,
+    settings: Settings,
+    trainer: Trainer,
+    *,
+    seed: int,
+    additive: bool = False,
+) -> FittedOutcome:
     """Fit networks that predict the loss of every action, one a fold, all of them at once.
 
     A loss within [0, 1] is predicted as a probability, any other as an amount: networks learn it in
@@ -47,6 +53,7 @@ def fit_outcome(
         prepared: The stays.
         encoder: Of the networks.
         settings: Of the training.
+        trainer: Trains them.
         seed: Of the networks.
         additive: Add a history term to an action term, without interaction.
     """
@@ -59,7 +66,7 @@ def fit_outcome(
     loss = (prepared.loss - centre) / unit
     start = plain_outputs(prepared, centre, unit, learned_counts(prepared), share=share)
     target = Losses(prepared, centre, unit, share=share)
-    bundle = yield TrainingRequest(
+    request = TrainingRequest(
         prepared,
         Bundle.start(
             network, seeds_from(seed, PURPOSE, prepared.folds.n_networks), bias=start.float()
@@ -68,6 +75,7 @@ def fit_outcome(
         stage="additive" if additive else "outcome",
         settings=settings,
     )
+    bundle = trainer.train(request)
     fitted = shrink(prepared, bundle, start, target)
     answers = target.predict(fitted.outputs).cpu().numpy()
     return FittedOutcome(fitted.together, centre + unit * answers)

@@ -12,7 +12,7 @@ from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, require
 from etips.learn.fitting.prepare import Prepared, seeds_from
-from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.fitting.trainer import Trainer, TrainingRequest
 from etips.learn.nuisance.propensity_models import PropensityModel
 from etips.learn.nuisance.shrinkage import learned_counts, log_frequencies, pieces, shrink
 from etips.learn.training.objectives import cross_entropy
@@ -63,8 +63,14 @@ class FittedPropensity:
 
 
 def fit_propensity(
-    prepared: Prepared, encoder: Encoder, settings: Settings, *, seed: int, calibrate: bool = True
-) -> Requests[FittedPropensity]:
+    prepared: Prepared,
+    encoder: Encoder,
+    settings: Settings,
+    trainer: Trainer,
+    *,
+    seed: int,
+    calibrate: bool = True,
+) -> FittedPropensity:
     """Fit the clinicians' policy, one network a fold, all of them at once.
 
     Networks start at the plain frequencies of the actions.
@@ -73,6 +79,7 @@ def fit_propensity(
         prepared: The stays.
         encoder: Of the networks.
         settings: Of the training.
+        trainer: Trains them.
         seed: Of the networks.
         calibrate: Shrink what they learned towards plain frequencies as far as that fits better out
             of fold, and give every action its frequency as mean propensity.
@@ -83,13 +90,14 @@ def fit_propensity(
     action = torch.from_numpy(data.logged_action.copy())
     counts = torch.from_numpy(learned_counts(prepared))
     start = log_frequencies(action, data.n_actions, counts)
-    bundle = yield TrainingRequest(
+    request = TrainingRequest(
         prepared,
         Bundle.start(network, seeds, bias=start.float()),
         lambda outputs, seen: cross_entropy(outputs, prepared.action[seen]),
         stage="propensity",
         settings=settings,
     )
+    bundle = trainer.train(request)
     centre = log_frequencies(action, data.n_actions)
     fitted = shrink(prepared, bundle, start, Actions(action, centre), fit=calibrate)
     log_probabilities = fitted.outputs.log_softmax(-1).cpu().numpy()

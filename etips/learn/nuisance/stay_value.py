@@ -16,7 +16,7 @@ from etips.data.decisions import Floats
 from etips.evaluation.whole_stay_course import Course, Outcome
 from etips.learn.fitting.crossfit import out_of_fold
 from etips.learn.fitting.prepare import Prepared, seeds_from
-from etips.learn.fitting.requests import Requests, TrainingRequest
+from etips.learn.fitting.trainer import Trainer, TrainingRequest
 from etips.learn.training import memory
 from etips.learn.training.objectives import Sliced, bernoulli, squared
 from etips.learn.training.settings import Settings
@@ -79,18 +79,20 @@ def fit_stay_value(
     prepared: Prepared,
     encoder: Encoder,
     settings: Settings,
+    trainer: Trainer,
     *,
     seed: int,
     policy: Floats | None,
     outcome: Outcome,
     allowed: Floats | None = None,
-) -> Requests[FittedStayValue]:
+) -> FittedStayValue:
     """Fit networks that predict the outcome of a stay in which a policy decides.
 
     Args:
         prepared: The stays. Networks should read earlier actions: they are part of the history.
         encoder: Of the networks.
         settings: Of the training.
+        trainer: Trains them.
         seed: Of the networks.
         policy: Probabilities of the policy, shape (n_decisions, n_actions); None for the policy
             that always takes the action with the least predicted outcome.
@@ -106,9 +108,10 @@ def fit_stay_value(
     bundle = Bundle.start(network, seeds_from(seed, PURPOSE, prepared.folds.n_networks))
     bundle.parameters["head.weight"].zero_()  # an action starts where all of them are
     if (course.lengths > 1).any():
-        bundle = yield task.request(bundle, task.at_once(), "stay-value-now", settings, prepared)
+        request = task.request(bundle, task.at_once(), "stay-value-now", settings, prepared)
+        bundle = trainer.train(request)
     to_go = prepared.by_row(course.to_go.astype(np.float32)).expand(bundle.n_members, -1)
-    bundle = yield task.request(bundle, to_go, "stay-value", settings, prepared)
+    bundle = trainer.train(task.request(bundle, to_go, "stay-value", settings, prepared))
     values, logged = task.values(bundle), task.expected(bundle)
     to_the_end = _without_stopping(prepared)
     rounds, calm = 0, 0
@@ -116,7 +119,8 @@ def fit_stay_value(
         rounds += 1
         own = _of_round(settings, rounds, course.n_stays)
         target = task.targets(values)
-        bundle = yield task.request(bundle, target, f"stay-value-{rounds}", own, to_the_end)
+        request = task.request(bundle, target, f"stay-value-{rounds}", own, to_the_end)
+        bundle = trainer.train(request)
         before, values = values, task.values(bundle)
         calm = calm + 1 if task.moved(before, values) < SETTLED else 0
     answers, error = task.expected(bundle), task.error(values)

@@ -1,6 +1,5 @@
 """The one training loop: a bundle of networks, one pass a stay, resumable at any batch."""
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from etips.learn.training.learning_step import Task, epoch_parts, use_bfloat16
 from etips.learn.training.objectives import Objective
 from etips.learn.training.optimiser import Schedule, epoch_schedule
 from etips.learn.training.settings import Settings
-from etips.learn.training.sharing import require_wanted
 from etips.learn.training.state import State
 from etips.learn.training.validation import Validation, keep_best
 from etips.models.batches import StepTensors
@@ -33,7 +31,6 @@ def train(
     report: Report | None = None,
     state: State | None = None,
     keep: Callable[[State], None] | None = None,
-    halt: threading.Event | None = None,
 ) -> tuple[Bundle, State]:
     """Minimise `objective` for every network of the bundle; return each at its held-out best.
 
@@ -53,14 +50,13 @@ def train(
         state: Where an interrupted run stood.
         keep: Called with the state after every batch, or after some where processes share the
             work, to save it now and then.
-        halt: Set from another thread, it ends the training with an `UnwantedError`.
     """
     state = state or State.start(bundle)
     bfloat16 = use_bfloat16(settings, bundle.device)
     task = Task(bundle.network, steps, objective, weight, settings, bfloat16)
     validation = Validation(bundle.network, steps, objective, held_out, weigh=report is not None)
     rates = (learning_rates, weight_decays)
-    training = _Training(task, state, rates, validation, keep, halt)
+    training = _Training(task, state, rates, validation, keep)
     training.run(report)
     return state.trained(bundle.network), state
 
@@ -75,7 +71,6 @@ class _Training:
         rates: Learning rates and weight decays of all, each of shape (J,) or None.
         validation: Of all.
         keep: Told of the state after every batch.
-        halt: Set when nobody waits any more.
     """
 
     task: Task
@@ -83,7 +78,6 @@ class _Training:
     rates: tuple[Tensor | None, Tensor | None]
     validation: Validation
     keep: Callable[[State], None] | None
-    halt: threading.Event | None
 
     def run(self, report: Report | None) -> None:
         """Go through epochs until the last, or until every network has stopped."""
@@ -107,11 +101,9 @@ class _Training:
     def _learn_epoch(self, hands: Hands) -> float:
         """Learn from every batch that the epoch has left; return its mean loss."""
         state, parts = self.state, epoch_parts(self.task, self.state.epoch)
-        require_wanted(self.halt)
         for n_done in hands.learn(parts, self._schedule(len(parts))):
             state.batch, state.step = state.batch + n_done, state.step + n_done
             self._save()
-            require_wanted(self.halt)
         return mean_loss(state, self.task.settings, len(parts))
 
     def _is_over(self) -> bool:

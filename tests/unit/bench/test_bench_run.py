@@ -50,9 +50,9 @@ def test_finished_tasks_are_not_done_again_and_a_lost_one_gives_the_same(small, 
     done = []
     original = contest.ContestTask.run
 
-    def counted(self, place, sharing=None):
+    def counted(self, place):
         done.append(self.method)
-        return original(self, place, sharing)
+        return original(self, place)
 
     monkeypatch.setattr(contest.ContestTask, "run", counted)
     again = run_bench(plan, folder)
@@ -66,9 +66,8 @@ def test_two_processes_find_what_one_finds(small, tmp_path):
 
 
 def test_a_method_that_fails_is_a_line_and_the_others_go_on(tmp_path, monkeypatch):
-    def broken(self, stays):
+    def broken(self, stays, trainer):
         raise ZeroDivisionError("of this method")
-        yield
 
     monkeypatch.setattr(MostFrequent, "_learn", broken)
     bench = run_bench(small_plan(), tmp_path)

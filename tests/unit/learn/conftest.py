@@ -2,17 +2,17 @@
 
 import pytest
 
-from etips.learn.fitting import driver
+from etips.learn.fitting import trainer
 
 
 @pytest.fixture
 def trained(monkeypatch):
     """How many networks every training has, one after the other."""
-    sizes, train = [], driver.train
+    sizes, train = [], trainer.train
 
     def noted(bundle, *rest, **more):
         sizes.append(bundle.n_members)
         return train(bundle, *rest, **more)
 
-    monkeypatch.setattr(driver, "train", noted)
+    monkeypatch.setattr(trainer, "train", noted)
     return sizes

@@ -108,8 +108,8 @@ def test_without_features_nothing_is_said():
 
 
 class Chooser(Learner):
-    def _learn(self, stays):
-        yield from ()
+    def _learn(self, stays, trainer):
+        raise NotImplementedError
 
     path_ = (
         Candidate(0.5, 0.4, 0.1, 1.0, 50.0, chosen=True),

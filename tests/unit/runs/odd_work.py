@@ -14,7 +14,6 @@ import torch
 
 from etips.errors import DataError
 from etips.files.writing import write_file
-from etips.learn.training.sharing import require_wanted
 from etips.runs.tasks import Task, run_tasks
 
 SECRET = "Jane Doe"
@@ -24,26 +23,25 @@ SECRET = "Jane Doe"
 class Add:
     numbers: tuple = ()
 
-    def run(self, folder, sharing):
+    def run(self, folder):
         (folder / "more").mkdir(exist_ok=True)
         write_file(folder / "more" / "numbers.txt", str(list(self.numbers)).encode())
         return {
             "sum": sum(self.numbers),
             "process": os.getpid(),
             "threads": torch.get_num_threads(),
-            "sharers": None if sharing is None else sharing.n_trainings,
         }
 
 
 @dataclass(frozen=True)
 class Refuse:
-    def run(self, folder, sharing):
+    def run(self, folder):
         raise DataError("dose", "must not be negative", rows=[3], total=9, fix="Mend it.")
 
 
 @dataclass(frozen=True)
 class Broken:
-    def run(self, folder, sharing):
+    def run(self, folder):
         return {SECRET: 1}[f"no {SECRET}"]
 
 
@@ -57,7 +55,7 @@ class Die:
     times: int
     place: str = ""
 
-    def run(self, folder, sharing):
+    def run(self, folder):
         path = Path(self.place) if self.place else folder / "deaths.txt"
         deaths = int(path.read_bytes()) if path.exists() else 0
         if deaths < self.times:
@@ -70,18 +68,17 @@ class Die:
 class Nap:
     seconds: float
 
-    def run(self, folder, sharing):
+    def run(self, folder):
         write_file(folder / "asleep.txt", str(os.getpid()).encode())
         end = time.monotonic() + self.seconds
         while time.monotonic() < end:
-            require_wanted(sharing and sharing.halt)
             time.sleep(0.001)
         return {}
 
 
 @dataclass(frozen=True)
 class Noisy:
-    def run(self, folder, sharing):
+    def run(self, folder):
         print("to standard output")
         os.write(1, b"and below it\n")
         return {"said": True}

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 import traceback
 import zipfile
@@ -16,11 +15,9 @@ import odd_work
 import pytest
 import torch
 from odd_work import additions
-from small_worlds import CLINIC
 
 from etips.errors import DataError, EtipsError, FileError, ResourceError, SettingError
 from etips.files.lock import Lock
-from etips.learn.learners.recipes import make_learner
 from etips.runs import tasks
 from etips.runs.archives import pack, unpack
 from etips.runs.checkpoint import ForeignError
@@ -80,7 +77,7 @@ def test_a_damaged_record_is_refused_in_one_line(tmp_path, content):
 
 def test_checkpoints_of_another_version_are_refused_with_whom_they_were_lent_by(tmp_path):
     class Foreign(odd_work.Add):
-        def run(self, folder, sharing):
+        def run(self, folder):
             raise ForeignError(str(folder), "belongs to another run")
 
     with pytest.raises(FileError, match="by another version of etips or torch") as refusal:
@@ -193,57 +190,15 @@ def test_f4_stopped_or_killed_it_takes_its_workers_along(tmp_path, how):
         pass
 
 
-@pytest.fixture
-def gpu(monkeypatch):
-    """Every task takes itself to be on a GPU."""
-    monkeypatch.setattr(tasks, "_is_for_gpu", lambda task: True)
-
-
-def test_tasks_for_a_gpu_are_done_by_threads_that_know_of_each_other(gpu, tmp_path):
-    found = run_tasks(additions(5), tmp_path / "a", jobs=3)
-    assert [value["sum"] for value in found.values()] == [10, 11, 12, 13, 14]
-    assert {(value["process"], value["sharers"]) for value in found.values()} == {(os.getpid(), 3)}
-
-
-def test_an_error_stops_the_other_threads_at_their_next_step(gpu, tmp_path):
-    naps = [Task(f"nap-{i}", odd_work.Nap(60)) for i in range(3)]
-    with pytest.raises(DataError, match="dose"):
-        run_tasks([naps[0], Task("bad", odd_work.Refuse()), *naps[1:]], tmp_path, jobs=2)
-    wait_for(lambda: threading.active_count() < 10, seconds=10)
-    assert not (tmp_path / "nap-2").exists()
-
-
-@pytest.mark.gpu
-def test_learners_that_share_a_gpu_learn_what_each_learns_alone(tmp_path):
-    """More captures than torch has streams, so that those handed out again would be noticed."""
-    log, found = CLINIC.log(80, seed=0), {}
-
-    class Fit(odd_work.Add):
-        def run(self, folder, sharing):
-            settings = {"hidden": 8, "epochs": 3, "n_folds": 2, "batch_size": 16, "support": 0.0}
-            learner = make_learner("etips", settings, device="cuda", seed=self.numbers[0])
-            found[self.numbers] = learner.fit(log, sharing=sharing).predict_proba(log)
-            return {}
-
-    fits = [Task(f"fit-{seed}", Fit((seed,)), device="cuda") for seed in range(24)]
-    run_tasks(fits, tmp_path / "six", jobs=6)
-    shared = dict(found)
-    run_tasks(fits, tmp_path / "one")
-    for numbers, own in found.items():
-        assert own == pytest.approx(shared[numbers], abs=1e-4)
-
-
 @pytest.mark.parametrize(("cores", "jobs"), [(None, 1), (1, 1), (2, 2), (64, 4)])
 def test_left_to_itself_a_cpu_does_a_task_a_core_up_to_four(cores, jobs, monkeypatch):
     monkeypatch.setattr(tasks.os, "cpu_count", lambda: cores)
     assert tasks.jobs_for("cpu") == jobs
 
 
-def test_left_to_itself_a_gpu_is_shared(monkeypatch):
+def test_left_to_itself_a_gpu_does_one_task_after_the_other(monkeypatch):
     monkeypatch.setattr(tasks, "choose_device", lambda _: torch.device("cuda"))
-    assert tasks.jobs_for("auto") > 1
-    assert tasks._is_for_gpu(Task("a", odd_work.Add(), device="auto"))
-    assert not tasks._is_for_gpu(Task("a", odd_work.Add()))
+    assert tasks.jobs_for("auto") == 1
 
 
 def test_without_ray_a_cluster_is_refused_with_the_remedy(tmp_path, monkeypatch):

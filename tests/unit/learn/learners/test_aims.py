@@ -7,7 +7,7 @@ import pytest
 import torch
 from small_worlds import CLINIC, training
 
-from etips.learn.fitting.driver import drive
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.aims import _TERMS, Aim, Form, Ground, aims_objective
 from etips.learn.learners.fitted_nuisances import fit_nuisances
 from etips.learn.learners.policy_objective import Logged
@@ -31,7 +31,7 @@ AIMS = [
 @pytest.fixture(scope="module")
 def base():
     data = CLINIC.log(40, seed=0)
-    return drive(fit_nuisances(data, encoder=GRU(6), training=training(), seed=0, support=0.0))
+    return fit_nuisances(data, Trainer(), encoder=GRU(6), training=training(), seed=0, support=0.0)
 
 
 def risks(objective, outputs, seen):

@@ -8,7 +8,7 @@ import torch
 from small_worlds import CLEAR, small, training
 
 from etips.learn import Settings
-from etips.learn.fitting.driver import drive
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.aims import Aim
 from etips.learn.learners.etips import EtIPS
 from etips.learn.learners.finishing import MOST, finish_epochs, finish_of
@@ -21,7 +21,7 @@ SETTINGS = Settings(epochs=20, batch_size=64, learning_rate=0.02, patience=4)
 @pytest.fixture(scope="module")
 def base():
     learner = EtIPS(**small(training=training(6)))
-    return drive(learner._fit_nuisances(CLEAR.log(200, seed=0), support=0.0))
+    return learner._fit_nuisances(CLEAR.log(200, seed=0), Trainer(), support=0.0)
 
 
 def starts(base, n_sets):
@@ -72,22 +72,6 @@ def test_where_nobody_knows_how_networks_ended_they_stay_as_they_are(base):
     assert finish_of(search(base).request([0]), replace(base.propensity.bundle, trained=())) is None
 
 
-def asked_for(generator):
-    """Stages of the trainings that a search asks for, and what it returns."""
-    stages = []
-
-    def watched():
-        try:
-            request = next(generator)
-            while True:
-                stages.append(request.stage)
-                request = generator.send((yield request))
-        except StopIteration as end:
-            return end.value
-
-    return drive(watched()), stages
-
-
 @pytest.mark.parametrize(
     ("more", "stages"),
     [
@@ -97,14 +81,15 @@ def asked_for(generator):
     ],
 )
 def test_what_is_chosen_goes_on_unless_told_otherwise_or_by_the_papers_rule(base, more, stages):
-    fit, asked = asked_for(search(base, **more).run())
+    epochs = []
+    fit = search(base, **more).run(Trainer(report=epochs.append))
     assert fit.policy.kind == "softmax"
-    assert asked == stages
+    assert list(dict.fromkeys(at.stage for at in epochs)) == stages
 
 
 def test_it_begins_where_the_chosen_networks_were_best_and_ends_elsewhere(base):
-    stopped = drive(search(base, finish=False).run())
-    finished = drive(search(base).run())
+    stopped = search(base, finish=False).run(Trainer())
+    finished = search(base).run(Trainer())
     assert [c.risk for c in finished.path] == [c.risk for c in stopped.path]
     before, after = (fit.policy.networks.parameters for fit in (stopped, finished))
     assert all(before[name].shape == after[name].shape for name in before)

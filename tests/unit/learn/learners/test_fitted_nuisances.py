@@ -7,8 +7,8 @@ from small_worlds import CLINIC, training, ward
 
 from etips.errors import SettingError
 from etips.learn import KnownPropensity, SklearnModel
-from etips.learn.fitting.driver import drive
 from etips.learn.fitting.stages import ENCODER
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.fitted_nuisances import fit_nuisances
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.last_step import LastStep
@@ -23,7 +23,7 @@ def lay(data, **more):
         "clip": 0.01,
         "seed": 0,
     }
-    return drive(fit_nuisances(data, **{**usual, **more}))
+    return fit_nuisances(data, Trainer(), **{**usual, **more})
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from small_worlds import CLINIC, ward
 import etips
 from etips.errors import SettingError
 from etips.learn.fitting.prepare import prepare
-from etips.learn.fitting.requests import TrainingRequest
+from etips.learn.fitting.trainer import TrainingRequest
 from etips.learn.learners.fit import Fit
-from etips.learn.learners.learner import Learner, fit_together
+from etips.learn.learners.learner import Learner
 from etips.learn.training.objectives import cross_entropy
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle
@@ -29,19 +29,20 @@ class Imitation(Learner):
     rate: float = 0.05
     hidden: int = 4
 
-    def _learn(self, stays):
+    def _learn(self, stays, trainer):
         if self.rate <= 0:
             raise SettingError("rate", "must be above 0")
         prepared = prepare(stays, n_folds=2, seed=0, device=torch.device("cpu"))
         n_features, n_static = prepared.steps.n_features, stays.static.shape[1]
         network = Network(GRU(self.hidden), n_features, n_static, stays.n_actions)
-        bundle = yield TrainingRequest(
+        request = TrainingRequest(
             prepared,
             Bundle.start(network, [1, 2]),
             lambda outputs, seen: cross_entropy(outputs, prepared.action[seen]),
             stage="imitation",
             settings=Settings(epochs=3, batch_size=32, learning_rate=self.rate),
         )
+        bundle = trainer.train(request)
         return Fit(
             FittedPolicy("imitation", stays.schema, scaler=prepared.scaler, propensity=bundle)
         )
@@ -59,17 +60,6 @@ def test_a_learner_of_ones_own_is_fitted_saved_and_loaded(log, tmp_path):
     assert probabilities.sum(axis=1) == pytest.approx(1)
     learner.save(tmp_path / "policy")
     assert (etips.load(tmp_path / "policy").predict_proba(log) == probabilities).all()
-
-
-def test_learners_of_ones_own_train_in_one_bundle(log, trained):
-    alone = [Imitation(rate=rate).fit(log).predict_proba(log) for rate in (0.05, 0.01)]
-    trained.clear()
-    beside = [Imitation(rate=rate) for rate in (0.05, 0.01)]
-    fit_together(beside, log)
-    assert trained == [4]
-    for learner, wanted in zip(beside, alone, strict=True):
-        np.testing.assert_allclose(learner.predict_proba(log), wanted, atol=1e-4)
-    assert np.abs(alone[0] - alone[1]).max() > 1e-3
 
 
 def test_what_was_learned_is_set_from_the_fit_and_nowhere_else(log):
@@ -113,8 +103,6 @@ def test_a_run_must_be_one_and_in_use(log, tmp_path):
     for wrong in (tmp_path, "run"):
         with pytest.raises(SettingError, match=r"^run: must be a run in use\. Use with Run"):
             Imitation().fit(log, run=wrong)
-        with pytest.raises(SettingError, match=r"^run: must be a run in use\. Use with Run"):
-            fit_together([Imitation()], log, runs=[wrong])
     with pytest.raises(SettingError, match=r"^run: must be a run in use\. Use with Run"):
         Imitation().fit(log, run=Run(tmp_path / "run", "id"))
 
@@ -126,13 +114,6 @@ def test_a_run_keeps_the_stage_and_the_next_fit_takes_it_up(log, tmp_path, train
         second = Imitation().fit(log, run=run)
     assert trained == [2]
     assert (first.predict_proba(log) == second.predict_proba(log)).all()
-
-
-def test_of_several_learners_the_sound_ones_are_fitted_though_one_is_refused(log):
-    learners = [Imitation(), Imitation(rate=-1.0), Imitation(rate=0.01)]
-    with pytest.raises(SettingError, match=r"^rate: must be above 0"):
-        fit_together(learners, log)
-    assert [hasattr(learner, "fit_") for learner in learners] == [True, False, True]
 
 
 def test_a_learner_must_say_how_it_learns():

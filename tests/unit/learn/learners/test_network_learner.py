@@ -17,9 +17,9 @@ class Probe(NetworkLearner):
 
     additive: bool = False
 
-    def _learn(self, stays):
-        self.base = yield from self._fit_nuisances(stays, support=0.2)
-        self.outcome = yield from self._fit_outcome(self.base, additive=self.additive)
+    def _learn(self, stays, trainer):
+        self.base = self._fit_nuisances(stays, trainer, support=0.2)
+        self.outcome = self._fit_outcome(self.base, trainer, additive=self.additive)
         return Fit(self.base.policy("imitation"))
 
 

@@ -7,7 +7,7 @@ from small_worlds import CLINIC, small, training
 
 from etips.errors import SettingError
 from etips.learn import DoublyRobust
-from etips.learn.fitting.driver import drive
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.fitted_nuisances import fit_nuisances
 from etips.learn.learners.policy_objective import policy_objective
 from etips.models.encoders.gru import GRU
@@ -16,7 +16,7 @@ from etips.models.encoders.gru import GRU
 @pytest.fixture(scope="module")
 def base():
     data = CLINIC.log(40, seed=0)
-    return drive(fit_nuisances(data, encoder=GRU(6), training=training(), seed=0, support=0.3))
+    return fit_nuisances(data, Trainer(), encoder=GRU(6), training=training(), seed=0, support=0.3)
 
 
 def asked(base):

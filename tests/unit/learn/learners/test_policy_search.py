@@ -9,7 +9,7 @@ from small_worlds import CLEAR, CLINIC, small, training
 
 from etips.evaluation import snips
 from etips.learn import EtIPS, KnownPropensity, Settings
-from etips.learn.fitting.driver import drive
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.aims import Aim
 from etips.learn.learners.fitted_nuisances import fit_nuisances
 from etips.learn.learners.policy_search import PolicySearch
@@ -21,12 +21,12 @@ AIMS = [*(Aim("translated", value) for value in (0.3, 0.5, 0.7)), Aim("beta-IPS"
 @pytest.fixture(scope="module")
 def base():
     learner = EtIPS(**small(training=training(6)))
-    return drive(learner._fit_nuisances(CLEAR.log(200, seed=0), support=0.0))
+    return learner._fit_nuisances(CLEAR.log(200, seed=0), Trainer(), support=0.0)
 
 
 def foundation(log, **more):
     settings = {"encoder": GRU(6), "training": training(), "seed": 0, "support": 0.0}
-    return drive(fit_nuisances(log, **(settings | more)))
+    return fit_nuisances(log, Trainer(), **(settings | more))
 
 
 def starts(base, n_sets):
@@ -47,7 +47,7 @@ def judged(base, **more):
 
 
 def test_the_path_says_what_each_candidate_was_trained_by(base):
-    path = drive(search(base, AIMS).run()).path
+    path = search(base, AIMS).run(Trainer()).path
     assert [c.form for c in path] == ["translated", "translated", "translated", "beta-IPS"]
     assert all(math.isnan(c.strength) for c in path)
     assert sum(c.chosen for c in path) == 1
@@ -55,12 +55,12 @@ def test_the_path_says_what_each_candidate_was_trained_by(base):
 
 
 def test_aims_of_other_kinds_beside_them_do_not_change_what_networks_become(base):
-    alone, beside = (drive(search(base, aims).run()).path[:3] for aims in (AIMS[:3], AIMS))
+    alone, beside = (search(base, aims).run(Trainer()).path[:3] for aims in (AIMS[:3], AIMS))
     assert [c.risk for c in beside] == pytest.approx([c.risk for c in alone], abs=1e-5)
 
 
 def test_the_paper_judges_draws_and_takes_the_likeliest_action(base):
-    fit = drive(search(base, AIMS[:2], selection="paper").run())
+    fit = search(base, AIMS[:2], selection="paper").run(Trainer())
     assert fit.policy.acts == "likeliest"
     assert next(c for c in fit.path if c.chosen).risk == min(c.risk for c in fit.path)
 
@@ -103,5 +103,5 @@ def test_errors_are_by_patient():
 
 def test_without_folds_no_risk_is_corrected():
     alone = foundation(CLINIC.log(60, seed=0), training=training(n_folds=1))
-    path = drive(search(alone, AIMS[:2], 1).run()).path
+    path = search(alone, AIMS[:2], 1).run(Trainer()).path
     assert all(c.corrected is None for c in path)

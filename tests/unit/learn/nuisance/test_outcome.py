@@ -8,8 +8,8 @@ import torch
 from small_worlds import CLEAR, CLINIC, randomised, training
 
 from etips.data.tables.arrays import from_arrays
-from etips.learn.fitting.driver import drive
 from etips.learn.fitting.prepare import prepare
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.nuisance.outcome import fit_outcome, is_share
 from etips.models.encoders.gru import GRU
 
@@ -17,7 +17,7 @@ from etips.models.encoders.gru import GRU
 def outcome(data, **more):
     prepared = prepare(data, n_folds=2, seed=0, device=torch.device("cpu"))
     settings = replace(training(epochs=12).outcome, learning_rate=0.02)
-    return drive(fit_outcome(prepared, GRU(6), settings, seed=0, **more))
+    return fit_outcome(prepared, GRU(6), settings, Trainer(), seed=0, **more)
 
 
 def test_losses_within_zero_and_one_are_shares():

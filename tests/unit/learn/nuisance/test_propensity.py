@@ -8,8 +8,8 @@ import torch
 from small_worlds import CLINIC, Says, randomised, training, ward
 
 from etips.errors import DataError
-from etips.learn.fitting.driver import drive
 from etips.learn.fitting.prepare import prepare
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.nuisance.propensity import (
     cross_fit_model,
     fit_propensity,
@@ -35,7 +35,7 @@ def cross_fitted(model, data, n_folds=3):
 
 def fit_networks(data, n_folds=2, **more):
     settings = training(epochs=3).propensity
-    return drive(fit_propensity(prepared(data, n_folds), GRU(6), settings, seed=0, **more))
+    return fit_propensity(prepared(data, n_folds), GRU(6), settings, Trainer(), seed=0, **more)
 
 
 class Remembers:
@@ -122,8 +122,8 @@ def test_networks_are_asked_out_of_fold():
     # an epoch count without early stopping's say: held-out stays decide when to stop
     settings = replace(training(epochs=1).propensity, patience=1)
     found = [
-        drive(
-            fit_propensity(prepared(log), GRU(6), settings, seed=0, calibrate=False)
+        fit_propensity(
+            prepared(log), GRU(6), settings, Trainer(), seed=0, calibrate=False
         ).log_probabilities
         for log in (data, replace(data, action=altered, truth=None))
     ]
@@ -135,7 +135,7 @@ def test_networks_are_asked_out_of_fold():
 def test_networks_learn_the_clinicians():
     data = CLINIC.log(400, seed=0)
     settings = training(epochs=8).propensity
-    fitted = drive(fit_propensity(prepared(data, 2), GRU(8), settings, seed=0))
+    fitted = fit_propensity(prepared(data, 2), GRU(8), settings, Trainer(), seed=0)
     uniform = np.log(3)
     assert fitted.quality.log_loss < uniform - 0.1
     assert fitted.bundle.n_members == 2
@@ -153,7 +153,7 @@ def test_in_a_randomised_log_networks_are_no_worse_than_plain_frequencies(n_acti
     """They were by 0.01 and more: here there is nothing to learn but how often each is taken."""
     data = randomised(1200, n_actions, n_steps=n_steps)
     settings = training(epochs=6).propensity
-    fitted = drive(fit_propensity(prepared(data, 3), GRU(16), settings, seed=0))
+    fitted = fit_propensity(prepared(data, 3), GRU(16), settings, Trainer(), seed=0)
     counts = np.bincount(data.logged_action, minlength=n_actions)
     frequency = counts / counts.sum()
     plain = -np.log(frequency[data.logged_action]).mean()
@@ -165,7 +165,7 @@ def test_in_a_randomised_log_networks_are_no_worse_than_plain_frequencies(n_acti
 def test_networks_start_at_the_frequencies_of_the_stays_they_learn_from():
     data, still = randomised(90, 3), replace(training(epochs=1).propensity, learning_rate=1e-12)
     ready = prepared(data)
-    fitted = drive(fit_propensity(ready, GRU(6), still, seed=0, calibrate=False))
+    fitted = fit_propensity(ready, GRU(6), still, Trainer(), seed=0, calibrate=False)
     stay = data.decisions().stay
     for fold in range(3):
         learned = (ready.folds.weight[fold] > 0).numpy()[stay]
@@ -188,7 +188,7 @@ def test_the_mean_of_the_networks_is_right_for_stays_that_nobody_learned_from():
     fresh = world.log(1500, seed=9)
     ready = prepared(world.log(500, seed=1), 5)
     settings = replace(training(epochs=30).propensity, patience=30)  # bold on purpose
-    fitted = drive(fit_propensity(ready, GRU(24), settings, seed=0))
+    fitted = fit_propensity(ready, GRU(24), settings, Trainer(), seed=0)
     policy = FittedPolicy(
         "imitation", ready.data.schema, scaler=ready.scaler, propensity=fitted.together
     )

@@ -8,8 +8,8 @@ import torch
 
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
-from etips.learn.fitting.driver import drive, drive_together
 from etips.learn.fitting.prepare import prepare
+from etips.learn.fitting.trainer import Trainer
 from etips.learn.nuisance import stay_value
 from etips.learn.nuisance.stay_value import fit_stay_value
 from etips.learn.training.settings import Settings
@@ -52,9 +52,8 @@ def debts(n_stays=200, seed=0, gaps=False):
 
 def fit(data, *, policy, outcome="sum", settings=SETTINGS, **more):
     prepared = prepare(data, n_folds=2, seed=0, device=torch.device("cpu"), earlier_actions=True)
-    return drive(
-        fit_stay_value(prepared, GRU(12), settings, seed=0, policy=policy, outcome=outcome, **more)
-    )
+    own = {"seed": 0, "policy": policy, "outcome": outcome, **more}
+    return fit_stay_value(prepared, GRU(12), settings, Trainer(), **own)
 
 
 def always(action, data):
@@ -119,21 +118,6 @@ def test_the_networks_rank_the_actions_as_the_amounts_do():
     assert fitted.bundle.network.n_outputs == 2
     assert fitted.bundle.n_members == 2
     assert fitted.bundle.parameters["head.bias"].shape == (2, 2)
-
-
-def test_policies_that_are_fitted_side_by_side_are_fitted_as_alone():
-    data = debts(80)
-    prepared = prepare(data, n_folds=2, seed=0, device=torch.device("cpu"), earlier_actions=True)
-
-    def work(action):
-        policy = always(action, data)
-        return fit_stay_value(prepared, GRU(6), SETTINGS, seed=0, policy=policy, outcome="sum")
-
-    together = drive_together([work(0), work(1)])
-    for action, fitted in enumerate(together):
-        alone = drive(work(action))
-        assert fitted.rounds == alone.rounds
-        assert fitted.expected == pytest.approx(alone.expected, abs=1e-3)
 
 
 def test_rare_late_decisions_share_a_start(monkeypatch):

@@ -3,7 +3,6 @@
 import copy
 import hashlib
 import math
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -32,7 +31,6 @@ from etips.learn.training.loop import mean_loss, train
 from etips.learn.training.objectives import Weighted, cross_entropy
 from etips.learn.training.optimiser import Schedule
 from etips.learn.training.settings import Settings
-from etips.learn.training.sharing import UnwantedError
 from etips.learn.training.state import State
 from etips.learn.training.validation import Validation
 from etips.models.answers import forward, outputs_at
@@ -386,11 +384,3 @@ def test_policies_tell_the_mean_weight_of_their_held_out_decisions():
     wanted = [np.average(np.arange(data.n_decisions), weights=row) for row in out[:3]]
     assert not out[3].any()  # nothing is held back from the last network
     assert told[0].matching_factor == pytest.approx(np.mean(wanted), rel=1e-5)
-
-
-def test_a_training_that_nobody_waits_for_stops_at_its_next_step():
-    halt = threading.Event()
-    fit(COHORT.make(), [0], torch.float32, halt=halt)
-    halt.set()
-    with pytest.raises(UnwantedError):
-        fit(COHORT.make(), [0], torch.float32, halt=halt)

@@ -1,0 +1,104 @@
+"""Trains what a learner asks for: with reports, checkpoints, and as many at once as memory holds.
+
+A learner calls `trainer.train(TrainingRequest(...))` and has its networks back. They are taken from
+the checkpoints if an earlier process trained them, and trained in parts one after another, with the
+same result, where memory does not hold all of them.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+from etips.learn.fitting.checkpoints import Checkpoints, NoCheckpoints
+from etips.learn.fitting.prepare import Prepared
+from etips.learn.training import memory
+from etips.learn.training.epoch_report import EpochReport, Report
+from etips.learn.training.loop import train
+from etips.learn.training.objectives import Objective, part_of
+from etips.learn.training.settings import Settings
+from etips.models.bundle import Bundle
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRequest:
+    """Networks to be trained, each at its held-out best when they come back.
+
+    Args:
+        prepared: The stays.
+        bundle: Where to start: sets of one network a fold, set by set.
+        objective: What to minimise; its members come set by set.
+        stage: What it is called, in run folders and reports.
+        settings: How.
+    """
+
+    prepared: Prepared
+    bundle: Bundle
+    objective: Objective
+    stage: str
+    settings: Settings
+
+    def part(self, these: slice) -> "TrainingRequest":
+        """The request of some of its networks, a stage of its own."""
+        return replace(
+            self,
+            bundle=self.bundle.select(range(these.start, these.stop)),
+            objective=part_of(self.objective, these),
+            stage=f"{self.stage}-{these.start}-{these.stop}",
+        )
+
+
+class Trainer:
+    """Handed down to whatever needs networks trained.
+
+    Args:
+        report: Called after every epoch, and for every model that is fitted without epochs.
+        checkpoints: Keep the work, so that a later process goes on where this one was stopped.
+    """
+
+    def __init__(
+        self, *, report: Report | None = None, checkpoints: Checkpoints | None = None
+    ) -> None:
+        self._report = report
+        self._checkpoints = checkpoints or NoCheckpoints()
+
+    def train(self, request: TrainingRequest) -> Bundle:
+        """Train all networks of a request."""
+        n_networks, checkpoints = request.bundle.n_members, self._checkpoints
+        if size := checkpoints.part_size(request.stage):
+            parts = memory.cut(n_networks, size)  # as the interrupted run had them
+        else:
+            steps = request.prepared.steps
+            each = memory.estimate(request.bundle.network, steps, request.settings)
+            parts = memory.parts_of(n_networks, each, memory.room(steps.device))
+        if len(parts) == 1:
+            return self._train_part(request, parts[0])
+        checkpoints.note(request.stage, f"{n_networks} networks in {len(parts)} parts, for memory")
+        return Bundle.join([self._train_part(request.part(these), these) for these in parts])
+
+    def fitted(self, name: str, seconds: float) -> None:
+        """Report a model that was fitted without epochs, in so many seconds on one core."""
+        self._checkpoints.note(name, f"fitted in {seconds:.1f} s on one core")
+        if self._report is not None:
+            self._report(EpochReport(1, 1, math.nan, math.nan, 0.0, None, name, seconds))
+
+    def _train_part(self, request: TrainingRequest, these: slice) -> Bundle:
+        """Train networks that are these of all that were asked for."""
+        prepared = request.prepared
+        start = request.bundle.to(prepared.steps.device)
+        stage = self._checkpoints.stage(request.stage, start, request.settings)
+        if stage.networks is not None:
+            return stage.networks
+        n_sets = -(-these.stop // prepared.folds.n_networks)
+        weight, held_out = (values[these] for values in prepared.folds.tile(n_sets))
+        with memory.refusing_lack():
+            best, _ = train(
+                start,
+                prepared.steps,
+                request.objective,
+                weight=weight,
+                held_out=held_out,
+                settings=request.settings,
+                report=stage.reporting(self._report),
+                state=stage.state,
+                keep=stage.keep,
+            )
+        return stage.finish(best)
