@@ -25,8 +25,8 @@ import numpy as np
 from etips.learn import DirectMethod, Settings, Training
 from etips.models.encoders.gru import GRU
 from etips.policies.policy_files import load_policy, save_policy
-from etips.serve.advice import Advisor
-from etips.serve.fields import Question
+from etips.serve.schemas import Question
+from etips.serve.stays import Advisor
 from etips.worlds import icu_sepsis
 
 TOKEN = "benchmark-token-0123456789"

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from served_runs import TOKEN, desk
 
-from etips.serve.security import Address
-from etips.serve.server import listen, make_server
+from etips.serve.gate import Address, listen, make_server
 from etips.serve.service import make_application
 
 

@@ -10,10 +10,9 @@ from small_worlds import small, training
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.learn import DirectMethod
-from etips.serve.advice import Advisor
-from etips.serve.security import Address, Gate
-from etips.serve.service import make_application
-from etips.serve.state import ServedRun, StayList, make_card
+from etips.serve.gate import Address, Gate
+from etips.serve.service import make_application, make_card
+from etips.serve.stays import Advisor, ServedRun, StayList
 
 TOKEN = "a-token-of-the-tests-0123456789"
 PORT = 8099

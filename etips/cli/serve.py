@@ -40,8 +40,7 @@ def serve(
         if find_spec("fastapi") is None or find_spec("uvicorn") is None:
             fix = "pip install 'etips[serve]' brings both."
             raise SettingError("serve", "needs fastapi and uvicorn", fix=fix)
-        from etips.serve.security import Address  # noqa: PLC0415
-        from etips.serve.server import listen, make_server, read_token, run_server  # noqa: PLC0415
+        from etips.serve.gate import Address, listen, make_server, read_token  # noqa: PLC0415
 
         address = Address(host, port, origin)
         token = read_token(token_file)
@@ -53,8 +52,7 @@ def serve(
                 raise SettingError("column options", "go with --data")
             stays = None if data is None else read_like([run], data, columns)
             progress("opening the policy", 0.5)
-            from etips.serve.service import make_application  # noqa: PLC0415  # torch
-            from etips.serve.state import open_run  # noqa: PLC0415
+            from etips.serve.service import make_application, open_run  # noqa: PLC0415  # torch
 
             app = make_application(open_run(run, stays, key=address.token.encode()))
             progress("ready", 1.0)
@@ -65,4 +63,9 @@ def serve(
     kept.listen()  # a browser that opens the address at once waits a moment, and is not turned away
     typer.echo(f"open {address.link}")
     typer.echo("For research, not for clinical use. Ctrl-C ends it.")
-    run_server(make_server(app, address), kept)
+    try:
+        make_server(app, address).run(sockets=[kept])
+    except KeyboardInterrupt:
+        return
+    finally:
+        kept.close()

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from etips.data.decisions import Floats
 from etips.report.drawings import Scale, tick_text
 from etips.report.wording import clean
+from etips.serve.decision import Track
 from etips.serve.values import Range
 
 _WIDTH, _RIGHT = 360, 12
@@ -25,21 +26,6 @@ _TEXT = Markup('<text x="{:.2f}" y="{:.2f}" class="{}">{}</text>')
 _RECT = Markup('<rect x="{:.2f}" y="{:.2f}" width="{:.2f}" height="{:.2f}" class="{}"></rect>')
 _DOT = Markup('<circle cx="{:.2f}" cy="{:.2f}" r="{:g}" class="{}"></circle>')
 _CURVE = Markup('<polyline points="{}" class="{}"></polyline>')
-
-
-@dataclass(frozen=True)
-class Track:
-    """What was done and advised of one part of the actions, decision by decision.
-
-    Args:
-        levels: What it can be, the lowest first.
-        logged: Level that was given at each decision; None where that is not known.
-        advised: Level that is advised; None where the policy abstains.
-    """
-
-    levels: Sequence[str]
-    logged: Sequence[int | None]
-    advised: Sequence[int | None]
 
 
 @dataclass(frozen=True)
@@ -97,15 +83,8 @@ def value_chart(
     return _drawing(_BOTTOM + 22, f"{clean(name)} over the steps of the stay", parts, _NARROW)
 
 
-def action_chart(track: Track, steps: Sequence[int], at: int, label: str) -> Markup:
-    """Levels that were given (squares) and advised (dots) at each decision, and where it waits.
-
-    Args:
-        track: What was done and advised.
-        steps: Step of each decision.
-        at: The decision that is looked at.
-        label: What it shows, for a screen reader.
-    """
+def action_chart(track: Track, steps: Sequence[int], at: int) -> Markup:
+    """Levels that were given (squares) and advised (dots) at each step, and where it waits."""
     used = list(range(len(track.levels)))
     if len(used) > 8:  # of a long scale the levels that occur
         used = sorted({k for k in (*track.logged, *track.advised) if k is not None}) or [0]
@@ -133,10 +112,11 @@ def action_chart(track: Track, steps: Sequence[int], at: int, label: str) -> Mar
             parts.append(_DOT.format(x, heights[advised], 3.5 if k == at else 2.8, "mark c0"))
         else:
             parts.append(_TEXT.format(x, bottom + 26, "small middle", "wait"))
+    label = f"{track.name}: given and advised"
     return _drawing(bottom + (34 if None in track.advised else 22), label, parts)
 
 
-def signed_bars(rows: Sequence[tuple[str, float]], label: str) -> Markup:
+def signed_bars(rows: Sequence[tuple[str, float]]) -> Markup:
     """Bars to the right of zero (for) and to the left (against), one row each."""
     values, names = [value for _, value in rows], [clean(name, 24) for name, _ in rows]
     reach = max(map(abs, values), default=0.0) or 1.0
@@ -152,7 +132,7 @@ def signed_bars(rows: Sequence[tuple[str, float]], label: str) -> Markup:
     parts.append(_LINE.format(zero, 2, zero, bottom, "axis"))
     parts.append(_TEXT.format(zero - 8, bottom + 14, "small end", "against"))
     parts.append(_TEXT.format(zero + 8, bottom + 14, "small", "for"))
-    return _drawing(bottom + 22, label, parts)
+    return _drawing(bottom + 22, "What speaks for the advice and what against it", parts)
 
 
 def _drawing(height: float, label: str, parts: Iterable[Markup], width: int = _WIDTH) -> Markup:

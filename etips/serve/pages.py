@@ -1,19 +1,21 @@
 """The pages: overview, stays, one stay with its decisions, and what if."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
 from urllib.parse import parse_qs
 
 import numpy as np
-from fastapi import APIRouter, Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
 
 from etips.disclosure import shown_count
-from etips.explanation.similar import Neighbourhood
+from etips.errors import EtipsError
+from etips.explanation.measure_next import what_to_measure
+from etips.explanation.similar import Neighbourhood, similar_decisions
 from etips.report.page import fill_sections
 from etips.report.section import environment
 from etips.report.sections.patients import ACTIONS
@@ -23,26 +25,15 @@ from etips.serve.decision import (
     WAIT,
     all_parts,
     explain,
-    find_measurements,
-    find_neighbours,
-    find_similar,
     make_decision,
     make_tracks,
     put_together,
+    reason,
 )
 from etips.serve.drawings import action_chart, signed_bars, value_chart
 from etips.serve.fields import Field, Value
-from etips.serve.state import FILTERS, ORDERS, ServedRun, StayList, StayView
-from etips.serve.values import (
-    RANGES,
-    Control,
-    make_control,
-    ranges_of,
-    reach_of,
-    read_change,
-    show_fact,
-    show_number,
-)
+from etips.serve.stays import FILTERS, ORDERS, ServedRun, StayList, StayView
+from etips.serve.values import RANGES, Control, ranges_of, reach_of, show_fact, show_number
 
 SECTIONS = (POLICIES, ACTIONS, PATHS)
 """Of the report; the rest is in `etips report`."""
@@ -51,10 +42,9 @@ _CHARTED_FIRST = ("MeanBP", "HR", "Arterial_lactate", "SOFA", "SpO2", "Creatinin
 _ROWS_A_PAGE = 40
 _CHARTS = 6
 _MAX_FIELDS = 4000
+_MAX_MEASURED = 4
+_WORTH_MEASURING = 0.01  # share of likely values that must change the answer
 _ROWS_LOOKED_AT = 20_000
-Query = Mapping[str, str]
-Page = Callable[[], str]
-InTurn = Callable[[Page], Awaitable[str]]
 
 
 @cache
@@ -100,92 +90,63 @@ class Pages:
     """What the pages show of a run; a method a page, or a part of one."""
 
     def __init__(self, run: ServedRun) -> None:
-        self.run, self.form = run, run.advisor.form
-        self.scaler = run.advisor.policy.scaler
+        self.run, self.scaler = run, run.advisor.policy.scaler
+        self.sequence, self.static = run.advisor.form.sequence, run.advisor.form.static
         head = None if run.results is None else run.results.headline
         self.verdict = None if head is None else head.verdict
         """On the policy that is served; None where it was not evaluated."""
-        self.neighbours: Neighbourhood | str = ""
-        """The log made ready for similar decisions, or why it is not."""
-        if run.stays is not None:
-            self.neighbours = find_neighbours(run.advisor.policy, run.stays.data)
-        self.ranges = ranges_of([own.name for own in self.form.sequence], self.scaler)
-        self.fields: Mapping[str, Field] = {
-            **{f"s{k}": own for k, own in enumerate(self.form.sequence)},
-            **{f"t{k}": own for k, own in enumerate(self.form.static)},
+        self.ranges = ranges_of([field.name for field in self.sequence], self.scaler)
+        self.fields: dict[str, Field] = {
+            **{f"s{k}": field for k, field in enumerate(self.sequence)},
+            **{f"t{k}": field for k, field in enumerate(self.static)},
         }
         """What can be changed, by its key in a request."""
-        self.overview = self._overview()
-
-    @cached_property
-    def usual(self) -> tuple[int, ...]:
-        """Fields that are charted unless others are chosen: those with a range, then the first."""
-        fields = self.form.sequence
         order = {name: k for k, name in enumerate(dict.fromkeys(_CHARTED_FIRST))}
-        numbers = [k for k, own in enumerate(fields) if not own.levels]
-        numbers.sort(key=lambda k: order.get(fields[k].name, len(order)))
-        return tuple(numbers[:_CHARTS])
-
-    @cached_property
-    def reach(self) -> dict[str, tuple[float, float]]:
+        numbers = [k for k, field in enumerate(self.sequence) if not field.levels]
+        numbers.sort(key=lambda k: order.get(self.sequence[k].name, len(order)))
+        self.usual = tuple(numbers[:_CHARTS])
+        """Fields that are charted unless others are chosen: those with a range, then the first."""
+        self.neighbours: Neighbourhood | str = ""
+        """The log made ready for similar decisions, or why it is not."""
+        self.reach: dict[str, tuple[float, float]] = {}
         """Where sliders begin and end, by key."""
-        data = self.listed.data
-        steps = np.nanmin(np.asarray(data.sequence[:_ROWS_LOOKED_AT], np.float32), axis=0)
-        stays = np.nanmin(np.asarray(data.static), axis=0)
-        return {
-            key: reach_of(
-                own.name, float((stays if own.static else steps)[own.columns[0]]), self.scaler
-            )
-            for key, own in self.fields.items()
-        }
-
-    @property
-    def listed(self) -> StayList:
-        """The stays; not found where there are none."""
-        if self.run.stays is None:
-            raise HTTPException(404)
-        return self.run.stays
-
-    def view(self, code: str, query: Query) -> StayView:
-        """The decision that a request is about; not found where there is no such stay."""
-        stays = self.listed
-        places = stays.decisions(code)
-        if places.start == places.stop:
-            raise HTTPException(404)
-        return StayView.of(self.run.advisor, stays, code, _whole(query.get("at"), limit=100_000))
-
-    def charted(self, query: Query) -> tuple[int, ...]:
-        """Which fields are charted."""
-        fields = self.form.sequence
-        numbers = [_whole(own, limit=len(fields)) for own in query.get("f", "").split("-") if own]
-        chosen = [k for k in dict.fromkeys(numbers) if k < len(fields) and not fields[k].levels]
-        return tuple(chosen[: 2 * _CHARTS]) or self.usual
-
-    def _overview(self) -> str:
-        """The first page, in the words and drawings of the report."""
-        results = self.run.results
+        if run.stays is not None:
+            self._look_at(run.stays)
+        results = run.results
         finding, sections = (None, []) if results is None else fill_sections(results, SECTIONS)
-        return _render(
+        self.overview = _render(
             "overview.html",
             here="overview",
-            title=self.run.name,
-            card=self.run.card,
-            stays=self.run.stays,
+            title=run.name,
+            card=run.card,
+            stays=run.stays,
             finding=None if finding is None else without_styles(finding),
             sections=[(section, without_styles(body)) for section, body in sections],
         )
+        """The first page, in the words and drawings of the report."""
 
-    def stays(self, query: Query) -> str:
+    def _look_at(self, stays: StayList) -> None:
+        try:
+            self.neighbours = Neighbourhood.of(self.run.advisor.policy, stays.data)
+        except EtipsError as error:
+            self.neighbours = reason(error)
+        steps = np.nanmin(np.asarray(stays.data.sequence[:_ROWS_LOOKED_AT], np.float32), axis=0)
+        fixed = np.nanmin(np.asarray(stays.data.static), axis=0)
+        for key, field in self.fields.items():
+            lowest = float((fixed if field.static else steps)[field.columns[0]])
+            self.reach[key] = reach_of(field.name, lowest, self.scaler)
+
+    def stays(self, request: Request) -> str:
         """The list of stays."""
+        query, stays = request.query_params, self.run.stays
         order, show = query.get("sort", ""), query.get("show", "")
         order = order if order in ORDERS else "disagreement"
         show = show if show in FILTERS else "all"
-        wanted = query.get("code", "")[:64]
-        wanted = wanted if wanted.isalnum() and wanted.isascii() else ""
-        stays = self.run.stays
-        rows = [] if stays is None else stays.select(order, show, wanted)
+        code = query.get("code", "")[:64]
+        code = code if code.isalnum() and code.isascii() else ""
+        rows = [] if stays is None else stays.select(order, show, code)
         last = max(-(-len(rows) // _ROWS_A_PAGE) - 1, 0)
-        page = min(_whole(query.get("page"), limit=10**6), last)
+        page = min(_whole(query.get("page", "")), last)
         return _render(
             "stays.html",
             here="stays",
@@ -198,70 +159,97 @@ class Pages:
             shown=FILTERS,
             order=order,
             show=show,
-            code=wanted,
+            code=code,
             page=page,
             last=last,
         )
 
-    def stay(self, code: str, query: Query, *, whole: bool) -> str:
+    def stay(self, request: Request) -> str:
         """One stay at one of its decisions: the page, or the part that changes."""
-        view = self.view(code, query)
-        charted, fields = self.charted(query), self.form.sequence
+        view = self._view(request)
+        charted = self.charted(request.query_params.get("f", ""))
         controls = {key: self._control(view, key) for key in self.fields}
         first = [controls.pop(f"s{k}") for k in charted]
         return _render(
-            "stay.html" if whole else "stay_decision.html",
+            "stay_decision.html" if "hx-request" in request.headers else "stay.html",
             here="stays",
-            title=f"Stay {code}",
-            charts=[self._chart(view, fields[k]) for k in charted],
+            title=f"Stay {view.code}",
+            charts=[self._chart(view, self.sequence[k]) for k in charted],
             tracks=[
-                (name, action_chart(track, view.steps, view.at, f"{name}: given and advised"))
-                for name, track in make_tracks(view)
+                (track.name, action_chart(track, view.steps, view.at))
+                for track in make_tracks(view)
             ],
             controls={"first": first, "more": list(controls.values())},
-            fields=[(k, own.name) for k, own in enumerate(fields) if not own.levels],
+            fields=[(k, own.name) for k, own in enumerate(self.sequence) if not own.levels],
             charted=charted,
             f="-".join(map(str, charted)),
-            ranges=any(self.ranges.get(fields[k].name) for k in charted),
+            ranges=any(self.ranges.get(self.sequence[k].name) for k in charted),
             facts=[
-                (own.name, show_fact(own.name, view.value(own), self.scaler))
-                for own in self.form.static
+                (own.name, show_fact(own.name, view.value(own), self.scaler)) for own in self.static
             ],
             **self._decision(view),
         )
 
-    def answer(self, code: str, query: Query) -> str:
+    def answer(self, request: Request) -> str:
         """What an answer, part by part, comes to."""
-        view = self.view(code, query)
+        view, query = self._view(request), request.query_params
         answers = [query.get(f"part-{k}", WAIT) for k in range(len(all_parts(view)))]
         return _render("stay_answer.html", sentences=put_together(view, answers))
 
-    def why(self, code: str, query: Query) -> str:
+    def why(self, request: Request) -> str:
         """What speaks for the advice, similar patients, and what to measure next."""
-        view, near = self.view(code, query), self.neighbours
+        view, near = self._view(request), self.neighbours
+        similar, measured = None, []
+        if not isinstance(near, str):
+            try:
+                similar = similar_decisions(near, view.stay, view.step)
+                measured = what_to_measure(near, view.stay, view.step)
+            except EtipsError:  # nothing can be said of this decision
+                pass
         return _render(
             "stay_why.html",
-            similar=None if isinstance(near, str) else find_similar(near, view),
+            similar=similar,
             missing=near if isinstance(near, str) else "",
-            measured=() if isinstance(near, str) else find_measurements(near, view),
+            measured=[own for own in measured if own.changes >= _WORTH_MEASURING][:_MAX_MEASURED],
             names=self.run.advisor.names,
-            view=view,
             **_reasons(view),
         )
 
-    def what_if(self, code: str, query: Query, body: bytes) -> str:
+    def what_if(self, request: Request, body: bytes) -> str:
         """The decision with other values."""
-        view = self.view(code, query)
-        changes = self._changes(view, body)
+        view = self._view(request)
+        changes: dict[Field, Value] = {}
+        try:
+            given = parse_qs(body.decode(), max_num_fields=_MAX_FIELDS)
+        except ValueError:
+            raise HTTPException(422) from None
+        for key, field in self.fields.items():
+            if key in given:
+                value = self._control(view, key).read(given[key][-1].strip(), field.least)
+                if value is not None:
+                    changes[field] = value
         changed = view.changed(changes) if changes else view
         return _render(
             "stay_changed.html",
             changed=bool(changes),
             before="wait" if view.abstained else self.run.advisor.names[view.advised],
             same=(view.abstained, view.advised) == (changed.abstained, changed.advised),
-            **self._decision(changed),
-            **_reasons(changed),
+            **{**self._decision(changed), **_reasons(changed)},
         )
+
+    def charted(self, chosen: str) -> tuple[int, ...]:
+        """Which fields are charted: the numbers that are chosen, or the usual ones."""
+        allowed = {k for k, field in enumerate(self.sequence) if not field.levels}
+        numbers = dict.fromkeys(_whole(number) for number in chosen.split("-") if number)
+        return tuple(k for k in numbers if k in allowed)[: 2 * _CHARTS] or self.usual
+
+    def _view(self, request: Request) -> StayView:
+        """The decision that a request is about; not found where there is no such stay."""
+        stays, at = self.run.stays, _whole(request.query_params.get("at", ""))
+        view = None if stays is None else stays.view(request.path_params["code"], at)
+        if view is None:
+            raise HTTPException(404)
+        return view
 
     def _decision(self, view: StayView) -> dict[str, object]:
         return {"view": view, "card": make_decision(view), "verdict": self.verdict, "wait": WAIT}
@@ -274,61 +262,40 @@ class Pages:
 
     def _control(self, view: StayView, key: str) -> Control:
         field = self.fields[key]
-        return make_control(key, field, view.value(field), self.reach[key], self.scaler)
-
-    def _changes(self, view: StayView, body: bytes) -> dict[Field, Value]:
-        """Fields that are not as they were."""
-        try:
-            given = parse_qs(body.decode(), max_num_fields=_MAX_FIELDS)
-        except ValueError:
-            raise HTTPException(422) from None
-        made: dict[Field, Value] = {}
-        for key, field in self.fields.items():
-            if key in given:
-                value = read_change(field, self._control(view, key), given[key][-1].strip())
-                if value is not None:
-                    made[field] = value
-        return made
+        return Control.of(key, field, view.value(field), self.reach[key], self.scaler)
 
 
-def make_pages(run: ServedRun, in_turn: InTurn) -> APIRouter:
-    """Routes of the pages; `in_turn` does their work outside the event loop."""
-    pages, router = Pages(run), APIRouter(include_in_schema=False)
+def add_pages(
+    app: FastAPI, run: ServedRun, in_turn: Callable[[Callable[[], str]], Awaitable[str]]
+) -> None:
+    """Give an application the pages; `in_turn` does their work outside the event loop."""
+    pages = Pages(run)
 
-    @router.get("/")
+    @app.get("/", include_in_schema=False)
     async def overview() -> Response:
         return HTMLResponse(pages.overview)
 
-    @router.get("/stays")
-    async def stays(request: Request) -> Response:
-        return HTMLResponse(await in_turn(lambda: pages.stays(request.query_params)))
+    def add(path: str, page: Callable[[Request], str]) -> None:
+        @app.get(path, include_in_schema=False)
+        async def answer(request: Request) -> Response:
+            return HTMLResponse(await in_turn(lambda: page(request)))
 
-    @router.get("/stays/{code}")
-    async def stay(request: Request, code: str) -> Response:
-        query, whole = request.query_params, "hx-request" not in request.headers
-        return HTMLResponse(await in_turn(lambda: pages.stay(code, query, whole=whole)))
+    add("/stays", pages.stays)
+    add("/stays/{code}", pages.stay)
+    add("/stays/{code}/answer", pages.answer)
+    add("/stays/{code}/why", pages.why)
 
-    @router.get("/stays/{code}/answer")
-    async def answer(request: Request, code: str) -> Response:
-        return HTMLResponse(await in_turn(lambda: pages.answer(code, request.query_params)))
-
-    @router.get("/stays/{code}/why")
-    async def why(request: Request, code: str) -> Response:
-        return HTMLResponse(await in_turn(lambda: pages.why(code, request.query_params)))
-
-    @router.post("/stays/{code}/what-if")
-    async def what_if(request: Request, code: str) -> Response:
+    @app.post("/stays/{code}/what-if", include_in_schema=False)
+    async def what_if(request: Request) -> Response:
         body = await request.body()
-        return HTMLResponse(await in_turn(lambda: pages.what_if(code, request.query_params, body)))
+        return HTMLResponse(await in_turn(lambda: pages.what_if(request, body)))
 
-    @router.get("/assets/{name}")
+    @app.get("/assets/{name}", include_in_schema=False)
     async def asset(name: str) -> Response:
         if name not in assets():
             raise HTTPException(404)
         content, kind = assets()[name]
         return Response(content, media_type=kind)
-
-    return router
 
 
 def _render(template: str, **context: object) -> str:
@@ -337,12 +304,9 @@ def _render(template: str, **context: object) -> str:
 
 def _reasons(view: StayView) -> dict[str, object]:
     why = explain(view)
-    label = "What speaks for the advice and what against it"
-    return {"why": why, "bars": signed_bars(why.bars, label) if why.bars else None}
+    return {"view": view, "why": why, "bars": signed_bars(why.bars) if why.bars else None}
 
 
-def _whole(text: str | None, *, limit: int) -> int:
+def _whole(text: str) -> int:
     """A whole number from a request; 0 where it is none."""
-    if text is None or not (text.isascii() and text.isdecimal() and len(text) < 9):
-        return 0
-    return min(int(text), limit)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 0

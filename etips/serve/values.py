@@ -88,7 +88,11 @@ def ranges_of(columns: Sequence[str], scaler: Scaler | None) -> dict[str, Range]
     if scaler is None:
         return {}
     known = [name for name in columns if name in RANGES and name in scaler.mean_]
-    near = [name for name in known if _is_near(RANGES[name], mean_of(name, scaler))]
+    near = []
+    for name in known:
+        mean, (low, high, _) = mean_of(name, scaler), RANGES[name]
+        if abs(mean) <= _NEAR * (high - low) if low <= 0 else low / _NEAR <= mean <= high * _NEAR:
+            near.append(name)
     return {name: RANGES[name] for name in near} if len(near) >= _ENOUGH * len(known) else {}
 
 
@@ -96,12 +100,6 @@ def mean_of(column: str, scaler: Scaler) -> float:
     """The training mean of a column, in the unit of the table."""
     mean = scaler.mean_[column]
     return float(np.exp(mean)) - LOG_SHIFT if column in scaler.log else mean
-
-
-def _is_near(usual: Range, mean: float) -> bool:
-    if usual.low <= 0:
-        return abs(mean) <= _NEAR * (usual.high - usual.low)
-    return usual.low / _NEAR <= mean <= usual.high * _NEAR
 
 
 def in_days(name: str, scaler: Scaler | None) -> bool:
@@ -147,33 +145,42 @@ class Control:
     low: float
     high: float
 
+    @classmethod
+    def of(
+        cls, key: str, field: Field, value: Value, reach: tuple[float, float], scaler: Scaler | None
+    ) -> "Control":
+        """The control of a field; the slider always reaches the value that is there."""
+        low, high = reach
+        if isinstance(value, float):
+            low, high = min(low, value), max(high, value)
+        step = _round_up((high - low) / _SLIDER_STEPS)
+        return cls(
+            key,
+            f"{field.name}, in days" if in_days(field.name, scaler) else field.name,
+            value,
+            value if isinstance(value, str) else show_number(value),
+            field.levels,
+            float(f"{math.floor(low / step) * step:.8g}"),
+            float(f"{math.ceil(high / step) * step:.8g}"),
+        )
 
-def make_control(
-    key: str, field: Field, value: Value, reach: tuple[float, float], scaler: Scaler | None
-) -> Control:
-    """The control of a field; the slider always reaches the value that is there."""
-    low, high = reach
-    if isinstance(value, float):
-        low, high = min(low, value), max(high, value)
-    step = _round_up((high - low) / _SLIDER_STEPS)
-    return Control(
-        key,
-        f"{field.name}, in days" if in_days(field.name, scaler) else field.name,
-        value,
-        value if isinstance(value, str) else show_number(value),
-        field.levels,
-        float(f"{math.floor(low / step) * step:.8g}"),
-        float(f"{math.ceil(high / step) * step:.8g}"),
-    )
+    def read(self, text: str, least: float) -> Value | None:
+        """What was typed, `least` or more; None where it is as it was, or cannot be read."""
+        if text == self.shown:
+            return None
+        if self.levels:
+            return text if text in self.levels else None
+        try:
+            value = float(text)
+        except ValueError:
+            return None
+        return min(max(value, least), LARGEST) if math.isfinite(value) else None
 
 
 def reach_of(name: str, lowest: float, scaler: Scaler | None) -> tuple[float, float]:
     """From where to where a number is usual, by the mean and spread of the training data.
 
-    Args:
-        name: Of the feature.
-        lowest: In the data that are looked at: what is never negative there stays so.
-        scaler: Of the policy.
+    What is never below zero in the data that are looked at, whose `lowest` value this is, stays so.
     """
     if scaler is None or name not in scaler.mean_ or name in scaler.left_:
         return (0.0, 1.0)
@@ -182,19 +189,6 @@ def reach_of(name: str, lowest: float, scaler: Scaler | None) -> tuple[float, fl
     if name in scaler.log:
         return (max(math.exp(low) - LOG_SHIFT, 0.0), math.exp(high) - LOG_SHIFT)
     return (max(low, 0.0) if lowest >= 0 else low, high)
-
-
-def read_change(field: Field, control: Control, given: str) -> Value | None:
-    """What was typed into a field; None where it is as it was, or cannot be read."""
-    if given == control.shown:
-        return None
-    if field.levels:
-        return given if given in field.levels else None
-    try:
-        value = float(given)
-    except ValueError:
-        return None
-    return min(max(value, field.least), LARGEST) if math.isfinite(value) else None
 
 
 def _round_up(step: float) -> float:

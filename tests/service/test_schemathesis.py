@@ -10,7 +10,7 @@ from running_service import running
 from served_runs import BEARER, fitted
 
 from etips.policies.policy_files import save_policy
-from etips.serve.state import open_run as open_desk
+from etips.serve.service import open_run as open_desk
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 N = int(os.environ.get("ETIPS_REQUESTS", "300"))

@@ -9,7 +9,7 @@ from running_service import running
 from served_runs import TOKEN, fitted, ward
 
 from etips.policies.policy_files import save_policy
-from etips.serve.state import open_run as open_desk
+from etips.serve.service import open_run as open_desk
 
 SECRET = "CANARY-OUTSIDE-5519"
 PARENTS = [

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from served_runs import desk, fitted, question, ward
 
 import etips
-from etips.serve.fields import Form, Question
-from etips.serve.schemas import describe_faults
+from etips.serve.fields import Form
+from etips.serve.schemas import Question, describe_faults
 
 
 def ask(lag=0, earlier=False, **more):

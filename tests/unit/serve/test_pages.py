@@ -11,16 +11,16 @@ from small_worlds import small, training
 import etips
 from etips.data.scale import Scaler
 from etips.learn import DirectMethod
-from etips.serve.drawings import Track, action_chart, signed_bars, value_chart
+from etips.serve.decision import Track
+from etips.serve.drawings import action_chart, signed_bars, value_chart
 from etips.serve.pages import Pages, assets, meter, templates, without_styles
 from etips.serve.values import (
     RANGES,
+    Control,
     Range,
     in_days,
-    make_control,
     ranges_of,
     reach_of,
-    read_change,
     show_fact,
     show_number,
 )
@@ -100,8 +100,8 @@ def test_too_many_fields_are_refused(asking):
 
 def test_features_are_charted_that_somebody_chose():
     pages = Pages(desk())
-    assert pages.charted({"f": "1-0-2-77-x"}) == (1, 0)  # 2 is a category
-    assert pages.charted({}) == (0, 1)
+    assert pages.charted("1-0-2-77-x") == (1, 0)  # 2 is a category
+    assert pages.charted("") == (0, 1)
     assert set(pages.reach) == {"s0", "s1", "s2", "t0"}
 
 
@@ -177,7 +177,7 @@ def test_a_slider_reaches_three_deviations_and_the_value_that_is_there():
     assert reach_of("x", 1.0, scaler) == (0.0, 25.0)  # never below zero in the data
     assert reach_of("dose", 0.0, scaler) == (0, pytest.approx(np.exp(3) - 0.1))
     assert reach_of("flag", 0.0, scaler) == (0.0, 1.0)
-    control = make_control("s0", desk().advisor.form.sequence[0], 70.0, (0.0, 25.0), scaler)
+    control = Control.of("s0", desk().advisor.form.sequence[0], 70.0, (0.0, 25.0), scaler)
     assert control.high >= 70
     assert control.low == 0
 
@@ -189,12 +189,12 @@ def test_numbers_are_shown_with_four_digits_and_never_as_powers():
 
 def test_only_what_was_changed_is_read_and_nonsense_is_not():
     pressure, _, shift = desk().advisor.form.sequence
-    control = make_control("s0", pressure, 61.23456, (0.0, 100.0), None)
+    control = Control.of("s0", pressure, 61.23456, (0.0, 100.0), None)
     for given, value in (("61.23", None), ("70", 70.0), ("x", None), ("nan", None), ("1e99", 1e30)):
-        assert read_change(pressure, control, given) == value
-    control = make_control("s2", shift, "day", (0.0, 1.0), None)
+        assert control.read(given, pressure.least) == value
+    control = Control.of("s2", shift, "day", (0.0, 1.0), None)
     for given, value in (("day", None), ("night", "night"), ("dusk", None)):
-        assert read_change(shift, control, given) == value
+        assert control.read(given, shift.least) == value
 
 
 def scaled(**means):
@@ -269,20 +269,20 @@ def test_a_value_that_never_was_and_a_stay_of_one_step_are_drawn_too():
 
 
 def test_what_was_given_and_advised_stand_at_their_levels():
-    track = Track(("none", "low", "high"), (0, 2, None), (1, 2, None))
-    drawn = action_chart(track, [0, 1, 2], 1, "x")
+    track = Track("x", ("none", "low", "high"), (0, 2, None), (1, 2, None))
+    drawn = action_chart(track, [0, 1, 2], 1)
     assert (drawn.count("<circle"), drawn.count("hollow c1"), drawn.count(">wait<")) == (2, 2, 1)
 
 
 def test_of_a_long_scale_only_levels_that_occur_are_drawn():
-    track = Track([f"level {k}" for k in range(40)], (3, 3), (7, 3))
-    drawn = action_chart(track, [0, 1], 0, "x")
+    track = Track("x", [f"level {k}" for k in range(40)], (3, 3), (7, 3))
+    drawn = action_chart(track, [0, 1], 0)
     assert "level 7" in drawn
     assert "level 8" not in drawn
 
 
 def test_bars_lie_to_either_side_and_names_are_escaped():
-    drawn = signed_bars([("<b>", 2.0), ("y", -1.0)], "x")
+    drawn = signed_bars([("<b>", 2.0), ("y", -1.0)])
     assert "&lt;b&gt;" in drawn
     assert ("mark c0" in drawn, "mark c1" in drawn) == (True, True)
-    assert "<svg" in signed_bars([("x", 0.0)], "x")
+    assert "<svg" in signed_bars([("x", 0.0)])

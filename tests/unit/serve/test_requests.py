@@ -1,12 +1,12 @@
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from served_runs import client, desk, question, ward
 
-from etips.serve.advice import Advice
-from etips.serve.schemas import EstimateCard, PolicyCard, Recommendation, encode_answers
+from etips.serve.schemas import EstimateCard, PolicyCard, Recommendation
+from etips.serve.service import answer as make_answer
+from etips.serve.stays import Advice
 
 
 def test_a_recommendation_has_support_and_abstention():
@@ -102,8 +102,7 @@ def test_a_policy_that_reads_actions_is_told_them():
 def test_answers_are_as_the_description_says():
     chances = np.full((2, 6), 1 / 6)
     advice = Advice(chances, np.array([False, True]), None, 0.02)
-    told = json.loads(encode_answers(desk().advisor, advice, np.array([0, 3]), np.array([1, 2])))
-    made = Recommendation.model_validate(told)
+    made = make_answer(desk().advisor, advice, np.array([0, 3]), np.array([1, 2]))
     first, second = made.decisions
     assert (first.recommended, first.support, first.clinicians) == (made.actions[0], None, None)
     assert (second.stay, second.step, second.recommended) == (3, 2, None)

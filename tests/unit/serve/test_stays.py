@@ -10,13 +10,13 @@ from stacks import stacked
 from etips.data.schema import Schema
 from etips.errors import FileError
 from etips.policies.policy_files import save_policy
-from etips.serve.advice import Advice, parts_of
-from etips.serve.state import StayList, StayView, mark_policy, name_stays, open_run
+from etips.serve.service import mark_policy, open_run
+from etips.serve.stays import Advice, StayList, name_stays, parts_of
 
 
 def view(at=0, lag=0):
     own = desk(lag)
-    return StayView.of(own.advisor, own.stays, own.stays.rows[0].code, at)
+    return own.stays.view(own.stays.rows[0].code, at)
 
 
 def test_advice_is_what_the_policy_answers_with_what_clinicians_do():
@@ -58,8 +58,7 @@ def test_rows_count_disagreement_by_hand():
         mine = stay == own.place[row.code]
         assert row.n_decisions == mine.sum()
         assert row.disagreement == (other & ~own.advice.abstained)[mine].mean()
-        places = own.decisions(row.code)
-        np.testing.assert_array_equal(np.flatnonzero(mine), np.arange(places.start, places.stop))
+        assert len(own.view(row.code, 0).steps) == mine.sum()
     unlogged = StayList(desk().advisor, ward(5).without_log(), b"key")
     assert {row.disagreement for row in unlogged.rows} == {None}
 
