@@ -230,10 +230,10 @@ def _print_places(places: PlacesResult) -> None:
                 {
                     places.column: place.level,
                     "people": format(place.n_people, ","),
-                    "policy": own.policy,
+                    "policy": own.name,
                     "risk": _number(own.risk),
                     "change": _number(own.difference, "+.4f"),
-                    "verdict": "observed" if own.policy == CLINICIANS else own.verdict,
+                    "verdict": "observed" if own.name == CLINICIANS else own.verdict,
                 }
             )
     typer.echo("")

@@ -130,7 +130,7 @@ def risks(policies: Sequence[ComparedPolicy]) -> Markup:
 
 def place_plots(places: PlacesResult) -> list[tuple[str, Markup]]:
     """For each policy its difference to what was done, place by place; else what was done."""
-    names = list(dict.fromkeys(own.policy for place in places.places for own in place.figures))
+    names = list(dict.fromkeys(own.name for place in places.places for own in place.figures))
     plots = []
     for policy in names:
         done = policy == CLINICIANS
@@ -138,7 +138,7 @@ def place_plots(places: PlacesResult) -> list[tuple[str, Markup]]:
             (place.level, own.risk if done else own.difference, own.verdict)
             for place in places.places
             for own in place.figures
-            if own.policy == policy
+            if own.name == policy
         ]
         drawn = [
             interval(

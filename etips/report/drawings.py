@@ -183,23 +183,18 @@ def _short(value: float) -> str:
 
 
 def balance_plot(features: Sequence[FeatureBalance], threshold: float) -> Markup:
-    """Standardised differences before (hollow) and after weighting (filled), feature by feature.
-
-    Where propensities were balanced, a small mark shows the weights as they were before that.
-    """
-    known = [v for f in features for v in (f.before, f.after, f.fitted) if v is not None]
+    """Standardised differences before (hollow) and after weighting (filled), feature by feature."""
+    known = [v for f in features for v in (f.before, f.after) if v is not None]
     reach = 1.06 * max([1.5 * threshold, *(abs(value) for value in known)])
     drawn = []
     for own in features:
         marks = []
         if own.before is not None and own.after is not None:
             marks.append(Mark("link", own.before, own.after))
-        looks = (("dot hollow c1", own.before), ("dot small c2", own.fitted), ("dot c0", own.after))
+        looks = (("dot hollow c1", own.before), ("dot c0", own.after))
         marks += [Mark(look, value) for look, value in looks if value is not None]
         drawn.append(Row(clean(own.name, 24), "", marks))
     legend = [("dot hollow c1", "before"), ("dot c0", "after")]
-    if any(own.fitted is not None for own in features):
-        legend.append(("dot small c2", "not balanced"))
     zone = [Mark("zone", -threshold, threshold)]
     axis = Axis(Scale(-reach, reach), "difference, in standard deviations", zone)
     return rows(drawn, axis, "Balance of features before and after weighting", legend)

@@ -156,8 +156,12 @@ def plot(chart: Chart, guides: Guides | None = None) -> Markup:
 
 def band(bounds: Sequence[GammaBound], mean_loss: float | None, label: str) -> Markup:
     """Least and greatest risk against the strength of hidden confounding."""
-    known = [(b.gamma, b.low, b.high) for b in bounds if b.low is not None and b.high is not None]
-    gamma, low, high = ([row[k] for row in known] for k in range(3))
+    rows = [
+        (own.gamma, own.risk_low, own.risk_high)
+        for own in bounds
+        if own.gamma is not None and own.risk_low is not None and own.risk_high is not None
+    ]
+    gamma, low, high = ([row[place] for row in rows] for place in range(3))
     with style(_PAGE):
         figure, axes = _page_axes("strength of hidden confounding (odds ratio)", "possible risk", 0)
         axes.fill_between(gamma, low, high, color=_INKS["c0"], alpha=0.16, linewidth=0)

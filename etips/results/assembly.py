@@ -33,9 +33,8 @@ from etips.results.exhibits import (
     AbstentionRow,
     Actions,
     Balance,
-    CalibratedAction,
     Calibration,
-    CalibrationBin,
+    CalibrationPoint,
     DoseGrid,
     DoseLevels,
     Exhibits,
@@ -226,12 +225,18 @@ def calibrate(
     called = names or tuple(f"action {number}" for number in range(k))
     return Calibration(
         used=not fitted,
-        bins=tuple(CalibrationBin(*row) for row in zip(*columns, counts, strict=True)),
+        bins=tuple(
+            CalibrationPoint(own, seen, error, n_pairs=n)
+            for own, seen, error, n in zip(*columns, counts, strict=True)
+        ),
         error=float(curve.error),
         gap=float(curve.gap),
         accuracy=float((propensities.argmax(axis=1) == log.action).mean()),
         log_loss=float(-np.log(np.maximum(taken, 1e-12)).mean()),
-        actions=tuple(CalibratedAction(*row) for row in zip(called, *shares, strict=True)),
+        actions=tuple(
+            CalibrationPoint(own, seen, error, name=name)
+            for own, seen, error, name in zip(*shares, called, strict=True)
+        ),
         frequency_log_loss=float(curve.frequency_log_loss),
     )
 

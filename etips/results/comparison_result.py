@@ -38,9 +38,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class ComparedPolicy:
-    """One policy, or the clinicians.
+    """One policy, or the clinicians: overall, or in one place.
 
     Args:
+        difference: Of its risk to what was done there; only of a place.
         verdict: Whether the log can carry it; None for what was done, which was seen.
         sentence: What a rule says.
     """
@@ -49,6 +50,7 @@ class ComparedPolicy:
     risk: Figure
     verdict: Label | None
     reasons: tuple[str, ...] = ()
+    difference: Figure = field(default_factory=Figure)
     in_sample: bool = False
     sentence: str | None = None
     truth: float | None = None
@@ -82,17 +84,6 @@ class PairResult:
 
 
 @dataclass(frozen=True)
-class PlaceFigure:
-    """One policy, or the clinicians, in one place."""
-
-    policy: str
-    risk: Figure
-    difference: Figure = field(default_factory=Figure)
-    verdict: Label | None = None
-    reasons: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class PlaceResult:
     """One place: a site, a ward, a year.
 
@@ -105,7 +96,7 @@ class PlaceResult:
     level: str
     n_people: int | None = None
     n_decisions: int | None = None
-    figures: tuple[PlaceFigure, ...] = ()
+    figures: tuple[ComparedPolicy, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -64,11 +64,11 @@ def conclude(method: MethodResult, data: DataSummary) -> Conclusion:
     if method.verdict == "doubtful":
         worse = "seems worse" if _is_higher(gain) else "no difference shown"
         return Conclusion("doubtful", f"{'seems better' if shown else worse}, doubtful")
+    if not shown and _is_higher(gain):
+        return Conclusion("worse", "worse")
     if not shown:
-        words = _without_gain(method)
-        return Conclusion("worse" if words == "worse" else "none", words)
-    doubt = doubt_of(method, data)
-    if doubt is None:
+        return Conclusion("none", "no difference shown")
+    if doubt_of(method, data) is None:
         return Conclusion("better", "better")
     sure = "better, doubtful over the stay" if gain.better else "better at one decision"
     return Conclusion("partly", sure)
@@ -79,9 +79,10 @@ def better_words(method: MethodResult, data: DataSummary) -> str:
     gain = method.gain
     if gain is None or gain.better is None:
         return "not known to be better"
-    at_one = bool(gain.better or gain.better_at_one_decision)
-    if not at_one:
-        return _without_gain(method)
+    if not (gain.better or gain.better_at_one_decision):
+        if method.verdict != "reliable" or method.in_sample:
+            return "not shown to be better"
+        return "worse" if _is_higher(gain) else "no difference shown"
     where = "" if data.one_decision or gain.better else " at one decision"
     if method.in_sample:
         return f"better{where} on stays it learned from, which shows nothing"
@@ -103,16 +104,9 @@ def doubt_of(method: MethodResult, data: DataSummary) -> str | None:
     return None if whole.verdict == "reliable" else f"over the whole stay it is {whole.verdict}"
 
 
-def _without_gain(method: MethodResult) -> str:
-    """What is said where no lower risk is shown; a log that carries no number shows nothing."""
-    if method.verdict != "reliable" or method.in_sample:
-        return "not shown to be better"
-    return "worse" if _is_higher(method.gain) else "no difference shown"
-
-
-def _is_higher(gain: GainResult | None) -> bool:
+def _is_higher(gain: GainResult) -> bool:
     """Whether a risk lies above the clinicians' by more than chance explains."""
-    if gain is None or gain.difference is None or gain.low is None:
+    if gain.difference is None or gain.low is None:
         return False
     return gain.low > 0 and gain.difference >= _SURELY * (gain.std_error or 0.0)
 
@@ -125,14 +119,13 @@ def compare_strength(gamma: float, features: Sequence[FeatureStrength]) -> str |
     """
     if not features:
         return None
-    alone = [feature for feature in features if len(feature.names) == 1]
-    enough = [feature for feature in alone if feature.gamma >= gamma]
+    enough = [own for own in features if own.gamma >= gamma]
+    alone = [own for own in enough if len(own.names) == 1]
+    if alone:
+        return f"A hidden factor as strong as {_name(alone[-1])} would be enough"
     if enough:
-        return f"A hidden factor as strong as {_name(enough[-1])} would be enough"
-    for group in features:
-        if len(group.names) > 1 and group.gamma >= gamma:
-            return f"The hidden factor would have to be as strong as {_name(group)}"
-    strongest = max(features, key=lambda feature: feature.gamma)
+        return f"The hidden factor would have to be as strong as {_name(enough[0])}"
+    strongest = max(features, key=lambda own: own.gamma)
     return f"The hidden factor would have to be stronger than {_name(strongest)}"
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from types import FunctionType
 from typing import Literal, get_args
@@ -10,14 +11,17 @@ import numpy as np
 
 from etips.choice_record import ChoiceRecord
 from etips.data.decisions import Floats
+from etips.data.sizes import count_missing_losses
 from etips.data.trajectories import Trajectories
 from etips.disclosure import are_few
-from etips.errors import SettingError
-from etips.evaluation.assessment import Assessment, assess
+from etips.errors import DataError, SettingError
+from etips.evaluation.assessment import CONTROL_LEVEL, assess, control_gain
+from etips.evaluation.censoring import LossModel, model_losses
 from etips.evaluation.estimators import find_estimators
-from etips.evaluation.inference.estimate import Estimate, safe_improvement
+from etips.evaluation.inference.estimate import safe_improvement
 from etips.evaluation.inference.intervals import DEFAULT, Interval
-from etips.evaluation.log import Log, view
+from etips.evaluation.log import Log, View, view
+from etips.evaluation.missing_loss_bounds import bound_missing
 from etips.evaluation.sensitivity import bound_risk
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.catalogue import find_method
@@ -37,11 +41,24 @@ from etips.results.followed_policies import (
     require_unseen_stays,
     true_risk,
 )
-from etips.results.further_checks import FurtherChecks
-from etips.results.records import MethodResult, Outcome, Record
+from etips.results.records import (
+    MethodResult,
+    MissingAction,
+    MissingLossResult,
+    NegativeControlResult,
+    Outcome,
+    Record,
+    existing,
+)
 from etips.results.results import Results
 from etips.results.shift import find_shift
-from etips.results.summaries import choice_of, path_of, summarize_method, without_figures
+from etips.results.summaries import (
+    choice_of,
+    path_of,
+    summarize_method,
+    summarize_sensitivity,
+    without_figures,
+)
 from etips.results.whole_stay_evaluation import (
     Throughout,
     assess_throughout,
@@ -50,6 +67,9 @@ from etips.results.whole_stay_evaluation import (
 
 Horizon = Literal["decision", "stay"]
 """What is looked at: one decision changed and the rest as logged, or the whole stay as well."""
+
+GIVEN = "as given"
+"""What a negative control is called that came as an array."""
 
 
 @still_products()
@@ -84,40 +104,52 @@ def evaluate(
         settings: For the record, JSON-ready; those of a policy, by its name, may say its `method`.
         cohort: `funnel.json` of the cohort the data came from.
     """
-    _require_known(horizon, outcome)
+    for setting, value, known in (("horizon", horizon, Horizon), ("outcome", outcome, Outcome)):
+        if value not in get_args(known):
+            raise SettingError(setting, f"must be one of {', '.join(get_args(known))}")
     started, models, named = time.perf_counter(), models or Models(), name_policies(policies)
     seen = require_unseen_stays(named, data, allow_seen=allow_seen)
-    data = (further := FurtherChecks.of(data, negative_control)).data
+    losses = model_losses(data)
+    missing = summarize_missing(data, losses)
+    data = data if losses is None else losses.complete(data)
+    control = find_control(data, negative_control)
     followed = follow_unseen(named, data, seen)
     made = make_log(named, data, models, known=propensities, report=report)
     log, deployed = made.log, {name: own.deployed for name, own in followed.items()}
-    stays = assess_throughout(deployed, log, data, models, outcome) if horizon == "stay" else {}
     methods = assess_policies(
         *(followed, log, data),
         notes=made.notes,
-        learned_by=_methods(settings),
+        learned_by={
+            name: str(own["method"])
+            for name, own in settings.items()
+            if isinstance(own, Mapping) and "method" in own
+        },
         estimators=estimators,
         interval=interval,
-        stays=stays,
+        stays=assess_throughout(deployed, log, data, models, outcome) if horizon == "stay" else {},
+        losses=losses,
+        control=control,
     )
+    kind = interval if isinstance(interval, FunctionType) else type(interval)
+    record = {
+        "evaluation seed": models.seed,
+        "evaluation folds": models.training.n_folds,
+        "propensities raised to at least": models.clip,
+        "estimators": list(estimators) or "all",
+        "interval": kind.__name__,
+    }
     exhibits = make_exhibits(
         *(data, log, deployed),
         headline=next(iter(named)),
         paths={name: path_of(own) for name, own in named.items()} if paths is None else paths,
         choices=choices or {name: choice_of(own) for name, own in named.items()},
-        settings={**_record(models, estimators, interval), **settings},
+        settings={**record, **settings},
         cohort=cohort,
         propensities=made.fitted,
     )
-    shown = exhibits, find_shift(named, data, log)
-    bare = Results(summarize_data(data, cohort), methods, time.perf_counter() - started, *shown)
-    return further.add(bare, log, deployed, interval=interval)
-
-
-def _require_known(horizon: str, outcome: str) -> None:
-    for name, value, known in (("horizon", horizon, Horizon), ("outcome", outcome, Outcome)):
-        if value not in get_args(known):
-            raise SettingError(name, f"must be one of {', '.join(get_args(known))}")
+    about = replace(summarize_data(data, cohort), missing_loss=missing)
+    shift = find_shift(named, data, log)
+    return Results(about, methods, time.perf_counter() - started, exhibits, shift)
 
 
 def assess_policies(
@@ -130,6 +162,8 @@ def assess_policies(
     estimators: Sequence[str] = (),
     interval: Interval = DEFAULT,
     stays: Mapping[str, Throughout] = {},
+    losses: LossModel | None = None,
+    control: "Control | None" = None,
 ) -> tuple[MethodResult, ...]:
     """What the log says of policies, all of them judged together.
 
@@ -138,6 +172,7 @@ def assess_policies(
             (n_decisions, n_actions).
         learned_by: Method of each policy that is not called by it.
         stays: What the log says of each over whole stays, where that was asked.
+        losses: The model of losses that are missing, where there are any.
     """
     policies = {name: as_followed(policy) for name, policy in named.items()}
     judge = partial(assess, log, interval=interval)
@@ -147,12 +182,18 @@ def assess_policies(
     # Holm: each policy tried makes a lucky one likelier.
     improvements = safe_improvement({name: own.gain for name, own in assessments.items()})
     about, features = summarize_data(data), measure_features(data)
-    results = (
-        summarize_method(
+    results = []
+    for (name, own), improvement in zip(policies.items(), improvements, strict=True):
+        assessment, drawn = assessments[name], None
+        policy = assessment.policy
+        if own.drawn is not None:  # the headline, if the policy drew its actions instead
+            (headline,) = find_estimators((assessment.estimates[0].estimator,), log)
+            drawn = headline.estimate(log, view(log, *own.drawn.judged), interval=interval)
+        result = summarize_method(
             name,
-            assessments[name],
-            as_drawn=_if_drawn(own, assessments[name], log, interval),
-            sensitivity=bound_risk(log, assessments[name].policy, interval=interval),
+            assessment,
+            as_drawn=drawn,
+            sensitivity=bound_risk(log, policy, interval=interval, losses=losses),
             improvement=improvement,
             truth=true_risk(own.deployed, data),
             notes={**notes, **own.notes},
@@ -160,39 +201,94 @@ def assess_policies(
             method=None if RULE in own.notes else find_method(learned_by.get(name, name)),
             data=about,
             features=features,
-            whole_stay=summarize_throughout(stays.get(name), assessments[name]),
+            whole_stay=summarize_throughout(stays.get(name), assessment),
         )
-        for (name, own), improvement in zip(policies.items(), improvements, strict=True)
-    )
+        if losses is not None:
+            bounds = bound_missing(losses, log, policy, interval=interval)
+            hidden = result.gain is None or result.gain.difference is None
+            result = replace(result, missing_loss=summarize_sensitivity(bounds, hidden=hidden))
+        if control is not None:
+            result = _with_control(result, check_control(control, log, policy))
+        results.append(result)
     few = are_few(np.unique(data.cluster).size)
     return tuple(map(without_figures, results)) if few else tuple(results)
 
 
-def _if_drawn(
-    policy: Followed, followed: Assessment, log: Log, interval: Interval
-) -> Estimate | None:
-    """The headline of a policy that takes its likeliest action, if it drew its actions instead."""
-    if policy.drawn is None:
+def summarize_missing(data: Trajectories, losses: LossModel | None) -> MissingLossResult | None:
+    """How many logged actions of stays, as they came, have no loss; None where all have one."""
+    missing = count_missing_losses(data)
+    if missing is None:
         return None
-    (headline,) = find_estimators((followed.estimates[0].estimator,), log)
-    return headline.estimate(log, view(log, *policy.drawn.judged), interval=interval)
+    rows = np.flatnonzero(missing.shown & (missing.missing > 0))
+    n_missing, n_taken = missing.total or (None, None)
+    return MissingLossResult(
+        missing.treatment,
+        n_missing,
+        n_taken,
+        by_action=tuple(
+            MissingAction(int(a), int(missing.missing[a]), int(missing.taken[a]))
+            for a in (rows if missing.total is not None else ())
+        ),
+        raised_share=None if losses is None else losses.raised_share,
+        sentence=missing.tell(),
+    )
 
 
-def _methods(settings: Mapping[str, object]) -> dict[str, str]:
-    """Of each policy whose settings say what it was learned by; `etips evaluate` knows them."""
-    return {
-        name: str(own["method"])
-        for name, own in settings.items()
-        if isinstance(own, Mapping) and "method" in own
-    }
+@dataclass(frozen=True, eq=False)
+class Control:
+    """A negative control: values of something at the decisions, NaN where not known, (n,)."""
+
+    name: str
+    values: Floats
+    seen: bool
 
 
-def _record(models: Models, estimators: Sequence[str], interval: Interval) -> dict[str, object]:
-    kind = interval if isinstance(interval, FunctionType) else type(interval)
-    return {
-        "evaluation seed": models.seed,
-        "evaluation folds": models.training.n_folds,
-        "propensities raised to at least": models.clip,
-        "estimators": list(estimators) or "all",
-        "interval": kind.__name__,
-    }
+def find_control(data: Trajectories, given: str | Floats | None) -> Control | None:
+    """The negative control that was asked for, or that the data holds.
+
+    Args:
+        given: A feature (its last visible value counts), the data's own column, or one number a
+            decision, shape (n_decisions,).
+    """
+    own = data.schema.roles.negative_control
+    if given is None or (isinstance(given, str) and given == own):
+        if data.negative_control is not None:
+            return Control(own, data.negative_control[data.decision_rows], seen=False)
+        if given is None:
+            return None
+    if not isinstance(given, str):
+        values = np.asarray(given, dtype=np.float64)
+        if values.shape != (data.n_decisions,):
+            raise DataError("negative_control", "must have one entry a decision")
+        return Control(GIVEN, values, seen=False)
+    if given in data.schema.sequence:
+        column = data.sequence[data.seen_rows][:, data.schema.sequence.index(given)]
+    elif given in data.schema.static:
+        column = data.static[data.decisions().stay][:, data.schema.static.index(given)]
+    else:
+        fix = "Name a feature, or name the column when the table is read."
+        raise SettingError("negative_control", "must be a column of the data", fix=fix)
+    return Control(given, column.astype(np.float64), seen=True)
+
+
+def check_control(control: Control, log: Log, policy: View) -> NegativeControlResult:
+    """The "gain" in a negative control; no number of fewer than eleven people."""
+    gain = control_gain(log, policy, control.values)
+    people = np.unique(log.clusters.code[np.isfinite(control.values)]).size
+    if are_few(people) or not np.isfinite(gain.difference):
+        nothing = None, None, None, CONTROL_LEVEL, None
+        return NegativeControlResult(control.name, control.seen, *nothing, warning=False)
+    numbers = gain.difference, gain.low, gain.high, CONTROL_LEVEL, gain.spread
+    return existing(NegativeControlResult(control.name, control.seen, *numbers, gain.warning))
+
+
+def _with_control(method: MethodResult, control: NegativeControlResult) -> MethodResult:
+    """The same with a negative control, which makes the verdict doubtful where it warns."""
+    if not control.warning:
+        return replace(method, negative_control=control)
+    return replace(
+        method,
+        negative_control=control,
+        verdict="unusable" if method.verdict == "unusable" else "doubtful",
+        reasons=(*method.reasons, control.sentence),
+    )

@@ -87,23 +87,19 @@ class Actions:
 
 
 @dataclass(frozen=True)
-class CalibrationBin:
-    """Pairs of decision and action whose stated propensity is alike."""
+class CalibrationPoint:
+    """How often something was said to be done, and was.
+
+    Args:
+        name: The action; None of pairs of decision and action whose stated propensity is alike.
+        n_pairs: How many of those; None of an action.
+    """
 
     stated: float | None
     observed: float | None
     std_error: float | None
-    n_pairs: int | None
-
-
-@dataclass(frozen=True)
-class CalibratedAction:
-    """How often an action was said to be taken, and was; None where it would count a few people."""
-
-    name: str
-    stated: float | None
-    observed: float | None
-    std_error: float | None
+    name: str | None = None
+    n_pairs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -118,12 +114,12 @@ class Calibration:
     """
 
     used: bool
-    bins: tuple[CalibrationBin, ...]
+    bins: tuple[CalibrationPoint, ...]
     error: float
     gap: float
     accuracy: float
     log_loss: float
-    actions: tuple[CalibratedAction, ...] = ()
+    actions: tuple[CalibrationPoint, ...] = ()
     frequency_log_loss: float | None = None
 
 
@@ -145,33 +141,22 @@ class WeightHistogram:
 
 @dataclass(frozen=True)
 class FeatureBalance:
-    """Standardised difference of one feature, before and after weighting.
-
-    Args:
-        after: Decisions as they are weighted.
-        fitted: As they would be weighted by the propensities as fitted, where those are balanced.
-    """
+    """Standardised difference of one feature, before and after weighting."""
 
     name: str
     before: float | None
     after: float | None
-    fitted: float | None = None
 
 
 @dataclass(frozen=True)
 class Balance:
-    """Whether weighted patients look like all patients.
-
-    Args:
-        n_above_fitted: Beyond it with propensities as fitted; None where they are not balanced.
-    """
+    """Whether weighted patients look like all patients."""
 
     threshold: float
     n_features: int
     n_above_before: int
     n_above_after: int
     features: tuple[FeatureBalance, ...]
-    n_above_fitted: int | None = None
 
 
 @dataclass(frozen=True)

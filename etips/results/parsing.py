@@ -1,10 +1,7 @@
-"""Results read back from JSON: typed, checked, refused in one line that never shows a value.
-
-The only module of the results that needs pydantic, which also writes the JSON Schema.
-"""
+"""Results read back from JSON: typed, checked, refused in one line that never shows a value."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -29,6 +26,8 @@ _FIELDS = frozenset(
     if isinstance(kind, type) and is_dataclass(kind)
     for field in fields(kind)
 )
+"""A place in a refusal is made of these alone: a key of a mapping may be a person's name."""
+
 _OF_A_STUDY = {field.name for field in fields(StudyResult)} - {f.name for f in fields(Results)}
 
 T = TypeVar("T")
@@ -36,38 +35,34 @@ _adapter: Callable[[type], TypeAdapter[Any]] = cache(TypeAdapter)  # slow to mak
 
 
 def read_results(path: Path) -> Results:
-    """A results document from a file; a `StudyResult` where a study wrote it.
-
-    Args:
-        path: A `results.json`, or a folder that holds one.
-    """
-    return parse_results(_read(path), where=str(_file(path)))
+    """Results from `results.json` or its folder; a `StudyResult` where a study wrote them."""
+    return parse_results(*_read(path))
 
 
 def read_anything(path: Path) -> Results | Comparison:
     """Results as `read_results` has them, or the comparison that the file holds."""
-    document, where = _read(path), str(_file(path))
+    document, where = _read(path)
     if isinstance(document, dict) and {"pairs", "policies"} <= set(document):
         return from_json(Comparison, document, where=where)
-    return parse_results(document, where=where)
+    return parse_results(document, where)
 
 
-def _file(path: Path) -> Path:
-    return path / "results.json" if path.is_dir() else path
-
-
-def _read(path: Path) -> object:
-    file = _file(path)
+def _read(path: Path) -> tuple[object, str]:
+    """The document, and what to call it in a refusal."""
+    file = path / "results.json" if path.is_dir() else path
     if not file.is_file():
         fix = "Run etips evaluate first." if path.is_dir() else ""
         raise FileError(str(file), "is missing", fix=fix)
     if file.stat().st_size > _LIMIT:
         raise FileError(str(file), "is too large for results.json")
+
+    def refuse_constant(text: str) -> float:
+        raise ValueError(text)
+
     try:
-        document: object = json.loads(file.read_bytes(), parse_constant=_refuse_constant)
+        return json.loads(file.read_bytes(), parse_constant=refuse_constant), str(file)
     except (OSError, ValueError, RecursionError) as error:
         raise FileError(str(file), "is not valid JSON") from error
-    return document
 
 
 def read_choice(path: Path) -> ChoiceRecord | None:
@@ -76,70 +71,48 @@ def read_choice(path: Path) -> ChoiceRecord | None:
     return None if document is None else from_json(ChoiceRecord, document, where=str(path))
 
 
-def parse_results(document: object, *, where: str = "results") -> Results:
+def parse_results(document: object, where: str = "results") -> Results:
     """The results that a document holds; else a refusal that names the first field at fault."""
     of_a_study = isinstance(document, dict) and _OF_A_STUDY & set(document)
     return from_json(StudyResult if of_a_study else Results, document, where=where)
 
 
 def from_json(kind: type[T], document: object, *, where: str = "results") -> T:
-    """A dataclass of the results from what `to_json` made of it.
-
-    Args:
-        where: What to call it in a refusal.
-    """
+    """A dataclass of the results from what `to_json` made of it; `where` is its name."""
     try:
-        huge = next(_huge_numbers(document, ""), None)
-        if huge is not None:
-            raise FileError(where, f"is not a results document of etips: {huge} is too large")
+        _require_small(document, where, ())
         result: T = _adapter(kind).validate_json(json.dumps(document), strict=True)
     except RecursionError:
         raise FileError(where, "is nested too deeply for a results document of etips") from None
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        rule = _rule(first["type"], first["msg"], _place(first["loc"]), first["loc"])
-        raise FileError(where, f"is not a results document of etips: {rule}") from None
+        words = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+        location = first["loc"]
+        if first["type"] == "missing":
+            location, words = location[:-1], f"lacks {location[-1]}"
+        if first["type"] == "unexpected_keyword_argument":
+            words = "has a field that is not known"
+        raise _refusal(where, location, words) from None
     return result
 
 
 def json_schema(kind: type = StudyResult) -> dict[str, object]:
     """The JSON Schema of a dataclass of the results."""
-    schema: dict[str, object] = _adapter(kind).json_schema()
-    return schema
+    return _adapter(kind).json_schema()
 
 
-def _place(location: tuple[int | str, ...]) -> str:
-    """Where a fault is, in names of ours only: a key of a mapping may be a person's name."""
-    place = ""
-    for part in location:
-        if isinstance(part, int):
-            place += f"[{part}]"
-        elif part in _FIELDS:
-            place += f".{part}"
-    return place.lstrip(".")
+def _refusal(where: str, location: tuple[int | str, ...], words: str) -> FileError:
+    known = (part for part in location if isinstance(part, int) or part in _FIELDS)
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in known)
+    rule = f"{place.lstrip('.') or 'the whole'} {words}"
+    return FileError(where, f"is not a results document of etips: {rule}")
 
 
-def _rule(kind: str, message: str, place: str, location: tuple[int | str, ...]) -> str:
-    if kind == "missing":
-        name = str(location[-1])
-        return f"{place.removesuffix(name).rstrip('.') or 'the whole'} lacks {name}"
-    if kind == "unexpected_keyword_argument":
-        return f"{place or 'the whole'} has a field that is not known"
-    words = message.removeprefix("Value error, ").replace("Input should be", "must be")
-    return f"{place or 'the whole'} {words}"
-
-
-def _huge_numbers(value: object, at: str) -> Iterator[str]:
-    """Places of numbers that nothing could be printed of."""
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _huge_numbers(inner, f"{at}.{name}".lstrip(".") if name in _FIELDS else at)
-    elif isinstance(value, list):
-        for number, inner in enumerate(value):
-            yield from _huge_numbers(inner, f"{at}[{number}]")
+def _require_small(value: object, where: str, location: tuple[int | str, ...]) -> None:
+    """Refuse numbers that nothing could be printed of."""
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for name, inner in pairs:
+            _require_small(inner, where, (*location, name))
     elif isinstance(value, int | float) and not abs(value) < LARGEST:
-        yield at or "the whole"
-
-
-def _refuse_constant(text: str) -> float:
-    raise ValueError(text)
+        raise _refusal(where, location, "is too large")

@@ -4,7 +4,7 @@ A field that is None is not known, or hidden: no count of 1 to 10 people gets in
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, TypeVar, cast
 
@@ -38,41 +38,30 @@ T = TypeVar("T")
 
 def existing(value: T) -> T:
     """A copy of a record in which every number that is not finite is None."""
-    return cast(T, _existing(value))
-
-
-def _existing(value: Any) -> object:  # noqa: ANN401  # whatever a field may hold
-    if is_dataclass(value) and not isinstance(value, type):
-        own = {field.name: _existing(getattr(value, field.name)) for field in fields(value)}
-        return replace(value, **cast(Any, own))
-    if isinstance(value, Mapping):
-        return {name: _existing(inner) for name, inner in value.items()}
-    if isinstance(value, tuple):
-        return tuple(_existing(inner) for inner in value)
-    if isinstance(value, list):
-        return [_existing(inner) for inner in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return cast(T, _copy(value, lambda record, own: replace(record, **own), tuple))
 
 
 def to_json(result: object) -> dict[str, object]:
     """A JSON-ready copy of a dataclass; numbers that are not finite become null."""
-    return cast(dict[str, object], _plain(result))
+    return cast(dict[str, object], _copy(result, lambda _, own: own, list))
 
 
-def _plain(value: Any) -> object:  # noqa: ANN401  # whatever a field may hold
+def _copy(value: Any, record: Callable[[Any, dict[str, Any]], object], row: type) -> object:  # noqa: ANN401
+    """A copy; `record` says what stands for a dataclass, given it and its fields."""
     if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        own = {
+            field.name: _copy(getattr(value, field.name), record, row) for field in fields(value)
+        }
+        return record(value, own)
     if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
+        return {str(name): _copy(inner, record, row) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return row(_copy(inner, record, row) for inner in value)
     if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int | str):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(f"a result cannot hold {type(value).__name__}")
 
@@ -163,21 +152,26 @@ class FeatureStrength:
 
 @dataclass(frozen=True)
 class GammaBound:
-    """Risks that are possible under hidden confounding of at most `gamma`."""
+    """What is possible if odds depend on something that cannot be seen by up to `gamma`.
 
-    gamma: float
-    low: float | None
-    high: float | None
+    `gamma` is None for any amount. Limits allow for chance.
+    """
+
+    gamma: float | None
+    risk_low: float | None
+    risk_high: float | None
+    gain_low: float | None
+    gain_high: float | None
 
 
 @dataclass(frozen=True)
 class SensitivityResult:
-    """What hidden confounding could do.
+    """What hidden confounding could do, or losses that are missing for what they are.
 
     Args:
-        gamma_point: Least odds ratio at which the gain may be zero; None for none up to 1000.
+        gamma_point: Least odds ratio at which the gain may be gone; None for none up to 1000.
         gamma_interval: The same, sampling error included.
-        bounds: Of the risk, by rising gamma.
+        bounds: By rising gamma.
         balanced: Whether the bounds are the sharp ones, for which losses must be predicted.
         features: How strong recorded features are, to compare a hidden one with.
     """
@@ -214,32 +208,6 @@ class MissingLossResult:
     by_action: tuple[MissingAction, ...]
     raised_share: float | None
     sentence: str
-
-
-@dataclass(frozen=True)
-class MissingBound:
-    """What is possible if the odds of a missing loss depend on the loss by up to `gamma`.
-
-    `gamma` is None for any amount. Limits allow for chance.
-    """
-
-    gamma: float | None
-    risk_low: float | None
-    risk_high: float | None
-    gain_low: float | None
-    gain_high: float | None
-
-
-@dataclass(frozen=True)
-class MissingBoundsResult:
-    """Bounds of one policy by rising gamma, "any amount" last.
-
-    Args:
-        gamma_point: Least gamma at which the gain may be gone; None for none up to 1000.
-    """
-
-    gamma_point: float | None
-    bounds: tuple[MissingBound, ...]
 
 
 @dataclass(frozen=True)
@@ -484,7 +452,7 @@ class MethodResult:
     in_sample: bool = False
     whole_stay: WholeStayResult | None = None
     negative_control: NegativeControlResult | None = None
-    missing_loss: MissingBoundsResult | None = None
+    missing_loss: SensitivityResult | None = None
 
     def __post_init__(self) -> None:
         if self.estimates and self.verdict is None:

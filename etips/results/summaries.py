@@ -53,19 +53,29 @@ def summarize_method(
     features: tuple[FeatureStrength, ...] = (),
     in_sample: bool = False,
 ) -> MethodResult:
-    """One policy.
+    """One policy; where the mean loss is hidden, so is the gain.
 
     Args:
         improvement: Whether it beats the clinicians, corrected for all policies evaluated together.
         method: It was learned by, where that is known.
-        data: What it was evaluated on. Where the mean loss is hidden, so is the gain.
         as_drawn: The same policy if it drew its actions.
     """
-    diagnosis, contrast = assessment.diagnostics, assessment.matched
+    diagnosis, contrast, gain = assessment.diagnostics, assessment.matched, assessment.gain
     matched, unmatched = shown_parts(contrast.n_matched, contrast.n_unmatched)
     sentence = None if method is None else method.sentence
     if RULE in notes:
         sentence = f"A rule, written and not learned: {notes[RULE]}."
+    shown_gain, prognosis = GainResult(), None
+    if data.mean_loss is not None:
+        throughout = whole_stay is not None and bool(whole_stay.gain.better)
+        shown_gain = GainResult(
+            *(gain.difference, gain.std_error, gain.low, gain.high),
+            better=improvement.better and (data.one_decision or throughout),
+            adjusted_p=improvement.adjusted_p,
+            better_at_one_decision=improvement.better,
+            guaranteed=assessment.guaranteed,
+        )
+        prognosis = summarize_prognosis(assessment)
     result = MethodResult(
         name=name,
         estimates=tuple(_estimate(estimate) for estimate in assessment.estimates),
@@ -79,14 +89,14 @@ def summarize_method(
         verdict=assessment.verdict.label,
         reasons=assessment.verdict.reasons,
         truth=truth,
-        gain=_gain(assessment, improvement, data, whole_stay),
+        gain=shown_gain,
         atenp=AtenpResult(contrast.difference, matched, unmatched),
-        sensitivity=summarize_sensitivity(sensitivity, features),
+        sensitivity=summarize_sensitivity(sensitivity, features, hidden=data.mean_loss is None),
         notes=dict(notes),
         label=None if method is None else method.label,
         sentence=sentence,
         as_probabilities=None if as_drawn is None else _estimate(as_drawn),
-        prognosis=None if data.mean_loss is None else summarize_prognosis(assessment),
+        prognosis=prognosis,
         whole_stay=whole_stay,
         in_sample=in_sample,
     )
@@ -95,16 +105,19 @@ def summarize_method(
 
 def without_figures(result: MethodResult) -> MethodResult:
     """The same without any figure of what became of people, for there are too few of them."""
-    blank = (replace(e, risk=None, std_error=None, low=None, high=None) for e in result.estimates)
     return replace(
         result,
-        estimates=tuple(blank),
+        estimates=tuple(
+            replace(own, risk=None, std_error=None, low=None, high=None) for own in result.estimates
+        ),
         gain=GainResult(),
         atenp=AtenpResult(None, None, None),
         sensitivity=SensitivityResult(None, None, ()),
         as_probabilities=None,
         prognosis=None,
         whole_stay=None,
+        missing_loss=None,
+        negative_control=None,
         reasons=(FEW_PEOPLE, *result.reasons),
     )
 
@@ -115,35 +128,25 @@ def _estimate(own: Estimate) -> EstimateResult:
     return EstimateResult(own.estimator, *interval, entry.label, entry.sentence)
 
 
-def _gain(
-    assessment: Assessment,
-    improvement: Improvement,
-    data: DataSummary,
-    whole_stay: WholeStayResult | None,
-) -> GainResult:
-    """Against the clinicians; "better" without more only where the whole stay is, too."""
-    if data.mean_loss is None:
-        return GainResult()
-    gain = assessment.gain
-    throughout = whole_stay is not None and bool(whole_stay.gain.better)
-    return GainResult(
-        *(gain.difference, gain.std_error, gain.low, gain.high),
-        better=improvement.better and (data.one_decision or throughout),
-        adjusted_p=improvement.adjusted_p,
-        better_at_one_decision=improvement.better,
-        guaranteed=assessment.guaranteed,
-    )
-
-
 def summarize_sensitivity(
-    sensitivity: Sensitivity, features: tuple[FeatureStrength, ...]
+    sensitivity: Sensitivity, features: tuple[FeatureStrength, ...] = (), *, hidden: bool = False
 ) -> SensitivityResult:
-    """What hidden confounding could do."""
+    """What something that cannot be seen could do; `hidden` leaves out all of the gain."""
     bounds = (
-        GammaBound(own.gamma, own.risk_least.low, own.risk_most.high) for own in sensitivity.bounds
+        GammaBound(
+            *(own.gamma, own.risk_least.low, own.risk_most.high),
+            *((None, None) if hidden else (own.gain_least.low, own.gain_most.high)),
+        )
+        for own in sensitivity.bounds
     )
-    own = sensitivity.gamma_point, sensitivity.gamma_interval
-    return existing(SensitivityResult(*own, tuple(bounds), sensitivity.balanced, features))
+    result = SensitivityResult(
+        gamma_point=None if hidden else sensitivity.gamma_point,
+        gamma_interval=None if hidden else sensitivity.gamma_interval,
+        bounds=tuple(bounds),
+        balanced=sensitivity.balanced,
+        features=features,
+    )
+    return existing(result)
 
 
 def summarize_prognosis(assessment: Assessment) -> PrognosisResult | None:
@@ -184,10 +187,9 @@ def summarize_path(path: Sequence[Candidate]) -> tuple[PathCandidate, ...]:
 
 def shown_path(path: Sequence[PathCandidate]) -> tuple[PathCandidate, ...]:
     """The candidates fit to be shown: with equal weights an effective size is a count."""
-    sizes = (own.effective_size for own in path)
     return tuple(
-        replace(own, effective_size=None if size is None else shown_count(size))
-        for own, size in zip(path, sizes, strict=True)
+        replace(own, effective_size=own.effective_size and shown_count(own.effective_size))
+        for own in path
     )
 
 

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.disclosure import any_few, shown_count
 from etips.evaluation.assessment import Assessment
-from etips.evaluation.inference.estimate import Estimate
+from etips.evaluation.inference.estimate import Contrast, Estimate
 from etips.evaluation.log import Log, View, view
 from etips.evaluation.verdict import Verdict
 from etips.evaluation.whole_stay import (
@@ -72,14 +71,16 @@ def assess_throughout(
     views = {name: view(log, *policy.judged) for name, policy in policies.items()}
     course = Course.of(data.decisions().stay, log.loss, outcome)
     fitted = _fit(views, log, data, models, outcome) if models.outcome else {}
-    return {
-        name: Throughout(
-            assess_stays(_stays(course, log, own, fitted.get(name)), n_policies=len(views)),
-            course,
-            outcome,
-        )
-        for name, own in views.items()
-    }
+    found = {}
+    for name, own in views.items():
+        stays = StayLog(course, own.weight, log.cluster)
+        if name in fitted:
+            silent = np.zeros(log.n_decisions, bool) if own.abstains is None else own.abstains
+            expected = silent_values(fitted[name].expected, own.probabilities, log.action, silent)
+            stays = StayLog(course, own.weight, log.cluster, *expected, fitted[name].error)
+        assessment = assess_stays(stays, n_policies=len(views))
+        found[name] = Throughout(assessment, course, outcome)
+    return found
 
 
 def _fit(
@@ -94,6 +95,7 @@ def _fit(
         earlier_actions=True,
     )
     settings = models.training.with_seed(models.seed).outcome
+    logged = np.eye(log.n_actions)[log.action]  # what is done where a policy abstains
     return {
         name: fit_stay_value(
             prepared,
@@ -101,27 +103,13 @@ def _fit(
             settings,
             Trainer(),
             seed=models.seed,
-            policy=_table(log, own),
+            policy=own.probabilities
+            if own.abstains is None
+            else np.where(own.abstains[:, None], logged, own.probabilities),
             outcome=outcome,
         )
         for name, own in views.items()
     }
-
-
-def _table(log: Log, policy: View) -> Floats:
-    """The policy's probabilities; where it abstains, what the clinicians did."""
-    if policy.abstains is None or not policy.abstains.any():
-        return policy.probabilities
-    logged = np.eye(log.n_actions)[log.action]
-    return np.asarray(np.where(policy.abstains[:, None], logged, policy.probabilities))
-
-
-def _stays(course: Course, log: Log, policy: View, fitted: FittedStayValue | None) -> StayLog:
-    if fitted is None:
-        return StayLog(course, policy.weight, log.cluster)
-    silent = np.zeros(log.n_decisions, bool) if policy.abstains is None else policy.abstains
-    value, taken = silent_values(fitted.expected, policy.probabilities, log.action, silent)
-    return StayLog(course, policy.weight, log.cluster, value, taken, fitted.error)
 
 
 def summarize_throughout(
@@ -156,7 +144,7 @@ def summarize_throughout(
         sentence=_sentence(throughout, verdict, hidden=few),
         one_decision=f"{ONE_DECISION}: see above."
         if few
-        else f"{ONE_DECISION}: the risk changes by {_span(near.difference, near.low, near.high)}.",
+        else f"{ONE_DECISION}: the risk changes by {_span(near)}.",
         reversal=not few and near.difference < 0 < gain.difference,
     )
     return existing(result)
@@ -170,13 +158,12 @@ def _sentence(throughout: Throughout, verdict: Verdict, *, hidden: bool) -> str:
     usual = throughout.assessment.clinicians.risk
     return (
         f"{THROUGHOUT}: {what} of a stay is estimated at {risk:.3f} against {usual:.3f} under the "
-        f"clinicians, a change of {_span(gain.difference, gain.low, gain.high)}; "
-        f"verdict: {verdict.label}."
+        f"clinicians, a change of {_span(gain)}; verdict: {verdict.label}."
     )
 
 
-def _span(value: float, low: float, high: float) -> str:
-    return f"{value:+.3f} (95 % interval {low:+.3f} to {high:+.3f})"
+def _span(own: Contrast) -> str:
+    return f"{own.difference:+.3f} (95 % interval {own.low:+.3f} to {own.high:+.3f})"
 
 
 def _risk(own: Estimate) -> EstimateResult:

@@ -183,12 +183,10 @@ def _balance(results: Results) -> dict[str, object] | None:
     if balance is None or isinstance(balance, Absent):
         absent = None if balance is None else balance.absent
         return {"balance": None, "absent": absent, "prognosis": prognosis}
-    notes = results.methods[0].notes if results.methods else None
     return {
         "balance": balance,
         "absent": None,
         "figure": balance_plot(balance.features, balance.threshold),
-        "balancing": None if notes is None else notes.get("balance"),
         "prognosis": prognosis,
     }
 

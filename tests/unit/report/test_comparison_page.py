@@ -17,7 +17,6 @@ from etips.results.comparison_result import (
     Figure,
     OverlapResult,
     PairResult,
-    PlaceFigure,
     PlaceResult,
     PlacesResult,
 )
@@ -43,8 +42,8 @@ def comparison():
     hidden = PlaceResult("level not shown")
     place = PlaceResult(
         "north", 200, 800,
-        (PlaceFigure(CLINICIANS, figure(0.3)),
-         PlaceFigure("b", figure(0.3), figure(0.0), "doubtful")),
+        (ComparedPolicy(CLINICIANS, figure(0.3), None),
+         ComparedPolicy("b", figure(0.3), "doubtful", (), figure(0.0))),
     )  # fmt: skip
     places = PlacesResult(
         "site",

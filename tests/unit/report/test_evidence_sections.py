@@ -154,7 +154,8 @@ def test_missing_losses_are_counted_by_action_the_largest_share_first(found):
 
 def test_what_missing_losses_could_have_been_is_shown_where_they_are_weighted(found):
     limits = {"risk_low": 0.1, "risk_high": 0.4, "gain_low": -0.2, "gain_high": 0.1}
-    bounds = {"gamma_point": 1.8, "bounds": [{"gamma": 1.0, **limits}, {"gamma": None, **limits}]}
+    rows = [{"gamma": 1.0, **limits}, {"gamma": None, **limits}]
+    bounds = {"gamma_point": 1.8, "gamma_interval": None, "bounds": rows}
     made, _ = changed(found, missing_loss=bounds)
     made["data"]["missing_loss"] = {**MISSING, "treatment": "weight", "raised_share": 0.01}
     for told in ("speaks for others", "anything", "factor of 1.80", "raised to 5"):

@@ -83,15 +83,6 @@ def test_balance_draws_the_largest_differences_and_counts_all(found, page):
     section = section_of(page, "balance")
     assert f"of {found['exhibits']['balance']['n_features']} features" in section.text
     assert len([e for e in section.all("div") if e.attributes.get("role") == "img"]) == 1
-    made, main = changed(found)
-    balance = made["exhibits"]["balance"]
-    balance["n_above_fitted"] = 7
-    for feature in balance["features"]:
-        feature["fitted"] = 0.2
-    told = "balanced: imbalance of the prognosis 0.041 before, 0.004 after"
-    main["notes"] = {"balance": told}
-    assert "7 would with the propensities as fitted" in words(made, "balance")
-    assert f"The propensities were {told}." in words(made, "balance")
 
 
 def test_the_prognosis_is_told_in_words_above_the_features(found):

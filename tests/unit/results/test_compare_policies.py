@@ -16,13 +16,12 @@ from etips.evaluation.log import Log
 from etips.learn.fitting.stages import Training
 from etips.learn.training.settings import Settings
 from etips.models.encoders.gru import GRU
-from etips.results.compare_policies import compare, join_logs
+from etips.results.compare_policies import case_mix_rows, compare, compare_places, join_logs
 from etips.results.comparison_result import CLINICIANS, Comparison
 from etips.results.evaluate import evaluate
 from etips.results.evaluation_log import EvaluationLog, Models
 from etips.results.groupings import group_decisions
 from etips.results.parsing import from_json
-from etips.results.place_comparison import case_mix_rows, compare_places
 from etips.worlds.two_hospitals import SECOND, simulate_place
 
 QUICK = Training(n_folds=2, **{s: Settings(epochs=2) for s in ("propensity", "outcome", "policy")})
@@ -101,7 +100,7 @@ def test_a_clear_difference_is_found_and_its_colour_is_that_of_the_finding(found
 def test_places_have_figures_tests_and_what_is_carried_over(found):
     places = found.places
     assert [own.level for own in places.places] == ["north", "south"]
-    assert [own.policy for own in places.places[0].figures] == [CLINICIANS, "sick", "all", "leave"]
+    assert [own.name for own in places.places[0].figures] == [CLINICIANS, "sick", "all", "leave"]
     assert {own.policy for own in places.alike} == {CLINICIANS, "sick", "all"}
     assert {own.overlap for own in places.overlaps} <= {"good", "fair"}
     south = next(o for o in places.carried if (o.policy, o.source) == (CLINICIANS, "south"))
@@ -255,9 +254,7 @@ def hospital(n, places, seed=0):
 
 def compared(data, **more):
     log = Log.of(data, propensities=np.full((data.n_decisions, 2), 0.5), known=True)
-    return compare_places(
-        data, log, {}, group_decisions(data, "site"), estimator="snips", interval=DEFAULT, **more
-    )
+    return compare_places(data, log, {}, group_decisions(data, "site"), "snips", DEFAULT, **more)
 
 
 def test_up_to_four_places_each_is_held_against_each_and_beyond_all_against_one():

@@ -7,9 +7,10 @@ from missing_worlds import make_missing
 
 import etips
 from etips.errors import DataError, SettingError
+from etips.evaluation.censoring import complete_losses
 from etips.files.json_documents import canonical
+from etips.results.evaluate import find_control, summarize_missing
 from etips.results.evaluation_log import Models
-from etips.results.further_checks import FurtherChecks, find_control
 from etips.results.parsing import parse_results
 
 
@@ -43,7 +44,7 @@ def test_missing_losses_are_told_and_bounded_where_they_are_weighted(world):
     assert method.missing_loss.bounds[-1].gamma is None
     assert method.missing_loss.bounds[-1].risk_low < world.risk
     assert method.missing_loss.bounds[-1].risk_high > world.risk
-    assert all(0 <= bound.low <= bound.high <= 1 for bound in method.sensitivity.bounds)
+    assert all(0 <= bound.risk_low <= bound.risk_high <= 1 for bound in method.sensitivity.bounds)
     assert method.sensitivity.features[0].gamma > 1
     assert parse_results(json.loads(canonical(results.to_json()))) == results
 
@@ -61,13 +62,13 @@ def test_few_missing_losses_are_not_counted():
     world = make_missing(400, seed=1)
     loss = np.where(np.isnan(world.data.loss), 0.0, world.data.loss)
     loss[:4] = np.nan
-    told = FurtherChecks.of(replace(world.data, loss=loss), None)._missing_losses()
+    told = summarize_missing(replace(world.data, loss=loss), None)
     assert told.n_missing is None
     assert told.by_action == ()
 
 
 def test_a_control_away_from_zero_makes_the_verdict_doubtful_and_says_why(world):
-    whole = FurtherChecks.of(world.data, None).data
+    whole = complete_losses(world.data)
     even = np.full_like(world.propensities, 1 / 3)
     trace = whole.sequence[:, 0] + np.random.default_rng(0).normal(size=1_200)
     wrong = replace(world, propensities=even, policy=np.tile([1.0, 0.0, 0.0], (1_200, 1)))
