@@ -12,8 +12,7 @@ from etips.bench.stroke_trial import read_trial
 from etips.data.splitting import split
 from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
-from etips.studies.study_data import SimulatedData, load_answers, save_answers
-from etips.worlds.bandit import to_bandit
+from etips.studies.study_data import SimulatedData
 from etips.worlds.classifier import StoppedLstm
 from etips.worlds.clinic import Clinic
 from etips.worlds.deployment import HistoryPolicy
@@ -181,8 +180,7 @@ class Arena:
         """Leave in a folder what takes long and all methods need: the logging policy of samples."""
         if self.own.kind != "labelled":
             return
-        settings: Any = _QUICK_LOGGING if self.quick else {}
-        save_answers(self._samples, StoppedLstm(**settings), ground)
+        self._samples.make_answers(ground)
 
     def open(self, ground: Path) -> Parts:
         """The stays; `prepare` has been here."""
@@ -200,8 +198,7 @@ class Arena:
         """The stays, made anew."""
         kind = self.own.kind
         if kind == "labelled":
-            labelled, answers = self._samples.open_labelled(), load_answers(ground)
-            log = to_bandit(labelled, answers, logging="sampled", seed=self.seed)
+            log = self._samples.open_log(ground)
             return Parts(log.subset(slice(self.n_test, None)), log.subset(slice(0, self.n_test)))
         if kind == "trial":
             return self._halves()
@@ -219,7 +216,9 @@ class Arena:
 
     @property
     def _samples(self) -> SimulatedData:
-        return SimulatedData(self.own.world, self.n_learn + self.n_test, self.seed)
+        settings: Any = _QUICK_LOGGING if self.quick else {}
+        n = self.n_learn + self.n_test
+        return SimulatedData(self.own.world, n, self.seed, policy=StoppedLstm(**settings))
 
     def _halves(self) -> Parts:
         whole, found = read_trial(Path(self.trial))

@@ -12,7 +12,7 @@ from etips.bench.contestants import Contestant
 from etips.data.decisions import Floats
 from etips.results.bench_result import BenchEntry, BenchRow, BenchStanding, Place
 from etips.runs.tasks import Json
-from etips.studies.measures import mean_of
+from etips.studies.findings import mean_of
 
 RARELY = 0.05
 """How much more often the first must take rare actions for that to be called a reason."""

@@ -22,9 +22,9 @@ from etips.files.toml import read_toml
 from etips.runs.places import Device
 from etips.runs.tasks import jobs_for
 from etips.studies.experiment import DATA_FOLDER, Experiment, read_experiment, shipped
-from etips.studies.plan import make_plan
 from etips.studies.study import run_study
 from etips.studies.study_data import FolderData, data_of, open_external
+from etips.studies.study_tasks import make_plan
 from etips.worlds.world_registry import WORLDS
 
 
@@ -127,7 +127,7 @@ class Asked:
         for experiment in experiments:
             own = data_of(experiment, self.data)
             if self.external is not None and isinstance(own, FolderData):
-                like = own.open_log(Path()).schema  # refused here, not after hours of fitting
+                like = own.open_log().schema  # refused here, not after hours of fitting
                 open_external(FolderData.of(self.external, experiment.lag), like)
         return experiments
 

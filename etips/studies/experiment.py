@@ -1,4 +1,4 @@
-"""An experiment as one frozen description, read from TOML; the paper's experiments are shipped.
+"""An experiment as one frozen record, read from TOML; the paper's experiments are shipped.
 
 A document says what the data are and how the methods are set, once for each preset; `[quick]` says
 what a short run changes. `read_experiment` picks a preset and leaves nothing open.
@@ -7,7 +7,7 @@ what a short run changes. `read_experiment` picks a preset and leaves nothing op
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from etips.errors import SettingError
 from etips.evaluation.log import PROPENSITY_FLOOR
@@ -24,22 +24,31 @@ DATA_FOLDER = "data"
 """In place of a world: a folder that is named when the study is run."""
 
 SUPERVISED, LOGGING = "full-supervision", "logging"
-"""Rows of the table that are no learner's: told every label, and what was logged."""
+"""Rows of the table without a learner: a policy that learns from every label, and the log's own."""
 
 EVALUATOR = "direct"
 """The method whose settings and networks policies are evaluated with."""
 
 Settings = Mapping[str, object]
-Kind = TypeVar("Kind")
 
-_REQUIRED = object()
-_WORDS = {
-    str: "a text",
-    int: "a whole number",
-    float: "a number",
-    list: "a list of texts",
-    dict: "a table",
+_KINDS: Mapping[str, tuple[type, str]] = {
+    **dict.fromkeys(("title", "table", "world", "lead", "logging"), (str, "a text")),
+    **dict.fromkeys(("n", "lag", "folds", "seed"), (int, "a whole number")),
+    **dict.fromkeys(("methods", "turned", "whole_stay"), (list, "a list of texts")),
+    **dict.fromkeys(
+        ("settings", "method", "evaluation", "logging_policy", "presets", "quick"),
+        (dict, "a table"),
+    ),
+    "clip": (float, "a number"),
 }
+_NEEDED = ("title", "table", "world", "n", "lag", "folds", "presets")
+_HEAD = (
+    *_NEEDED,
+    *("seed", "methods", "whole_stay", "logging_policy", "settings", "method", "evaluation"),
+    "quick",
+)
+_PRESET = ("lead", "logging", "turned", "clip", "methods", "settings", "method")
+_QUICK = ("n", "folds", "whole_stay", "evaluation", "logging_policy", "settings", "method")
 
 
 @dataclass(frozen=True)
@@ -51,14 +60,13 @@ class Experiment:
         n: Stays (digits: samples) to simulate; 0 where the data are a folder.
         logging: Digits: actions "sampled" (the paper) or "argmax" (its published code).
         seed: Of data, folds and networks.
-        preset: Which reading of the paper.
-        lead: What the preset stands for.
+        preset: Which reading of the paper; `lead` is the sentence about it.
         methods: Settings of each method, by its name, in the order of the table.
         turned: Methods read the wrong way round, as the published code reads its direct method.
         clip: Floor of the estimated propensities that policies are evaluated with.
         evaluation: Settings of the networks that policies are evaluated with.
         logging_policy: Digits: fields of `StoppedLstm`.
-        whole_stay: Methods whose policies are also looked at as they decide throughout a stay.
+        whole_stay: Methods whose policies are also evaluated as they decide throughout a stay.
     """
 
     name: str
@@ -81,9 +89,9 @@ class Experiment:
     whole_stay: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _among("table", self.table, TABLES)
-        _among("world", self.world, [*WORLDS, DATA_FOLDER])
-        _among("logging", self.logging, ("sampled", "argmax"))
+        _require_one_of("table", self.table, TABLES)
+        _require_one_of("world", self.world, [*WORLDS, DATA_FOLDER])
+        _require_one_of("logging", self.logging, ("sampled", "argmax"))
         labelled = [name for name, world in WORLDS.items() if world.has_labels]
         if self.table == "table1" and self.world not in labelled:
             raise SettingError("world", f"must be {' or '.join(labelled)}: table1 needs labels")
@@ -96,14 +104,13 @@ class Experiment:
             raise SettingError("evaluation.clip", "must be in [0, 1)")
         if self.seed < 0:
             raise SettingError("seed", "must not be negative")
-        _check_methods(list(self.methods), self.table)
         for method, settings in self.methods.items():
             if method != LOGGING:
                 check_settings(recipe_of(method), settings)
         for method in self.turned:
-            _among("turned", method, [m.name for m in METHODS.values() if m.predicts_loss])
+            _require_one_of("turned", method, [m.name for m in METHODS.values() if m.predicts_loss])
         for method in self.whole_stay:
-            _among("whole_stay", method, list(METHODS))
+            _require_one_of("whole_stay", method, list(METHODS))
         check_settings(EVALUATOR, self.evaluation)
 
     def to_json(self) -> dict[str, object]:
@@ -138,73 +145,93 @@ def read_experiment(
     quick: bool = False,
     **changes: object,
 ) -> Experiment:
-    """The experiment that a document describes."""
-    head = _Reader(document, "")
-    presets, short = head.take("presets", dict), head.take("quick", dict, {})
-    _among("preset", preset, list(presets))
-    own = _Reader(cast(Mapping[str, object], presets[preset]), f"presets.{preset}")
-    brief = _Reader(short if quick else {}, "quick")
-    evaluation = _Reader(head.take("evaluation", dict, {}), "evaluation")
-    fields = _fields(head, own, brief, evaluation)
-    for reader in (head, own, brief, evaluation):
-        reader.close()
-    if not quick:  # a mistake in the short run is told to whoever runs the long one
+    """The experiment that a document describes; `changes` replace fields of it."""
+    head = _checked("", document, _HEAD, needed=_NEEDED)
+    presets = cast(Mapping[str, Any], head["presets"])
+    _require_one_of("preset", preset, list(presets))
+    own = _checked(f"presets.{preset}", presets[preset], _PRESET, needed=("lead",))
+    short = _checked("quick", head.get("quick", {}), _QUICK)
+    if not quick:  # a mistake in the short run is refused in the long one too
         read_experiment(document, name=name, preset=preset, quick=True)
-    known = {"name": name, "preset": preset, "quick": quick}
-    told: Any = {**fields, **known, **changes}  # each checked by `_Reader`, or by the experiment
-    return Experiment(**told)
-
-
-def _fields(
-    head: "_Reader", own: "_Reader", brief: "_Reader", evaluation: "_Reader"
-) -> dict[str, object]:
-    """What a document says: at its head, in the preset, for the short run, about evaluation."""
-    table = head.take("table", str)
-    names = _texts("methods", own.take("methods", list, head.take("methods", list, [])))
-    _check_methods(names, table)
-    return {
-        "title": head.take("title", str),
-        "table": table,
-        "world": head.take("world", str),
-        "n": brief.take("n", int, head.take("n", int)),
-        "lag": head.take("lag", int),
-        "folds": brief.take("folds", int, head.take("folds", int)),
-        "seed": head.take("seed", int, 0),
-        "logging": own.take("logging", str, "sampled"),
-        "lead": own.take("lead", str),
-        "turned": tuple(_texts("turned", own.take("turned", list, []))),
-        "whole_stay": tuple(
-            _texts("whole_stay", brief.take("whole_stay", list, head.take("whole_stay", list, [])))
+        short = {}
+    judged = _checked("evaluation", head.get("evaluation", {}), ("clip", "settings"))
+    merged = {"seed": 0, "logging": "sampled", **head, **own, **short}
+    plain = ("title", "table", "world", "n", "lag", "folds", "seed", "logging", "lead")
+    fields: Any = {  # checked by `_checked`, or by the experiment
+        **{key: merged[key] for key in plain},
+        **{key: tuple(merged.get(key, ())) for key in ("turned", "whole_stay")},
+        "clip": own.get("clip", judged.get("clip", PROPENSITY_FLOOR)),
+        "evaluation": flatten_tables(judged.get("settings", {}))
+        | flatten_tables(short.get("evaluation", {})),
+        "logging_policy": {**head.get("logging_policy", {}), **short.get("logging_policy", {})},
+        "methods": _methods(
+            merged.get("methods", []),
+            {"": head, f"presets.{preset}": own, "quick": short},
+            table=merged["table"],
         ),
-        "clip": own.take("clip", float, evaluation.take("clip", float, PROPENSITY_FLOOR)),
-        "evaluation": _flat(evaluation.take("settings", dict, {}))
-        | _flat(brief.take("evaluation", dict, {})),
-        "logging_policy": {
-            **head.take("logging_policy", dict, {}),
-            **brief.take("logging_policy", dict, {}),
-        },
-        "methods": _methods(names, [head, own, brief]),
+        "name": name,
+        "preset": preset,
+        "quick": quick,
+        **changes,
     }
+    return Experiment(**fields)
 
 
-def _methods(names: Sequence[str], layers: Sequence["_Reader"]) -> dict[str, Settings]:
+def _checked(
+    where: str,
+    table: Any,  # noqa: ANN401  # what TOML holds
+    known: Sequence[str],
+    *,
+    needed: Sequence[str] = (),
+) -> dict[str, Any]:
+    """A table of the document; refuses a key that is missing, unknown or of the wrong kind."""
+    start = f"{where}." if where else ""
+    if not isinstance(table, Mapping):
+        raise SettingError(where, "must be a table")
+    for key in needed:
+        if key not in table:
+            raise SettingError(f"{start}{key}", "is missing")
+    for key, value in table.items():
+        if key not in known:
+            raise SettingError(f"{start}{key}", "is not a key of an experiment")
+        kind, words = _KINDS[key]
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if not (whole if kind is int else isinstance(value, kind) or (kind is float and whole)):
+            raise SettingError(f"{start}{key}", f"must be {words}")
+        if kind is list and (
+            not all(isinstance(own, str) for own in value) or len(set(value)) < len(value)
+        ):
+            raise SettingError(f"{start}{key}", "must be a list of texts, none of them twice")
+    return dict(table)
+
+
+def _methods(
+    names: Sequence[str], layers: Mapping[str, Mapping[str, Any]], *, table: str
+) -> dict[str, Settings]:
     """Settings of each method: common ones where they apply, its own, later layers above."""
+    known = [*METHODS, SUPERVISED, LOGGING] if table == "table1" else [*METHODS]
+    if not names:
+        raise SettingError("methods", "must name at least one")
+    for name in names:
+        _require_one_of("methods", name, known)
     settings: dict[str, dict[str, object]] = {name: {} for name in names}
-    for layer in layers:
-        common = _flat(layer.take("settings", dict, {}))
-        own = layer.take("method", dict, {})
+    for where, layer in layers.items():
+        start = f"{where}." if where else ""
+        common, own = flatten_tables(layer.get("settings", {})), layer.get("method", {})
         for key in common:
-            if not any(_applies(name, key) for name in names):
-                raise SettingError(layer.place(f"settings.{key}"), "is a setting of no method here")
-        for name in own:
-            _among(layer.place("method"), name, names)
+            if not any(_has_setting(name, key) for name in names):
+                raise SettingError(f"{start}settings.{key}", "is a setting of no method here")
+        for name, values in own.items():
+            _require_one_of(f"{start}method", name, names)
+            if not isinstance(values, Mapping):
+                raise SettingError(f"{start}method.{name}", "must be a table")
         for name in names:
-            settings[name] |= {key: value for key, value in common.items() if _applies(name, key)}
-            settings[name] |= _flat(own.get(name, {}))
+            settings[name] |= {k: value for k, value in common.items() if _has_setting(name, k)}
+            settings[name] |= flatten_tables(own.get(name, {}))
     return dict(settings)
 
 
-def _applies(method: str, key: str) -> bool:
+def _has_setting(method: str, key: str) -> bool:
     if method == LOGGING:
         return False
     try:
@@ -214,52 +241,6 @@ def _applies(method: str, key: str) -> bool:
     return True
 
 
-def _check_methods(names: Sequence[str], table: str) -> None:
-    if not names:
-        raise SettingError("methods", "must name at least one")
-    known = [*METHODS, SUPERVISED, LOGGING] if table == "table1" else [*METHODS]
-    for name in names:
-        _among("methods", name, known)
-
-
-class _Reader:
-    """Takes the keys of a table one by one; refuses the missing, the wrong and the left over."""
-
-    def __init__(self, table: Mapping[str, object], where: str) -> None:
-        self._table = dict(table)
-        self._where = where
-
-    def place(self, key: str) -> str:
-        return f"{self._where}.{key}" if self._where else key
-
-    def take(self, key: str, kind: type[Kind], default: object = _REQUIRED) -> Kind:
-        value = self._table.pop(key, default)
-        if value is _REQUIRED:
-            raise SettingError(self.place(key), "is missing")
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        sound = whole if kind is int else isinstance(value, kind) or (kind is float and whole)
-        if not sound:
-            raise SettingError(self.place(key), f"must be {_WORDS[kind]}")
-        return cast(Kind, value)
-
-    def close(self) -> None:
-        if self._table:
-            raise SettingError(self.place(next(iter(self._table))), "is not a key of an experiment")
-
-
-def _texts(where: str, values: Sequence[object]) -> list[str]:
-    if not all(isinstance(value, str) for value in values) or len(set(values)) < len(values):
-        raise SettingError(where, "must be a list of texts, none of them twice")
-    return cast(list[str], list(values))
-
-
-def _flat(settings: object) -> dict[str, object]:
-    """Keys as recipes have them: what stands in the table `policy` is called `policy.epochs`."""
-    if not isinstance(settings, Mapping):
-        raise SettingError("settings", "must be a table")
-    return flatten_tables(settings)
-
-
-def _among(where: str, value: str, known: Sequence[str]) -> None:
+def _require_one_of(where: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise SettingError(where, f"must be one of {', '.join(known)}")

@@ -1,14 +1,19 @@
-"""What the tasks of a study found, put together: a log to weigh with, every fold's policy."""
+"""What the tasks of a study found, put together: a log, every fold's policy, and their figures."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from etips.data.decisions import Bools
+from etips.data.decisions import Bools, Floats, Ints
 from etips.data.trajectories import Trajectories
-from etips.evaluation.log import Log
+from etips.disclosure import FEW, shown_parts
+from etips.evaluation.estimators import find_estimators
+from etips.evaluation.inference.estimate import atenp
+from etips.evaluation.log import Log, view
+from etips.evaluation.risk import matching_factor
 from etips.files.json_documents import finite
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.fitting.folds_at_once import AtOnce
@@ -16,20 +21,18 @@ from etips.learn.fitting.stages import Training
 from etips.learn.learners.catalogue import find_method
 from etips.learn.training.settings import Settings
 from etips.models.encoders.gru import GRU
+from etips.policies.deployed import Deployed
 from etips.results.data_summary import summarize_data
 from etips.results.evaluate import assess_policies
 from etips.results.evaluation_log import Models, make_log
-from etips.results.followed_policies import Followed
+from etips.results.followed_policies import Followed, as_followed, true_risk
+from etips.results.parsing import from_json
 from etips.results.records import MethodResult
 from etips.results.study_result import FitRecord, Measures
 from etips.results.summaries import restore_path
 from etips.results.whole_stay_evaluation import Throughout, assess_throughout
 from etips.runs.tasks import Json
 from etips.studies.experiment import Experiment
-from etips.studies.fits import EXTERNAL, fit_record, join_folds, load_followed, mix_folds
-from etips.studies.measures import mean_of, measure_policy
-from etips.studies.outcome_fits import PREDICTED, PROPENSITIES
-from etips.studies.plan import EVALUATION, task_name
 from etips.studies.study_data import (
     Dealing,
     FolderData,
@@ -38,13 +41,69 @@ from etips.studies.study_data import (
     open_external,
     open_log,
 )
+from etips.studies.study_tasks import (
+    EVALUATION,
+    EXTERNAL,
+    PREDICTED,
+    PROPENSITIES,
+    join_folds,
+    load_followed,
+    mix_folds,
+    task_name,
+)
 
-EXTERNAL_COLUMNS = ("external risk", "external change", "external verdict")
-"""What a table says of each policy there."""
-
-_STAY_ENCODER = GRU(16, embed=16)
-_STAY_TRAINING = Settings(epochs=3, learning_rate=5e-3, dropout=0.1)
+_STAY_MODELS = Models(
+    encoder=GRU(16, embed=16),
+    training=Training(n_folds=2, outcome=Settings(epochs=3, learning_rate=5e-3, dropout=0.1)),
+)
 """Small, since a study asks for minutes: rounds take two or three epochs each anyway."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and standard deviation over folds; NaN without folds, or with one."""
+
+    mean: float
+    deviation: float
+
+    def show(self, places: int = 3) -> str:
+        """As tables print it."""
+        if math.isnan(self.mean):
+            return "-"
+        if math.isnan(self.deviation):
+            return f"{self.mean:z.{places}f}"
+        return f"{self.mean:z.{places}f} ± {self.deviation:.{places}f}"
+
+
+def spread(values: Iterable[float | None]) -> Spread:
+    """Mean and sample standard deviation of those that are numbers."""
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    return Spread(
+        float(np.mean(known)) if known else math.nan,
+        float(np.std(known, ddof=1)) if len(known) > 1 else math.nan,
+    )
+
+
+def mean_of(values: Iterable[float | None]) -> float:
+    """Mean of those that are numbers; NaN without any."""
+    return spread(values).mean
+
+
+def over_folds(measures: Sequence[Measures], figure: Callable[[Measures], float | None]) -> Spread:
+    """Mean and standard deviation of one figure over the folds that have it."""
+    return spread(map(figure, measures))
+
+
+def show_groups(measures: Sequence[Measures]) -> str:
+    """Mean sizes of the two groups of ATENP, or that one of them is too small to show.
+
+    The two add up to a known number, so either is hidden with the other.
+    """
+    if any(fold.n_matched is None for fold in measures):
+        return f"one {FEW}"
+    matched = over_folds(measures, lambda fold: fold.n_matched)
+    unmatched = over_folds(measures, lambda fold: fold.n_unmatched)
+    return f"{matched.mean:,.0f} / {unmatched.mean:,.0f}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,27 +117,6 @@ class ExternalTest:
 
     data: Trajectories
     assessed: Mapping[str, MethodResult]
-
-    def cells(self, method: str) -> list[str]:
-        """One for each of `EXTERNAL_COLUMNS`."""
-        own = self.assessed[method]
-        head, gain = own.estimates[0], own.gain
-        risk = _limits(head.risk, head.low, head.high, "")
-        change = "-" if gain is None else _limits(gain.difference, gain.low, gain.high, "+")
-        return [risk, change, str(own.verdict)]
-
-    @property
-    def note(self) -> str:
-        """What a reader must know of the columns."""
-        about = summarize_data(self.data)
-        n = "" if about.n_decisions is None else f" {about.n_decisions:,} decisions,"
-        loss = "hidden" if about.mean_loss is None else f"{about.mean_loss:.4f}"
-        where = self.data.schema.provenance.get("cohort", "another source")
-        return (
-            f" External: {where},{n} mean logged loss {loss}; risk of one of the folds' policies "
-            "drawn at random and its change against the clinicians there, with 95 % limits, by "
-            "propensities fitted there and doses in the classes of the data above."
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,14 +201,12 @@ def gather(
     """Read what the tasks left."""
     whole = open_log(source, tasks)
     dealing = Dealing(experiment.table, experiment.folds, experiment.seed)
-    apart = dealing.has_test_part
-    all_folds = range(experiment.folds)
+    apart, all_folds = dealing.has_test_part, range(experiment.folds)
     held = [dealing.part(whole, fold).held for fold in all_folds]
     data = whole.subset(held[0]) if apart else whole
     log, notes = _log(experiment, data, tasks / EVALUATION)
-    folds = [np.ones(data.n_decisions, bool)] * experiment.folds
-    if not apart:
-        folds = [mask[data.decisions().stay] for mask in held]
+    # Of each fold which of the decisions it is judged on.
+    folds = [np.ones(data.n_decisions, bool) if apart else m[data.decisions().stay] for m in held]
     policies = {
         method: [load_followed(tasks / task_name(method, n)) for n in all_folds]
         for method in experiment.methods
@@ -179,6 +215,9 @@ def gather(
         method: mix_folds(own, log.propensities) if apart else join_folds(own, folds)
         for method, own in policies.items()
     }
+    outside = None
+    if external is not None:
+        outside = _test_externally(experiment, open_external(external, whole.schema), tasks)
     stays = stay_outcomes(experiment, pooled, log, data)
     return Findings(
         experiment=experiment,
@@ -188,13 +227,11 @@ def gather(
         measures=_measure(data, log, policies, folds if not apart else None),
         assessed=assess_policies(pooled, log, data, notes=notes, stays=stays),
         fits={
-            method: [fit_record(findings[task_name(method, fold)]) for fold in all_folds]
+            method: [from_json(FitRecord, findings[task_name(method, n)]) for n in all_folds]
             for method in experiment.methods
         },
         notes=notes,
-        external=None
-        if external is None
-        else _test_externally(experiment, open_external(external, whole.schema), tasks),
+        external=outside,
     )
 
 
@@ -257,29 +294,61 @@ def _measure(
     }
 
 
+def measure_policy(
+    log: Log,
+    held: Trajectories,
+    policy: Floats | Deployed | Followed,
+    *,
+    answers: Ints | None = None,
+) -> Measures:
+    """The figures of a policy on one fold.
+
+    Args:
+        log: The held-out decisions with what it takes to weigh them.
+        held: The same decisions; with labels as truth in the digit tasks.
+        policy: What it does there, or the probabilities that it draws from, shape (n_decisions,
+            n_actions).
+        answers: Actions the policy took, where it draws them; its likeliest if left out. Accuracy
+            and ATENP are about these.
+    """
+    followed = as_followed(policy)
+    deployed, drawn = followed.deployed, followed.drawn or followed.deployed
+    seen = view(log, *deployed.judged)
+    snips, ips, dr = (
+        entry.estimate(log, seen).risk for entry in find_estimators(("snips", "ips", "dr"), log)
+    )
+    taken = drawn.probabilities.argmax(axis=1) if answers is None else answers
+    answered = np.eye(held.n_actions)[taken]
+    matched = atenp(log.loss, log.action, answered, log.clusters)
+    n_matched, n_unmatched = shown_parts(matched.n_matched, matched.n_unmatched)
+    return Measures(
+        # Where the loss is 1 for a wrong label.
+        accuracy=None if held.truth is None else 1 - held.true_risk(answered),
+        matching_factor=finite(matching_factor(seen.weight, log.clusters).risk),
+        snips=finite(snips),
+        ips=finite(ips),
+        dr=finite(dr),
+        atenp=finite(matched.difference),
+        n_matched=n_matched,
+        n_unmatched=n_unmatched,
+        risk=true_risk(deployed, held),
+        drawn_risk=true_risk(drawn, held),
+    )
+
+
 def stay_outcomes(
     experiment: Experiment, policies: Mapping[str, Followed], log: Log, data: Trajectories
 ) -> dict[str, Throughout]:
-    """What becomes of stays under the policies that the study wants to see decide throughout."""
+    """What becomes of stays under the policies that the study evaluates throughout a stay."""
     wanted = {name: policies[name].deployed for name in experiment.whole_stay if name in policies}
     if not wanted:
         return {}
-    training = Training(n_folds=2, outcome=_STAY_TRAINING)
-    models = Models(encoder=_STAY_ENCODER, training=training, seed=experiment.seed)
-    return assess_throughout(wanted, log, data, models, "sum")
+    return assess_throughout(wanted, log, data, replace(_STAY_MODELS, seed=experiment.seed), "sum")
 
 
-def show_stay(method: MethodResult) -> str:
-    """The change over a whole stay as a table prints it; a dash where nobody looked."""
-    whole = method.whole_stay
-    if whole is None or whole.gain.difference is None:
-        return "-"
-    gain = whole.gain
-    limits = "" if gain.low is None or gain.high is None else f" [{gain.low:.3f}, {gain.high:.3f}]"
-    return f"{gain.difference:+.3f}{limits}, {whole.verdict}"
-
-
-def _limits(value: float | None, low: float | None, high: float | None, sign: str) -> str:
-    if value is None or low is None or high is None:
-        return "-"
-    return f"{value:{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]"
+def about(data: Trajectories) -> str:
+    """Another source in a few words: where it is from, its size and its mean loss."""
+    summary = summarize_data(data)
+    n = "" if summary.n_decisions is None else f" {summary.n_decisions:,} decisions,"
+    loss = "hidden" if summary.mean_loss is None else f"{summary.mean_loss:.4f}"
+    return f"{data.schema.provenance.get('cohort', 'another source')},{n} mean logged loss {loss}"

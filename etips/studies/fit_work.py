@@ -34,21 +34,13 @@ EVALUATING, EVALUATED = 0.2, 13_000
 """What follows the last training of an evaluation, as a share of all its trainings: the first, and
 the second over the number of decisions, since much of it looks at so many decisions at most."""
 
-SOME_STAYS = 1_000
-"""Where it is not known how many there are."""
-
 _STAY_ROUNDS = 3  # predicted outcomes of stays are learned round by round, most of them short
 _PART = re.compile(r"^(?P<stage>.+?)-(?P<start>\d+)-(?P<stop>\d+)$")
 
 
 @dataclass(frozen=True)
 class StageWork:
-    """The work of one stage.
-
-    Args:
-        usual: Epochs that usually come.
-        after: Work that follows the last.
-    """
+    """The work of one stage: so much an epoch, epochs that usually come, and what follows them."""
 
     each: float
     usual: int
@@ -62,8 +54,7 @@ class StageWork:
         """The work of a stage.
 
         Args:
-            stage: Its name.
-            epochs: That may come.
+            epochs: How many there may be.
             n_folds: Of n folds every network reads all but one; of one fold, all but those it
                 stops by.
             sets: How many sets of networks there are, one network a fold.
@@ -79,13 +70,9 @@ class StageWork:
         return self.each * self.usual + self.after
 
     def left(self, epoch: int, epochs: int) -> float:
-        """What usually comes after so many epochs, without what follows the last.
+        """What usually comes after `epoch` of at most `epochs`, without what follows the last.
 
         Past the epochs that usually come one more is expected, as long as there may be any.
-
-        Args:
-            epoch: How many are done.
-            epochs: Of how many at most.
         """
         usual = min(self.usual, epochs)
         return self.each * (usual - epoch if epoch < usual else epoch < epochs)
@@ -102,45 +89,39 @@ def stage_works(
     params = learner.get_params(deep=False)
     training = params["training"]
     assert isinstance(training, Training)
-    finishes = params.get("selection") != "paper" and training.finish
-    brief = shortened(training, n_stays or 0)
+    propensity = shorten(training.propensity, n_stays or 0).epochs  # fewer where stays are many
     epochs = {
-        "propensity": brief,
+        "propensity": propensity,
         "outcome": training.outcome.epochs,
         "stay": _STAY_ROUNDS * training.outcome.epochs,
         "policy": training.policy.epochs,
         "finish": min(training.policy.epochs, MOST),
     }
-    works = {}
-    for stage in [*known.stages, *(["finish"] if "policy" in known.stages and finishes else [])]:
-        works[stage] = StageWork.of(
+    finishes = params.get("selection") != "paper" and training.finish
+    return {
+        stage: StageWork.of(
             stage,
             epochs[stage],
             n_folds=training.n_folds,
             sets=known.n_policies(learner) if stage == "policy" else 1,
-            brief=stage == "propensity" and brief < training.propensity.epochs,
+            brief=stage == "propensity" and propensity < training.propensity.epochs,
         )
-    return works
-
-
-def shortened(training: Training, n_stays: int) -> int:
-    """Epochs of propensities that a policy is learned by, of so many stays."""
-    return shorten(training.propensity, n_stays).epochs
+        for stage in (*known.stages, *["finish"] * ("policy" in known.stages and finishes))
+    }
 
 
 def evaluation_works(training: Training, n_decisions: int) -> dict[str, StageWork]:
     """The work of an evaluation that fits propensities and predicted losses."""
-    n_folds = max(training.n_folds, 2)
-    propensity, outcome = (
-        replace(StageWork.of(stage, epochs, n_folds=n_folds), after=0.0)
+    works = {
+        stage: replace(StageWork.of(stage, epochs, n_folds=max(training.n_folds, 2)), after=0.0)
         for stage, epochs in (
             ("propensity", training.propensity.epochs),
             ("outcome", training.outcome.epochs),
         )
-    )
+    }
     share = EVALUATING + EVALUATED / max(n_decisions, 1)
-    judging = share * (propensity.total + outcome.total)
-    return {"propensity": propensity, "outcome": replace(outcome, after=judging)}
+    judging = share * sum(work.total for work in works.values())
+    return {**works, "outcome": replace(works["outcome"], after=judging)}
 
 
 @dataclass
@@ -166,17 +147,17 @@ class FitClock:
         if stage not in stages:
             return at, at.epoch / at.epochs
         place, work = stages.index(stage), self.works[stage]
-        before = sum(self.works[name].total for name in stages[:place])
-        after = sum(self.works[name].total for name in stages[place + 1 :])
+        totals = [own.total for own in self.works.values()]
         start, size = 0.0, 1.0  # share of the stage's networks before those at work, and of these
         if part and work.networks:
             start = int(part["start"]) / work.networks
             size = int(part["stop"]) / work.networks - start
         if at.epoch < at.epochs and work.each > 0 and size > 0:
             self._rate = at.seconds_left / (at.epochs - at.epoch) / (work.each * size)
-        done = before + start * (work.total - work.after) + size * work.each * at.epoch
-        waiting = (1 - start - size) * (work.total - work.after)  # parts that memory makes wait
-        left = size * work.left(at.epoch, at.epochs) + waiting + work.after + after
-        total = done + left or 1.0
-        self._share = min(done / total, 1.0)
+        trained = work.total - work.after
+        done = sum(totals[:place]) + start * trained + size * work.each * at.epoch
+        waiting = (1 - start - size) * trained  # parts that memory makes wait
+        left = size * work.left(at.epoch, at.epochs) + waiting + work.after
+        left += sum(totals[place + 1 :])
+        self._share = min(done / (done + left or 1.0), 1.0)
         return replace(at, seconds_left=self._rate * left), self._share

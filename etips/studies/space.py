@@ -8,6 +8,7 @@ from etips.learn.fitting.stages import ENCODER, STAGES, Training
 from etips.learn.learners.catalogue import Method, require_method
 from etips.learn.learners.ranges import Choice, Range, Space
 from etips.learn.learners.recipes import check_settings, kind_of, make_learner, setting_kinds
+from etips.learn.learners.setting_kinds import SettingKind, flatten_tables
 from etips.models.encoders.registry import encoders_with
 
 _USUAL: Space = {
@@ -33,11 +34,9 @@ _PAPER: Space = {
     "batch_size": Choice((16, 32, 64, 128)),
 }
 
-_KEYS = {"low", "high", "log"}
-
 
 def usual_space(method: str) -> Space:
-    """What is searched if nobody says otherwise.
+    """What is searched unless a space is given.
 
     Depth is `embed`: the encoders have one recurrent layer, and may have another before it. An
     encoder without these two sizes is searched where a space names it.
@@ -68,7 +67,7 @@ def is_free(key: str) -> bool:
 
 
 def require_settings(method: str) -> Method:
-    """The method; one that nobody knows, or that has nothing to search, is refused."""
+    """The method; one that is unknown, or that has nothing to search, is refused."""
     entry = require_method(method)
     if not setting_kinds(entry):
         raise SettingError("method", f"{method} has no settings to search")
@@ -83,10 +82,8 @@ def read_space(document: Mapping[str, object], method: str) -> Space:
     require_settings(method)
     flat: dict[str, object] = {}
     for key, entry in document.items():
-        if key in STAGES and isinstance(entry, Mapping):
-            flat |= {f"{key}.{name}": value for name, value in entry.items()}
-        else:
-            flat[key] = entry
+        stage = key in STAGES and isinstance(entry, Mapping)
+        flat |= flatten_tables({key: entry}) if stage else {key: entry}
     return {key: _read(method, key, entry) for key, entry in flat.items()}
 
 
@@ -124,20 +121,15 @@ def first_trial(space: Space, method: str) -> dict[str, object]:
 
 
 def _nearest(own: Choice | Range, default: object) -> object:
-    if isinstance(own, Choice):
-        return _nearest_value(own.values, default)
-    if not isinstance(default, int | float):
-        default = own.low
-    inside = min(max(default, own.low), own.high)
-    return int(inside) if own.whole else float(inside)
-
-
-def _nearest_value(values: tuple[object, ...], default: object) -> object:
-    """The default, or else the nearest number; the first value where there is no nearer."""
-    numbers = [value for value in values if isinstance(value, int | float)]
-    if default in values or not isinstance(default, int | float) or not numbers:
-        return default if default in values else values[0]
-    return min(numbers, key=lambda value: abs(value - default))
+    """The default, or else the nearest number; the first, or least, where there is no nearer."""
+    number = default if isinstance(default, int | float) else None
+    if isinstance(own, Range):
+        inside = own.low if number is None else min(max(number, own.low), own.high)
+        return int(inside) if own.whole else float(inside)
+    numbers = [value for value in own.values if isinstance(value, int | float)]
+    if default in own.values or number is None or not numbers:
+        return default if default in own.values else own.values[0]
+    return min(numbers, key=lambda value: abs(value - number))
 
 
 def _ends(own: Choice | Range) -> tuple[object, ...]:
@@ -164,12 +156,11 @@ def _read(method: str, key: str, entry: object) -> Choice | Range:
 def _range(key: str, kind: type, entry: Mapping[str, object]) -> Range:
     if kind not in (int, float):
         raise SettingError(key, "takes values, not a range")
-    if not {"low", "high"} <= set(entry) <= _KEYS:
+    if not {"low", "high"} <= set(entry) <= {"low", "high", "log"}:
         raise SettingError(key, "takes a range as {low = ..., high = ..., log = true or false}")
     low, high, log = entry["low"], entry["high"], entry.get("log", False)
-    for end in (low, high):
-        if isinstance(end, bool) or not isinstance(end, kind if kind is int else int | float):
-            raise SettingError(key, "must have ends of the kind that the setting has")
+    if not all(SettingKind(kind).admits(end) for end in (low, high)):
+        raise SettingError(key, "must have ends of the kind that the setting has")
     assert isinstance(low, int | float)
     assert isinstance(high, int | float)
     if not isinstance(log, bool) or not (0 if log else -float("inf")) < low < high < float("inf"):

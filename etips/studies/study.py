@@ -16,27 +16,23 @@ from etips.progress import Progress, duration
 from etips.results.assembly import make_exhibits
 from etips.results.data_summary import summarize_data
 from etips.results.records import DataSummary, Record
-from etips.results.study_result import (
-    FitRecord,
-    FoldResult,
-    Measures,
-    StudyRecord,
-    StudyResult,
-)
+from etips.results.study_result import FitRecord, FoldResult, Measures, StudyRecord, StudyResult
 from etips.results.summaries import shown_path
 from etips.runs.tasks import Clock, Json, Task, recorded, run_tasks
-from etips.studies.charts import make_charts
 from etips.studies.experiment import Experiment, Settings
 from etips.studies.findings import Findings, gather
-from etips.studies.paper_tables import make_tables
-from etips.studies.plan import EVALUATING, make_plan
+from etips.studies.paper_tables import make_charts, make_tables
 from etips.studies.study_data import DATA, Dealing, FolderData, StudyData, data_of, open_log
+from etips.studies.study_tasks import make_plan
 
 TASKS = "tasks"
 """Folder of a study's tasks, beside its results."""
 
 HEADLINES = (DEFAULT, "etips")
 """The policies that a report is about: the first that is among the methods."""
+
+EVALUATING = {"table1": 0.01, "table2": 0.25}
+"""Share of a study's time, on two cores, in which one process evaluates what all tasks found."""
 
 TELL_FROM = 600.0
 """Seconds; what takes less is not announced."""
@@ -63,7 +59,6 @@ def run_study(
     Interrupted, the same call goes on where it stopped; finished tasks are not done again.
 
     Args:
-        experiment: What to study.
         folder: Gets the tasks; it must exist.
         data: A Trajectories folder, in place of the experiment's world.
         external: Another such folder, that every policy is tested on too.
@@ -85,10 +80,11 @@ def run_study(
         if number == 1 and cluster is None and (announce or report):
             seconds = forecast(experiment, source, waves, tasks, device=device, jobs=jobs)
             if seconds is not None:
-                clock.expect(seconds / (1 - judging))
-                if announce is not None and seconds / (1 - judging) >= TELL_FROM:
+                whole = seconds / (1 - judging)
+                clock.expect(whole)
+                if announce is not None and whole >= TELL_FROM:
                     announce(
-                        f"this may take about {duration(seconds / (1 - judging))} on this machine; "
+                        f"this may take about {duration(whole)} on this machine; "
                         "interrupted, the same command goes on where it stopped"
                     )
         lent = sorted({name for task in wave for name in task.needs})
@@ -153,46 +149,36 @@ def summarize_study(
     findings: Findings, *, seconds: float, cohort: Record | None = None
 ) -> StudyResult:
     """The result of a finished study: an evaluation, with tables and charts beside."""
-    experiment = findings.experiment
-    headline = next(name for name in (*HEADLINES, *findings.pooled) if name in findings.pooled)
+    experiment, pooled = findings.experiment, findings.pooled
     exhibits = make_exhibits(
         findings.data,
         findings.log,
-        {method: own.deployed for method, own in findings.pooled.items()},
-        headline=headline,
-        paths={method: findings.mean_path(method) for method in findings.pooled},
+        {method: own.deployed for method, own in pooled.items()},
+        headline=next(name for name in (*HEADLINES, *pooled) if name in pooled),
+        paths={method: findings.mean_path(method) for method in pooled},
         settings=experiment.to_json(),
         cohort=cohort,
     )
     about = summarize_data(findings.data, cohort)
-    return StudyResult(
-        data=about,
-        methods=tuple(findings.assessed),
-        seconds=seconds,
-        exhibits=exhibits,
-        title=experiment.title,
-        lead=lead(experiment),
-        tables=tuple(make_tables(findings)),
-        charts=tuple(make_charts(findings)),
-        study=StudyRecord(experiment.to_json(), _folds(findings, about)),
-    )
-
-
-def lead(experiment: Experiment) -> str:
-    """What a reader must know before the figures."""
-    short = "QUICK RUN: fewer samples, folds, translations and epochs; its figures say little. "
-    return f"{short if experiment.quick else ''}Preset {experiment.preset}: {experiment.lead}"
-
-
-def _folds(findings: Findings, about: DataSummary) -> dict[str, tuple[FoldResult, ...]]:
-    """Of each method what every fold scored, and what its task said."""
-    return {
+    folds = {
         method: tuple(
             FoldResult(**vars(measures), **vars(_shown(fit, measures, about)))
             for measures, fit in zip(own, findings.fits[method], strict=True)
         )
         for method, own in findings.measures.items()
     }
+    short = "QUICK RUN: fewer samples, folds, translations and epochs; its figures say little. "
+    return StudyResult(
+        data=about,
+        methods=tuple(findings.assessed),
+        seconds=seconds,
+        exhibits=exhibits,
+        title=experiment.title,
+        lead=f"{short * experiment.quick}Preset {experiment.preset}: {experiment.lead}",
+        tables=tuple(make_tables(findings)),
+        charts=tuple(make_charts(findings)),
+        study=StudyRecord(experiment.to_json(), folds),
+    )
 
 
 def _shown(fit: FitRecord, measures: Measures, about: DataSummary) -> FitRecord:

@@ -1,13 +1,13 @@
 """The data of a study, made once and dealt into folds: a world, or a folder of logged stays.
 
-What describes them is plain, so that every task, in whatever process, opens the same data. What
-takes long, the logging policy of labelled samples, is trained by one task and read by the others.
+What describes them is plain and hashable, so that every task, in whatever process, opens the same
+data. What takes long, the logging policy of labelled samples, is trained by one task and read by
+the others.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self, cast
@@ -23,8 +23,8 @@ from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
 from etips.files.json_documents import canonical
 from etips.files.writing import write_file
+from etips.learn.learners.setting_kinds import kinds_of
 from etips.progress import no_progress
-from etips.runs.tasks import Json
 from etips.studies.experiment import DATA_FOLDER, Experiment
 from etips.worlds.bandit import Answers, Logging, to_bandit
 from etips.worlds.classifier import StoppedLstm
@@ -43,7 +43,7 @@ class SimulatedData:
 
     Args:
         logging: Of labelled samples: how their logging policy acts.
-        policy: Of labelled samples: settings of `StoppedLstm`.
+        policy: Of labelled samples: what trains their logging policy.
     """
 
     world: str
@@ -51,7 +51,7 @@ class SimulatedData:
     seed: int
     lag: int = 0
     logging: Logging = "sampled"
-    policy: Mapping[str, object] = field(default_factory=dict)
+    policy: StoppedLstm = field(default_factory=StoppedLstm)
 
     @property
     def has_labels(self) -> bool:
@@ -68,10 +68,17 @@ class SimulatedData:
         few = Coded(table, code.astype(np.int32), labelled.sequence.unit)
         return replace(labelled, sequence=few)
 
-    def open_log(self, study: Path) -> Trajectories:
-        """The logged decisions; see `open_log`."""
+    def make_answers(self, folder: Path) -> dict[str, object]:
+        """Train the logging policy of labelled samples and keep its answers; return its notes."""
+        answers = self.policy(self.open_labelled(), seed=self.seed, progress=no_progress)
+        save_array(folder / _ANSWERS, answers.probabilities)
+        write_file(folder / _NOTES, canonical(dict(answers.notes)))
+        return dict(answers.notes)
+
+    def open_log(self, folder: Path) -> Trajectories:
+        """The logged decisions; those of labelled samples by the answers that the folder holds."""
         if self.has_labels:
-            answers = load_answers(study / DATA)
+            answers = load_answers(folder)
             return to_bandit(self.open_labelled(), answers, logging=self.logging, seed=self.seed)
         wanted = Simulation(self.n, seed=self.seed, lag=self.lag)
         return replace(WORLDS[self.world].simulate(wanted), propensity=None)
@@ -94,8 +101,8 @@ class FolderData:
         """That of a folder as it is now."""
         return cls(str(folder.resolve()), _seal(folder), lag)
 
-    def open_log(self, _: Path) -> Trajectories:
-        """The logged decisions; see `open_log`."""
+    def open_log(self, _: Path | None = None) -> Trajectories:
+        """The logged decisions; a folder that has changed is refused."""
         from etips.data.trajectory_reader import load_trajectories  # noqa: PLC0415  # brings pyarrow
 
         folder = Path(self.folder)
@@ -120,60 +127,34 @@ def data_of(experiment: Experiment, folder: Path | None = None) -> StudyData:
     data = SimulatedData(experiment.world, experiment.n, experiment.seed)
     if not data.has_labels:
         return replace(data, lag=experiment.lag)
-    known = {entry.name for entry in fields(StoppedLstm)}
-    for key in experiment.logging_policy:
+    known = kinds_of(StoppedLstm)
+    for key, value in experiment.logging_policy.items():
         if key not in known:
             raise SettingError(f"logging_policy.{key}", "is not a setting of the logging policy")
+        if not known[key].admits(value):
+            raise SettingError(f"logging_policy.{key}", f"must be {known[key].words}")
+    settings: Any = experiment.logging_policy
     logging = cast(Logging, experiment.logging)
-    return replace(data, logging=logging, policy=dict(experiment.logging_policy))
+    return replace(data, logging=logging, policy=StoppedLstm(**settings))
 
 
-@dataclass(frozen=True)
-class DataTask:
-    """Train the logging policy of labelled samples; of other data, look whether they open."""
-
-    data: StudyData
-
-    def run(self, folder: Path) -> Json:
-        """Do it."""
-        data = self.data
-        if not isinstance(data, SimulatedData) or not data.has_labels:
-            open_log(data, folder.parent)
-            return {"notes": {}}
-        settings: Any = data.policy  # checked by `data_of`, and by the trainer itself
-        return {"notes": save_answers(data, StoppedLstm(**settings), folder)}
-
-
-def save_answers(data: SimulatedData, trainer: StoppedLstm, folder: Path) -> dict[str, object]:
-    """Train the logging policy of labelled samples, write what it answers, and return its notes."""
-    answers = trainer(data.open_labelled(), seed=data.seed, progress=no_progress)
-    save_array(folder / _ANSWERS, answers.probabilities)
-    write_file(folder / _NOTES, canonical(dict(answers.notes)))
-    return dict(answers.notes)
-
-
-def load_answers(folder: Path) -> Answers:
-    """Read what `save_answers` wrote."""
-    return Answers(load_array(folder / _ANSWERS), json.loads((folder / _NOTES).read_bytes()))
-
-
+@lru_cache(maxsize=1)  # tasks done one after the other share it
 def open_log(data: StudyData, study: Path) -> Trajectories:
     """The logged decisions of a study whose task `data` is done.
 
     Estimated propensities are the paper's subject, so only labelled samples keep the true ones.
     """
-    return _open(isinstance(data, FolderData), json.dumps(asdict(data), sort_keys=True), study)
+    return data.open_log(study / DATA)
 
 
-@lru_cache(maxsize=1)  # tasks done one after the other share it
-def _open(of_folder: bool, text: str, study: Path) -> Trajectories:
-    kind = FolderData if of_folder else SimulatedData
-    return kind(**json.loads(text)).open_log(study)  # as text, since mappings cannot be hashed
+def load_answers(folder: Path) -> Answers:
+    """What `SimulatedData.make_answers` left."""
+    return Answers(load_array(folder / _ANSWERS), json.loads((folder / _NOTES).read_bytes()))
 
 
 def open_external(data: FolderData, like: Schema) -> Trajectories:
     """The logged decisions of another source, read as those of the study's own schema."""
-    return align(data.open_log(Path()), like)
+    return align(data.open_log(), like)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,12 +212,11 @@ def load_array(path: Path) -> Floats:
     try:
         return np.asarray(np.load(path, allow_pickle=False), np.float64)
     except (OSError, ValueError, EOFError) as error:
-        fix = "Remove the folder it is in, and run the study again."
+        fix = "Remove the folder it is in, and run the same command again."
         raise FileError(str(path), "cannot be read", fix=fix) from error
 
 
 def _seal(folder: Path) -> str:
-    """Fingerprint of a data folder: its manifest lists the hash of every other file."""
     from etips.data.trajectory_writer import MANIFEST  # noqa: PLC0415
 
     try:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -74,25 +73,17 @@ class TrialsTask:
     def run(self, folder: Path) -> Json:
         """Do it; the stays lie beside the task's folder. Finds a `TrialRecord` a trial."""
         data = load_trajectories(folder.parent / DATA)
-        recipes = [Recipe(self.method, settings, self.seed) for settings in self.settings]
-        records = []
-        for number, recipe in enumerate(recipes):
-            with Run(folder / f"run-{number}", self._identity(recipe)) as run:
+        records, runs = [], []
+        for number, settings in enumerate(self.settings):
+            recipe = Recipe(self.method, settings, self.seed)
+            identity = fingerprint(search=self.search, recipe=recipe, device=self.device)
+            with Run(folder / f"run-{number}", identity) as run:
                 learner = recipe.make(device=self.device).fit(data, run=run)
                 records.append(score_trial(recipe, learner, data))
-        for number, recipe in enumerate(recipes):
-            with Run(folder / f"run-{number}", self._identity(recipe)) as run:
-                run.clear()
+                runs.append(run)
+        for run in runs:  # when all are done: a task that is killed goes on with its last one
+            run.clear()
         return {"trials": [asdict(record) for record in records]}
-
-    def _identity(self, recipe: Recipe) -> str:
-        return fingerprint(search=self.search, recipe=recipe, device=self.device)
-
-
-def read_trials(document: Json) -> list[TrialRecord]:
-    """What a `TrialsTask` found."""
-    records: Any = document["trials"]
-    return [TrialRecord(**record) for record in records]
 
 
 def score_trial(recipe: Recipe, learner: Learner, data: Trajectories) -> TrialRecord:
@@ -113,13 +104,7 @@ def score_trial(recipe: Recipe, learner: Learner, data: Trajectories) -> TrialRe
         known = require_method(recipe.method).known_propensities
         fitted = None if known else learner.quality_
         return _record(chosen, None if fitted is None else fitted.log_loss)
-    policy = learner.fitted_policy()
-    members = (policy.propensity, policy.networks)
-    whole = any(isinstance(member, Stack | TreeEnsemble) for member in members)
-    if whole or isinstance(policy.propensity, RowModel):
-        deployed, propensities = _refitted(recipe, data)
-    else:
-        deployed, propensities = _out_of_fold(policy, data, recipe.seed)
+    deployed, propensities = _out_of_fold(recipe, learner.fitted_policy(), data)
     row, action = np.arange(data.n_decisions), data.logged_action
     log_loss = measure(propensities, action).log_loss
     if require_method(recipe.method).imitates:
@@ -147,39 +132,40 @@ def _stacked(choice: ChoiceRecord, quality: Quality | None, data: Trajectories) 
     )
 
 
-def _out_of_fold(policy: FittedPolicy, data: Trajectories, seed: int) -> tuple[Deployed, Floats]:
-    """What the policy does, and its clinicians' probabilities (n_decisions, K), fold by fold."""
-    assert policy.propensity is not None
-    n_folds = policy.propensity.n_members
-    fold = assign_folds(data, n_folds=n_folds, seed=seed)
-    of_decision = fold[data.decisions().stay]
-    propensities = np.empty((data.n_decisions, data.n_actions))
-    deployed = Deployed(np.empty_like(propensities), np.empty(data.n_decisions, bool))
-    for number in range(n_folds):
-        propensity, networks = (
-            None
-            if member is None or isinstance(member, OwnModel | Stack | TreeEnsemble)
-            else member.select([number])
-            for member in (policy.propensity, policy.networks)
-        )
-        own = replace(policy, networks=networks, propensity=propensity)
-        asked, here = data.subset(fold == number), of_decision == number
-        deployed.probabilities[here], deployed.abstained[here] = own.deployed(asked)
-        propensities[here] = own.propensities(asked)
-    return deployed, propensities
+def _out_of_fold(
+    recipe: Recipe, policy: FittedPolicy, data: Trajectories
+) -> tuple[Deployed, Floats]:
+    """What a policy does, and its clinicians' probabilities (n_decisions, K), fold by fold.
 
-
-def _refitted(recipe: Recipe, data: Trajectories) -> tuple[Deployed, Floats]:
-    """The same of a learner without folds of its own: fitted anew without each of some folds."""
-    n_folds = min(REFITS, int(data.units.max()) + 1)
+    By the networks that did not learn from the fold; a learner without folds of its own is fitted
+    anew without each of some folds.
+    """
+    members = (policy.propensity, policy.networks)
+    whole = any(isinstance(member, Stack | TreeEnsemble) for member in members)
+    whole = whole or isinstance(policy.propensity, RowModel)
+    if whole:
+        n_folds = min(REFITS, int(data.units.max()) + 1)
+    else:
+        assert policy.propensity is not None
+        n_folds = policy.propensity.n_members
     fold = assign_folds(data, n_folds=n_folds, seed=recipe.seed)
     propensities = np.empty((data.n_decisions, data.n_actions))
     deployed = Deployed(np.empty_like(propensities), np.empty(data.n_decisions, bool))
     for number in range(n_folds):
-        policy = recipe.make(device="cpu").fit(data.subset(fold != number)).fitted_policy()
+        if whole:
+            learner = recipe.make(device="cpu").fit(data.subset(fold != number))
+            own = learner.fitted_policy()
+        else:
+            propensity, networks = (
+                None
+                if member is None or isinstance(member, OwnModel | Stack | TreeEnsemble)
+                else member.select([number])
+                for member in members
+            )
+            own = replace(policy, networks=networks, propensity=propensity)
         asked, here = data.subset(fold == number), fold[data.decisions().stay] == number
-        deployed.probabilities[here], deployed.abstained[here] = policy.deployed(asked)
-        propensities[here] = policy.propensities(asked)
+        deployed.probabilities[here], deployed.abstained[here] = own.deployed(asked)
+        propensities[here] = own.propensities(asked)
     return deployed, propensities
 
 

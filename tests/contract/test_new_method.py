@@ -17,9 +17,9 @@ from etips.learn.learners.catalogue import METHODS, Method
 from etips.learn.learners.ranges import Range
 from etips.learn.learners.recipes import Recipe
 from etips.results.evaluate import assess_policies
-from etips.studies.plan import fit_cost, lent_stages, make_plan
 from etips.studies.space import check_space, paper_space, read_space, usual_space
 from etips.studies.study_data import data_of
+from etips.studies.study_tasks import fit_cost, lent_stages, make_plan
 
 TINY = ("hidden=4", "epochs=1", "n_folds=2")
 

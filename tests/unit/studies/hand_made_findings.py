@@ -13,8 +13,7 @@ from etips.results.evaluate import assess_policies
 from etips.results.followed_policies import as_followed
 from etips.results.study_result import FitRecord, PropensityQuality
 from etips.results.summaries import summarize_path
-from etips.studies.findings import Findings
-from etips.studies.measures import measure_policy
+from etips.studies.findings import Findings, measure_policy
 
 NONE = math.nan
 PATH = (

@@ -1,4 +1,4 @@
-"""Whole studies, tiny: what learns from whom, resumed or not, and what stands beside."""
+"""Whole studies, tiny: what learns from what, resumed or not, and how long they take."""
 
 import json
 import re
@@ -16,11 +16,12 @@ from etips.files.json_documents import canonical
 from etips.learn.learners.recipes import make_learner
 from etips.results.followed_policies import follow, true_risk
 from etips.runs import tasks
-from etips.studies import fits, plan
-from etips.studies.fits import load_followed
+from etips.studies import study as study_module
+from etips.studies import study_tasks
 from etips.studies.paper_tables import TABLE1
-from etips.studies.study import run_study
+from etips.studies.study import TASKS, forecast, run_study
 from etips.studies.study_data import Dealing, data_of, load_array, open_log
+from etips.studies.study_tasks import load_followed, make_plan
 
 
 def study(folder, document, preset="etips", data=None, **more):
@@ -86,21 +87,8 @@ def test_a_study_interrupted_between_tasks_ends_as_if_it_had_not_been(
     assert timeless(study(tmp_path / "s", clinic_document())) == timeless(clinic[1])
 
 
-def test_a_task_interrupted_in_its_middle_goes_on_and_finds_the_same(clinic, tmp_path, monkeypatch):
-    def stop(path):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(fits, "summarize_path", stop)
-    with pytest.raises(KeyboardInterrupt):
-        study(tmp_path / "s", clinic_document())
-    monkeypatch.undo()
-    own = tmp_path / "s" / "tasks" / "predictive-fold-1"
-    assert not (own / "done.json").exists()
-    assert timeless(study(tmp_path / "s", clinic_document())) == timeless(clinic[1])
-
-
 def test_borrowed_networks_are_those_a_method_would_have_trained(clinic, tmp_path, monkeypatch):
-    monkeypatch.setattr(plan, "lent_stages", lambda methods, method: {})
+    monkeypatch.setattr(study_tasks, "lent_stages", lambda methods, method: {})
     alone = study(tmp_path / "s", clinic_document())
     assert timeless(alone) == timeless(clinic[1])
 
@@ -155,8 +143,8 @@ FEW = ["full-supervision", "direct", "etips", "ips"]
 @pytest.mark.parametrize("document", [clinic_document(), zeros_document(methods=FEW)])
 def test_no_learner_sees_a_stay_it_is_judged_on(document, tmp_path, monkeypatch):
     spy = Spy()
-    monkeypatch.setattr(fits, "make_learner", spy)
-    monkeypatch.setattr(fits, "follow", spy.follow)
+    monkeypatch.setattr(study_tasks, "make_learner", spy)
+    monkeypatch.setattr(study_tasks, "follow", spy.follow)
     study(tmp_path / "s", document)
     assert len(spy.learned) == len(spy.asked) >= 8
     for (_, learned), (_, asked) in zip(spy.learned, spy.asked, strict=True):
@@ -165,7 +153,7 @@ def test_no_learner_sees_a_stay_it_is_judged_on(document, tmp_path, monkeypatch)
 
 def test_full_supervision_is_told_labels_and_nobody_else_is(tmp_path, monkeypatch):
     spy = Spy()
-    monkeypatch.setattr(fits, "make_learner", spy)
+    monkeypatch.setattr(study_tasks, "make_learner", spy)
     study(tmp_path / "s", zeros_document(methods=["full-supervision", "etips"]))
     for place, (_, stays) in enumerate(spy.learned):
         told = (stays.logged_loss == 0).all()
@@ -297,16 +285,71 @@ def test_the_paper_preset_weighs_with_raised_propensities_and_says_what_it_chose
     assert "raised to at least 0.2" in document["tables"][0]["note"]
 
 
-def test_progress_rises_and_ends_with_the_evaluation(tmp_path):
-    told = []
-    (tmp_path / "s").mkdir()
-    run_study(
-        small_experiment(clinic_document()),
-        tmp_path / "s",
-        device="cpu",
-        report=lambda what, share: told.append((what, share)),
-    )
-    shares = [share for _, share in told]
+@pytest.fixture(scope="module")
+def announced(tmp_path_factory):
+    """A study that is announced however short, with all that it was told to say."""
+    folder = tmp_path_factory.mktemp("study")
+    said = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(study_module, "TELL_FROM", 0.0)
+        experiment = small_experiment(clinic_document())
+        run_study(
+            experiment,
+            folder,
+            device="cpu",
+            report=lambda what, share: said.append((what, share)),
+            span=(0.25, 0.75),
+            announce=lambda line: said.append((line, -1.0)),
+        )
+    return experiment, folder, said
+
+
+def test_a_study_says_how_long_it_may_take_before_it_starts(announced):
+    _, _, said = announced
+    lines = [line for line, share in said if share < 0]
+    assert len(lines) == 1
+    assert lines[0].startswith("this may take about ")
+    at = said.index((lines[0], -1.0))
+    assert not any("fold" in what for what, _ in said[:at])  # nothing is fitted yet
+
+
+def test_progress_of_one_study_of_several_stays_in_its_span(announced):
+    shares = [share for _, share in announced[2] if share >= 0]
     assert shares == sorted(shares)
-    assert told[-1] == ("", 1.0)
-    assert any(what.partition(";")[0] == "etips-fold-1" for what, _ in told)
+    assert shares[0] >= 0.25
+    assert shares[-1] == 0.75
+
+
+def test_what_evaluating_takes_is_still_to_come_when_all_tasks_are_done(announced):
+    shares = [share for what, share in announced[2] if what.startswith("evaluating")]
+    assert shares == pytest.approx([0.625])  # a quarter of such a study
+
+
+def test_nothing_is_foretold_of_what_is_done(announced):
+    experiment, folder, _ = announced
+    source = data_of(experiment, None)
+    waves = make_plan(experiment, source, device="cpu")
+    left = forecast(experiment, source, waves, folder / TASKS, device="cpu", jobs=1)
+    assert left is None
+
+
+def test_more_passes_of_what_a_fold_learns_from_take_longer_and_more_hands_less(announced):
+    experiment, folder, _ = announced
+    source = data_of(experiment, None)
+    waves = make_plan(experiment, source, device="cpu")
+    open_tasks = folder / TASKS
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(study_module, "recorded", lambda task, place: None)
+        patch.setattr(study_module, "seconds_a_pass", lambda stays, settings: 2.0)
+        patch.setattr(study_module.os, "cpu_count", lambda: 2)
+        one, two = (
+            forecast(experiment, source, waves, open_tasks, device="cpu", jobs=jobs)
+            for jobs in (1, 2)
+        )
+    total = sum(task.cost for wave in waves for task in wave)
+    dealing = Dealing(experiment.table, experiment.folds, experiment.seed)
+    share = dealing.part(open_log(source, open_tasks), 0).learn.mean()
+    assert 0.4 < share < 0.9
+    total *= share
+    assert one == pytest.approx(2.0 * total)
+    assert two == pytest.approx(total)

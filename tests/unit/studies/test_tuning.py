@@ -1,20 +1,45 @@
-"""The search for settings: how trials are compared, and what makes it resumable."""
+"""The search for settings: spaces, proposals, how trials are scored and compared, going on."""
 
+import json
 import math
+import re
 import sqlite3
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 
+import numpy as np
 import pytest
-from small_searches import TINY
 from small_worlds import CLINIC
 
+from etips.data.splitting import assign_folds
 from etips.errors import EtipsError, FileError, SettingError
 from etips.files.lock import Lock
+from etips.files.toml import parse_toml
+from etips.learn.fitting.candidates import estimate_candidate
+from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.learners.ranges import Choice, Range
-from etips.learn.learners.recipes import Recipe
-from etips.studies.trials import TrialRecord, score_trial
-from etips.studies.tuning import Search, _compare, tune
+from etips.learn.learners.recipes import Recipe, make_learner
+from etips.studies.space import (
+    check_space,
+    first_trial,
+    paper_space,
+    read_space,
+    usual_space,
+)
+from etips.studies.trials import REFITS, TrialRecord, score_trial
+from etips.studies.tuning import Search, Trial, compare, finished, importance, propose, tune
+
+TINY = {
+    "hidden": Choice((4,)),
+    "epochs": Choice((1,)),
+    "n_folds": Choice((2,)),
+    "translations": Choice(([0.3, 0.7],)),
+    "learning_rate": Range(1e-3, 1e-1, log=True),
+    "encoder": Choice(("gru", "lstm")),
+}
+QUICK = {"hidden": 4, "epochs": 1, "n_folds": 2}
+"""Settings of a learner that is fitted in a blink."""
 
 
 def search(**more):
@@ -39,7 +64,7 @@ def test_methods_without_settings_are_refused():
 def compared(*found):
     usual = {"risk": 0.5, "std_error": 0.1, "sound": True, "log_loss": 1.0}
     settings = [{"hidden": number} for number in range(len(found))]
-    return _compare(settings, [TrialRecord(**{**usual, **own}) for own in found])
+    return compare(settings, [TrialRecord(**{**usual, **own}) for own in found])
 
 
 def test_trials_are_compared_by_risk_plus_error_unless_in_doubt():
@@ -111,14 +136,6 @@ def test_trials_of_a_bundle_share_a_shape_and_find_what_each_finds_alone(log, tm
         assert trial.record.log_loss == pytest.approx(alone.log_loss, rel=1e-4)
 
 
-def test_bundles_are_proposed_the_same_in_one_go_and_in_pieces(log, tmp_path):
-    small = search(space=BUNDLED, n_trials=2, batch=4, bundle=2)
-    tune(log, tmp_path / "pieces", small)
-    pieces = tune(log, tmp_path / "pieces", replace(small, n_trials=6))
-    whole = tune(log, tmp_path / "whole", replace(small, n_trials=6), jobs=2)
-    assert pieces == whole
-
-
 @pytest.mark.parametrize(
     ("more", "line"),
     [
@@ -168,3 +185,235 @@ def test_where_no_trial_can_be_believed_that_is_said_and_nothing_written(tmp_pat
     assert str(refusal.value).startswith(line)
     assert "by their matching factor or effective size" in str(refusal.value)
     assert not (tmp_path / "out" / "best.toml").exists()
+
+
+def test_the_seed_and_what_was_found_change_the_proposals():
+    def done(sign):
+        trials = compared(*({"risk": sign * float(n), "std_error": 0.0} for n in range(10)))
+        settings = propose(search(batch=10), [], [])
+        return [
+            finished(replace(trial, settings=own), TINY)
+            for trial, own in zip(trials, settings, strict=True)
+        ]
+
+    first = propose(search(batch=10), [], [])
+    other = propose(search(batch=10, seed=1), [], [])
+    assert first[0] == other[0] == first_trial(TINY, "etips")
+    assert first[1:] != other[1:]
+    assert len({json.dumps(settings) for settings in first}) == 10
+    up, down = (propose(search(batch=2), first, done(sign)) for sign in (1, -1))
+    assert up != down
+    assert up == propose(search(batch=2), first, [*done(1), *done(-1)])  # of later batches
+
+
+def test_a_file_that_is_no_search_is_refused(log, tmp_path):
+    (tmp_path / "search.db").write_bytes(b"no database at all" * 100)
+    with pytest.raises(FileError, match=r"search\.db: cannot be used as a search's file"):
+        tune(log, tmp_path, search())
+
+
+def test_f9_a_search_is_for_its_owners_eyes_whatever_its_name(log, tmp_path):
+    """F9: files 0600; and a name that would mean something in an address means nothing here."""
+    out = tmp_path / "what? 100%#"
+    tune(log, out, search(n_trials=1))
+    assert [p.name for p in tmp_path.iterdir()] == [out.name]
+    assert (out / "search.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_importance_finds_what_matters_and_says_nothing_of_few_trials():
+    record = TrialRecord(0.5, 0.1, sound=True, log_loss=None)
+    settings = [
+        {"learning_rate": rate, "encoder": kind}
+        for rate in (1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2)
+        for kind in ("gru", "lstm")
+    ]
+    trials = [
+        Trial(number, own, record, abs(math.log(own["learning_rate"] / 0.01)))
+        for number, own in enumerate(settings)
+    ]
+    shares = importance(trials, TINY)
+    assert list(shares) == ["learning_rate", "encoder"]
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["learning_rate"] > 0.7
+    assert importance(trials[:7], TINY) == {}
+
+
+@pytest.mark.parametrize("corrected", [None, 0.2])
+def test_a_learner_with_candidates_is_judged_by_what_its_choosing_comes_to(log, corrected):
+    recipe = Recipe("etips", {**QUICK, "translations": [0.3, 0.7]})
+    learner = recipe.make(device="cpu").fit(log)
+    *others, last = (replace(candidate, chosen=False) for candidate in learner.path_)
+    error = None if corrected is None else 0.05
+    own = replace(
+        last, chosen=True, risk=0.123, std_error=0.01, corrected=corrected, corrected_error=error
+    )
+    learner.path_ = (*others, own)
+    found = score_trial(recipe, learner, log)
+    risks = (0.123, 0.01, None) if corrected is None else (0.2, 0.05, 0.123)
+    assert (found.risk, found.std_error, found.naive) == risks
+    assert found.sound == own.sound
+    assert found.log_loss == learner.quality_.log_loss
+    json.dumps(asdict(found), allow_nan=False)
+
+
+def test_any_other_is_judged_by_networks_that_did_not_learn_from_the_stay(log):
+    """As the policy is followed; stays of a patient count as one."""
+    patients = np.array([f"p{number // 3}" for number in range(log.n_stays)])
+    data = replace(log, propensity=None, group=patients)
+    recipe = Recipe("direct", {**QUICK, "support": 0.0})
+    learner = recipe.make(device="cpu").fit(data)
+    found = score_trial(recipe, learner, data)
+    assert found.log_loss == pytest.approx(learner.quality_.log_loss, rel=1e-5)
+    policy = learner.policy_  # once more by hand
+    fold = assign_folds(data, n_folds=2, seed=0)
+    chosen, chance = np.empty(data.n_decisions), np.empty(data.n_decisions)
+    for k in range(2):
+        part = data.subset(fold == k)
+        inside = fold[data.decisions().stay] == k
+        own = replace(
+            policy, networks=policy.networks.select([k]), propensity=policy.propensity.select([k])
+        )
+        row = np.arange(part.n_decisions)
+        chosen[inside] = own.predict(part) == part.logged_action
+        chance[inside] = own.propensities(part)[row, part.logged_action]
+    expected = estimate_candidate(chosen, np.maximum(chance, 0.01), data.logged_loss, data.cluster)
+    assert found.std_error == pytest.approx(expected.std_error)
+    assert found.risk == pytest.approx(expected.risk)
+    assert found.matching_factor == pytest.approx(expected.matching_factor)
+
+
+def test_who_looks_ahead_is_judged_by_the_outcome_of_stays(log):
+    recipe = Recipe("direct-stay", QUICK)
+    learner = recipe.make(device="cpu").fit(log)
+    found = score_trial(recipe, learner, log)
+    assert found.risk == learner.fit_.whole_stay.risk
+    per_stay = log.logged_loss.sum() / log.n_stays
+    assert found.risk == pytest.approx(per_stay, rel=0.5)  # of a sum, not of one loss
+
+
+def test_an_imitation_is_judged_by_how_well_it_imitates(log):
+    recipe = Recipe("predictive", QUICK)
+    learner = recipe.make(device="cpu").fit(log)
+    found = score_trial(recipe, learner, log)
+    assert found.risk == pytest.approx(learner.quality_.log_loss, rel=1e-5)
+    assert found.sound
+
+
+def test_a_learner_without_folds_of_its_own_is_fitted_anew_without_each_fold(log):
+    data = replace(log, propensity=None)
+    recipe = Recipe("q-learning", {"support": 0.0})
+    found = score_trial(recipe, recipe.make().fit(data), data)
+    fold = assign_folds(data, n_folds=REFITS, seed=0)
+    taken, chance = np.empty(data.n_decisions), np.empty(data.n_decisions)
+    for k in range(REFITS):
+        own = recipe.make().fit(data.subset(fold != k))
+        part, inside = data.subset(fold == k), fold[data.decisions().stay] == k
+        row = np.arange(part.n_decisions)
+        taken[inside] = own.deployed(part).probabilities[row, part.logged_action]
+        chance[inside] = own.policy_.propensities(part)[row, part.logged_action]
+    by_hand = estimate_candidate(taken, chance, data.logged_loss, data.cluster)
+    assert found.risk == pytest.approx(by_hand.risk)
+    assert found.log_loss == pytest.approx(-np.log(chance).mean())
+
+
+def test_a_space_is_values_lists_and_ranges():
+    found = read_space(
+        {
+            "hidden": [8, 16],
+            "epochs": 3,
+            "translations": [0.5, 0.9],
+            "learning_rate": {"low": 1e-5, "high": 0.1, "log": True},
+            "policy": {"dropout": {"low": 0, "high": 0.5}, "batch_size": {"low": 8, "high": 64}},
+        },
+        "etips",
+    )
+    assert found == {
+        "hidden": Choice((8, 16)),
+        "epochs": Choice((3,)),
+        "translations": Choice(([0.5, 0.9],)),
+        "learning_rate": Range(1e-5, 0.1, log=True),
+        "policy.dropout": Range(0, 0.5),
+        "policy.batch_size": Range(8, 64, whole=True),
+    }
+    several = read_space({"translations": [[0.5], [0.1, 0.9]]}, "etips")
+    assert several["translations"] == Choice(([0.5], [0.1, 0.9]))
+
+
+@pytest.mark.parametrize(
+    ("document", "line"),
+    [
+        ({"widht": [8, 16]}, "widht: is not a setting of etips."),
+        ({"policy": {"hue": 1}}, "policy.hue: is not a setting of etips."),
+        ({"interaction": [True, False]}, "interaction: is not a setting of etips."),
+        ({"hidden": [8, "wide"]}, "hidden: must be a whole number."),
+        ({"hidden": []}, "hidden: must have values to choose from, each once."),
+        ({"hidden": [8, 8]}, "hidden: must have values to choose from, each once."),
+        ({"hidden": {"low": 8}}, "hidden: takes a range as {low = "),
+        ({"hidden": {"low": 8, "high": 16, "step": 2}}, "hidden: takes a range as {low = "),
+        ({"hidden": {"low": 8.5, "high": 16}}, "hidden: must have ends of the kind"),
+        ({"hidden": {"low": 16, "high": 8}}, "hidden: must have ends in order"),
+        ({"dropout": {"low": 0.0, "high": 0.5, "log": True}}, "dropout: must have ends in order"),
+        ({"dropout": {"low": 0.0, "high": float("nan")}}, "dropout: must have ends in order"),
+        ({"encoder": {"low": 1, "high": 2}}, "encoder: takes values, not a range."),
+    ],
+)
+def test_a_slip_in_a_space_is_refused_in_one_line(document, line):
+    with pytest.raises(SettingError) as refusal:
+        read_space(document, "etips")
+    assert str(refusal.value).startswith(line)
+
+
+@pytest.mark.parametrize(
+    ("space", "line"),
+    [
+        ({"hidden": Choice((8,))}, "space: must leave something to search."),
+        ({}, "space: must leave something to search."),
+        ({"hidden": Choice((8, 0))}, "hidden: must be at least 1."),
+        ({"dropout": Range(0.1, 1.0)}, "dropout: must be in [0, 1)."),
+        ({"encoder": Choice(("gru", "tree"))}, "encoder: must be gru or lstm or "),
+        ({"n_folds": Choice((1, 2))}, "n_folds: must be at least 2: a search needs"),
+    ],
+)
+def test_settings_no_learner_can_have_are_refused_before_any_is_trained(space, line):
+    with pytest.raises(SettingError) as refusal:
+        check_space("etips", space)
+    assert str(refusal.value).startswith(line)
+
+
+@pytest.mark.parametrize("method", ["etips", "tips", "direct", "doubly-robust", "predictive"])
+def test_the_usual_space_suits_its_method_and_holds_the_defaults(method):
+    space = usual_space(method)
+    check_space(method, space)
+    learner = make_learner(method, first_trial(space, method), device="auto")
+    assert learner.encoder == ENCODER
+    assert learner.training.policy == Training().policy
+    assert getattr(learner, "translations", None) is None
+
+
+def test_the_first_trial_stays_within_a_space_without_the_defaults():
+    space = {"hidden": Choice((8, 16)), "learning_rate": Range(0.01, 0.1), "kl": Range(0.5, 1.0)}
+    assert first_trial(space, "etips") == {"hidden": 16, "learning_rate": 0.01, "kl": 0.5}
+    assert first_trial({"encoder": Choice(("lstm", "mlp"))}, "etips") == {"encoder": "lstm"}
+    assert first_trial({"propensity.epochs": Range(2, 90, whole=True)}, "etips") == {
+        "propensity.epochs": 25
+    }
+
+
+def test_the_document_shows_the_usual_space_and_spaces_that_can_be_read():
+    text = (Path(__file__).parents[3] / "docs" / "study" / "tuning.md").read_text()
+    blocks = re.findall(r"^```toml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    usual, own, paper = (read_space(parse_toml(block), "etips") for block in blocks)
+    assert usual == usual_space("etips")
+    assert paper == paper_space("etips")
+    check_space("etips", own)
+
+
+@pytest.mark.parametrize("method", ["etips", "direct", "predictive"])
+def test_the_papers_space_can_be_searched_with_rates_that_can_train(method):
+    space = paper_space(method)
+    check_space(method, space)
+    assert space["hidden"].values == (16, 32, 48, 64, 80, 96, 112, 128)
+    assert space["batch_size"].values == (16, 32, 64, 128)
+    assert (space["learning_rate"].low, space["learning_rate"].high) == (1e-5, 1e-1)
+    assert first_trial(space, "etips")["batch_size"] == 128  # nearest to our own
+    assert ("translations" in space) == (method == "etips")
