@@ -125,7 +125,7 @@ class RowLearner(Learner):
         """Rows and propensities; settings and data that make no sense are refused first."""
         self._check_rows(stays)
         rows, frame = frame_of(stays, reads)
-        coefficients = fit_softmax(rows, stays.logged_action, stays.n_actions)
+        coefficients = fit_softmax(rows.numpy(), stays.logged_action, stays.n_actions)
         known = self.propensities == "known"
         chance = stays.logged_propensity if known else _chances(rows, coefficients, stays)
         log = RowLog(
