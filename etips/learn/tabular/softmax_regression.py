@@ -11,7 +11,7 @@ RIDGE = 1.0
 """Weight of half the squared coefficients, in decisions: that of scikit-learn's C=1."""
 
 STEPS = 60
-"""Iterations of L-BFGS at most. SciPy's: torch's optimisers import its compiler, which takes 2 s."""
+"""Iterations of L-BFGS at most. SciPy's: torch's would import a compiler, which takes 2 s."""
 
 
 def fit_softmax(rows: ArrayLike, action: Ints, n_actions: int, *, ridge: float = RIDGE) -> Floats:
