@@ -88,7 +88,7 @@ def fit_two(folder: str, n: int, log: int = 0) -> None:
 
 def two(folder: str) -> None:
     """Share of the attribution that the two features get."""
-    from etips.explanation.global_attribution import attribute_overall
+    from etips.explanation.attribution import attribute_overall
 
     test = two_features(1000, 1)
     for place in sorted(Path(folder).glob("two-*")):
@@ -123,7 +123,7 @@ def curves(policy: FittedPolicy, data: Trajectories, n: int = 120) -> dict[str, 
     rng = np.random.default_rng(0)
     histories = preference.read(data)
     histories = histories.take(rng.permutation(len(histories.last))[:n])
-    two = np.argsort(-preference.answer(histories).probabilities, axis=1, kind="stable")[:, :2]
+    two = np.stack(preference.two_likeliest(histories), axis=1)
     values = attribute_inputs(preference, histories, two[:, 0], two[:, 1])
     step, _ = preference.reference()
     areas: dict[str, list[float]] = {}
@@ -150,7 +150,8 @@ def curves(policy: FittedPolicy, data: Trajectories, n: int = 120) -> dict[str, 
                 )
                 static, last = own.static.repeat(21, 1), own.last.repeat(21)
                 with torch.no_grad():
-                    said = preference.by_networks(steps, static, last, *pair).numpy()
+                    changed = replace(own, steps=steps, static=static, last=last)
+                    said = preference.between(changed, *pair).numpy()
                 share = (said - values.reference[row]) / whole
                 areas.setdefault(f"{way}, {name}", []).append(float(np.clip(share, -1, 2).mean()))
     return {name: float(np.mean(own)) for name, own in areas.items()}
@@ -163,8 +164,7 @@ def against_random_weights(
 
     Also for mean sizes divided by how far each column lies from the average patient.
     """
-    from etips.explanation.attribution import attribute_inputs
-    from etips.explanation.global_attribution import rank_correlation
+    from etips.explanation.attribution import attribute_inputs, rank_correlation
     from etips.explanation.preference import Preference
 
     speaks = "propensity" if policy.kind == "imitation" else "networks"
@@ -174,7 +174,7 @@ def against_random_weights(
     either = [Preference(policy), Preference(replace(policy, **{speaks: drawn}))]
     histories = either[0].read(data)
     histories = histories.take(np.random.default_rng(1).permutation(len(histories.last))[:n])
-    two = np.argsort(-either[0].answer(histories).probabilities, axis=1, kind="stable")[:, :2]
+    two = np.stack(either[0].two_likeliest(histories), axis=1)
     tables = [
         attribute_inputs(own, histories, two[:, 0], two[:, 1]).steps.sum(axis=1) for own in either
     ]
@@ -192,7 +192,7 @@ def against_random_weights(
 
 def check(folder: str, method: str) -> None:
     """What is asked of explanations, on the policies of one method."""
-    from etips.explanation.global_attribution import agree, attribute_overall
+    from etips.explanation.attribution import agree, attribute_overall
 
     test = icu(500, seed=99)
     policies = [load_policy(Path(folder) / f"{method}-{seed}") for seed in range(SEEDS)]

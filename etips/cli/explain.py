@@ -67,7 +67,6 @@ def explain(
             progress("reading", 0.0)
             stays = read_like([run], data, columns)
             from etips.explanation.explain import explain as explain_policy  # noqa: PLC0415
-            from etips.explanation.explanation_file import finite  # noqa: PLC0415
             from etips.results.parsing import read_choice  # noqa: PLC0415
             from etips.runs.folder import RunFolder  # noqa: PLC0415
 
@@ -87,7 +86,7 @@ def explain(
             if save_rules is not None and found.tree is not None:
                 found.tree.tree.save(save_rules)
             choice = None if as_json or stay else read_choice(RunFolder(run).choice)
-        typer.echo(json.dumps(finite(found.to_json()), indent=1) if as_json else repr(found))
+        typer.echo(json.dumps(found.to_json(), indent=1) if as_json else repr(found))
         if choice is not None:
             say(choice.sentence)
 

@@ -10,12 +10,12 @@ from etips.data.splitting import held_out
 from etips.data.trajectories import Trajectories
 from etips.disclosure import LEAST_PEOPLE
 from etips.errors import DataError, SettingError
+from etips.explanation.attribution import agree, attribute_overall
 from etips.explanation.explanation_file import Explanation
-from etips.explanation.global_attribution import attribute_overall, compare_seeds
-from etips.explanation.policy_tree import PolicyTree
+from etips.explanation.policy_tree import PolicyTree, TreeReport, report_tree
+from etips.explanation.preference import reads_features
 from etips.explanation.similar import Neighbourhood
-from etips.explanation.stay_explanation import explain_stay, find_stay, reads_features
-from etips.explanation.tree_report import TreeReport, report_tree
+from etips.explanation.stay_explanation import explain_stay, find_stay
 from etips.learn.learners.learner import Learner
 from etips.learn.training.epoch_report import Report
 from etips.policies.policy import FittedPolicy
@@ -23,7 +23,7 @@ from etips.results.evaluation_log import Models
 from etips.runs.folder import RunFolder
 
 JUDGED_SHARE = 1 / 3
-"""Of the stays on which rules are judged, where no run says which it was kept from."""
+"""Of the stays on which rules are judged, where no run records which it was kept from."""
 
 
 def explain(
@@ -52,7 +52,7 @@ def explain(
         depth: Questions in a row that rules may ask, 1 to 4.
         models: How the log of the rules is weighed.
         seed: Of what is drawn.
-        report: Told after every epoch of what is fitted.
+        report: Called after every epoch of what is fitted.
     """
     own, share = _opened(policy)
     if stay is not None:
@@ -60,36 +60,23 @@ def explain(
         if compared.logged and compared.n_decisions and reads_features(own):
             neighbours = Neighbourhood.of(own, compared, seed=seed)
         found = Explanation(stay=explain_stay(own, find_stay(data, stay), neighbours))
+    elif reads_features(own):
+        others = [_opened(other)[0] for other in also]
+        overall = [attribute_overall(one, data, seed=seed) for one in (own, *others)]
+        seeds = agree([one.strengths() for one in overall]) if others else None
+        found = Explanation(overall=overall[0], seeds=seeds)
+    elif own.tree is not None:
+        found = Explanation(rules=tuple(own.tree.rules(own.schema)))
+    elif tree:
+        found = Explanation()
     else:
-        found = _whole(own, data, also, seed, tree=tree)
+        rule = "gives everybody the same answer: there is nothing to explain"
+        fix = "Rules may be learned all the same: tree=True (--tree)."
+        raise SettingError("policy", rule, fix=fix)
     if not tree:
         return found
-    judged = _tree(own, data, share, PolicyTree(depth=depth, models=models, seed=seed), report)
-    return replace(found, tree=judged)
-
-
-def _whole(
-    policy: FittedPolicy,
-    data: Trajectories,
-    also: Sequence[FittedPolicy | Learner | str | Path],
-    seed: int,
-    *,
-    tree: bool,
-) -> Explanation:
-    """What a policy goes by on the whole; a refusal if that is nothing and no rules are wanted."""
-    if reads_features(policy):
-        others = [_opened(other)[0] for other in also]
-        return Explanation(
-            overall=attribute_overall(policy, data, seed=seed),
-            seeds=compare_seeds([policy, *others], data, seed=seed) if others else None,
-        )
-    if policy.tree is not None:
-        return Explanation(rules=tuple(policy.tree.rules(policy.schema)))
-    if tree:
-        return Explanation()
-    rule = "gives everybody the same answer: there is nothing to explain"
-    fix = "Rules may be learned all the same: tree=True (--tree)."
-    raise SettingError("policy", rule, fix=fix)
+    rules = PolicyTree(depth=depth, models=models, seed=seed)
+    return replace(found, tree=_judged(rules, own, data, share, report))
 
 
 def _opened(policy: FittedPolicy | Learner | str | Path) -> tuple[FittedPolicy, float | None]:
@@ -104,11 +91,11 @@ def _opened(policy: FittedPolicy | Learner | str | Path) -> tuple[FittedPolicy, 
     raise SettingError("policy", "must be one that etips fitted", fix=fix)
 
 
-def _tree(
+def _judged(
+    tree: PolicyTree,
     policy: FittedPolicy,
     data: Trajectories,
     share: float | None,
-    tree: PolicyTree,
     report: Report | None,
 ) -> TreeReport:
     """Rules learned from some of the stays and judged on the others."""
@@ -118,11 +105,8 @@ def _tree(
     if min(len(np.unique(data.units[stays])) for stays in (apart, ~apart)) < LEAST_PEOPLE:
         rule = f"must be of {LEAST_PEOPLE} people or more to learn rules from, and to judge them by"
         raise DataError("data", rule)
-    told = (
-        "the stays that the run was kept from"
-        if share is not None
-        else "a third of the stays, which the rules were not learned from"
-    )
-    fitted = tree.fit(policy, data.subset(~apart), report=report)
-    judged = data.subset(apart)
+    told = "the stays that the run was kept from"
+    if share is None:
+        told = "a third of the stays, which the rules were not learned from"
+    fitted, judged = tree.fit(policy, data.subset(~apart), report=report), data.subset(apart)
     return report_tree(fitted, policy, judged, told=told, models=tree.models, report=report)

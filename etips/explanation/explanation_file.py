@@ -11,24 +11,13 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from etips.data.decisions import Floats
-from etips.data.schema import Schema
 from etips.errors import SettingError
-from etips.explanation.attribution import Attribution
-from etips.explanation.explanation_text import (
-    leaf_words,
-    measure_words,
-    overall_lines,
-    similar_words,
-    stay_lines,
-    tree_lines,
-)
-from etips.explanation.global_attribution import GlobalAttribution, SeedAgreement
-from etips.explanation.stay_explanation import DecisionExplanation, StayExplanation
-from etips.explanation.tree_report import TreeReport
+from etips.explanation.attribution import Attribution, GlobalAttribution, SeedAgreement
+from etips.explanation.policy_tree import TreeReport, leaf_words
+from etips.explanation.stay_explanation import StayExplanation, measure_words, similar_words
 from etips.files.json_documents import canonical
 from etips.files.writing import write_file
 from etips.report.drawings import Axis, Cell, Scale, cell_map, interval, rows
@@ -39,7 +28,7 @@ from etips.results.records import NOTICE
 
 ENDINGS = (".html", ".json", ".png")
 
-_ROWS = 15  # columns that are drawn
+_ROWS = 15  # columns that are listed and drawn
 _BELOW, _LETTERS = 34, 17  # letters of what stands below a column of cells, and beside a row
 _STYLE: Any = {"font.size": 9, "figure.dpi": 100}
 
@@ -53,7 +42,7 @@ class Explanation:
         overall: On the whole, where none was.
         seeds: How that changes over seeds, where several policies were given.
         tree: As rules that were learned beside it.
-        rules: What it says itself, where it is nothing but rules.
+        rules: The policy's own, where it is nothing but rules.
     """
 
     stay: StayExplanation | None = None
@@ -63,12 +52,12 @@ class Explanation:
     rules: tuple[str, ...] | None = None
 
     def to_json(self) -> dict[str, object]:
-        """JSON-ready; what was not asked for is null."""
+        """JSON-ready; null for what was not asked for, and for numbers that JSON lacks."""
         return {
-            "stay": None if self.stay is None else self.stay.to_json(),
-            "overall": None if self.overall is None else asdict(self.overall),
-            "seeds": None if self.seeds is None else asdict(self.seeds),
-            "tree": None if self.tree is None else self.tree.to_json(),
+            "stay": None if self.stay is None else finite(self.stay.to_json()),
+            "overall": None if self.overall is None else finite(asdict(self.overall)),
+            "seeds": None if self.seeds is None else finite(asdict(self.seeds)),
+            "tree": None if self.tree is None else finite(self.tree.to_json()),
             "rules": None if self.rules is None else list(self.rules),
         }
 
@@ -78,16 +67,20 @@ class Explanation:
         require_ending(place, *ENDINGS)
         if place.suffix == ".html":
             content = render_explanation(self).encode()
-        elif place.suffix == ".json":
-            content = canonical({name: finite(own) for name, own in self.to_json().items()})
         else:
-            content = draw_explanation(self)
+            content = (
+                draw_explanation(self) if place.suffix == ".png" else canonical(self.to_json())
+            )
         write_file(place, content)
         return place
 
     def __repr__(self) -> str:
-        lines = [] if self.stay is None else stay_lines(self.stay)
-        lines += [] if self.overall is None else overall_lines(self.overall)
+        lines = []
+        if self.stay is not None:
+            lines.append(f"stay {self.stay.stay}")
+            for own in self.stay.decisions:
+                lines += [f"  {line}" for line in own.lines(self.stay.schema)]
+        lines += [] if self.overall is None else _overall_lines(self.overall)
         if self.seeds is not None:
             lines.append(
                 f"over {self.seeds.n_policies} seeds: {self.seeds.first_in_common:.0%} of the first"
@@ -96,8 +89,28 @@ class Explanation:
         if self.rules is not None:
             lines.append("the policy is rules, which explain themselves")
             lines += [f"  {rule}" for rule in self.rules]
-        lines += [] if self.tree is None else tree_lines(self.tree)
+        if self.tree is not None:
+            lines += ["the policy as rules", f"  {self.tree.tree.sentence}"]
+            for leaf in self.tree.leaves:
+                lines += [f"  {leaf.rule}", f"    {leaf_words(leaf)}"]
+            lines += [f"  {line}" for line in self.tree.lines()]
         return "\n".join(lines)
+
+
+def _overall_lines(own: GlobalAttribution) -> list[str]:
+    lines = [f"what the policy goes by: {own.by}, mean size in {own.unit}"]
+    if not any(column.mean > 0 for column in own.columns):
+        return [*lines, "  no column moves it: it says the same of everybody"]
+    for column in own.columns[:_ROWS]:
+        limits = f"[{column.low:.3f}, {column.high:.3f}]"
+        lines.append(f"  {column.name}: {column.mean:.3f} {limits}, {column.share:.0%}")
+    if own.groups:
+        groups = ", ".join(f"{name} {share:.0%}" for name, share in own.groups.items())
+        lines.append(f"  by organ system: {groups}")
+    if own.networks_agree is not None:
+        agree = f"{own.networks_agree:.0%} of the first ten columns in common"
+        lines.append(f"  its networks have {agree}")
+    return lines
 
 
 def finite(value: object) -> object:
@@ -116,21 +129,40 @@ def render_explanation(own: Explanation) -> str:
     if own.stay is not None:
         sections.append(("stay", "The stay, decision by decision", _stay(own.stay)))
     if own.overall is not None:
-        shown = {"overall": own.overall, "seeds": own.seeds, "forest": _strengths(own.overall)}
+        forest = _strengths(own.overall)
+        shown = {"overall": own.overall, "seeds": own.seeds, "forest": forest}
         sections.append(("overall", goes_by, fill("explanation_overall.html", shown)))
     if own.rules is not None:
-        body = fill("explanation_given_rules.html", {"rules": own.rules})
-        sections.append(("own-rules", goes_by, body))
+        rules = fill("explanation_given_rules.html", {"rules": own.rules})
+        sections.append(("own-rules", goes_by, rules))
     if own.tree is not None:
         context = {
             "sentence": own.tree.tree.sentence,
             "leaves": [(leaf.rule, leaf_words(leaf)) for leaf in own.tree.leaves],
-            "lines": tree_lines(own.tree)[2 + 2 * len(own.tree.leaves) :],
+            "lines": own.tree.lines(),
         }
-        body = fill("explanation_rules.html", context)
-        sections.append(("rules", "The policy as rules", body))
+        rules = fill("explanation_rules.html", context)
+        sections.append(("rules", "The policy as rules", rules))
     title = "Why" if own.stay is None else f"Why: stay {clean(own.stay.stay, 60)}"
     return str(fill("explanation.html", {"title": title, "notice": NOTICE, "sections": sections}))
+
+
+def _stay(stay: StayExplanation) -> Markup:
+    columns, labels, values = time_line(stay)
+    decisions = [
+        (own, None if own.attribution is None else _by_step(own.attribution))
+        for own in stay.decisions
+    ]
+    context = {
+        "map": heat_map(values, columns, labels, "What speaks for it, when"),
+        "drawn": bool(columns),
+        "unit": stay.unit,
+        "decisions": decisions,
+        "schema": stay.schema,
+        "similar_words": similar_words,
+        "measure_words": measure_words,
+    }
+    return fill("explanation_stay.html", context)
 
 
 def heat_map(values: Floats, names: list[str], columns: list[str], label: str) -> Markup:
@@ -143,32 +175,14 @@ def heat_map(values: Floats, names: list[str], columns: list[str], label: str) -
         label: What it shows, for a screen reader.
     """
     limit = max(float(np.abs(values).max(initial=0.0)), 1e-12)
-    drawn = [
-        (
-            clean(name, _LETTERS),
-            [
-                Cell(
-                    abs(value) / limit,
-                    "c0" if value >= 0 else "c1",
-                    tip=f"{clean(name)}, {clean(step)}: {signed(value)}",
-                )
-                for step, value in zip(columns, of_name, strict=True)
-            ],
-        )
-        for name, of_name in zip(names, values.T.tolist(), strict=True)
-    ]
+    drawn = []
+    for name, of_name in zip(names, values.T.tolist(), strict=True):
+        cells = []
+        for step, value in zip(columns, of_name, strict=True):
+            tip = f"{clean(name)}, {clean(step)}: {signed(value)}"
+            cells.append(Cell(abs(value) / limit, "c0" if value >= 0 else "c1", tip=tip))
+        drawn.append((clean(name, _LETTERS), cells))
     return cell_map(drawn, [clean(step, _BELOW) for step in columns], label)
-
-
-def _stay(stay: StayExplanation) -> Markup:
-    columns, labels, values = time_line(stay)
-    context = {
-        "map": heat_map(values, columns, labels, "What speaks for it, when"),
-        "drawn": bool(columns),
-        "unit": stay.unit,
-        "decisions": [_decision(own, stay.schema) for own in stay.decisions],
-    }
-    return fill("explanation_stay.html", context)
 
 
 def time_line(stay: StayExplanation, most: int = _ROWS) -> tuple[list[str], list[str], Floats]:
@@ -176,15 +190,11 @@ def time_line(stay: StayExplanation, most: int = _ROWS) -> tuple[list[str], list
 
     Values have shape (decisions, columns).
     """
-    sums = [
-        {} if own.attribution is None else own.attribution.by_column() for own in stay.decisions
-    ]
-    sizes: dict[str, float] = {}
-    for one in sums:
-        for name, value in one.items():
-            sizes[name] = sizes.get(name, 0.0) + abs(value)
+    sums = [{} if o.attribution is None else o.attribution.by_column() for o in stay.decisions]
+    names = dict.fromkeys(name for own in sums for name in own)
+    sizes = {name: sum(abs(own.get(name, 0.0)) for own in sums) for name in names}
     columns = sorted(sizes, key=lambda name: -sizes[name])[:most]
-    values = np.array([[one.get(name, 0.0) for name in columns] for one in sums])
+    values = np.array([[own.get(name, 0.0) for name in columns] for own in sums])
     labels = [
         f"{own.label}: {'wait' if own.abstained else stay.schema.action_name(own.recommended)}"
         for own in stay.decisions
@@ -192,51 +202,27 @@ def time_line(stay: StayExplanation, most: int = _ROWS) -> tuple[list[str], list
     return columns, labels, values.reshape(len(sums), len(columns))
 
 
-def _decision(own: DecisionExplanation, schema: Schema) -> dict[str, object]:
-    """What the template shows of a decision."""
-    chance, why = own.probabilities, own.attribution
-    return {
-        "label": own.label,
-        "recommended": "wait" if own.abstained else schema.action_name(own.recommended),
-        "chance": None if own.abstained else percent(float(chance[own.recommended])),
-        "support": None if own.support is None else percent(float(own.support[own.recommended])),
-        "logged": None if own.logged is None else schema.action_name(own.logged),
-        "differs": own.logged is not None and own.logged != own.recommended,
-        "abstained": own.abstained,
-        "wavers": own.wavers,
-        "against": None if why is None else schema.action_name(why.against),
-        "map": None if why is None else _by_step(why),
-        "groups": {} if why is None else why.by_group(),
-        "off": None if why is None or why.complete else percent(why.completeness_error),
-        "similar": None if own.similar is None else similar_words(own.similar, schema),
-        "measure": [measure_words(one) for one in own.measure],
-        "rule": own.rule,
-    }
-
-
 def _by_step(own: Attribution) -> Markup:
     """One decision by column and step; static columns stand at "always"."""
     names = list(own.by_column())[:_ROWS]
-    values = np.zeros((len(own.steps) + 1, len(names)))
-    for at, name in enumerate(names):
-        if name in own.columns:
-            values[:-1, at] = own.values[:, own.columns.index(name)]
-        else:
-            values[-1, at] = own.static_values[own.static_columns.index(name)]
-    steps = [str(label) for label in own.steps] + ["always"]
-    if not any(name in own.static_columns for name in names):
-        values, steps = values[:-1], steps[:-1]
-    return heat_map(values, names, steps, "What speaks for it, by step")
+    every = [*own.columns, *own.static_columns]
+    values = np.zeros((len(own.steps) + 1, len(every)))
+    values[:-1, : len(own.columns)] = own.values
+    values[-1, len(own.columns) :] = own.static_values
+    values, steps = values[:, [every.index(name) for name in names]], [*map(str, own.steps)]
+    if any(name in own.static_columns for name in names):
+        steps.append("always")
+    return heat_map(values[: len(steps)], names, steps, "What speaks for it, by step")
 
 
 def _strengths(own: GlobalAttribution) -> Markup:
     columns = own.columns[:_ROWS]
-    drawn = [
-        interval(
-            clean(c.name, 24), (c.mean, c.low, c.high), f"{number(c.mean)} ({percent(c.share)})"
+    drawn = []
+    for column in columns:
+        words = f"{number(column.mean)} ({percent(column.share)})"
+        drawn.append(
+            interval(clean(column.name, 24), (column.mean, column.low, column.high), words)
         )
-        for c in columns
-    ]
     axis = Axis(Scale.around([0.0, *(c.high for c in columns)]), f"mean size, {own.unit}")
     return rows(drawn, axis, "Strength by column")
 
@@ -261,12 +247,10 @@ def _draw_stay(stay: StayExplanation) -> Figure:
     columns, labels, values = time_line(stay)
     size = max(4.5, 0.42 * len(labels) + 2.6), 0.26 * max(len(columns), 3) + 2.2
     figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     limit = max(float(np.abs(values).max(initial=0.0)), 1e-12)
     image = axes.imshow(values.T, aspect="auto", cmap="PuOr_r", vmin=-limit, vmax=limit)
-    names = [clean(name, 28) for name in columns]
-    axes.set_yticks(range(len(names)), names, parse_math=False)
+    axes.set_yticks(range(len(columns)), [clean(own, 28) for own in columns], parse_math=False)
     below = [clean(text, 36) for text in labels]
     axes.set_xticks(range(len(below)), below, rotation=60, ha="right", parse_math=False)
     axes.set_title(f"stay {clean(stay.stay, 40)}", loc="left", parse_math=False)
@@ -278,7 +262,6 @@ def _draw_overall(own: GlobalAttribution) -> Figure:
     """Mean sizes of the strongest columns with their limits."""
     columns = own.columns[:_ROWS][::-1]
     figure = Figure(figsize=(6.4, 0.26 * len(columns) + 1.2), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     mean, low, high = np.array([(c.mean, c.low, c.high) for c in columns]).T
     error = np.stack([mean - low, high - mean])

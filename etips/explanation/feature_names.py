@@ -1,8 +1,7 @@
-"""Features by the names of the table's own columns, and by the organ system they speak of."""
+"""Features by the names of the table's own columns, and by the organ system they belong to."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,50 +13,38 @@ from etips.models.row_model import Reads
 from etips.policies.policy import FittedPolicy
 
 EARLIER_ACTION = "the action before"
-"""What explanations call the inputs that say which action was taken last."""
+"""What explanations call the inputs that hold which action was taken last."""
 
-OTHER = "other"
+_OTHER = "other"
 _SUMMARIES = ("last ", "mean ", "change ", "steps since ", "lowest ", "highest ", "first ")
 _KNOWN_ENOUGH = 0.5  # share of the columns that the cohort must know for its systems to be shown
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Columns of the table that features were made of.
-
-    Levels of a category, and the mark of a missing value, belong to their column.
-
-    Args:
-        names: Of the columns.
-        of_feature: Column of each feature, shape (n_features,).
-    """
+class Columns(NamedTuple):
+    """Columns of the table behind some features, by name, and the column of each feature."""
 
     names: tuple[str, ...]
     of_feature: Ints
 
-    @classmethod
-    def of(cls, schema: Schema, block: tuple[str, ...], *, earlier_actions: int = 0) -> Self:
-        """Those of some features, and of inputs after them that stand for the action before."""
-        sources = [source_of(schema, name) for name in block] + [EARLIER_ACTION] * earlier_actions
-        names = tuple(dict.fromkeys(sources))
-        return cls(names, np.array([names.index(source) for source in sources], np.int64))
-
     def total(self, values: Floats) -> Floats:
         """Values by column, shape (..., columns), from values by feature (..., n_features)."""
-        summed = np.zeros((*values.shape[:-1], len(self.names)))
-        for feature, column in enumerate(self.of_feature):
-            summed[..., column] += values[..., feature]
-        return summed
+        return np.asarray(values @ np.eye(len(self.names))[self.of_feature])
 
 
 def columns_of(policy: FittedPolicy) -> tuple[Columns, Columns]:
-    """Columns behind what a policy reads at every step, and behind static features."""
+    """Columns behind what a policy reads at every step, and behind static features.
+
+    Levels of a category, and the mark of a missing value, belong to their column.
+    """
     schema = policy.schema
-    earlier = schema.n_actions if policy.earlier_actions else 0
-    return (
-        Columns.of(schema, schema.sequence, earlier_actions=earlier),
-        Columns.of(schema, schema.static),
-    )
+    sequence = [source_of(schema, name) for name in schema.sequence]
+    if policy.earlier_actions:
+        sequence += [EARLIER_ACTION] * schema.n_actions
+    pair = []
+    for sources in (sequence, [source_of(schema, name) for name in schema.static]):
+        names = tuple(dict.fromkeys(sources))
+        pair.append(Columns(names, np.array([names.index(own) for own in sources], np.int64)))
+    return pair[0], pair[1]
 
 
 def source_of(schema: Schema, feature: str) -> str:
@@ -70,25 +57,23 @@ def source_of(schema: Schema, feature: str) -> str:
 
 
 def organ_systems(names: tuple[str, ...]) -> Mapping[str, tuple[str, ...]]:
-    """Columns by the organ system they speak of; nothing where the cohort knows too few of them."""
-    system_of = {name: system for system, own in ORGAN_SYSTEMS.items() for name in own}
-    told = [name for name in names if name != EARLIER_ACTION]
-    known = sum(_plain(name) in system_of for name in told)
-    if not told or known < _KNOWN_ENOUGH * len(told):
-        return {}
-    groups: dict[str, list[str]] = {}
+    """Columns by organ system; empty where the cohort knows too few of them."""
+    by_column = {name: system for system, own in ORGAN_SYSTEMS.items() for name in own}
+    systems = {}
     for name in names:
-        groups.setdefault(system_of.get(_plain(name), OTHER), []).append(name)
-    order = (*ORGAN_SYSTEMS, OTHER)
-    return {system: tuple(groups[system]) for system in order if system in groups}
-
-
-def _plain(name: str) -> str:
-    """Volumes are called after the length of a step, whatever it is."""
-    for stem in ("input", "output"):
-        if name.startswith(f"{stem}_") and name.endswith("hourly"):
-            return f"{stem}_4hourly"
-    return name
+        plain = name  # volumes are called after the length of a step, whatever it is
+        for stem in ("input", "output"):
+            if name.startswith(f"{stem}_") and name.endswith("hourly"):
+                plain = f"{stem}_4hourly"
+        systems[name] = by_column.get(plain, _OTHER)
+    known = [system != _OTHER for name, system in systems.items() if name != EARLIER_ACTION]
+    if not known or sum(known) < _KNOWN_ENOUGH * len(known):
+        return {}
+    groups = {
+        system: tuple(name for name in names if systems[name] == system)
+        for system in (*ORGAN_SYSTEMS, _OTHER)
+    }
+    return {system: own for system, own in groups.items() if own}
 
 
 def summary_places(schema: Schema, reads: Reads) -> tuple[Ints, Ints]:
@@ -96,17 +81,17 @@ def summary_places(schema: Schema, reads: Reads) -> tuple[Ints, Ints]:
 
     The number of steps is no feature; it counts with the first one.
     """
-    width = len(schema.sequence)
+    sequence, static = schema.sequence, schema.static
     if reads == "last":
-        place = np.arange(width + len(schema.static))
-        return np.where(place < width, place, -1), np.where(place < width, -1, place - width)
+        place = np.arange(len(sequence) + len(static))
+        return np.where(place < len(sequence), place, -1), np.maximum(place - len(sequence), -1)
     names = summary_columns(schema, extremes=reads == "history")
+    feature, constant = np.full(len(names), -1), np.full(len(names), -1)
     first_static = names.index("steps") + 1
-    is_static = np.isin(np.arange(len(names)) - first_static, np.arange(len(schema.static)))
-    feature, static = np.full(len(names), -1), np.full(len(names), -1)
-    static[is_static] = np.arange(len(schema.static))
-    for number in np.flatnonzero(~is_static):
-        name = names[number]
+    for number, name in enumerate(names):
+        if first_static <= number < first_static + len(static):
+            constant[number] = number - first_static
+            continue
         bare = next((name.removeprefix(own) for own in _SUMMARIES if name.startswith(own)), "")
-        feature[number] = schema.sequence.index(bare) if bare in schema.sequence else 0
-    return feature, static
+        feature[number] = sequence.index(bare) if bare in sequence else 0
+    return feature, constant

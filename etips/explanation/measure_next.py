@@ -4,7 +4,6 @@ For each such column, values are drawn from logged decisions that resemble this 
 just been measured. The policy is asked with each of them in place of what is known.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +24,8 @@ DOUBT = 0.1
 """A policy wavers where its two likeliest actions are no further apart than this."""
 
 _DRAWS = 9  # values of each column, spread evenly over those of similar decisions
-_MOST = 24  # columns that are tried, those without any value first, then the oldest
-_VARIES = 0.2  # share of the steps at which a column changes, if its age can be told from that
+_MAX_TRIED = 24  # columns, those without any value first, then the oldest
+_VARIES = 0.2  # share of the steps at which a column changes, if its age can be known from that
 _OLD = 2  # steps without a change from which a value counts as old
 
 
@@ -72,16 +71,21 @@ def what_to_measure(neighbours: Neighbourhood, stay: Trajectories, step: int) ->
     distance = neighbours.distances(own)
     drawn: list[tuple[_Candidate, Ints]] = []
     for candidate in _candidates(stay.sequence[: last + 1], neighbours):
-        values = _likely(neighbours, candidate, distance, near)
-        if values is not None:
-            drawn.append((candidate, values))
+        rows = _likely(neighbours, candidate, distance, near)
+        if rows is not None:
+            drawn.append((candidate, rows))
     if not drawn:
         return []
-    said = neighbours.preference.answer(_asked(neighbours, own, drawn))
+    answer = neighbours.preference.answer(_histories(neighbours, own, drawn))
     now = neighbours.preference.answer(own)
+    settled, before = ~wavers(answer), now.probabilities[0]
+    changed = answer.probabilities.argmax(axis=1) != before.argmax()
+    changed |= answer.abstained != now.abstained[0]
+    shift = np.abs(answer.probabilities - before).sum(axis=1) / 2
+    figures = np.stack([changed, shift, settled], axis=1).reshape(len(drawn), _DRAWS, 3)
     measured = [
-        _measured(candidate, now, Answer(said.probabilities[slice_], said.abstained[slice_]))
-        for (candidate, _), slice_ in zip(drawn, _slices(drawn), strict=True)
+        Measurement(candidate.name, candidate.age, *means)
+        for (candidate, _), means in zip(drawn, figures.mean(axis=1).tolist(), strict=True)
     ]
     return sorted(measured, key=lambda one: (-one.changes, -one.shift))
 
@@ -97,30 +101,27 @@ def _candidates(rows: Floats32, neighbours: Neighbourhood) -> list[_Candidate]:
     """Columns without a value at the last visible step, or with an old one.
 
     Where the data do not mark gaps, a value that has not changed for some steps is taken to be old,
-    unless the column hardly ever changes in the log: nobody measures a patient's age again.
+    unless the column hardly ever changes in the log: a patient's age is not measured again.
     """
-    found = []
-    schema = neighbours.schema
-    levels = {f"{name}={own}" for name, of in schema.categories.items() for own in of}
-    marks = {f"{name}{MISSING_SUFFIX}" for name in schema.indicators}
+    found, schema = [], neighbours.schema
+    derived = {f"{name}={level}" for name, own in schema.categories.items() for level in own}
+    derived |= {f"{name}{MISSING_SUFFIX}" for name in schema.indicators}
     for number, name in enumerate(schema.sequence):
-        if name in levels or name in marks:
-            continue
-        marked = f"{name}{MISSING_SUFFIX}"
+        values, marked = rows[:, number], f"{name}{MISSING_SUFFIX}"
         mark = schema.sequence.index(marked) if marked in schema.sequence else None
-        values = rows[:, number]
-        if mark is None and neighbours.varies[number] < _VARIES and not np.isnan(values[-1]):
+        constant = mark is None and neighbours.varies[number] < _VARIES
+        if name in derived or (constant and not np.isnan(values[-1])):
             continue
         if mark is not None:
-            measured = np.flatnonzero((rows[:, mark] == 0) & ~np.isnan(values))
+            fresh = rows[:, mark] == 0
         else:
-            same = np.concatenate([[False], values[1:] == values[:-1]])
-            measured = np.flatnonzero(~same & ~np.isnan(values))
+            fresh = np.concatenate([[True], values[1:] != values[:-1]])
+        measured = np.flatnonzero(fresh & ~np.isnan(values))
         age = None if not measured.size else len(rows) - 1 - int(measured[-1])
         if age is None or age >= (1 if mark is not None else _OLD):
             found.append(_Candidate(number, mark, age, name))
     found.sort(key=lambda own: (own.age is not None, -(own.age or 0)))
-    return found[:_MOST]
+    return found[:_MAX_TRIED]
 
 
 def _likely(
@@ -137,11 +138,12 @@ def _likely(
     enough = 2 * LEAST_PEOPLE
     order = rows[np.argsort(distance[rows], kind="stable")]
     first = np.unique(neighbours.person[order], return_index=True)[1]
-    if first.size < enough or len(np.unique(neighbours.rows[rows, own.feature])) < 2:
+    values = neighbours.rows[rows, own.feature]
+    if first.size < enough or len(np.unique(values)) < 2:
         return None
     farthest = distance[order[np.sort(first)[enough - 1]]]
     weight = nearness(distance[rows], max(neighbours.reach, 1.3 * farthest))
-    by_value = np.argsort(neighbours.rows[rows, own.feature], kind="stable")
+    by_value = np.argsort(values, kind="stable")
     below = np.cumsum(weight[by_value])
     if not below[-1] > 0:
         return None
@@ -149,68 +151,45 @@ def _likely(
     return np.asarray(rows[by_value[np.searchsorted(below, wanted)]])
 
 
-def _asked(
+def _histories(
     neighbours: Neighbourhood, own: Histories, drawn: list[tuple[_Candidate, Ints]]
 ) -> Histories:
     """The history once for every likely value, with that in place of what is known."""
-    n = sum(len(rows) for _, rows in drawn)
-    steps = own.steps.repeat(n, 1, 1)
-    table = np.repeat(own.rows, n, axis=0)
-    for (candidate, rows), slice_ in zip(drawn, _slices(drawn), strict=True):
-        columns = [candidate.feature] + ([] if candidate.mark is None else [candidate.mark])
-        for column in columns:
-            scaled = torch.from_numpy(neighbours.scaled[rows, column])
-            steps[slice_, -1, column] = scaled
-            table[slice_, column] = neighbours.rows[rows, column]
+    n, schema = len(drawn) * _DRAWS, neighbours.schema
+    steps, table = own.steps.repeat(n, 1, 1), np.repeat(own.rows, n, axis=0)
     summaries = {reads: np.repeat(one, n, axis=0) for reads, one in own.summaries.items()}
-    for reads, summary in summaries.items():
-        names = summary_columns(neighbours.schema, extremes=reads == "history")
-        for (candidate, rows), slice_ in zip(drawn, _slices(drawn), strict=True):
+    for place, (candidate, rows) in enumerate(drawn):
+        part = slice(place * _DRAWS, (place + 1) * _DRAWS)
+        for column in (candidate.feature, candidate.mark):
+            if column is not None:
+                steps[part, -1, column] = torch.from_numpy(neighbours.scaled[rows, column])
+                table[part, column] = neighbours.rows[rows, column]
+        for reads, summary in summaries.items():
+            names = summary_columns(schema, extremes=reads == "history")
             values = neighbours.rows[rows, candidate.feature]
-            _put(summary[slice_], candidate, values, neighbours.schema, names)
+            _put(summary[part], candidate.name, values, schema, names)
     return Histories(steps, own.static.repeat(n, 1), own.last.repeat(n), table, summaries)
 
 
 def _put(
-    summary: Floats, own: _Candidate, values: Floats, schema: Schema, names: tuple[str, ...]
+    summary: Floats, name: str, values: Floats, schema: Schema, names: tuple[str, ...]
 ) -> None:
-    """Write values of a column, measured now, into what a summary of these columns says of it."""
-    columns = {name: place for place, name in enumerate(names)}
-    if own.name in schema.logarithms:
+    """Write values of a column, measured now, into what a summary of these columns holds of it."""
+    if name in schema.logarithms:
         values = np.log(LOG_SHIFT + values)
-    before = summary[:, columns[f"last {own.name}"]].copy()
-    count = np.maximum(summary[:, columns["steps"]], 1)
-    mean = columns[f"mean {own.name}"]
-    so_far = np.where(np.isnan(summary[:, mean]), values, summary[:, mean])
-    summary[:, mean] = so_far + (values - so_far) / count
-    summary[:, columns[f"last {own.name}"]] = values
-    for name, value in (
-        (f"change {own.name}", np.where(np.isnan(before), 0.0, values - before)),
-        (f"steps since {own.name}", np.zeros(len(values))),
-    ):
-        if name in columns:
-            summary[:, columns[name]] = value
-    for which in ("lowest", "highest", "first"):
-        if (name := f"{which} {own.name}") in columns:
-            past = summary[:, columns[name]]
-            first = np.where(np.isnan(past), values, past)
-            newest = {"lowest": np.fmin, "highest": np.fmax}
-            summary[:, columns[name]] = newest[which](past, values) if which in newest else first
-
-
-def _slices(drawn: list[tuple[_Candidate, Ints]]) -> Iterator[slice]:
-    start = 0
-    for _, rows in drawn:
-        yield slice(start, start + len(rows))
-        start += len(rows)
-
-
-def _measured(own: _Candidate, now: Answer, said: Answer) -> Measurement:
-    """What likely values of a column do to the answer."""
-    advised, before = said.probabilities.argmax(axis=1), int(now.probabilities[0].argmax())
-    changed = (advised != before) | (said.abstained != now.abstained[0])
-    shift = np.abs(said.probabilities - now.probabilities).sum(axis=1) / 2
-    settled = ~wavers(said)
-    return Measurement(
-        own.name, own.age, float(changed.mean()), float(shift.mean()), float(settled.mean())
-    )
+    past = {which: summary[:, place].copy() for place, which in enumerate(names)}
+    mean = past[f"mean {name}"]
+    so_far = np.where(np.isnan(mean), values, mean)
+    before, first = past[f"last {name}"], past.get(f"first {name}", values)
+    now = {
+        "last": values,
+        "mean": so_far + (values - so_far) / np.maximum(past["steps"], 1),
+        "change": np.where(np.isnan(before), 0.0, values - before),
+        "steps since": np.zeros(len(values)),
+        "lowest": np.fmin(past.get(f"lowest {name}", values), values),
+        "highest": np.fmax(past.get(f"highest {name}", values), values),
+        "first": np.where(np.isnan(first), values, first),
+    }
+    for which, new in now.items():
+        if f"{which} {name}" in names:
+            summary[:, names.index(f"{which} {name}")] = new

@@ -8,25 +8,35 @@ anything; no answer looks ahead.
 """
 
 import json
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
 
-from etips.data.scale import LIMIT, LOG_SHIFT, Scaler
+from etips.data.scale import LIMIT, LOG_SHIFT
 from etips.errors import FileError
-from etips.explanation.onnx_graph import IR_VERSION, OPSET, OPSET_ML, Graph, ints
-from etips.explanation.onnx_networks import add_networks
-from etips.explanation.onnx_rows import add_ensemble, add_questions, add_row_model, add_summary
+from etips.explanation.onnx_members import (
+    Graph,
+    add_ensemble,
+    add_networks,
+    add_row_model,
+    add_summary,
+    ints,
+)
 from etips.files.writing import write_file
 from etips.models.bundle import Bundle
 from etips.models.masking import FORBIDDEN
 from etips.models.own_model import OwnModel
 from etips.models.row_model import Reads, row_width
 from etips.models.stack import FLOOR, Stack
-from etips.models.tree_ensemble import TreeEnsemble
+from etips.models.tree_ensemble import EVERY, TreeEnsemble, round_down
 from etips.policies.asking import Member
 from etips.policies.policy import FittedPolicy
+from etips.policies.rule_tree import NONE, RuleTree
 from etips.results.records import NOTICE
+
+OPSET, OPSET_ML, IR_VERSION = 18, 3, 9
+"""Versions of the operations and of the file; runtimes of 2023 and later know them."""
 
 
 def export_onnx(policy: FittedPolicy, place: str | Path) -> Path:
@@ -41,37 +51,38 @@ def export_onnx(policy: FittedPolicy, place: str | Path) -> Path:
 def to_onnx(policy: FittedPolicy) -> bytes:
     """The policy as ONNX; refused where it has parts that ONNX has no form of here."""
     graph = Graph()
-    onnx, schema = graph.onnx, policy.schema
+    helper, kinds, schema = graph.onnx.helper, graph.onnx.TensorProto, policy.schema
     answer, silent = _Writer(graph, policy).answer()
-    graph.rename(answer, "probabilities")
-    graph.rename(silent, "abstained")
-    helper, kinds = onnx.helper, onnx.TensorProto
-    inputs = [helper.make_tensor_value_info("steps", kinds.FLOAT, ["N", "T", len(schema.sequence)])]
+    for value, name in ((answer, "probabilities"), (silent, "abstained")):
+        graph.nodes.append(helper.make_node("Identity", [value], [name]))
+    shapes = {"steps": (kinds.FLOAT, ["N", "T", len(schema.sequence)])}
     if schema.static:
-        shape = ["N", len(schema.static)]
-        inputs.append(helper.make_tensor_value_info("static", kinds.FLOAT, shape))
+        shapes["static"] = kinds.FLOAT, ["N", len(schema.static)]
     if policy.earlier_actions:
-        inputs.append(helper.make_tensor_value_info("previous_action", kinds.INT64, ["N", "T"]))
-    outputs = [
-        helper.make_tensor_value_info("probabilities", kinds.FLOAT, ["N", "T", schema.n_actions]),
-        helper.make_tensor_value_info("abstained", kinds.BOOL, ["N", "T"]),
-    ]
+        shapes["previous_action"] = kinds.INT64, ["N", "T"]
+    given = {
+        "probabilities": (kinds.FLOAT, ["N", "T", schema.n_actions]),
+        "abstained": (kinds.BOOL, ["N", "T"]),
+    }
+    inputs, outputs = (
+        [helper.make_tensor_value_info(name, *own) for name, own in each.items()]
+        for each in (shapes, given)
+    )
     made = helper.make_graph(graph.nodes, "policy", inputs, outputs, graph.constants)
     sets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", OPSET_ML)]
     model = helper.make_model(made, opset_imports=sets, ir_version=IR_VERSION)
     model.producer_name, model.doc_string = "etips", NOTICE
-    names = [schema.action_name(k) for k in range(schema.n_actions)]
     about = {
         "sequence": json.dumps(list(schema.sequence)),
         "static": json.dumps(list(schema.static)),
-        "actions": json.dumps(names),
+        "actions": json.dumps([schema.action_name(k) for k in range(schema.n_actions)]),
         "lag": str(schema.lag),
         "acts": policy.acts,
         "support": f"{policy.support:g}",
         "notice": NOTICE,
     }
     helper.set_model_props(model, about)
-    onnx.checker.check_model(model)
+    graph.onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
 
 
@@ -81,21 +92,19 @@ class _Writer:
     def __init__(self, graph: Graph, policy: FittedPolicy) -> None:
         self.graph, self.policy, self.add = graph, policy, graph.add
         self.k = policy.schema.n_actions
-        self._inputs: tuple[str, str | None] | None = None
-        self._tables: dict[Reads, str] = {}
+        self.table = cache(self._table)
 
     def answer(self) -> tuple[str, str]:
         """Names of the probabilities (N, T, K) and of the abstention (N, T)."""
         own, add = self.policy, self.add
         if own.propensity is None:
-            same = self._fixed()
-            return same, self._never(same)
+            return self._everywhere(self._fixed())
         logits = self._ask(own.propensity)
         if own.temperature != 1:
             logits = [add("Div", one, np.float32(own.temperature)) for one in logits]
         clinicians = self.graph.mean([add("Softmax", one, axis=-1) for one in logits])
         if own.kind == "imitation":
-            return clinicians, self._never(clinicians)
+            return self._everywhere(clinicians)
         allowed = add("GreaterOrEqual", clinicians, np.float32(own.support))
         some = self.graph.cast(allowed, "FLOAT")
         if own.kind in ("constant", "tree"):
@@ -107,25 +116,23 @@ class _Writer:
         silent = add("Less", most, np.float32(0.5))
         return add("Where", silent, clinicians, sure), add("Squeeze", silent, ints(-1))
 
+    def _everywhere(self, table: str) -> tuple[str, str]:
+        """Probabilities of a policy that never abstains."""
+        most = self.add("ReduceMax", table, ints(-1), keepdims=0)
+        return table, self.add("Less", most, np.float32(-1.0))
+
     def _fixed(self) -> str:
         """Rules, or the same for everybody, shape (N, T, K)."""
         own = self.policy
         if own.tree is not None:
-            return self._unfolded(
-                add_questions(self.graph, own.tree, self._table("last"), self.k), self.k
-            )
+            return self._ask(_as_ensemble(own.tree, self.k))[0]
         chances = np.full(self.k, 1 / self.k, np.float32)
         if own.constant is not None:
             chances = np.eye(self.k, dtype=np.float32)[own.constant]
         return self.add("Expand", chances, self._shape(self.k))
 
-    def _never(self, table: str) -> str:
-        """That it abstains nowhere, shape (N, T)."""
-        most = self.add("ReduceMax", table, ints(-1), keepdims=0)
-        return self.add("Less", most, np.float32(-1.0))
-
     def _combined(self, clinicians: str, allowed: str) -> str:
-        """What the policy's own networks or trees say, within what is allowed."""
+        """What the policy's own networks or trees recommend, within what is allowed."""
         own, add = self.policy, self.add
         assert own.networks is not None
         outputs = self._ask(own.networks)
@@ -143,17 +150,18 @@ class _Writer:
 
     def _ask(self, member: Member) -> list[str]:
         """Outputs of each network or member, shape (N, T, K) each."""
-        graph, k = self.graph, self.k
         if isinstance(member, Bundle):
-            return add_networks(graph, member, *self._scaled())
+            return add_networks(self.graph, member, *self._scaled)
         if isinstance(member, Stack):
             return [self._stacked(member)]
-        if isinstance(member, TreeEnsemble):
-            return [self._unfolded(add_ensemble(graph, member, self._table(member.reads)), k)]
         if isinstance(member, OwnModel):
             member.refuse()
-        said = add_row_model(graph, member, self._table(member.reads))
-        return [self._unfolded(own, k) for own in said]
+        rows = self.table(member.reads)
+        if isinstance(member, TreeEnsemble):
+            flat = [add_ensemble(self.graph, member, rows)]
+        else:
+            flat = add_row_model(self.graph, member, rows)
+        return [self.add("Reshape", own, self._shape(self.k)) for own in flat]
 
     def _stacked(self, stack: Stack) -> str:
         """Predicted losses about their mean, or logarithms of propensities; see `Stack.mix`."""
@@ -177,38 +185,50 @@ class _Writer:
     def _log(self, chances: str) -> str:
         return self.add("Log", self.add("Max", chances, np.float32(FLOOR)))
 
+    @cached_property
     def _scaled(self) -> tuple[str, str | None]:
         """Steps and static features as networks read them."""
-        if self._inputs is None:
-            own = self.policy
-            assert own.scaler is not None
-            steps = _scale(self.graph, own.scaler, own.schema.sequence, "steps")
-            if own.earlier_actions:
-                column = self.add("Unsqueeze", "previous_action", ints(-1))
-                earlier = self.add("Equal", column, np.arange(self.k, dtype=np.int64))
-                steps = self.add("Concat", steps, self.graph.cast(earlier, "FLOAT"), axis=-1)
-            names = own.schema.static
-            static = _scale(self.graph, own.scaler, names, "static") if names else None
-            self._inputs = steps, static
-        return self._inputs
+        own, add = self.policy, self.add
+        steps = self._scale(own.schema.sequence, "steps")
+        if own.earlier_actions:
+            column = add("Unsqueeze", "previous_action", ints(-1))
+            earlier = add("Equal", column, np.arange(self.k, dtype=np.int64))
+            steps = add("Concat", steps, self.graph.cast(earlier, "FLOAT"), axis=-1)
+        return steps, self._scale(own.schema.static, "static") if own.schema.static else None
+
+    def _scale(self, names: tuple[str, ...], raw: str) -> str:
+        """Features as networks read them, computed in float64 as `Scaler` does."""
+        scaler, add = self.policy.scaler, self.add
+        assert scaler is not None
+        mean, scale = (
+            np.array([own[name] for name in names]) for own in (scaler.mean_, scaler.scale_)
+        )
+        logs, left = (
+            np.array([name in own for name in names], bool) for own in (scaler.log, scaler.left_)
+        )
+        values = wide = self.graph.cast(raw, "DOUBLE")
+        if logs.any():
+            shifted = add("Add", wide, np.float64(LOG_SHIFT))
+            values = add("Where", logs, add("Log", shifted), wide)
+        standard = add("Div", add("Sub", values, mean), scale)
+        clipped = add("Clip", standard, np.float64(-LIMIT), np.float64(LIMIT))
+        filled = add("Where", add("IsNaN", standard), np.float64(0), clipped)
+        if left.any():
+            kept = add("Where", add("IsNaN", wide), mean, wide)
+            filled = add("Where", left, kept, filled)
+        return self.graph.cast(filled, "FLOAT")
 
     def _table(self, reads: Reads) -> str:
         """The rows that trees and models of rows read, one a step, shape (N * T, columns)."""
-        if reads not in self._tables:
-            schema, static = self.policy.schema, None
-            if schema.static:
-                wide = self.add("Unsqueeze", "static", ints(1))
-                static = self.add("Expand", wide, self._shape(len(schema.static)))  # (N, T, s)
-            if reads != "last":
-                rows = add_summary(self.graph, schema, static, extremes=reads == "history")
-            else:
-                rows = "steps" if static is None else self.add("Concat", "steps", static, axis=-1)
-            self._tables[reads] = self.add("Reshape", rows, ints(-1, row_width(schema, reads)))
-        return self._tables[reads]
-
-    def _unfolded(self, flat: str, width: int) -> str:
-        """Rows (N * T, width) as (N, T, width)."""
-        return self.add("Reshape", flat, self._shape(width))
+        schema, static, rows = self.policy.schema, None, "steps"
+        if schema.static:
+            wide = self.add("Unsqueeze", "static", ints(1))
+            static = self.add("Expand", wide, self._shape(len(schema.static)))  # (N, T, s)
+        if reads != "last":
+            rows = add_summary(self.graph, schema, static, extremes=reads == "history")
+        elif static is not None:
+            rows = self.add("Concat", "steps", static, axis=-1)
+        return self.add("Reshape", rows, ints(-1, row_width(schema, reads)))
 
     def _shape(self, width: int) -> str:
         """The shape (N, T, width)."""
@@ -216,21 +236,20 @@ class _Writer:
         return self.add("Concat", first, ints(width), axis=0)
 
 
-def _scale(graph: Graph, scaler: Scaler, names: tuple[str, ...], raw: str) -> str:
-    """Features as networks read them, computed in float64 as `Scaler` does."""
-    mean, scale = (
-        np.array([values[name] for name in names]) for values in (scaler.mean_, scaler.scale_)
+def _as_ensemble(rules: RuleTree, n_actions: int) -> TreeEnsemble:
+    """The tree of questions as trees are exported: 1 for the action of a row, 0 for the others."""
+    places = np.flatnonzero((rules.column != NONE) | (rules.action != NONE))
+    column, asks = rules.column[places], rules.column[places] != NONE
+    after = np.searchsorted(places, 2 * places + 1) * asks, np.searchsorted(places, 2 * places + 2)
+    return TreeEnsemble(
+        reads="last",
+        base=np.zeros(n_actions),
+        start=np.array([0, len(places)]),
+        column=column.astype(np.int32),
+        cut=round_down(rules.cut[places]),
+        left=after[0].astype(np.int32),
+        right=(after[1] * asks).astype(np.int32),
+        missing_left=rules.missing_low[places].astype(np.uint8),
+        value=np.eye(n_actions, dtype=np.float32)[np.where(asks, 0, rules.action[places])],
+        output=np.array([EVERY]),
     )
-    logs = np.array([name in scaler.log for name in names], bool)
-    left = np.array([name in scaler.left_ for name in names], bool)
-    values = wide = graph.cast(raw, "DOUBLE")
-    if logs.any():
-        shifted = graph.add("Add", wide, np.float64(LOG_SHIFT))
-        values = graph.add("Where", logs, graph.add("Log", shifted), wide)
-    standard = graph.add("Div", graph.add("Sub", values, mean), scale)
-    clipped = graph.add("Clip", standard, np.float64(-LIMIT), np.float64(LIMIT))
-    filled = graph.add("Where", graph.add("IsNaN", standard), np.float64(0), clipped)
-    if left.any():
-        kept = graph.add("Where", graph.add("IsNaN", wide), mean, wide)
-        filled = graph.add("Where", left, kept, filled)
-    return graph.cast(filled, "FLOAT")

@@ -2,7 +2,7 @@
 
 It is not the network retold: every leaf has the action that the log itself speaks for, among those
 that clinicians take often enough there. How deep it is, and whether it asks anything at all, is
-decided on stays that it was not grown on.
+decided on stays that it was not grown on. It is judged, as a whole and leaf by leaf, on others.
 """
 
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
@@ -16,22 +16,30 @@ from etips.data.decisions import Bools, Floats, Ints
 from etips.data.history_rows import last_step
 from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
-from etips.disclosure import LEAST_PEOPLE
+from etips.disclosure import LEAST_PEOPLE, hide_together, shown_parts
 from etips.errors import SettingError, require_seed, require_whole
+from etips.evaluation.assessment import assess
 from etips.evaluation.censoring import complete_losses
-from etips.evaluation.log import PROPENSITY_FLOOR
+from etips.evaluation.log import PROPENSITY_FLOOR, Log
 from etips.explanation.tree_search import Cuts, Search
 from etips.learn.training.epoch_report import Report
+from etips.policies.deployed import Deployed
 from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import save_policy
 from etips.policies.rule_tree import MOST_LEVELS, RuleTree
+from etips.results.evaluate import assess_policies
 from etips.results.evaluation_log import Models, make_log
+from etips.results.followed_policies import follow_unseen, require_unseen_stays
+from etips.results.records import MethodResult
+
+RULES, POLICY = "the rules", "the policy"
+"""What results call the two."""
 
 N_FOLDS = 3
 """Parts of the stays that depths are compared on."""
 
-_MOST = 1_000_000  # scores that questions are searched on; leaves take their action from all
-_WIDEST = 48  # features that may be asked for, the most telling ones
+_MAX_SCORES = 1_000_000  # that questions are searched on; leaves take their action from all
+_MAX_FEATURES = 48  # that may be asked for, the most telling ones
 _LEAST_SHARE = 0.02  # of the people in a leaf
 _USUAL = 0.1  # of the decisions: an action that fewer have support for is no rule
 _ONE_SIDED = 1.645  # standard errors by which rules must beat one action for everybody
@@ -91,8 +99,7 @@ class PolicyTree:
         """Learn rules beside a fitted policy, whose propensities and floor on support they keep."""
         train = complete_losses(policy.as_fitted_on(train))
         support = max(policy.support, PROPENSITY_FLOOR) if policy.propensity is not None else 0.0
-        scores = self._scores(policy, train, support, report)
-        tree = self.choose(train, scores)
+        tree = self.choose(train, self._scores(policy, train, support, report))
         self.policy_ = replace(
             policy, kind="tree", tree=tree, networks=None, constant=None, support=support, lean=0.0,
             acts="likeliest",
@@ -101,19 +108,22 @@ class PolicyTree:
 
     def choose(self, train: Trajectories, scores: Floats) -> RuleTree:
         """Rules for given scores (n_decisions, K), lower is better, as deep as stays bear."""
-        rows, person = last_step(train), person_weights(train.cluster)
+        rows, cluster = last_step(train), train.cluster
+        person = 1 / np.bincount(cluster)[cluster]  # every person counts 1 in all
         fold = assign_folds(train, n_folds=N_FOLDS, seed=self.seed)[train.decisions().stay]
         values = np.zeros((self.depth + 1, len(scores)))
         for part in range(N_FOLDS):
-            learns = np.flatnonzero(fold != part)
-            judges = np.flatnonzero(fold == part)
+            learns, judges = np.flatnonzero(fold != part), np.flatnonzero(fold == part)
             for depth in range(self.depth + 1):
                 tree = self._grow(rows, scores, person, learns, depth)
                 values[depth, judges] = scores[judges, tree.actions(rows[judges])]
-        self.gains_ = tuple(
-            _gain(depth, values[depth] - values[0], train.cluster)
-            for depth in range(1, self.depth + 1)
-        )
+        gains = []
+        for depth, difference in enumerate(values[1:] - values[0], start=1):
+            mean = float(difference.mean())
+            part_of_person = np.bincount(cluster, difference - mean)
+            error = float(np.sqrt((part_of_person**2).sum()) / len(difference))
+            gains.append(TreeGain(depth, mean, error))
+        self.gains_ = tuple(gains)
         return self._grow(rows, scores, person, np.arange(len(rows)), self._depth())
 
     @property
@@ -123,17 +133,17 @@ class PolicyTree:
 
     @property
     def sentence(self) -> str:
-        """What held-out stays say of asking questions at all."""
+        """What held-out stays show of asking questions at all."""
         best = min(self.gains_, key=lambda own: own.difference)
         low, high = best.limits
-        told = f"{best.difference:+.4f} [{low:+.4f}, {high:+.4f}]"
-        if not self.individualises:
-            return (
-                "nothing to individualise: no rules of up to "
-                f"{self.depth} questions in a row did better on held-out stays than one action "
-                f"for everybody (difference of the risks {told})"
-            )
-        return f"rules beat one action for everybody on held-out stays: {told}"
+        gain = f"{best.difference:+.4f} [{low:+.4f}, {high:+.4f}]"
+        if self.individualises:
+            return f"rules beat one action for everybody on held-out stays: {gain}"
+        return (
+            "nothing to individualise: no rules of up to "
+            f"{self.depth} questions in a row did better on held-out stays than one action "
+            f"for everybody (difference of the risks {gain})"
+        )
 
     def fitted_policy(self) -> FittedPolicy:
         """The rules as a policy, or a refusal if there are none yet."""
@@ -185,17 +195,14 @@ class PolicyTree:
     ) -> Floats:
         """Doubly robust scores of every action; an action without support leaves things be."""
         log = make_log({}, train, self.models or Models(), report=report).log
-        rows = np.arange(train.n_decisions)
-        predicted = log.predicted
-        if predicted is None:
+        if log.predicted is None:
             raise SettingError("models", "must predict losses", fix="Models(outcome=True).")
-        scores = predicted.copy()
-        error = log.loss - predicted[rows, log.action]
-        scores[rows, log.action] += error / log.propensity
-        if policy.propensity is None:
-            return without_rare(scores, log.action, train.cluster)
-        supported = policy.propensities(train) >= support
-        scores = np.where(supported, scores, log.loss[:, None])
+        taken, scores = (np.arange(train.n_decisions), log.action), log.predicted.copy()
+        scores[taken] += (log.loss - log.predicted[taken]) / log.propensity
+        supported = None
+        if policy.propensity is not None:
+            supported = policy.propensities(train) >= support
+            scores = np.where(supported, scores, log.loss[:, None])
         return without_rare(scores, log.action, train.cluster, supported)
 
     def _grow(
@@ -204,19 +211,26 @@ class PolicyTree:
         """The best tree of a depth on some decisions."""
         if depth == 0:
             return RuleTree.always(cautious_best(scores[learns]))
-        used = _used(scores)
-        most = _MOST // (len(used) + 1)
-        some = learns
+        used = np.flatnonzero((scores < scores.max()).any(axis=0))  # the others are never the best
+        used = used if used.size else np.arange(scores.shape[1])
+        some, most = learns, _MAX_SCORES // (len(used) + 1)
         if len(learns) > most:
             some = np.sort(np.random.default_rng(self.seed).permutation(learns)[:most])
-        share = person[some].sum()
-        least = max(2 * LEAST_PEOPLE, _LEAST_SHARE * share)
-        own = scores[some][:, used]
-        telling = _telling(rows[some], own, person[some], least)
-        tree = Search(Cuts.of(rows[some][:, telling]), own, person[some], least).grow(depth)
-        asked = tree.column >= 0
-        column = np.where(asked, telling[np.where(asked, tree.column, 0)], tree.column)
-        return _with_best_actions(replace(tree, column=column), rows[learns], scores[learns])
+        least = max(2 * LEAST_PEOPLE, _LEAST_SHARE * person[some].sum())
+        own, asked = scores[some][:, used], np.arange(rows.shape[1])
+        if len(asked) > _MAX_FEATURES:
+            search = Search(Cuts.of(rows[some]), own, person[some], least)
+            telling = [one.feature for one in search.first_questions(np.arange(len(some)), 1)]
+            first = list(dict.fromkeys(telling))[:_MAX_FEATURES]
+            asked = np.sort(np.array(first, np.int64)) if first else asked[:_MAX_FEATURES]
+        tree = Search(Cuts.of(rows[some][:, asked]), own, person[some], least).grow(depth)
+        column = np.where(tree.column >= 0, asked[np.maximum(tree.column, 0)], tree.column)
+        tree, action = replace(tree, column=column), tree.action.copy()
+        leaf = tree.leaf_of(rows[learns])
+        for place in tree.leaves:
+            if (leaf == place).any():
+                action[place] = cautious_best(scores[learns][leaf == place])
+        return replace(tree, action=action)
 
 
 def without_rare(
@@ -233,8 +247,7 @@ def without_rare(
     if supported is not None:
         unusual = rare | (supported.mean(axis=0) < _USUAL)
         rare = rare if unusual.all() else unusual
-    worst = np.abs(scores).max() + 1
-    return np.where(rare, worst, scores)
+    return np.where(rare, np.abs(scores).max() + 1, scores)
 
 
 def cautious_best(scores: Floats) -> int:
@@ -246,39 +259,183 @@ def cautious_best(scores: Floats) -> int:
     return int((scores.mean(axis=0) + error).argmin())
 
 
-def person_weights(person: Ints) -> Floats:
-    """Weight of each decision such that every person counts 1 in all, shape (n,)."""
-    return np.asarray(1 / np.bincount(person)[person])
+@dataclass(frozen=True)
+class LeafReport:
+    """One rule and what the log shows of it; of fewer than eleven people nothing but the rule.
+
+    Args:
+        rule: In words.
+        action: What it recommends.
+        share: Of the judged decisions; None here and below where it would reveal a few people.
+        followed: Share of these at which the logged action is the rule's.
+        agreement: Share of these at which the policy recommends the same.
+        logged_loss: Mean loss of what clinicians did there.
+        risk: Of following the rule there.
+        low: Lower limit.
+        high: Upper limit.
+        verdict: Whether to believe it.
+    """
+
+    rule: str
+    action: str
+    share: float | None = None
+    followed: float | None = None
+    agreement: float | None = None
+    logged_loss: float | None = None
+    risk: float | None = None
+    low: float | None = None
+    high: float | None = None
+    verdict: str | None = None
 
 
-def _used(scores: Floats) -> Ints:
-    """Actions that are not the worst everywhere: the others need no place in a search."""
-    used = np.flatnonzero((scores < scores.max()).any(axis=0))
-    return used if used.size else np.arange(scores.shape[1])
+@dataclass(frozen=True, eq=False)
+class TreeReport:
+    """The policy as rules.
+
+    Args:
+        tree: The rules themselves.
+        leaves: One a rule.
+        agreement: Share of the judged decisions at which rules and policy recommend the same.
+        methods: What the log shows of the rules and of the policy they stand beside.
+        judged: Where the judged stays come from, in words.
+    """
+
+    tree: PolicyTree
+    leaves: tuple[LeafReport, ...]
+    agreement: float | None
+    methods: tuple[MethodResult, ...]
+    judged: str
+
+    def to_json(self) -> dict[str, object]:
+        """JSON-ready."""
+        estimates = [
+            {
+                "name": own.name,
+                "verdict": own.verdict,
+                "reasons": list(own.reasons),
+                "risk": own.estimates[0].risk,
+                "low": own.estimates[0].low,
+                "high": own.estimates[0].high,
+                "gain": None if own.gain is None else own.gain.difference,
+                "truth": own.truth,
+                "in_sample": own.in_sample,
+            }
+            for own in self.methods
+        ]
+        return {
+            **self.tree.to_json(),
+            "leaves": [asdict(leaf) for leaf in self.leaves],
+            "agreement": self.agreement,
+            "judged": self.judged,
+            "estimates": estimates,
+        }
+
+    def lines(self) -> list[str]:
+        """What is known of the rules as a whole, in words."""
+        lines = []
+        if self.agreement is not None:
+            lines.append(
+                f"rules and policy recommend the same at {self.agreement:.0%} of decisions"
+            )
+        for method in self.methods:
+            head = method.estimates[0]
+            truth = "" if method.truth is None else f", in truth {method.truth:.4f}"
+            sample = ", in sample" if method.in_sample else ""
+            figures = _figures(head.risk, head.low, head.high)
+            lines.append(f"{method.name}: risk {figures} ({method.verdict}{sample}){truth}")
+        return [*lines, f"judged on {self.judged}"]
 
 
-def _telling(rows: Floats32, scores: Floats, person: Floats, least: float) -> Ints:
-    """Features that may be asked for: all, or those whose single question tells most."""
-    if rows.shape[1] <= _WIDEST:
-        return np.arange(rows.shape[1])
-    search = Search(Cuts.of(rows), scores, person, least)
-    found = search.first_questions(np.arange(len(rows)), 1)
-    order = list(dict.fromkeys(question.feature for question in found))[:_WIDEST]
-    return np.sort(np.array(order, np.int64)) if order else np.arange(_WIDEST)
+def leaf_words(leaf: LeafReport) -> str:
+    """What the log shows of a rule."""
+    if leaf.share is None:
+        return "not shown: it would tell of a few people"
+    words = [f"{leaf.share:.0%} of the decisions"]
+    if leaf.agreement is not None:
+        words.append(f"the policy says the same at {leaf.agreement:.0%} of them")
+    if leaf.logged_loss is not None:
+        words.append(f"mean logged loss {leaf.logged_loss:.3f}")
+    if leaf.risk is not None:
+        words.append(f"risk under the rule {_figures(leaf.risk, leaf.low, leaf.high)}")
+    return ", ".join(words + ([] if leaf.verdict is None else [leaf.verdict]))
 
 
-def _with_best_actions(tree: RuleTree, rows: Floats32, scores: Floats) -> RuleTree:
-    """The same questions, with the best action of all rows at each leaf."""
-    leaf, action = tree.leaf_of(rows), tree.action.copy()
-    for place in tree.leaves:
-        own = leaf == place
-        if own.any():
-            action[place] = cautious_best(scores[own])
-    return replace(tree, action=action)
+def _figures(*values: float | None) -> str:
+    risk, low, high = ("?" if value is None else f"{value:.4f}" for value in values)
+    return f"{risk} [{low}, {high}]"
 
 
-def _gain(depth: int, difference: Floats, person: Ints) -> TreeGain:
-    """Mean difference with its standard error by person."""
-    mean = float(difference.mean())
-    part = np.bincount(person, difference - mean)
-    return TreeGain(depth, mean, float(np.sqrt((part**2).sum()) / len(difference)))
+def report_tree(
+    tree: PolicyTree,
+    policy: FittedPolicy,
+    judged: Trajectories,
+    *,
+    told: str,
+    models: Models | None = None,
+    report: Report | None = None,
+) -> TreeReport:
+    """Judge rules beside the policy on stays that the rules were not learned from.
+
+    If the policy learned from these stays, its estimate says so. `told` is where they come from, in
+    words.
+    """
+    rules = tree.fitted_policy()
+    require_unseen_stays({RULES: rules}, judged)
+    judged = complete_losses(judged)
+    named = {RULES: rules, POLICY: policy}
+    seen = require_unseen_stays(named, judged, allow_seen=True)
+    followed = follow_unseen(named, judged, seen)
+    made = make_log(named, judged, models or Models(), report=report)
+    same = rules.predict(judged) == policy.predict(judged)
+    return TreeReport(
+        tree,
+        _leaves(tree, judged, made.log, followed[RULES].deployed, same),
+        _share(same),
+        assess_policies(followed, made.log, judged, notes=made.notes),
+        told,
+    )
+
+
+def _leaves(
+    tree: PolicyTree, judged: Trajectories, log: Log, does: Deployed, same: Bools
+) -> tuple[LeafReport, ...]:
+    """What the log shows of each rule; of those that enough people meet."""
+    leaf, schema = tree.apply(judged), tree.fitted_policy().schema
+    each = [leaf == place for place in tree.tree.leaves]
+    people = np.array([len(np.unique(judged.cluster[inside])) for inside in each])
+    hidden = hide_together(people, np.array([inside.sum() for inside in each]))
+    reports = []
+    for place, rule, inside, few in zip(tree.tree.leaves, tree.rules(), each, hidden, strict=True):
+        action = int(tree.tree.action[place])
+        bare = LeafReport(rule, schema.action_name(action))
+        if few or not inside.any():
+            reports.append(bare)
+            continue
+        part = log.take(inside)
+        verdict = assess(part, does.probabilities[inside], does.abstained[inside])
+        head = verdict.estimates[0]
+        figures = np.array([part.loss.mean(), head.risk, head.low, head.high])
+        # The mean of losses of 0 and 1 counts them.
+        if np.isin(part.loss, (0, 1)).all() and _share(part.loss > 0) is None:
+            figures[:] = np.nan
+        loss, risk, low, high = (v if np.isfinite(v) else None for v in figures.tolist())
+        reports.append(
+            replace(
+                bare,
+                share=float(inside.mean()),
+                followed=_share(part.action == action),
+                agreement=_share(same[inside]),
+                logged_loss=loss,
+                risk=risk,
+                low=low,
+                high=high,
+                verdict=verdict.verdict.label,
+            )
+        )
+    return tuple(reports)
+
+
+def _share(holds: Bools) -> float | None:
+    """A share, unless it counts a few."""
+    n = int(holds.sum())
+    return None if None in shown_parts(n, len(holds) - n) else float(holds.mean())

@@ -2,7 +2,7 @@
 
 Decisions resemble one another by what was last visible, its mean so far and static features, each
 as heavy as it is for the policy and for the clinicians. How near is near is the same for all
-decisions of a log, so that an unusual patient has few who resemble them. What is told stands for
+decisions of a log, so that an unusual patient has few who resemble them. What is shown stands for
 eleven people or more.
 """
 
@@ -20,8 +20,8 @@ from etips.explanation.attribution import attribute_inputs, place_of
 from etips.explanation.preference import Histories, Preference
 from etips.policies.policy import FittedPolicy
 
-_MOST = 40_000  # logged decisions that are looked through
-_WIDEST = 64  # features that a distance is made of, the heaviest
+_MAX_DECISIONS = 40_000  # of a log that are looked through
+_MAX_FEATURES = 64  # that a distance is made of, the heaviest
 _ASKED = 120  # decisions that say how heavy features are
 _TYPICAL = 200  # decisions that say how near is near
 _NEAREST = 40  # people that a usual decision resembles, at least
@@ -33,7 +33,7 @@ _PAST = 0.5  # weight of a mean so far beside that of the last value
 class Done:
     """How often an action was taken at similar decisions, and the mean loss that followed.
 
-    The loss has 95 % limits; a figure that would tell of a few people is None.
+    The loss has 95 % limits; a figure that would reveal a few people is None.
     """
 
     action: int
@@ -49,7 +49,7 @@ class SimilarDecisions:
 
     Args:
         people: Effective number of people whose decisions they are; None if fewer than eleven, and
-            nothing else is told then.
+            nothing else is known then.
         done: By action, the most frequent first; those of a few people have no share.
         loss: Mean loss of all of them.
     """
@@ -60,11 +60,8 @@ class SimilarDecisions:
 
     def to_json(self, schema: Schema) -> dict[str, object]:
         """JSON-ready, with the actions' names."""
-        return {
-            "people": self.people,
-            "loss": self.loss,
-            "done": [asdict(own) | {"action": schema.action_name(own.action)} for own in self.done],
-        }
+        done = [asdict(own) | {"action": schema.action_name(own.action)} for own in self.done]
+        return {"people": self.people, "loss": self.loss, "done": done}
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,17 +104,20 @@ class Neighbourhood:
         if not log.logged or not log.n_decisions:
             raise DataError("data", "holds no logged decision to compare with")
         generator = np.random.default_rng(seed)
-        if log.n_decisions > _MOST:
+        if log.n_decisions > _MAX_DECISIONS:
             order = generator.permutation(log.n_stays)
             counts = np.bincount(log.decisions().stay, minlength=log.n_stays)[order]
-            log = log.subset(np.sort(order[: max(int((counts.cumsum() <= _MOST).sum()), 1)]))
+            n_stays = max(int((counts.cumsum() <= _MAX_DECISIONS).sum()), 1)
+            log = log.subset(np.sort(order[:n_stays]))
         preference = Preference(policy)
-        histories = preference.read(log)
-        features, person = _summary(histories), log.cluster
+        histories, person = preference.read(log), log.cluster
         heavy = _importance(preference, histories, generator)
-        columns = np.sort(np.argsort(-heavy, kind="stable")[:_WIDEST])
-        points = features[:, columns] * heavy[columns]
+        columns = np.sort(np.argsort(-heavy, kind="stable")[:_MAX_FEATURES])
+        points = _summary(histories)[:, columns] * heavy[columns]
         last = histories.steps[np.arange(len(person)), histories.last]
+        later = np.setdiff1d(np.arange(log.n_steps), log.offsets)
+        now, before = log.sequence[later], log.sequence[later - 1]
+        changed = (now != before) & ~(np.isnan(now) & np.isnan(before))
         who = log.stay if log.group is None else log.group
         return cls(
             preference=preference,
@@ -132,7 +132,7 @@ class Neighbourhood:
             names=dict(zip(who.tolist(), log.units.tolist(), strict=True)),
             action=log.logged_action,
             loss=log.logged_loss,
-            varies=_how_often_changed(log),
+            varies=changed.sum(axis=0) / max(len(later), 1),
         )
 
     def distances(self, histories: Histories) -> Floats:
@@ -148,33 +148,30 @@ class Neighbourhood:
     def without(self, stay: Trajectories, weight: Floats) -> Floats:
         """Weights, 0 for decisions of the patient who is asked about."""
         who = (stay.stay if stay.group is None else stay.group).tolist()[0]
-        own = self.names.get(who, -1)
-        return np.where(self.person == own, 0.0, weight)
+        return np.where(self.person == self.names.get(who, -1), 0.0, weight)
 
 
 def similar_decisions(neighbours: Neighbourhood, stay: Trajectories, step: int) -> SimilarDecisions:
     """What was done at logged decisions that resemble one of a stay, and what came of it."""
     weight = neighbours.resemblance(stay, step)
     near = weight > 0
-    people = effective_people(weight[near], neighbours.person[near])
-    if rounds_to_few(people) or _n_people(neighbours.person[near]) < LEAST_PEOPLE:
-        return SimilarDecisions(None)
     action, person = neighbours.action[near], neighbours.person[near]
     weight, loss = weight[near], neighbours.loss[near]
+    people = effective_people(weight, person)
+    if rounds_to_few(people) or len(np.unique(person)) < LEAST_PEOPLE:
+        return SimilarDecisions(None)
     k = neighbours.schema.n_actions
     counts = np.bincount(action, minlength=k)
     pairs = np.unique(np.stack([action, person]), axis=1)
     hidden = hide_together(np.bincount(pairs[0], minlength=k), counts)
     share = np.bincount(action, weight, minlength=k) / weight.sum()
-    order = [int(a) for a in np.argsort(-share, kind="stable") if counts[a]]
-    done = tuple(
-        Done(a, None)
-        if hidden[a]
-        else Done(a, float(share[a]), *_mean_loss(weight[own], loss[own], person[own]))
-        for a in order
-        for own in (action == a,)
-    )
-    return SimilarDecisions(round(people), done, _mean_loss(weight, loss, person)[0])
+    done = []
+    for chosen in np.argsort(-share, kind="stable")[: (counts > 0).sum()].tolist():
+        own = action == chosen
+        figures = _mean_loss(weight[own], loss[own], person[own])
+        shown = Done(chosen, float(share[chosen]), *figures)
+        done.append(Done(chosen, None) if hidden[chosen] else shown)
+    return SimilarDecisions(round(people), tuple(done), _mean_loss(weight, loss, person)[0])
 
 
 def effective_people(weight: Floats, person: Ints) -> float:
@@ -189,8 +186,7 @@ def nearness(distance: Floats, reach: float) -> Floats:
     """Weight of a decision at a distance: 1 at none, 0 from `reach` on (tricube)."""
     if reach <= 0:
         return (distance <= 0).astype(np.float64)
-    inside = np.clip(1 - (distance / reach) ** 3, 0, None)
-    return np.asarray(inside**3)
+    return np.asarray(np.clip(1 - (distance / reach) ** 3, 0, None) ** 3)
 
 
 def _mean_loss(
@@ -202,7 +198,7 @@ def _mean_loss(
     if rounds_to_few(effective_people(weight, person)):
         return None, None, None
     if np.isin(loss, (0, 1)).all():
-        events = (_n_people(person[loss == value]) for value in (0, 1))
+        events = (len(np.unique(person[loss == value])) for value in (0, 1))
         if any(are_few(n) for n in events):
             return None, None, None
     mean = float(weight @ loss / weight.sum())
@@ -211,52 +207,30 @@ def _mean_loss(
     return mean, mean - spread, mean + spread
 
 
-def _n_people(person: Ints) -> int:
-    return len(np.unique(person))
-
-
 def _summary(histories: Histories) -> Floats:
     """Last values, means so far, static features, shape (n, 2 d + s)."""
-    n, longest, _ = histories.steps.shape
-    inside = np.arange(longest) <= histories.last.numpy()[:, None]
-    steps = histories.steps.numpy()
-    last = steps[np.arange(n), histories.last.numpy()]
+    steps, last = histories.steps.numpy(), histories.last.numpy()
+    n, longest, _ = steps.shape
+    inside = np.arange(longest) <= last[:, None]
     mean = np.einsum("nt,ntd->nd", inside, steps) / inside.sum(axis=1, keepdims=True)
-    return np.concatenate([last, mean, histories.static.numpy()], axis=1)
+    return np.concatenate([steps[np.arange(n), last], mean, histories.static.numpy()], axis=1)
 
 
 def _importance(
     preference: Preference, histories: Histories, generator: np.random.Generator
 ) -> Floats:
     """How heavy each column of a summary is: for the policy and for the clinicians, and evenly."""
-    n = len(histories.last)
-    chosen = generator.permutation(n)[:_ASKED]
-    some = histories.take(chosen)
+    some = histories.take(generator.permutation(len(histories.last))[:_ASKED])
     width, n_static = some.steps.shape[2], some.static.shape[1]
     total = np.zeros(width + n_static)
     for own in (preference, Preference(preference.policy.imitation())):
-        two = np.argsort(-own.answer(some).probabilities, axis=1, kind="stable")[:, :2]
-        values = attribute_inputs(own, some, two[:, 0], two[:, 1])
+        values = attribute_inputs(own, some, *own.two_likeliest(some))
         size = np.concatenate([np.abs(values.steps).sum(axis=1), np.abs(values.static)], axis=1)
         mean = size.mean(axis=0)
         total += mean / mean.sum() if mean.sum() > 0 else 1 / len(mean)
-    even = 1 / len(total)
-    share = (1 - _EVEN) * total / 2 + _EVEN * even
-    heavy = np.sqrt(share)
-    longer = bool((some.last > 0).any())
-    past = heavy[:width] * (_PAST if longer else 0.0)
+    heavy = np.sqrt((1 - _EVEN) * total / 2 + _EVEN / len(total))
+    past = heavy[:width] * (_PAST if (some.last > 0).any() else 0.0)
     return np.concatenate([heavy[:width], past, heavy[width:]])
-
-
-def _how_often_changed(log: Trajectories) -> Floats:
-    """Share of the steps, but for first ones, at which each feature is not as before, (d,)."""
-    later = np.ones(log.n_steps, bool)
-    later[log.offsets[:-1]] = False
-    rows = np.flatnonzero(later)
-    if not rows.size:
-        return np.zeros(log.sequence.shape[1])
-    now, before = log.sequence[rows], log.sequence[rows - 1]
-    return np.asarray(((now != before) & ~(np.isnan(now) & np.isnan(before))).mean(axis=0))
 
 
 def _usual_reach(points: Floats, person: Ints, generator: np.random.Generator) -> float:

@@ -3,6 +3,7 @@
 It holds values of one patient's record only as attributions; whoever has it had the record.
 """
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,13 +12,16 @@ import numpy as np
 from etips.data.decisions import Floats
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
+from etips.disclosure import FEW
 from etips.errors import DataError
 from etips.explanation.attribution import Attribution, attribute
 from etips.explanation.measure_next import Measurement, wavers, what_to_measure
+from etips.explanation.preference import reads_features
 from etips.explanation.similar import Neighbourhood, SimilarDecisions, similar_decisions
 from etips.policies.policy import FittedPolicy
 
-_ASKED_FOR = 5  # measurements that are told of a decision
+_MAX_MEASURED = 5  # measurements that are listed for a decision
+_STRONGEST = 4  # columns that are named on either side, and actions of similar patients
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +29,6 @@ class DecisionExplanation:
     """One decision.
 
     Args:
-        step: Counted from 0.
         label: What the data calls the step.
         recommended: The action; what clinicians are taken to choose where the policy abstains.
         logged: The action that was taken; None where that is not known.
@@ -40,7 +43,6 @@ class DecisionExplanation:
         rule: The rule that applies, where the policy is made of rules.
     """
 
-    step: int
     label: str
     recommended: int
     logged: int | None
@@ -55,11 +57,9 @@ class DecisionExplanation:
 
     def to_json(self, schema: Schema) -> dict[str, object]:
         """JSON-ready, with the actions' names."""
-        told = None
-        if self.attribution is not None:
-            two = self.attribution.action, self.attribution.against
-            names = dict(zip(("action", "against"), map(schema.action_name, two), strict=True))
-            told = self.attribution.to_json() | names
+        why = self.attribution
+        two = {} if why is None else {"action": why.action, "against": why.against}
+        names = {role: schema.action_name(action) for role, action in two.items()}
         return {
             "step": self.label,
             "recommended": schema.action_name(self.recommended),
@@ -68,11 +68,41 @@ class DecisionExplanation:
             "wavers": self.wavers,
             "probabilities": self.probabilities.tolist(),
             "support": None if self.support is None else self.support.tolist(),
-            "attribution": told,
+            "attribution": None if why is None else why.to_json() | names,
             "similar": None if self.similar is None else self.similar.to_json(schema),
             "measure_next": [asdict(one) for one in self.measure],
             "rule": self.rule,
         }
+
+    def lines(self, schema: Schema) -> Iterator[str]:
+        """The decision in words."""
+        chance, why = self.probabilities, self.attribution
+        if self.abstained:
+            words = "abstains: no action has enough support; wait, or do as clinicians do"
+        else:
+            advised = self.recommended
+            words = f"recommends {schema.action_name(advised)} ({chance[advised]:.0%})"
+            words += ", wavering" if self.wavers else ""
+        if self.logged is not None:
+            words += f"; logged {schema.action_name(self.logged)} ({chance[self.logged]:.0%})"
+        yield f"step {self.label}: {words}"
+        if self.rule is not None:
+            yield f"  {self.rule}"
+        if why is not None:
+            pair = f"{schema.action_name(why.action)}, over {schema.action_name(why.against)}"
+            sums = why.by_column()
+            for word, sign in (("for", 1), ("against", -1)):
+                strongest = {k: v for k, v in sums.items() if sign * v > 0}
+                if strongest:
+                    yield f"  {word} {pair}: {_signed(strongest, _STRONGEST)}"
+            if why.groups:
+                yield f"  by organ system: {_signed(why.by_group())}"
+            if not why.complete:
+                yield f"  sums are off by {why.completeness_error:.0%}: take them with care"
+        if self.similar is not None:
+            yield f"  {similar_words(self.similar, schema)}"
+        if self.measure:
+            yield f"  measure next: {'; '.join(measure_words(one) for one in self.measure)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,57 +128,73 @@ class StayExplanation:
         }
 
 
+def similar_words(own: SimilarDecisions, schema: Schema) -> str:
+    """What was done for similar patients, in a sentence."""
+    if own.people is None:
+        return f"similar decisions: {FEW} people, so nothing is told of them"
+    words = []
+    for done in own.done[:_STRONGEST]:
+        if done.share is not None:
+            loss = "" if done.loss is None else f", mean loss {done.loss:.2f}"
+            words.append(f"{schema.action_name(done.action)} {done.share:.0%}{loss}")
+    return f"similar decisions: {own.people} people (effective); {'; '.join(words) or 'few alike'}"
+
+
+def measure_words(own: Measurement) -> str:
+    """What a measurement might change, in a few words."""
+    age = "never measured" if own.age is None else f"not new for {own.age} steps"
+    return f"{own.column} ({age}) would change the answer for {own.changes:.0%} of likely values"
+
+
+def _signed(values: dict[str, float], most: int | None = None) -> str:
+    return ", ".join(f"{name} {value:+.2g}" for name, value in list(values.items())[:most])
+
+
 def find_stay(data: Trajectories, stay: object) -> Trajectories:
     """One stay by what the data calls it; numbers may be given as text."""
-    names = data.stay.tolist()
     wanted = {stay, str(stay)}
-    places = [number for number, name in enumerate(names) if name in wanted or str(name) in wanted]
-    if not places:
-        raise DataError("stay", "is not in the data", fix="Name it as the column of stays does.")
-    return data.subset([places[0]])
+    for number, name in enumerate(data.stay.tolist()):
+        if name in wanted or str(name) in wanted:
+            return data.subset([number])
+    raise DataError("stay", "is not in the data", fix="Name it as the column of stays does.")
 
 
 def explain_stay(
     policy: FittedPolicy, stay: Trajectories, neighbours: Neighbourhood | None = None
 ) -> StayExplanation:
-    """Explain every decision of one stay; without `neighbours` nothing is said of others."""
+    """Explain every decision of one stay; without `neighbours` nothing is known of others."""
     answer = policy.answer(stay)
     support = None if policy.propensity is None else policy.propensities(stay)
-    advised, doubt = policy.recommend(answer), wavers(answer)
-    labels, rules = _labels(stay), rules_met(policy, stay)
+    advised, doubt, rules = policy.recommend(answer), wavers(answer), rules_met(policy, stay)
     compares = reads_features(policy) and policy.schema.n_actions > 1
     decisions = []
     for place, step in enumerate(stay.decisions().step.tolist()):
         recommended = int(advised[place])
         taken = int(stay.logged_action[place]) if stay.logged else None
-        against = taken if taken != recommended else None
-        measure = []
+        why, similar, measure = None, None, []
+        if compares:
+            against = taken if taken != recommended else None
+            why = attribute(policy, stay, step, recommended, against)
+        if neighbours is not None:
+            similar = similar_decisions(neighbours, stay, step)
         if neighbours is not None and doubt[place]:
             measure = [one for one in what_to_measure(neighbours, stay, step) if one.changes > 0]
         decisions.append(
             DecisionExplanation(
-                step=step,
-                label=labels[place],
+                label=_label(stay, step),
                 recommended=recommended,
                 logged=taken,
                 abstained=bool(answer.abstained[place]),
                 wavers=bool(doubt[place]),
                 probabilities=answer.probabilities[place],
                 support=None if support is None else support[place],
-                attribution=attribute(policy, stay, step, recommended, against)
-                if compares
-                else None,
-                similar=None if neighbours is None else similar_decisions(neighbours, stay, step),
-                measure=tuple(measure[:_ASKED_FOR]),
+                attribution=why,
+                similar=similar,
+                measure=tuple(measure[:_MAX_MEASURED]),
                 rule=None if rules is None else rules[place],
             )
         )
     return StayExplanation(str(stay.stay.tolist()[0]), policy.schema, tuple(decisions))
-
-
-def reads_features(policy: FittedPolicy) -> bool:
-    """Whether networks or trees of a policy can be asked why."""
-    return policy.propensity is not None and policy.kind not in ("constant", "uniform", "tree")
 
 
 def rules_met(policy: FittedPolicy, stay: Trajectories) -> list[str] | None:
@@ -159,14 +205,9 @@ def rules_met(policy: FittedPolicy, stay: Trajectories) -> list[str] | None:
     return [from_leaf[leaf] for leaf in policy.leaf_of(stay).tolist()]
 
 
-def _labels(stay: Trajectories) -> list[str]:
-    """The decisions' own step labels; past the end one more than the last, if it is a number."""
+def _label(stay: Trajectories, step: int) -> str:
+    """What the data calls a step; past the end one more than the last, if it is a number."""
     steps: Any = stay.step
-    labels = []
-    for step in stay.decisions().step.tolist():
-        if step < len(steps):
-            labels.append(str(steps[step]))
-        else:
-            number = np.issubdtype(steps.dtype, np.number)
-            labels.append(str(steps[-1] + 1) if number else "next")
-    return labels
+    if step < len(steps):
+        return str(steps[step])
+    return str(steps[-1] + 1) if np.issubdtype(steps.dtype, np.number) else "next"

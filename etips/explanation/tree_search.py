@@ -5,9 +5,9 @@ table of two features' bins, one such table a pair of features. Of deeper trees 
 that are best two questions deep are tried, each with the best trees below. NumPy alone.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ BINS = 16
 """Classes of a feature, at most: a tree may cut between any two of them."""
 
 _TRIED = {3: 3, 4: 2}  # first questions that are tried, by how many may follow one another
-_WORST = 1e300
+_HOPELESS = 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,21 +40,45 @@ class Cuts:
     @classmethod
     def of(cls, rows: Floats32, *, bins: int = BINS) -> "Cuts":
         """Cut the columns of rows (n, p), NaN where missing, into classes of like size."""
-        codes, edges, gaps = [], [], []
+        codes, edges = [], []
         for column in rows.T:
             known = column[~np.isnan(column)].astype(np.float64)
             own = _edges(known, bins)
             code = np.searchsorted(own, column, side="left")  # at most the edge: the class below
-            code[np.isnan(column)] = len(own) + 1
-            codes.append(code)
+            codes.append(np.where(np.isnan(column), len(own) + 1, code))
             edges.append(own)
-            gaps.append(known.size < len(column))
         stacked = np.array(codes, np.int64).reshape(len(codes), len(rows))
-        return cls(stacked, tuple(edges), tuple(gaps))
+        gaps = tuple(bool(np.isnan(column).any()) for column in rows.T)
+        return cls(stacked, tuple(edges), gaps)
 
     def n_classes(self, feature: int) -> int:
         """Classes of a feature, that of rows without a value included."""
         return len(self.edges[feature]) + 2
+
+
+class Question(NamedTuple):
+    """Whether a feature is at most its edge.
+
+    Args:
+        feature: Which.
+        edge: Number of the edge.
+        missing_low: Whether rows without a value are taken to be.
+        worth: Summed score of the best tree that starts so.
+    """
+
+    feature: int
+    edge: int
+    missing_low: bool
+    worth: float
+
+
+class _Tree(NamedTuple):
+    """A tree with its summed score: a question and what follows yes and no, or an action."""
+
+    worth: float
+    question: Question | None = None
+    below: "tuple[_Tree, ...]" = ()
+    action: int = NONE
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,95 +104,47 @@ class Search:
 
     def grow(self, depth: int) -> RuleTree:
         """The best tree of at most so many questions in a row."""
-        places = 2 ** (depth + 1) - 1
-        heap = _Heap(places)
-        self._fill(heap, 0, np.arange(len(self.scores)), depth)
-        return heap.tree()
-
-    def _fill(self, heap: "_Heap", place: int, rows: Ints, depth: int) -> float:
-        """Write the best tree for some rows at a place of the heap; its summed score."""
-        alone = self.scores[rows].sum(axis=0)
-        best = float(alone.min())
-        question = None if depth == 0 else self._question(rows, depth)
-        if question is None or not question.worth < best - 1e-9 * abs(best):
-            heap.column[place], heap.action[place] = NONE, int(alone.argmin())
-            return best
-        heap.ask(place, self.cuts, question)
-        low = self.is_low(rows, question)
-        return self._fill(heap, 2 * place + 1, rows[low], depth - 1) + self._fill(
-            heap, 2 * place + 2, rows[~low], depth - 1
+        level = [self._best(np.arange(len(self.scores)), depth)]
+        places: list[_Tree] = []
+        while any(own.question or own.action != NONE for own in level):
+            places += level
+            level = [tree for own in level for tree in own.below or (_Tree(0.0), _Tree(0.0))]
+        asked = [own.question for own in places]
+        return RuleTree(
+            np.array([NONE if own is None else own.feature for own in asked]),
+            np.array([0.0 if o is None else self.cuts.edges[o.feature][o.edge] for o in asked]),
+            np.array([own is not None and own.missing_low for own in asked]),
+            np.array([own.action for own in places]),
         )
 
-    def is_low(self, rows: Ints, question: "Question") -> NDArray[np.bool_]:
+    def _best(self, rows: Ints, depth: int) -> _Tree:
+        """The best tree for some rows."""
+        alone = self.scores[rows].sum(axis=0)
+        best = _Tree(float(alone.min()), action=int(alone.argmin()))
+        if depth == 0:
+            return best
+        bar = best.worth - 1e-9 * abs(best.worth)
+        for question in self.first_questions(rows, min(depth, 2))[: _TRIED.get(depth, 1)]:
+            if depth <= 2 and not question.worth < bar:
+                break
+            low = self.is_low(rows, question)
+            below = self._best(rows[low], depth - 1), self._best(rows[~low], depth - 1)
+            worth = below[0].worth + below[1].worth
+            if worth < min(best.worth, bar):
+                best = _Tree(worth, question, below)
+        return best
+
+    def is_low(self, rows: Ints, question: Question) -> NDArray[np.bool_]:
         """Which rows answer a question with yes."""
         code = self.cuts.code[question.feature, rows]
         gap = code == self.cuts.n_classes(question.feature) - 1
         return np.where(gap, question.missing_low, code <= question.edge)
 
-    def _question(self, rows: Ints, depth: int) -> "Question | None":
-        """The best first question for some rows, of so many in a row."""
-        ahead = min(depth, 2)
-        found = self.first_questions(rows, ahead)
-        if depth <= 2 or not found:
-            return found[0] if found else None
-        tried = []
-        for question in found[: _TRIED.get(depth, 3)]:
-            low = self.is_low(rows, question)
-            spare = _Heap(2**depth - 1)
-            worth = self._fill(spare, 0, rows[low], depth - 1)
-            worth += self._fill(spare, 0, rows[~low], depth - 1)
-            tried.append(Question(question.feature, question.edge, question.missing_low, worth))
-        return min(tried, key=lambda own: own.worth)
-
-    def first_questions(self, rows: Ints, depth: int) -> list["Question"]:
+    def first_questions(self, rows: Ints, depth: int) -> list[Question]:
         """The best question of each feature, best first; `depth` is 1, or 2 for one more behind."""
         tables = _Tables(self.cuts, self.columns[rows], rows, self.least)
-        features = [number for number, edges in enumerate(self.cuts.edges) if len(edges)]
-        questions = [own for feature in features for own in tables.best(feature, depth)]
+        questions = [own for feature in tables.features for own in tables.best(feature, depth)]
         return sorted(questions, key=lambda own: own.worth)
-
-
-@dataclass(frozen=True)
-class Question:
-    """Whether a feature is at most its edge.
-
-    Args:
-        feature: Which.
-        edge: Number of the edge.
-        missing_low: Whether rows without a value are taken to be.
-        worth: Summed score of the best tree that starts so.
-    """
-
-    feature: int
-    edge: int
-    missing_low: bool
-    worth: float
-
-
-class _Heap:
-    """A tree while it is written."""
-
-    def __init__(self, places: int) -> None:
-        self.column = np.full(places, NONE)
-        self.cut = np.zeros(places)
-        self.missing_low = np.zeros(places, bool)
-        self.action = np.full(places, NONE)
-
-    def ask(self, place: int, cuts: Cuts, question: Question) -> None:
-        self.column[place] = question.feature
-        self.cut[place] = cuts.edges[question.feature][question.edge]
-        self.missing_low[place] = question.missing_low
-        self.action[place] = NONE
-
-    def tree(self) -> RuleTree:
-        tree = RuleTree(self.column, self.cut, self.missing_low, self.action)
-        places = 2 ** (tree.depth + 1) - 1
-        return RuleTree(
-            self.column[:places],
-            self.cut[:places],
-            self.missing_low[:places],
-            self.action[:places],
-        )
 
 
 class _Tables:
@@ -183,75 +159,64 @@ class _Tables:
 
     def __init__(self, cuts: Cuts, columns: Floats, rows: Ints, least: float) -> None:
         self.cuts, self.columns, self.least = cuts, columns, least
+        self.features = [number for number, edges in enumerate(cuts.edges) if len(edges)]
         self.code = cuts.code[:, rows]
-        self.width = columns.shape[1]
-        self.flat = np.ascontiguousarray(columns).ravel()
-        self.offset = np.arange(self.width)
         self.total = columns.sum(axis=0)
         self.pairs: dict[tuple[int, int], Floats] = {}  # needed once more, the other way round
 
     def best(self, feature: int, depth: int) -> list[Question]:
         """The best question about a feature, for rows without a value on either side."""
-        sides = (False, True) if self.cuts.gaps[feature] else (False,)
-        worth = self._one(feature, sides) if depth == 1 else self._two(feature, sides)
+        table = self._sums(self.code[feature], self.cuts.n_classes(feature))
         questions = []
-        for side, own in zip(sides, worth, strict=True):
-            edge = int(own.argmin())
-            if own[edge] < _WORST:
-                questions.append(Question(feature, edge, side, float(own[edge])))
+        for side in self._sides(feature):
+            low = _below(table, side)
+            pair = [self._leaf(low), self._leaf(self.total - low)]
+            for other in self.features if depth == 2 else ():
+                self._ask_more(pair, low, self._pair(feature, other), side, other)
+            worth = pair[0] + pair[1]
+            edge = int(worth.argmin())
+            if worth[edge] < _HOPELESS:
+                questions.append(Question(feature, edge, side, float(worth[edge])))
+        self.pairs = {key: own for key, own in self.pairs.items() if key[1] != feature}
         return questions
 
-    def _one(self, feature: int, sides: Sequence[bool]) -> list[Floats]:
-        """Summed score of the best two actions by edge."""
-        table = self._sums(self.code[feature], self.cuts.n_classes(feature))
-        return [
-            self._leaf(low) + self._leaf(self.total - low)
-            for low in (_below(table, side) for side in sides)
-        ]
+    def _sides(self, feature: int) -> tuple[bool, ...]:
+        return (False, True) if self.cuts.gaps[feature] else (False,)
 
-    def _two(self, feature: int, sides: Sequence[bool]) -> list[Floats]:
-        """Summed score of the best trees with one question more on either side, by edge."""
-        alone = self._sums(self.code[feature], self.cuts.n_classes(feature))
-        lows = [_below(alone, side) for side in sides]
-        best = [[self._leaf(low), self._leaf(self.total - low)] for low in lows]
-        for other in range(len(self.cuts.edges)):
-            if not len(self.cuts.edges[other]):
-                continue
-            table = self._pair(feature, other)
-            gaps = (False, True) if self.cuts.gaps[other] else (False,)
-            for low, pair, side in zip(lows, best, sides, strict=True):
-                within = _below(table, side)  # (edges, n, q)
-                for gap in gaps:
-                    yes = _below(within.transpose(1, 0, 2), gap)  # (other edges, edges, q)
-                    every = _below(table.sum(axis=0), gap)[:, None]
-                    for number, (part, whole) in enumerate(
-                        ((yes, low), (every - yes, self.total - low))
-                    ):
-                        split = (self._leaf(part) + self._leaf(whole - part)).min(axis=0)
-                        np.minimum(pair[number], split, out=pair[number])
-        return [pair[0] + pair[1] for pair in best]
+    def _ask_more(
+        self, pair: list[Floats], low: Floats, table: Floats, side: bool, other: int
+    ) -> None:
+        """Lower the score on either side of each edge to that with one question more there."""
+        within = _below(table, side)  # (edges, n, q)
+        for gap in self._sides(other):
+            yes = _below(within.transpose(1, 0, 2), gap)  # (other edges, edges, q)
+            every = _below(table.sum(axis=0), gap)[:, None]
+            for number, (part, whole) in enumerate(((yes, low), (every - yes, self.total - low))):
+                split = (self._leaf(part) + self._leaf(whole - part)).min(axis=0)
+                np.minimum(pair[number], split, out=pair[number])
 
     def _pair(self, feature: int, other: int) -> Floats:
         """Columns summed by the classes of two features, shape (classes, classes, q)."""
         if (other, feature) in self.pairs:
-            return self.pairs.pop((other, feature)).transpose(1, 0, 2)
+            return self.pairs[other, feature].transpose(1, 0, 2)
+        if (feature, other) in self.pairs:
+            return self.pairs[feature, other]
         own, n = self.cuts.n_classes(feature), self.cuts.n_classes(other)
         table = self._sums(self.code[feature] * n + self.code[other], own * n)
-        table = table.reshape(own, n, self.width)
-        if other > feature:
-            self.pairs[feature, other] = table
+        table = table.reshape(own, n, -1)
+        self.pairs[feature, other] = table
         return table
 
     def _sums(self, code: Ints, n: int) -> Floats:
         """Columns summed by class, shape (n, q)."""
-        index = (code * self.width)[:, None] + self.offset
-        sums = np.bincount(index.ravel(), self.flat, minlength=n * self.width)
-        return np.asarray(sums, np.float64).reshape(n, self.width)
+        width = self.columns.shape[1]
+        index = (code * width)[:, None] + np.arange(width)
+        sums = np.bincount(index.ravel(), self.columns.ravel(), minlength=n * width)
+        return np.asarray(sums, np.float64).reshape(n, width)
 
     def _leaf(self, sums: Floats) -> Floats:
         """Score of the best action for each of some sums (..., q); hopeless where they are few."""
-        best = sums[..., :-1].min(axis=-1)
-        return np.where(sums[..., -1] >= self.least, best, _WORST)
+        return np.where(sums[..., -1] >= self.least, sums[..., :-1].min(axis=-1), _HOPELESS)
 
 
 def _below(table: Floats, missing_low: bool) -> Floats:
@@ -265,12 +230,11 @@ def _edges(known: Floats, bins: int) -> Floats:
     distinct = np.unique(known)
     if distinct.size < 2:
         return np.zeros(0)
+    lows = distinct[:-1]
     if distinct.size > bins:
         levels = np.quantile(known, np.arange(1, bins) / bins, method="lower")
         lows = np.unique(levels)
         lows = lows[lows < distinct[-1]]
-    else:
-        lows = distinct[:-1]
     highs = distinct[np.searchsorted(distinct, lows, side="right")]
     return np.unique([round_between(low, high) for low, high in zip(lows, highs, strict=True)])
 

@@ -1,5 +1,7 @@
 """Policies that are fitted once for all tests of explanations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from small_worlds import small, ward
@@ -10,6 +12,15 @@ from etips.learn import DirectMethod, EtIPS, PredictiveModel
 @pytest.fixture(scope="session")
 def log():
     return ward(200)
+
+
+@pytest.fixture(scope="session")
+def gappy(log):
+    """A log with missing values and a logarithm."""
+    sequence = np.abs(np.array(log.sequence))
+    sequence[np.random.default_rng(0).random(sequence.shape) < 0.2] = np.nan
+    schema = replace(log.schema, indicators=log.schema.sequence, logarithms=("lactate",))
+    return replace(log, sequence=sequence, schema=schema)
 
 
 @pytest.fixture(scope="session")

@@ -11,16 +11,16 @@ from small_worlds import small, training, ward
 import etips
 from etips.data.schema import Schema
 from etips.errors import DataError, FileError, SettingError
+from etips.explanation.attribution import ColumnStrength, GlobalAttribution, attribute_overall
 from etips.explanation.explanation_file import Explanation, finite, heat_map, time_line
-from etips.explanation.explanation_text import measure_words, similar_words
-from etips.explanation.global_attribution import (
-    ColumnStrength,
-    GlobalAttribution,
-    attribute_overall,
-)
 from etips.explanation.measure_next import Measurement
 from etips.explanation.similar import Done, Neighbourhood, SimilarDecisions
-from etips.explanation.stay_explanation import explain_stay, find_stay
+from etips.explanation.stay_explanation import (
+    explain_stay,
+    find_stay,
+    measure_words,
+    similar_words,
+)
 from etips.learn import PredictiveModel
 from etips.models.encoders.last_step import LastStep
 from etips.policies.policy import FittedPolicy

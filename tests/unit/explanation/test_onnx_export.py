@@ -14,7 +14,6 @@ from stacks import forest as deep
 from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
 from etips.explanation.onnx_export import export_onnx, to_onnx
-from etips.explanation.onnx_rows import round_down
 from etips.learn import EtIPS
 from etips.models.bundle import Bundle
 from etips.models.encoders.gru import GRU
@@ -262,12 +261,3 @@ def test_later_steps_change_no_answer_of_a_transformer(policy, log):
         for length in (steps.shape[1], 4)
     )
     np.testing.assert_allclose(whole[:, :4], part, atol=1e-6)
-
-
-def test_a_rounded_cut_parts_float32_values_as_the_cut_does():
-    rng = np.random.default_rng(0)
-    for cut in [*rng.normal(size=200), 0.1, -0.1, 38.3, 0.0]:
-        near = np.float32(cut)
-        around = [near, *(np.nextafter(near, np.float32(s * np.inf)) for s in (-1, 1))]
-        for value in around:
-            assert (float(value) <= cut) == (value <= np.float32(round_down(cut)))

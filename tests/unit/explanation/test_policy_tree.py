@@ -1,20 +1,29 @@
-"""A policy as rules, as deep as held-out stays bear, and a policy like any other."""
+"""A policy as rules: the best tree, as deep as held-out stays bear, judged leaf by leaf."""
+
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from small_worlds import randomised, small, training
+from stacks import stacked
 
 import etips
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
-from etips.errors import SettingError
+from etips.errors import DataError, SettingError
 from etips.explanation.policy_tree import (
     PolicyTree,
+    TreeGain,
     cautious_best,
+    leaf_words,
+    report_tree,
     without_rare,
 )
+from etips.explanation.tree_search import Cuts, Search, round_between
 from etips.learn import EtIPS
 from etips.models.encoders.last_step import LastStep
+from etips.policies.policy import FittedPolicy
+from etips.policies.rule_tree import NONE, RuleTree
 from etips.results.evaluation_log import Models
 
 
@@ -160,3 +169,152 @@ def test_in_worlds_without_an_effect_rules_are_seldom_found():
         rules.choose(log, scores)
         found += rules.individualises
     assert found <= 4
+
+
+def test_rules_are_learned_beside_a_stack_too(gappy):
+    rules = PolicyTree(depth=1).fit(stacked(gappy), gappy).fitted_policy()
+    assert rules.kind == "tree"
+    assert rules.lean == 0.0
+
+
+# The search
+
+
+def splits(rows, features, cuts):
+    for feature, edges in enumerate(cuts.edges):
+        for edge in edges:
+            for missing_low in (False, True):
+                values = features[rows, feature]
+                low = np.where(np.isnan(values), missing_low, values <= edge)
+                yield rows[low], rows[~low]
+
+
+def best_by_trial(rows, depth, features, scores, cuts, least):
+    if len(rows) < least:
+        return np.inf
+    best = scores[rows].sum(axis=0).min()
+    if depth:
+        for low, high in splits(rows, features, cuts):
+            more = (features, scores, cuts, least)
+            best = min(
+                best, best_by_trial(low, depth - 1, *more) + best_by_trial(high, depth - 1, *more)
+            )
+    return best
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("depth", [1, 2])
+def test_two_questions_in_a_row_are_the_best_there_are(seed, depth):
+    rng = np.random.default_rng(seed)
+    n = 120
+    features = rng.normal(size=(n, 3)).astype(np.float32)
+    features[rng.random((n, 3)) < 0.1] = np.nan
+    features[:, 2] = rng.integers(0, 2, n)
+    scores = rng.normal(size=(n, 3))
+    cuts = Cuts.of(features, bins=5)
+    tree = Search(cuts, scores, np.ones(n), 8.0).grow(depth)
+    found = scores[np.arange(n), tree.actions(features)].sum()
+    wanted = best_by_trial(np.arange(n), depth, features, scores, cuts, 8)
+    assert found == pytest.approx(wanted)
+    assert min(np.bincount(tree.leaf_of(features))[list(tree.leaves)]) >= 8
+
+
+def test_three_questions_find_what_only_three_can_tell():
+    rng = np.random.default_rng(0)
+    n = 2000
+    features = rng.normal(size=(n, 4)).astype(np.float32)
+    a, b, c = (features[:, :3] > 0).T
+    best = np.where(a, np.where(b, 0, 1), np.where(c, 2, 3))
+    scores = 1 - np.eye(4)[best] + rng.normal(size=(n, 4)) * 0.1
+    tree = Search(Cuts.of(features), scores, np.ones(n), 20.0).grow(3)
+    assert (tree.actions(features) == best).mean() > 0.9
+
+
+def test_deeper_is_never_worse_and_noise_free_rules_come_back():
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(400, 5)).astype(np.float32)
+    scores = rng.normal(size=(400, 3))
+    search = Search(Cuts.of(features), scores, np.ones(400), 10.0)
+    worth = [
+        scores[np.arange(400), search.grow(depth).actions(features)].sum() for depth in range(5)
+    ]
+    assert all(later <= earlier + 1e-9 for earlier, later in pairwise(worth))
+
+
+def test_cuts_are_numbers_that_are_easily_said():
+    assert round_between(2.0131, 2.1973) == 2.1
+    assert round_between(0.0, 1.0) == 0.5
+    assert round_between(64.2, 65.9) == 65
+    low = float(np.float32(0.1))
+    assert low <= round_between(low, np.nextafter(low, 1)) < np.nextafter(low, 1)
+
+
+def test_a_column_that_never_varies_is_not_asked_for():
+    features = np.zeros((50, 2), np.float32)
+    cuts = Cuts.of(features)
+    assert [len(edges) for edges in cuts.edges] == [0, 0]
+    tree = Search(cuts, np.random.default_rng(0).normal(size=(50, 2)), np.ones(50), 5.0).grow(2)
+    assert tree.leaves == (0,)
+
+
+# Rules, judged
+
+
+def written(log, cut):
+    """Rules that somebody wrote down, as if they had been learned."""
+    tree = PolicyTree(depth=1)
+    tree.gains_ = ()
+    questions = RuleTree(
+        np.array([0, NONE, NONE]), np.array([cut, 0, 0]), np.zeros(3, bool), np.array([NONE, 1, 2])
+    )
+    tree.policy_ = FittedPolicy("tree", log.schema, tree=questions)
+    return tree
+
+
+@pytest.fixture(scope="module")
+def judged(log):
+    other = FittedPolicy("constant", log.schema, constant=1)
+
+    def judge(cut):
+        return report_tree(written(log, cut), other, log, told="a test", models=models(2))
+
+    return judge
+
+
+def test_every_leaf_has_its_own_estimate_and_verdict(judged, log):
+    own = judged(0.0)
+    low, high = own.leaves
+    assert low.share + high.share == pytest.approx(1)
+    for leaf in own.leaves:
+        assert leaf.low <= leaf.risk <= leaf.high
+        assert leaf.verdict in ("reliable", "doubtful", "unusable")
+    assert low.agreement is None or low.agreement == 1
+    names = [method.name for method in own.methods]
+    assert names == ["the rules", "the policy"]
+    assert own.agreement == pytest.approx(low.share)
+
+
+def test_a_leaf_of_a_few_people_hides_itself_and_the_other(judged, log):
+    values = np.sort(log.sequence[log.seen_rows, 0])
+    own = judged(float(values[4]))
+    assert [leaf.share for leaf in own.leaves] == [None, None]
+    assert own.agreement is None
+    assert leaf_words(own.leaves[0]) == "not shown: it would tell of a few people"
+
+
+def test_rules_are_not_judged_on_whom_they_learned_from(log):
+    tree = written(log, 0.0)
+    tree.policy_ = tree.policy_.having_seen(log)
+    other = FittedPolicy("constant", log.schema, constant=1)
+    with pytest.raises(DataError, match="must be unseen"):
+        report_tree(tree, other, log, told="a test", models=models(2))
+
+
+def test_json_and_text_hold_the_same(judged):
+    own = judged(0.0)
+    own.tree.gains_ = (TreeGain(1, -0.1, 0.01),)
+    document = own.to_json()
+    assert len(document["leaves"]) == 2
+    assert document["estimates"][0]["name"] == "the rules"
+    assert document["leaves"][0]["rule"] == own.leaves[0].rule
+    assert own.lines()[-1] == "judged on a test"
