@@ -11,8 +11,7 @@ from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, s
 from etips.cohorts.build import build_cohort
 from etips.cohorts.databases import DATABASES, LAYOUTS, compare, extract, resumable_source
 from etips.cohorts.dataset.agreement import Check, Evidence, Outcome
-from etips.cohorts.dataset.conversion import to_trajectories
-from etips.cohorts.dataset.sepsis_cohort import Cohort
+from etips.cohorts.dataset.sepsis_cohort import Cohort, to_trajectories
 from etips.cohorts.engines.address import Engine
 from etips.cohorts.sepsis3.rules import steps_of_hours
 from etips.data.trajectory_writer import MANIFEST, save_trajectories

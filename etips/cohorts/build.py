@@ -6,7 +6,6 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from etips.cohorts.database import Extraction
 from etips.cohorts.dataset import funnel
 from etips.cohorts.dataset.dose_actions import (
     N_ACTIONS,
@@ -17,6 +16,7 @@ from etips.cohorts.dataset.dose_actions import (
 )
 from etips.cohorts.dataset.funnel import Funnel, Stage, require_stays
 from etips.cohorts.dataset.sepsis_cohort import Cohort
+from etips.cohorts.mimic.extraction import Extraction
 from etips.cohorts.sepsis3 import infection
 from etips.cohorts.sepsis3.grid import Bools
 from etips.cohorts.sepsis3.impute import impute
@@ -198,7 +198,7 @@ def _finish(scored: pl.DataFrame, training: frozenset[int], extraction: Extracti
         unread=(),
         label=extraction.label,
         profile=extraction.profile,
-        settings={"database": extraction.database, **extraction.settings},
+        settings={"database": extraction.name, **extraction.settings},
     )
 
 

@@ -11,7 +11,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from etips.cohorts.mimic.mimic3 import CLEAN, items_of, readable
+from etips.cohorts.mimic.items import read_list, select_items
+from etips.cohorts.mimic.mimic3 import CLEAN, Mimic3Extraction
 from etips.worlds.mimic3_charts import chartevents, labevents
 from etips.worlds.mimic3_stays import BLOCK_STAYS, DAY, HOUR, Hospital, simulate_stays
 from etips.worlds.raw_hospital import admissions, as_written, icustays, state_units
@@ -45,8 +46,8 @@ def simulate_table(table: str, *, seed: int, block: int, n_stays: int) -> pl.Dat
     frame = _TABLES[table](rng, stays)
     if table in ("inputevents_mv", "inputevents_cv"):
         frame = frame.with_columns(amountuom=pl.lit("ml"))
-    frame = state_units(rng, table, frame, items_of(CLEAN.reading))
-    return as_written(rng, table, frame, readable(CLEAN.reading)[table])
+    frame = state_units(rng, table, frame, select_items(read_list("mimic3"), CLEAN.reading))
+    return as_written(rng, table, frame, Mimic3Extraction.layout.tables[table])
 
 
 def _patients(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:

@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from etips.cohorts.mimic.mimic3 import CLEAN, LAYOUT, needed, open_tables
+from etips.cohorts.mimic.mimic3 import CLEAN, Mimic3Extraction
 from etips.worlds.mimic3_hospital import simulate_table
 from etips.worlds.raw_tables import RawShape
 
 MIMIC3_SHAPE: Final = RawShape(
-    layout=LAYOUT,
-    files={table: table.upper() for table in needed(CLEAN.reading)},
+    layout=Mimic3Extraction.layout,
+    files={table: table.upper() for table in Mimic3Extraction.layout.tables},
     id_steps={
         "row_id": 1_000_000_000,
         "subject_id": 1_000_000,
@@ -17,7 +17,7 @@ MIMIC3_SHAPE: Final = RawShape(
     },
     days_between_copies=7,
     simulate=simulate_table,
-    open_tables=lambda source: open_tables(source, CLEAN.reading),
+    open_tables=lambda source: Mimic3Extraction.open_tables(source, CLEAN.reading),
 )
 write_simulated = MIMIC3_SHAPE.write_simulated
 write_copies = MIMIC3_SHAPE.write_copies

@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from etips.cohorts.mimic.mimic4 import CLEAN, WIDEST, items_of, readable
+from etips.cohorts.mimic.items import read_list, select_items
+from etips.cohorts.mimic.mimic4 import CLEAN, Mimic4Extraction
 from etips.worlds.mimic3_stays import BLOCK_STAYS, DAY, HOUR, Hospital, simulate_stays
 from etips.worlds.mimic4_events import chartevents, inputevents, labevents, prescriptions
 from etips.worlds.raw_hospital import admissions, as_written, icustays, state_units
@@ -37,8 +38,10 @@ def simulate_table(table: str, *, seed: int, block: int, n_stays: int) -> pl.Dat
         )
     )
     rng = np.random.default_rng([seed, block, list(_TABLES).index(table)])
-    frame = state_units(rng, table, _TABLES[table](rng, stays), items_of(CLEAN.reading))
-    return as_written(rng, table, frame, readable(WIDEST)[table])
+    frame = state_units(
+        rng, table, _TABLES[table](rng, stays), select_items(read_list("mimic4"), CLEAN.reading)
+    )
+    return as_written(rng, table, frame, Mimic4Extraction.layout.tables[table])
 
 
 def _renumbered(stays: Hospital) -> Hospital:

@@ -2,13 +2,20 @@
 
 from typing import Final
 
-from etips.cohorts.mimic.mimic4 import FOLDER_OF, LAYOUT, WIDEST, open_tables, readable
+from etips.cohorts.mimic.mimic4 import WIDEST, Mimic4Extraction
 from etips.worlds.mimic4_hospital import simulate_table
 from etips.worlds.raw_tables import RawShape
 
+_HOSPITAL = ("patients", "admissions", "labevents", "microbiologyevents", "prescriptions")
+
+
+def _folder(table: str) -> str:
+    return "hosp" if table in _HOSPITAL else "icu"
+
+
 MIMIC4_SHAPE: Final = RawShape(
-    layout=LAYOUT,
-    files={table: f"{FOLDER_OF[table]}/{table}" for table in readable(WIDEST)},
+    layout=Mimic4Extraction.layout,
+    files={table: f"{_folder(table)}/{table}" for table in Mimic4Extraction.layout.tables},
     id_steps={
         "subject_id": 10_000_000,
         "hadm_id": 10_000_000,
@@ -19,5 +26,5 @@ MIMIC4_SHAPE: Final = RawShape(
     },
     days_between_copies=0,  # an age is counted in calendar years, which no shift leaves alone
     simulate=simulate_table,
-    open_tables=lambda source: open_tables(source, WIDEST),
+    open_tables=lambda source: Mimic4Extraction.open_tables(source, WIDEST),
 )

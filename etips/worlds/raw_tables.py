@@ -11,9 +11,8 @@ import polars as pl
 import pyarrow.parquet as pq
 
 from etips.cohorts.databases import LAYOUTS
-from etips.cohorts.engines.address import RawSource
-from etips.cohorts.engines.duckdb_source import DuckDBSource
 from etips.cohorts.engines.layouts import Layout
+from etips.cohorts.engines.sources import DuckDBSource, Source
 from etips.errors import FileError, SettingError
 from etips.files.writing import folder_made_whole, write_file
 from etips.progress import Progress, no_progress
@@ -45,7 +44,7 @@ class RawShape:
     id_steps: Mapping[str, int]
     days_between_copies: int
     simulate: SimulateTable
-    open_tables: Callable[[RawSource], Mapping[str, ibis.Table]]
+    open_tables: Callable[[Source], Mapping[str, ibis.Table]]
 
     def write_simulated(
         self,

@@ -21,7 +21,7 @@ import os, signal, sys
 from etips.cli import cohort as command
 from etips.cli.main import main
 from etips.cohorts.mimic import mimic3, mimic4
-from etips.cohorts.engines import duckdb_source
+from etips.cohorts.engines import sources as duckdb_source
 from etips.cohorts.sepsis3 import rows as blocks
 
 place, number = sys.argv[1], int(sys.argv[2])

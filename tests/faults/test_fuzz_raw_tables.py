@@ -15,10 +15,9 @@ import polars as pl
 import pytest
 
 from etips.cohorts.build import build_cohort
-from etips.cohorts.database import Database
-from etips.cohorts.databases import LAYOUTS, open_source
-from etips.cohorts.dataset.conversion import to_trajectories
-from etips.cohorts.engines.duckdb_source import DuckDBSource
+from etips.cohorts.databases import LAYOUTS, Database, open_source
+from etips.cohorts.dataset.sepsis_cohort import to_trajectories
+from etips.cohorts.engines.sources import DuckDBSource
 from etips.cohorts.mimic import mimic3, mimic4
 from etips.errors import EtipsError
 from etips.worlds.mimic3_tables import MIMIC3_SHAPE
@@ -45,8 +44,10 @@ class Kind:
 
 BOTH = (("paper", {}), ("clean", {}))
 KINDS = {
-    "mimic3": Kind(mimic3.MIMIC3, MIMIC3_SHAPE, BOTH),
-    "mimic4": Kind(mimic4.MIMIC4, MIMIC4_SHAPE, (*BOTH, ("clean", {"onset": "mimic-code"}))),
+    "mimic3": Kind(mimic3.Mimic3Extraction, MIMIC3_SHAPE, BOTH),
+    "mimic4": Kind(
+        mimic4.Mimic4Extraction, MIMIC4_SHAPE, (*BOTH, ("clean", {"onset": "mimic-code"}))
+    ),
 }
 TABLES = [(kind, table) for kind in KINDS for table in KINDS[kind].names]
 CANARY = b"S3CRET"

@@ -4,14 +4,14 @@ Only a user with the full database can meet them. On a smaller source every figu
 its size is reported as too small to judge, never as passed.
 """
 
+import csv
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -43,8 +43,7 @@ class Outcome(StrEnum):
     NOT_PUBLISHED = "nothing published"
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A published figure and what is accepted for it, both ends included."""
 
     value: float
@@ -52,7 +51,7 @@ class Target:
     high: float
 
 
-EXACT: Final = MappingProxyType({"features": Target(47, 47, 47), "actions": Target(25, 25, 25)})
+EXACT: Final = {"features": Target(47, 47, 47), "actions": Target(25, 25, 25)}
 """What every cohort must have, whatever its source."""
 
 
@@ -62,17 +61,17 @@ class Published:
 
     Attributes:
         full_size: ICU stays of the whole database, about; a source with fewer is not judged.
-        figures: By quantity; see `measured_figures` for those that can be compared.
-        doses: Quartiles, and medians of the classes 2 to 5, of `input_4hourly` and `max_dose_vaso`.
-        means: Mean and standard deviation of features.
-        log_means: The same of ln(0.1 + feature), for skewed ones.
+        rows: One figure each: its kind, its name, the value and what is needed to judge it.
     """
 
-    full_size: int
-    figures: Mapping[str, Target] = field(default_factory=dict)
-    doses: Mapping[str, tuple[tuple[float, ...], tuple[float, ...]]] = field(default_factory=dict)
-    means: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    log_means: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    full_size: float = 0
+    rows: tuple[Mapping[str, str], ...] = ()
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Read a list of figures, whose first row is the size of the database."""
+        first, *rows = csv.DictReader(text.splitlines())
+        return cls(float(first["value"]), tuple(rows))
 
 
 @dataclass(frozen=True)
@@ -114,8 +113,8 @@ class Evidence:
         """Take it from a cohort in memory."""
         database, hours = str(cohort.settings["database"]), cohort.step_hours
         doses = cohort.fluid, cohort.vasopressor
-        told = Funnel.from_json(cohort.funnel.to_document())  # as its folder has it
-        return cls(database, _usual_names(cohort.table, hours), told, *doses, hours)
+        shown = Funnel.from_json(cohort.funnel.to_document())  # as its folder has it
+        return cls(database, _usual_names(cohort.table, hours), shown, *doses, hours)
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -149,33 +148,33 @@ def validate(evidence: Evidence, published: Published | None) -> list[Check]:
     Published figures are about steps of four hours, so that others are held against none.
     """
     if published is None or evidence.step_hours != RULE_HOURS:
-        published = Published(full_size=0, figures=EXACT)
+        published = Published()
     is_full = (evidence.funnel.stages[0].n_stays or 0) >= published.full_size
     measured = measured_figures(evidence)
     hidden = _tell_few(evidence, measured)
+    figures = {
+        row["name"]: Target(float(row["value"]), float(row["low"]), float(row["high"]))
+        for row in published.rows
+        if row["kind"] == "figure"
+    } or EXACT
 
     def judge(name: str, target: Target, found: float | None) -> Check:
-        few = name in hidden
         if found is None or math.isnan(found):
             outcome, found = Outcome.NOT_MEASURED, None
         elif not (is_full or name in EXACT):
             outcome = Outcome.TOO_SMALL
         else:
             outcome = Outcome.PASS if target.low <= found <= target.high else Outcome.FAIL
-        return Check(name, target.value, found, target.low, target.high, outcome, few)
+        return Check(name, target.value, found, target.low, target.high, outcome, name in hidden)
 
-    figures, others = published.figures, set(measured) - set(published.figures)
     return [
         *(judge(name, target, measured.get(name)) for name, target in figures.items()),
         *(
             Check(name, None, found, None, None, Outcome.NOT_PUBLISHED, name in hidden)
             for name, found in measured.items()
-            if name in others
+            if name not in figures
         ),
-        *(
-            judge(*figure)
-            for figure in (*_doses(evidence, published), *_means(evidence, published))
-        ),
+        *(judge(*figure) for figure in _doses_and_means(evidence, published)),
     ]
 
 
@@ -213,56 +212,54 @@ def _tell_few(evidence: Evidence, figures: Mapping[str, float]) -> set[str]:
     A share times what it is a share of is a count; its complement is one too.
     """
     known = evidence.funnel.shown.counts
-    counts = (
-        *("stays in the final table", "stays after the first pass"),
-        *("rows of the final table", "samples"),
-    )
+    stays, rows, samples = "stays in the final table", "rows of the final table", "samples"
     hidden = {
-        name for name in counts if math.isnan(figures[name]) or tells_few(figures[name], known)
+        name
+        for name in (stays, "stays after the first pass", rows, samples)
+        if math.isnan(figures[name]) or tells_few(figures[name], known)
     }
-    if hidden & {"stays in the final table", "samples"}:
+    if hidden & {stays, samples}:
         hidden.add("samples per stay")
-    n_rows, samples = evidence.table.height, figures["samples"]
-    for name, total in (
+    for name, whole in (
         ("mean loss", samples),
-        ("hospital deaths, share of stays", figures["stays in the final table"]),
-        ("rows without vasopressor", n_rows),
-        ("rows without fluid", n_rows),
+        ("hospital deaths, share of stays", stays),
+        ("rows without vasopressor", rows),
+        ("rows without fluid", rows),
     ):
-        share = figures[name]
-        events = 0 if math.isnan(share * total) else round(share * total)
+        total = figures[whole]
+        events = 0 if math.isnan(figures[name] * total) else round(figures[name] * total)
         if any_few((events, total - events)):
             hidden.add(name)
     return hidden
 
 
-_Figure = tuple[str, Target, float]
+def _doses_and_means(
+    evidence: Evidence, published: Published
+) -> Iterator[tuple[str, Target, float]]:
+    """Quantity, target and what was found.
 
-
-def _doses(evidence: Evidence, published: Published) -> Iterator[_Figure]:
-    """Edges and medians as printed; half a unit of the last printed digit, or 2 %, is allowed."""
+    Edges and medians of doses as printed: half a unit of the last printed digit, or 2 %, is
+    allowed. Means of features, of the logarithm of skewed ones, are a smoke test.
+    """
     drugs = {
         "input_4hourly": ("IV fluid", evidence.fluid),
         "max_dose_vaso": ("vasopressor", evidence.vasopressor),
     }
-    for column, (edges, medians) in published.doses.items():
-        drug, classes = drugs[column]
-        for what, first, targets, ours in (
-            ("quartile", 1, edges, classes.edges),
-            ("median of class", 2, medians, classes.medians[1:]),
-        ):
-            for number, (target, found) in enumerate(zip(targets, ours, strict=True), first):
-                margin = max(1.0 if target >= 1 else 0.01, _TOLERANCE * target)
-                accepted = Target(target, target - margin, target + margin)
-                yield f"{drug}, {what} {number}", accepted, found
-
-
-def _means(evidence: Evidence, published: Published) -> Iterator[_Figure]:
-    """A smoke test: the mean of each feature, of its logarithm for skewed ones."""
-    for name, (mean, spread) in published.means.items():
-        margin, found = _TOLERANCE * spread, evidence.table[name].to_numpy().mean()
-        yield f"mean of {name}", Target(mean, mean - margin, mean + margin), float(found)
-    for name, (mean, spread) in published.log_means.items():
-        margin, values = _TOLERANCE * spread, evidence.table[name].to_numpy().clip(min=0)
-        target = Target(mean, mean - margin, mean + margin)
-        yield f"mean of ln(0.1 + {name})", target, float(np.log(0.1 + values).mean())
+    for row in published.rows:
+        kind, name, value = row["kind"], row["name"], float(row["value"])
+        if kind == "figure":
+            continue
+        if kind in ("quartile", "median"):
+            (drug, classes), number = drugs[name], int(row["number"])
+            margin = max(1.0 if value >= 1 else 0.01, _TOLERANCE * value)
+            found = classes.edges[number - 1] if kind == "quartile" else classes.medians[number - 1]
+            what = "quartile" if kind == "quartile" else "median of class"
+            quantity = f"{drug}, {what} {number}"
+        else:
+            margin, values = _TOLERANCE * float(row["spread"]), evidence.table[name].to_numpy()
+            quantity = f"mean of {name}"
+            if kind == "log mean":
+                quantity = f"mean of ln(0.1 + {name})"
+                values = np.log(0.1 + values.clip(min=0))
+            found = float(values.mean())
+        yield quantity, Target(value, value - margin, value + margin), found

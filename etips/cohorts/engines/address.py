@@ -7,16 +7,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from etips.cohorts.engines.duckdb_source import DuckDBSource
 from etips.cohorts.engines.layouts import Layout
-from etips.cohorts.engines.server_source import ServerSource, open_postgres
+from etips.cohorts.engines.sources import DuckDBSource, Source, open_postgres
 from etips.cohorts.engines.store import Scratch, size_in_bytes
 from etips.errors import FileError, SettingError
 
 _LEAST_BYTES: Final = 64e6
-
-RawSource = DuckDBSource | ServerSource
-"""A place that holds raw tables and can answer queries on them."""
 
 
 class Engine(StrEnum):
@@ -35,7 +31,7 @@ def open_source(
     work: Path | None = None,
     keep: Path | None = None,
     memory_limit: str = "2GB",
-) -> RawSource:
+) -> Source:
     """Open the raw tables; close the result when done.
 
     Args:
@@ -61,7 +57,7 @@ def open_source(
         except ImportError:
             fix = "Install it with: pip install 'etips[spark]'."
             raise SettingError("engine", "spark needs pyspark", fix=fix) from None
-        source: ServerSource = spark.open_spark(text, layouts, scratch)
+        source: Source = spark.open_spark(text, layouts, scratch)
         return source
     path = Path(address)
     if not path.exists():
@@ -77,7 +73,7 @@ def resumable_source(
     out: Path,
     engine: Engine = Engine.DUCKDB,
     memory_limit: str = "2GB",
-) -> Iterator[RawSource]:
+) -> Iterator[Source]:
     """Open the raw tables for a build whose result goes to `out`.
 
     What is read is kept in a hidden folder beside `out` until the `with` block ends. A killed or

@@ -1,4 +1,4 @@
-"""What an engine is told about the tables that it may meet, and their columns as asked for."""
+"""The tables that an engine may meet, and their columns in the types that are asked for."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,17 +22,6 @@ TypedTables = Mapping[str, Mapping[str, str]]
 """Kind of each column by table, all names in lower case."""
 
 
-def joined(*parts: TypedTables) -> dict[str, dict[str, str]]:
-    """Tables of several parts with the columns of each; the first kind of a column counts."""
-    tables: dict[str, dict[str, str]] = {}
-    for part in parts:
-        for name, columns in part.items():
-            own = tables.setdefault(name, {})
-            for column, kind in columns.items():
-                own.setdefault(column, kind)
-    return tables
-
-
 @dataclass(frozen=True)
 class Layout:
     """How a database lies in a source.
@@ -40,30 +29,29 @@ class Layout:
     Attributes:
         label: What refusals call it.
         tables: Every table that may be read, with its columns.
-        signs: Further tables by which it, or another one, is told.
         folders: Folders below the given one that hold its files; "" is the given one itself.
         schemas: Schemas of a server that hold it, if the address names none, one choice or more.
     """
 
     label: str
     tables: TypedTables
-    signs: frozenset[str] = frozenset()
     folders: tuple[str, ...] = ("",)
     schemas: tuple[tuple[str, ...], ...] = ()
 
-    @property
-    def names(self) -> frozenset[str]:
-        """Every table that is looked for."""
-        return frozenset(self.tables) | self.signs
-
 
 def any_of(layouts: Iterable[Layout]) -> Layout:
-    """The layout of a source that may hold any of these databases, the likeliest first."""
+    """The layout of a source that may hold any of these databases, the likeliest first.
+
+    The first kind of a column counts.
+    """
     known = tuple(layouts)
+    tables: dict[str, dict[str, str]] = {}
+    for layout in known:
+        for name, columns in layout.tables.items():
+            tables[name] = {**columns, **tables.get(name, {})}
     return Layout(
         label=" or ".join(layout.label for layout in known),
-        tables=joined(*(layout.tables for layout in known)),
-        signs=frozenset[str]().union(*(layout.signs for layout in known)),
+        tables=tables,
         folders=tuple(dict.fromkeys(name for layout in known for name in layout.folders)),
         schemas=tuple(choice for layout in known for choice in layout.schemas),
     )

@@ -7,9 +7,8 @@ import ibis  # type: ignore[import-untyped, unused-ignore]
 from pyspark.sql import SparkSession
 
 from etips.cohorts.engines import tablefiles
-from etips.cohorts.engines.complaints import refusals
 from etips.cohorts.engines.layouts import Layout
-from etips.cohorts.engines.server_source import ServerSource
+from etips.cohorts.engines.sources import ServerSource, refusals
 from etips.cohorts.engines.store import Scratch
 from etips.errors import FileError
 

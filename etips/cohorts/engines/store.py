@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 
 from etips.cohorts.engines.tablefiles import quoted
-from etips.errors import FileError, ResourceError
+from etips.errors import DataError, FileError, ResourceError
 from etips.files.lock import Lock
 
 _FILE = "store.duckdb"
@@ -98,7 +98,7 @@ class Store:
         between: tuple[str, int, int] | None = None,
         among: tuple[str, Iterable[int]] | None = None,
     ) -> pl.DataFrame:
-        """Rows of a table, in no order.
+        """Rows of a table, in no order, times as whole seconds since 1970.
 
         Args:
             table: Its name.
@@ -116,8 +116,7 @@ class Store:
         if names := ", ".join(columns):
             kept = kept.project(names)
         with self._resources():
-            frame: pl.DataFrame = kept.pl()
-        return frame
+            return in_seconds(kept.pl())
 
     def height(self, table: str) -> int:
         """How many rows a table has."""
@@ -194,8 +193,18 @@ def _private(folder: Path) -> Path:
     return folder
 
 
-def as_frame(result: pa.Table) -> pl.DataFrame:
-    """An Arrow table for Polars."""
-    frame = pl.from_arrow(result)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
+def in_seconds(frame: pl.DataFrame) -> pl.DataFrame:
+    """Timestamps to whole seconds since 1970; the other columns as they are."""
+    times = [name for name, kind in frame.schema.items() if isinstance(kind, pl.Datetime)]
+    return frame.with_columns(pl.col(times).dt.epoch("s"))
+
+
+def require_finite(table: str, frame: pl.DataFrame) -> None:
+    """Refuse NaN and infinity, which no chart holds; a missing number is null."""
+    numbers = [column for column, kind in frame.schema.items() if kind == pl.Float64]
+    if not numbers:
+        return
+    bad = frame.select(pl.any_horizontal(pl.col(numbers).is_finite().not_())).to_series()
+    if bad.any():
+        rule = f"{' and '.join(numbers)} must be finite; {bad.sum()} rows fail"
+        raise DataError(table, rule, fix="Leave the cell empty where there is no number.")

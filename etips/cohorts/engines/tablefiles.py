@@ -132,7 +132,7 @@ def _table_paths(folder: Path, layouts: Layout) -> dict[Path, str]:
     inside = [path for path in folder.iterdir() if path.is_dir()]
     places = [folder, *(path for path in inside if path.name.lower() in layouts.folders)]
     named = {path: _table_of(path) for place in places for path in place.iterdir()}
-    paths = {path: name for path, name in named.items() if name and name in layouts.names}
+    paths = {path: name for path, name in named.items() if name and name in layouts.tables}
     below = sorted({path.parent.name for path in paths if path.parent != folder})
     if below and any(path.parent == folder for path in paths):  # two databases, or two versions
         rule = f"must hold tables in itself or in {', '.join(below)}, not in both"

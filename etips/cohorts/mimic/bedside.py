@@ -1,13 +1,11 @@
 """Raw rows of some stays as events that the rules know (sections 4.2 and 8)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
-from etips.cohorts.engines.checked_tables import in_seconds, require_finite
-from etips.cohorts.engines.store import Store
+from etips.cohorts.engines.store import Store, require_finite
 from etips.cohorts.mimic.items import (
     ARTERIAL_FEATURES,
     EXTUBATION_PROCEDURES,
@@ -35,7 +33,13 @@ SPELLINGS: Final = {
     "units/hour": UNITS_PER_HOUR, "Uhr": UNITS_PER_HOUR,
 }  # fmt: skip
 """Units of a rate, as MetaVision and CareVue spell them."""
-# Columns that a block is made of; what only the audit of units looks at stays on disk.
+Frames = Mapping[str, pl.DataFrame]
+"""Raw rows of some stays by what they are kept as; every frame has stay and times in seconds.
+
+`arterial` says whether a specimen is said to be so, where the row is one that says it;
+`infusions_cv` is of a charting system without ends. Either that or `procedures` is empty where
+there is none. What only the audit of units looks at stays on disk.
+"""
 _COLUMNS: Final = {
     "chart": ("stay", "itemid", "t", "number", "device", "has_text", "ventilated", "extubated"),
     "labs": ("stay", "itemid", "t", "number", "specimen", "arterial"),
@@ -46,7 +50,7 @@ _COLUMNS: Final = {
     "urine": ("stay", "itemid", "t", "amount"),
     "procedures": ("stay", "itemid", "start", '"end"'),
 }  # fmt: skip
-_EMPTY: Final[dict[str, dict[str, type[pl.DataType]]]] = {
+_NOT_READ: Final[dict[str, dict[str, type[pl.DataType]]]] = {
     "infusions_cv": {
         "stay": pl.Int64, "amount": pl.Float64, "rate": pl.Float64, "rateuom": pl.String,
         "itemid": pl.Int32, "t": pl.Int64,
@@ -58,57 +62,33 @@ _LABORATORY: Final = 1_000_000
 _IS_REWRITTEN: Final = pl.col("statusdescription").fill_null("") == "Rewritten"
 
 
-@dataclass(frozen=True, repr=False)
-class Block:
-    """Raw rows of some stays; every frame has stay and times in seconds.
-
-    Attributes:
-        chart: t, itemid, number, device, has_text, ventilated, extubated.
-        labs: t, itemid, number, specimen, arterial (whether the specimen is said to be so, where
-            the row is one that says it).
-        infusions_mv: start, end, itemid, amount, rate, rateuom, statusdescription.
-        infusions_cv: t, itemid, amount, rate, rateuom, of a charting system without ends; empty
-            where there is none.
-        urine: t, itemid, amount; pre-admission urine among them.
-        procedures: start, end, itemid; empty if they are not read.
-    """
-
-    chart: pl.DataFrame
-    labs: pl.DataFrame
-    infusions_mv: pl.DataFrame
-    infusions_cv: pl.DataFrame
-    urine: pl.DataFrame
-    procedures: pl.DataFrame
-
-
-def read_block(kept: Store, first: int, last: int, tables: Mapping[str, str]) -> Block:
+def read_frames(kept: Store, first: int, last: int, tables: Mapping[str, str]) -> Frames:
     """Read the kept rows of the stays first..last; `tables` has the raw table of each kept one."""
-    frames = {name: pl.DataFrame(schema=schema) for name, schema in _EMPTY.items()}
+    frames = {name: pl.DataFrame(schema=schema) for name, schema in _NOT_READ.items()}
     for name, table in tables.items():
-        rows = kept.rows(name, columns=_COLUMNS[name], between=("stay", first, last))
-        frames[name] = in_seconds(rows)
+        frames[name] = kept.rows(name, columns=_COLUMNS[name], between=("stay", first, last))
         require_finite(table, frames[name])
-    return Block(**frames)
+    return frames
 
 
-def read_events(block: Block, items: Items, rules: Rules, *, drop_rewritten: bool) -> Events:
-    """What happened to the stays of a block.
+def read_events(frames: Frames, items: Items, rules: Rules, *, drop_rewritten: bool) -> Events:
+    """What happened to some stays.
 
     With `drop_rewritten`, fluids that were written anew do not count (oddity 6, corrected).
     """
-    measured, ventilation = measurements(block, items)
-    boluses, infusions = fluids(block, items, drop_rewritten=drop_rewritten)
+    measured, ventilation = measurements(frames, items)
+    boluses, infusions = fluids(frames, items, drop_rewritten=drop_rewritten)
     before = [
-        rows.filter(pl.col("itemid").is_in(items.preadmission_fluids))
-        for rows in (block.infusions_mv, block.infusions_cv)
+        frames[system].filter(pl.col("itemid").is_in(items.preadmission_fluids))
+        for system in ("infusions_mv", "infusions_cv")
     ]
-    passed, early = block.urine, pl.col("itemid").is_in(PREADMISSION_URINE_ITEMS)
+    passed, early = frames["urine"], pl.col("itemid").is_in(PREADMISSION_URINE_ITEMS)
     into = pl.col("itemid") == IRRIGANT_IN_ITEM  # irrigant that went in is taken off
     volume = pl.when(into).then(-pl.col("amount")).otherwise(pl.col("amount"))
     return Events(
         measurements=measured,
         ventilation=ventilation,
-        vasopressors=vasopressors(block, items, rules),
+        vasopressors=vasopressors(frames, items, rules),
         boluses=boluses,
         infusions=infusions,
         # MetaVision's sum if any, otherwise CareVue's
@@ -126,7 +106,7 @@ def _summed(rows: pl.DataFrame) -> pl.DataFrame:
     return amounts.agg(volume=pl.col("amount").sort().sum())  # sorted: the same in any row order
 
 
-def measurements(block: Block, items: Items) -> tuple[pl.DataFrame, pl.DataFrame]:
+def measurements(frames: Frames, items: Items) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Vitals, labs, ventilation and extubation, and periods of invasive ventilation.
 
     The order of several at one time is chartevents before labevents, then item (section 8). Items
@@ -135,12 +115,16 @@ def measurements(block: Block, items: Items) -> tuple[pl.DataFrame, pl.DataFrame
     Returns:
         stay, t, concept, priority, value; and stay, start, end.
     """
-    written = block.chart.filter("has_text")
-    vitals = written.join(_concepts(items.vitals), on="itemid")
-    chart_labs = block.chart.join(_concepts(items.chart_labs), on="itemid").drop_nulls("number")
-    results = _arterial(block.labs, items).join(_concepts(items.labs), on="itemid")
+    chart, procedures = frames["chart"], frames["procedures"]
+    written = chart.filter("has_text")
+    vitals = written.join(_named(items.vitals, concept=CONCEPT), on="itemid")
+    chart_labs = chart.join(_named(items.chart_labs, concept=CONCEPT), on="itemid")
+    results = _arterial(frames["labs"], items).join(
+        _named(items.labs, concept=CONCEPT), on="itemid"
+    )
     of_ventilation = written.filter(pl.col("itemid").is_in(items.ventilation))
-    procedures = block.procedures if items.procedure_ventilation else block.procedures.clear()
+    if not items.procedure_ventilation:
+        procedures = procedures.clear()
     ended = procedures.filter(pl.col("itemid").is_in(EXTUBATION_PROCEDURES)).rename({"start": "t"})
     item, number = pl.col("itemid").cast(pl.Int32), pl.col("number")
     flags = [
@@ -150,7 +134,7 @@ def measurements(block: Block, items: Items) -> tuple[pl.DataFrame, pl.DataFrame
     ]
     parts = [
         vitals.with_columns(priority=item, value=pl.coalesce("device", "number")),
-        chart_labs.with_columns(priority=item, value=number),
+        chart_labs.drop_nulls("number").with_columns(priority=item, value=number),
         results.with_columns(priority=item + _LABORATORY, value=number),
         *(
             rows.with_columns(
@@ -163,9 +147,8 @@ def measurements(block: Block, items: Items) -> tuple[pl.DataFrame, pl.DataFrame
     ]
     invasive = procedures.filter(pl.col("itemid") == INVASIVE_VENTILATION_ITEM)
     columns = ("stay", "t", "concept", "priority", "value")
-    return pl.concat([part.select(columns) for part in parts]), invasive.select(
-        "stay", "start", "end"
-    )
+    periods = invasive.select("stay", "start", "end")
+    return pl.concat([part.select(columns) for part in parts]), periods
 
 
 def _arterial(labs: pl.DataFrame, items: Items) -> pl.DataFrame:
@@ -182,27 +165,24 @@ def _arterial(labs: pl.DataFrame, items: Items) -> pl.DataFrame:
     return pl.concat([labs.filter(~is_gas), kept])
 
 
-def _concepts(features: dict[int, str]) -> pl.DataFrame:
+def _named(items: Mapping[int, str], **column: pl.DataType | pl.Enum) -> pl.DataFrame:
+    """What each item is, in a column of a name and a type."""
+    ((name, kind),) = column.items()
     return pl.DataFrame(
         {
-            "itemid": pl.Series(list(features), dtype=pl.Int32),
-            "concept": pl.Series(list(features.values()), dtype=CONCEPT),
+            "itemid": pl.Series(list(items), dtype=pl.Int32),
+            name: pl.Series(list(items.values()), dtype=kind),
         }
     )
 
 
-def vasopressors(block: Block, items: Items, rules: Rules) -> pl.DataFrame:
+def vasopressors(frames: Frames, items: Items, rules: Rules) -> pl.DataFrame:
     """Vasopressor rates of both systems: stay, start, end (null in CareVue), drug, rate, unit."""
-    drugs = pl.DataFrame(
-        {
-            "itemid": pl.Series(list(items.vasopressors), dtype=pl.Int32),
-            "drug": list(items.vasopressors.values()),
-        }
-    )
+    drugs = _named(items.vasopressors, drug=pl.String())
     unit = pl.col("rateuom").replace_strict(SPELLINGS, default=None, return_dtype=pl.String)
     metavision, carevue = (
-        rows.join(drugs, on="itemid").drop_nulls("rate").with_columns(unit=unit)
-        for rows in (block.infusions_mv, block.infusions_cv)
+        frames[system].join(drugs, on="itemid").drop_nulls("rate").with_columns(unit=unit)
+        for system in ("infusions_mv", "infusions_cv")
     )
     metavision = metavision.filter(~_IS_REWRITTEN).drop_nulls(["start", "end"])
     carevue = carevue.drop_nulls("t").rename({"t": "start"})
@@ -216,7 +196,7 @@ def vasopressors(block: Block, items: Items, rules: Rules) -> pl.DataFrame:
 
 
 def fluids(
-    block: Block, items: Items, *, drop_rewritten: bool
+    frames: Frames, items: Items, *, drop_rewritten: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Fluids as isotonic volumes.
 
@@ -226,10 +206,10 @@ def fluids(
         Boluses: stay, t, volume. Infusions: stay, start, end, rate in mL/h.
     """
     is_fluid = pl.col("itemid").is_in(items.fluids) & pl.col("amount").is_not_null()
-    given = block.infusions_mv.filter(is_fluid & pl.col("start").is_not_null())
+    given = frames["infusions_mv"].filter(is_fluid & pl.col("start").is_not_null())
     if drop_rewritten:
         given = given.filter(~_IS_REWRITTEN)
-    charted = block.infusions_cv.filter(is_fluid & pl.col("t").is_not_null())
+    charted = frames["infusions_cv"].filter(is_fluid & pl.col("t").is_not_null())
     factor = pl.col("itemid").replace_strict(TONICITY, default=1.0, return_dtype=pl.Float64)
     volume = rounded(pl.col("amount") * factor)
     amount, rate = rounded(pl.col("amount")), rounded(pl.col("rate"))

@@ -1,31 +1,34 @@
-"""What every MIMIC is asked for, written once in Ibis for every engine (section 4.2).
+"""A MIMIC opened under one profile, its queries written once in Ibis for every engine.
 
-Filters and joins run where the data is; what comes back is reduced to the items and stays needed.
-Times come back as timestamps and leave this module as whole seconds since 1970.
+Filters and joins run where the data is; what comes back is reduced to the items and stays needed
+(docs/cohort/rules.md section 4.2).
 """
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Final, Generic
+from dataclasses import asdict, dataclass, fields, replace
+from typing import ClassVar, Final, Self
 
 import ibis  # type: ignore[import-untyped, unused-ignore]
 import ibis.expr.types as ir  # type: ignore[import-untyped, unused-ignore]
 import polars as pl
 
-from etips.cohorts.database import Profile
-from etips.cohorts.engines.address import RawSource
-from etips.cohorts.engines.checked_tables import in_seconds, require_owners, require_some
-from etips.cohorts.mimic.bedside import read_block, read_events
+from etips.cohorts.engines.layouts import Layout
+from etips.cohorts.engines.sources import Source
+from etips.cohorts.mimic.bedside import read_events, read_frames
 from etips.cohorts.mimic.items import (
     FIRST_METAVISION_ITEM,
     KG_PER_POUND,
     POUND_WEIGHT_ITEM,
     PREADMISSION_URINE_ITEMS,
-    Items,
-    R,
+    MimicReading,
+    read_list,
+    select_items,
+    tables_of,
 )
 from etips.cohorts.mimic.unit_audit import audit
 from etips.cohorts.sepsis3.events import Events, ItemUnits, OwnDefinition, Unread
+from etips.cohorts.sepsis3.rules import Rules
 from etips.errors import DataError
 
 # Antibiotics by drug name, without local forms and false friends (section 21.2).
@@ -42,53 +45,97 @@ LOCAL_ROUTES: Final = ("OU", "OS", "OD", "AU", "AS", "AD", "TP")
 _ARTERIAL: Final = "ART"
 _BLANKED: Final = "___"  # what the publisher puts in place of a text that was removed
 _KEPT_AS: Final = {"charted": "chart", "laboratory": "labs", "urine": "urine"}
+# Tables and columns by which a database is known from the others.
+_SIGNS: Final = {
+    "MIMIC-III": ("icustays.icustay_id", "patients.dob", "inputevents_mv", "inputevents_cv",
+                  "procedureevents_mv"),
+    "MIMIC-IV": ("icustays.stay_id", "patients.anchor_age", "inputevents", "procedureevents"),
+}  # fmt: skip
 
 
-class MimicExtraction(Generic[R]):
-    """An `Extraction`, but for what a version of MIMIC has of its own.
+@dataclass(frozen=True)
+class Profile:
+    """A named set of settings: of the rules, and of how the database is read.
+
+    No name of a setting is in both.
+    """
+
+    name: str
+    rules: Rules
+    reading: MimicReading
+
+    def changed(self, **settings: object) -> Self:
+        """The same with single settings changed, whichever part they belong to."""
+        own = {f.name for f in fields(self.reading)}
+        reading = {name: value for name, value in settings.items() if name in own}
+        rules = {name: value for name, value in settings.items() if name not in own}
+        return replace(
+            self,
+            rules=replace(self.rules, **rules),  # type: ignore[arg-type]
+            reading=replace(self.reading, **reading),  # type: ignore[arg-type]
+        )
+
+    def settings(self) -> dict[str, object]:
+        """Every setting by name."""
+        return {"name": self.name, **asdict(self.rules), **asdict(self.reading)}
+
+
+class Extraction:
+    """A database that the cohort can be built from, opened under a profile.
+
+    The class says what a version of MIMIC has of its own; what all have in common is written here.
 
     Args:
         source: Where the raw tables are; it is not closed.
-        profile: Settings of the rules and of the reading.
-        items: What to look for.
+        profile: Settings of the rules and of the reading; the first if left out.
 
     Attributes:
+        name: As files call the database.
+        label: For readers.
+        release: Whose columns it has.
+        profiles: The one to take if none is asked for first.
+        definitions: Names of Sepsis-3 definitions that `onset` may be besides the rules' own.
+        layout: Where its tables are and what columns they have.
+        stay_column: What it calls the id of a stay; onsets are written under that name.
         table_of: Raw table of each kind of rows that are kept.
-        born: Columns of the patient that tell the age.
+        born: Columns of the patient that say the age.
         lab_owner: Column of a laboratory result that says whose it is.
         specimen_item: Laboratory item whose text says where a blood gas was taken.
-        drop_rewritten_fluids: Whether fluids that were written anew do not count (oddity 6).
         tables: Raw tables by name, their column with the stay called `stay`.
+        settings: Every setting by name, those of the rules and those of the database.
+        kept: Where large results lie.
     """
 
-    database: str
-    label: str
-    stay_column: str
-    table_of: Mapping[str, str]
-    born: tuple[str, ...]
-    lab_owner: str
-    specimen_item: int
-    drop_rewritten_fluids = False
+    name: ClassVar[str]
+    label: ClassVar[str]
+    release: ClassVar[str]
+    profiles: ClassVar[Mapping[str, Profile]]
+    definitions: ClassVar[tuple[str, ...]] = ()
+    layout: ClassVar[Layout]
+    stay_column: ClassVar[str]
+    table_of: ClassVar[Mapping[str, str]]
+    born: ClassVar[tuple[str, ...]]
+    lab_owner: ClassVar[str]
+    specimen_item: ClassVar[int]
+    reading: MimicReading
 
-    def __init__(self, source: RawSource, profile: Profile[R], items: Items) -> None:
-        self.source, self.kept, self.items = source, source.kept, items
+    def __init__(self, source: Source, profile: Profile | None = None) -> None:
+        profile = profile or next(iter(self.profiles.values()))
+        self.source, self.kept = source, source.kept
         self.rules, self.reading, self.profile = profile.rules, profile.reading, profile.name
+        self.items = select_items(read_list(self.name), profile.reading)
         self.settings = profile.settings()
         self.tables: dict[str, ibis.Table] = {}
         self._n_samples = 0
 
     # ---- what a version has of its own ---------------------------------------------------------
 
-    def open_tables(self) -> dict[str, ibis.Table]:
-        """Check the source and return its tables."""
-        raise NotImplementedError
-
     def age(self) -> pl.Expr:
         """Age in days from icu_in and the columns `born`."""
         raise NotImplementedError
 
     def antibiotics(self) -> pl.DataFrame:
-        """Antibiotics that were prescribed."""
+        """Antibiotics given: entry (order of equal ones), admission, stay or null, t."""
         raise NotImplementedError
 
     def charted(self, rows: ibis.Table) -> tuple[ir.BooleanValue, dict[str, ir.Value]]:
@@ -107,7 +154,38 @@ class MimicExtraction(Generic[R]):
         del name
         return {}
 
+    def own_definition(self) -> OwnDefinition | None:
+        """Onsets and Sepsis-3 by another definition than the rules', if the settings ask for one.
+
+        Asked for once the rows are kept.
+        """
+        return None
+
     # ---- what all have in common ---------------------------------------------------------------
+
+    @classmethod
+    def extract(cls, source: Source, profile: str, changes: Mapping[str, object]) -> Self:
+        """Open a source under a profile, some of its settings changed (`Profile.changed`)."""
+        return cls(source, cls.profiles[profile].changed(**changes))
+
+    @classmethod
+    def recognises(cls, tables: Mapping[str, frozenset[str]]) -> bool:
+        """Whether tables, with their columns, are its own."""
+        return _looks_like(cls.label, tables)
+
+    @classmethod
+    def open_tables(cls, source: Source, reading: MimicReading) -> dict[str, ibis.Table]:
+        """Check that a source holds what a reading needs and return its tables."""
+        there = source.tables()
+        for other in _SIGNS:  # named, rather than refused by a list of missing columns
+            if _looks_like(other, there) and not cls.recognises(there):
+                raise DataError(source.name, f"looks like {other}", fix=f"Give {cls.release} here.")
+        return source.open_tables(
+            tables_of(cls.name, reading),
+            tables_of(cls.name, reading, optional=True),
+            label=cls.label,
+            release=cls.release,
+        )
 
     def begin(self) -> None:
         """Check the tables, and take up what an earlier process stored under the same settings."""
@@ -115,22 +193,25 @@ class MimicExtraction(Generic[R]):
         own = self.stay_column
         self.tables = {
             name: table.rename(stay=own) if own in table.columns else table
-            for name, table in self.open_tables().items()
+            for name, table in self.open_tables(self.source, self.reading).items()
         }
 
     def stays(self) -> pl.DataFrame:
-        """Every ICU stay, once."""
+        """Every ICU stay, once.
+
+        stay, patient, admission, gender (M or F), age in days, icu_in, icu_out, discharge, death.
+        """
         icu, adm, pat = (self.tables[name] for name in ("icustays", "admissions", "patients"))
         for owner, key in (("admissions", "hadm_id"), ("patients", "subject_id")):
-            require_owners(
-                self.source, icu, self.tables[owner], key=key, table="icustays", owner=owner
+            self.source.require_owners(
+                icu, self.tables[owner], key=key, table="icustays", owner=owner
             )
         joined = icu.join(adm.select("hadm_id", "dischtime"), "hadm_id").join(pat, "subject_id")
         query = joined.select(
             "gender", "stay", *self.born, patient="subject_id", admission="hadm_id",
             icu_in="intime", icu_out="outtime", discharge="dischtime", death="dod",
         )  # fmt: skip
-        stays = in_seconds(self.source.fetch(query)).unique().sort("stay")
+        stays = self.source.fetch(query).unique().sort("stay")
         if stays["stay"].n_unique() != stays.height:
             rule = f"{self.stay_column}, hadm_id and subject_id must each name one row"
             raise DataError("icustays, admissions, patients", rule, fix="Remove the repeated rows.")
@@ -142,7 +223,7 @@ class MimicExtraction(Generic[R]):
         time = rows.charttime.coalesce(rows.chartdate)
         query = rows.filter(time.notnull())
         query = query.select(patient=rows.subject_id, admission=rows.hadm_id, t=time).distinct()
-        samples = in_seconds(self.source.fetch(query))
+        samples = self.source.fetch(query)
         self._n_samples = samples.height
         return samples
 
@@ -287,43 +368,37 @@ class MimicExtraction(Generic[R]):
 
     def cultures(self) -> pl.DataFrame:
         """Cultures of all stays: stay, t. The value of a line tip counts in the clean profile."""
-        charted = in_seconds(self.kept.rows("chart", among=("itemid", self.items.chart_cultures)))
+        charted = self.kept.rows("chart", among=("itemid", self.items.chart_cultures))
         if self.reading.cultures_from_procedures:
             is_tip = pl.col("itemid") >= FIRST_METAVISION_ITEM
             charted = charted.filter(~is_tip | (pl.col("number") == 1))
         taken = charted.select("stay", "t")
-        if not (self.reading.reads_procedures and self.items.procedure_cultures):
+        if not self.items.procedure_cultures:
             return taken
-        among = ("itemid", self.items.procedure_cultures)
-        done = in_seconds(self.kept.rows("procedures", among=among))
+        done = self.kept.rows("procedures", among=("itemid", self.items.procedure_cultures))
         return pl.concat([taken, done.select("stay", t="start")])
-
-    def own_definition(self) -> OwnDefinition | None:
-        """None: the rules' own definition."""
-        return None
-
-    @property
-    def _kept_tables(self) -> dict[str, str]:
-        """Raw table of each kept one that the profile reads."""
-        read = self.reading.reads_procedures
-        return {name: t for name, t in self.table_of.items() if read or name != "procedures"}
 
     def events(self, first: int, last: int) -> Events:
         """Events of the kept stays first..last."""
-        block = read_block(self.kept, first, last, self._kept_tables)
-        return read_events(block, self.items, self.rules, drop_rewritten=self.drop_rewritten_fluids)
+        read = self.reading.reads_procedures
+        tables = {name: t for name, t in self.table_of.items() if read or name != "procedures"}
+        frames = read_frames(self.kept, first, last, tables)
+        drop_rewritten = self.settings.get("drop_rewritten_fluids") is True
+        return read_events(frames, self.items, self.rules, drop_rewritten=drop_rewritten)
 
     def require_rows(self, *kinds: str) -> None:
-        """Refuse a source without a usable row of a kind.
+        """Refuse a source without a usable row of a kind: samples, charted, laboratory, urine.
 
         What was given may be missing: of two charting systems a hospital may have used one only.
         """
         for kind in kinds:
-            if kind == "samples":
-                require_some("microbiologyevents", self._n_samples)
-            else:
+            table, n_rows = "microbiologyevents", self._n_samples
+            if kind != "samples":
                 name = _KEPT_AS[kind]
-                require_some(self.table_of[name], self.kept.height(name))
+                table, n_rows = self.table_of[name], self.kept.height(name)
+            if not n_rows:
+                rule = "must hold rows that can be used; none was found"
+                raise DataError(table, rule, fix="Check that it is whole and its ids fit.")
 
     def audit(self) -> tuple[ItemUnits, ...]:
         """What the kept rows say about their units."""
@@ -339,6 +414,12 @@ class MimicExtraction(Generic[R]):
             for item, n in self.kept.counts(name, "itemid").sort("itemid").iter_rows()
             if item in known
         )
+
+
+def _looks_like(label: str, tables: Mapping[str, frozenset[str]]) -> bool:
+    """Whether there is a table or a column that only one database has."""
+    named = (sign.split(".") for sign in _SIGNS[label])
+    return any(table in tables and tables[table].issuperset(column) for table, *column in named)
 
 
 def named_antibiotic(rows: ibis.Table) -> ir.BooleanValue:

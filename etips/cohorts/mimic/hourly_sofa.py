@@ -1,61 +1,185 @@
 """SOFA by the hour, and ventilation, as the concepts of mimic-code define them.
 
-The rules: docs/cohort/mimic4.md.
-
-An hour ends on the clock, and what happens at its end belongs to it. A part of the score is the
-worst of the last 24 hours; one that was never measured counts 0.
+The rules: docs/cohort/mimic4.md. Raw rows are kept beside those of the cohort. An hour ends on the
+clock, and what happens at its end belongs to it. A part of the score is the worst of the last 24
+hours; one that was never measured counts 0.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+import ibis  # type: ignore[import-untyped, unused-ignore]
+import ibis.expr.types as ir  # type: ignore[import-untyped, unused-ignore]
 import polars as pl
 
-from etips.cohorts.mimic import hourly_rows as rows
+from etips.cohorts.engines.sources import Source
+from etips.cohorts.engines.store import Store, require_finite
+from etips.cohorts.mimic.extraction import is_arterial
+from etips.cohorts.mimic.items import read_list
 from etips.cohorts.sepsis3.variables import HOUR
+
+HEART_RATE, FIO2, DEVICE, MODE, HAMILTON_MODE = 220045, 223835, 226732, 223849, 229314
+EYE, VERBAL, MOTOR = 220739, 223900, 223901
+MEAN_PRESSURES: Final = (220052, 220181, 225312)
+FLOWS: Final = (223834, 227582, 227287)
+_CHARTED: Final = (
+    HEART_RATE, FIO2, DEVICE, MODE, HAMILTON_MODE, EYE, VERBAL, MOTOR, *MEAN_PRESSURES, *FLOWS,
+)  # fmt: skip
+SPECIMEN_ITEM: Final = 52033  # its text says where a blood gas was taken
+OXYGEN_PRESSURE, GAS_FIO2, BILIRUBIN, CREATININE, PLATELETS = 50821, 50816, 50885, 50912, 51265
+_MEASURED: Final = (OXYGEN_PRESSURE, GAS_FIO2, BILIRUBIN, CREATININE, PLATELETS)
+EPINEPHRINE, NOREPINEPHRINE, DOPAMINE, DOBUTAMINE = 221289, 221906, 221662, 221653
+_GIVEN: Final = (EPINEPHRINE, NOREPINEPHRINE, DOPAMINE, DOBUTAMINE)
+IRRIGANT: Final = 227488
+_PASSED: Final = (
+    226559, 226560, 226561, 226584, 226563, 226564, 226565, 226567, 226557, 226558, IRRIGANT,
+    227489,
+)  # fmt: skip
+# A score counts from two days before the onset, which lies up to three days before the stay.
+_DAYS_BEFORE, _DAYS_AFTER = 7, 3
+# A heart rate further off than this is a slip and makes no hours.
+_MONTH: Final = ibis.interval(months=1)
+_TABLES: Final = {
+    "hourly_chart": "chartevents",
+    "hourly_labs": "labevents",
+    "hourly_given": "inputevents",
+    "hourly_urine": "outputevents",
+}
+NAMES: Final = tuple(_TABLES)
+
+Tables = Mapping[str, ibis.Table]
+"""Raw tables by name, their column with the stay called `stay`."""
 
 PARTS: Final = ("respiration", "coagulation", "liver", "cardiovascular", "cns", "renal")
 _BEFORE: Final = 24  # hours before the first heart rate that are looked at
 _WINDOW: Final = 24
 _KEY: Final = ("stay", "hr")
-_DRUGS: Final = {
-    rows.EPINEPHRINE: "epinephrine", rows.NOREPINEPHRINE: "norepinephrine",
-    rows.DOPAMINE: "dopamine", rows.DOBUTAMINE: "dobutamine",
-}  # fmt: skip
 _LONGEST_GAP: Final = 14  # hours on the clock, after which an episode is a new one
-_TRACHEOSTOMY: Final = ("tracheostomy tube", "trach mask")
-_TUBE: Final = ("endotracheal tube",)
-_MODES: Final = (
-    "(s) cmv", "aprv", "aprv/biphasic+apnpress", "aprv/biphasic+apnvol", "apv (cmv)", "ambient",
-    "apnea ventilation", "cmv", "cmv/assist", "cmv/assist/autoflow", "cmv/autoflow", "cpap/pps",
-    "cpap/psv", "cpap/psv+apn tcpl", "cpap/psv+apnpres", "cpap/psv+apnvol", "mmv", "mmv/autoflow",
-    "mmv/psv", "mmv/psv/autoflow", "p-cmv", "pcv+", "pcv+/psv", "pcv+assist", "pres/ac", "prvc/ac",
-    "prvc/simv", "psv/sbt", "simv", "simv/autoflow", "simv/pres", "simv/psv", "simv/psv/autoflow",
-    "simv/vol", "synchron master", "synchron slave", "vol/ac",
-)  # fmt: skip
-_HAMILTON_MODES: Final = (
-    "aprv", "apv (cmv)", "ambient", "(s) cmv", "p-cmv", "simv", "apv (simv)", "p-simv", "vs", "asv",
-)  # fmt: skip
-_MASKS: Final = ("bipap mask", "cpap mask")
-_MASK_MODES: Final = ("duopap", "niv", "niv-st")
-_HIGH_FLOW: Final = ("high flow nasal cannula",)
-_OXYGEN: Final = (
-    "non-rebreather", "face tent", "aerosol-cool", "venti mask", "medium conc mask",
-    "ultrasonic neb", "vapomist", "oxymizer", "high flow neb", "nasal cannula",
-)  # fmt: skip
-_NOTHING: Final = ("none",)
+# Texts of a device or a mode and the kind of support that each is, the strongest kind first.
+_SUPPORT: Final = {
+    name: [row["text"] for row in read_list("mimic_code") if row["list"] == name]
+    for name in (
+        "device tracheostomy", "device invasive", "mode invasive", "hamilton invasive",
+        "device mask", "hamilton mask", "device high flow", "device oxygen", "device none",
+    )
+}  # fmt: skip
+
+
+def store_hourly(source: Source, tables: Tables, stays: list[int]) -> None:
+    """Keep the rows of some stays."""
+    wanted = ibis.memtable(pl.DataFrame({"stay": pl.Series(stays, dtype=pl.Int64)}))
+    for name, query in zip(NAMES, (_chart, _labs, _given, _urine), strict=True):
+        source.store(query(tables, wanted), name, by="stay")
+
+
+def read_hourly(kept: Store, first: int, last: int) -> dict[str, pl.DataFrame]:
+    """The kept rows of the stays first..last, times in seconds, by name."""
+    frames = {name: kept.rows(name, between=("stay", first, last)).unique() for name in NAMES}
+    for name, frame in frames.items():
+        require_finite(_TABLES[name], frame)
+    return frames
+
+
+def _near(tables: Tables, stays: ibis.Table) -> ibis.Table:
+    """Stays with their patient, their admission, and the time around them that is looked at."""
+    icu = tables["icustays"]
+    return icu.filter(icu.stay.isin(stays.stay)).select(
+        "subject_id", "stay", own=icu.hadm_id,
+        earliest=icu.intime - _MONTH, latest=icu.outtime + _MONTH,
+        opens=icu.intime - ibis.interval(days=_DAYS_BEFORE),
+        closes=icu.outtime + ibis.interval(days=_DAYS_AFTER),
+    )  # fmt: skip
+
+
+def _chart(tables: Tables, stays: ibis.Table) -> ibis.Table:
+    """Charted rows of a stay, and inspired oxygen of the patient's other stays near it.
+
+    A row without a value counts too: a heart rate makes hours, a part of the coma scale a time.
+    """
+    rows, icu = tables["chartevents"], tables["icustays"]
+    known = rows.filter(rows.itemid.isin(_CHARTED) & rows.charttime.notnull())
+    other = icu.select("subject_id", other="stay")
+    pairs = other.join(_near(tables, stays), "subject_id").drop("subject_id")
+    joined = known.rename(other="stay").join(pairs, "other")
+    near = (joined.itemid == FIO2) & joined.charttime.between(joined.opens, joined.closes)
+    beat = (joined.charttime > joined.earliest) & (joined.charttime < joined.latest)
+    own = (joined.other == joined.stay) & ((joined.itemid != HEART_RATE) | beat)
+    kept = joined.filter(own | near)
+    return kept.select(
+        "stay",
+        itemid=kept.itemid.cast("int32"),
+        t=kept.charttime,
+        number=kept.valuenum,
+        text=kept.value.strip().lower().nullif(""),
+    )
+
+
+def _labs(tables: Tables, stays: ibis.Table) -> ibis.Table:
+    """Results of the patient near a stay, and whether they name its admission."""
+    labs = tables["labevents"]
+    tells = labs.itemid == SPECIMEN_ITEM
+    counts = tells | (labs.itemid.isin(_MEASURED) & labs.valuenum.notnull())
+    known = labs.filter(counts & labs.charttime.notnull())
+    joined = known.join(_near(tables, stays), "subject_id")
+    within = joined.filter(joined.charttime.between(joined.opens, joined.closes))
+    arterial = (within.itemid == SPECIMEN_ITEM) & is_arterial(within.value).fill_null(False)
+    return within.select(
+        "stay",
+        itemid=within.itemid.cast("int32"),
+        t=within.charttime,
+        number=within.valuenum,
+        specimen=within.specimen_id,
+        arterial=arterial,
+        own=(within.hadm_id == within.own).fill_null(False),
+    )
+
+
+def _given(tables: Tables, stays: ibis.Table) -> ibis.Table:
+    """Rates of drugs; milligrams are converted for norepinephrine alone."""
+    rows = tables["inputevents"]
+    kept = rows.itemid.isin(_GIVEN) & rows.stay.isin(stays.stay) & rows.rate.notnull()
+    converted, _ = in_micrograms(rows)
+    rate = (rows.itemid == NOREPINEPHRINE).ifelse(converted, rows.rate)
+    return rows.filter(kept & rows.starttime.notnull() & rows.endtime.notnull()).select(
+        "stay",
+        itemid=rows.itemid.cast("int32"),
+        start=rows.starttime,
+        end=rows.endtime,
+        rate=rate,
+    )
+
+
+def _urine(tables: Tables, stays: ibis.Table) -> ibis.Table:
+    """Urine by time; what was put in to rinse is taken off."""
+    rows = tables["outputevents"]
+    kept = rows.itemid.isin(_PASSED) & rows.stay.isin(stays.stay)
+    known = rows.filter(kept & rows.charttime.notnull())
+    into = (known.itemid == IRRIGANT) & (known.value > 0)
+    signed = known.mutate(volume=into.ifelse(-known.value, known.value))
+    return signed.group_by("stay", t=signed.charttime).aggregate(volume=signed.volume.sum())
+
+
+def in_micrograms(rows: ibis.Table) -> tuple[ir.Value, ir.Value]:
+    """Rate and unit, milligrams as micrograms.
+
+    With a weight of 1 kg the rate was meant in micrograms and its unit is a slip.
+    """
+    milligrams = (rows.rateuom == "mg/kg/min").fill_null(False)
+    slip = (rows.patientweight == 1).fill_null(False)
+    rate = ibis.cases((milligrams & ~slip, rows.rate * 1000), else_=rows.rate)
+    return rate, milligrams.ifelse("mcg/kg/min", rows.rateuom)
 
 
 def hourly_sofa(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Scores of every hour of some stays: stay, hr, end, the six parts and sofa."""
-    chart, labs, given, urine = (frames[name] for name in rows.NAMES)
+    chart, labs, given, urine = (frames[name] for name in NAMES)
     hours = stay_hours(chart)
     inputs = (
         _worst(hours, mean_pressures(chart), pressure=pl.col("value").min()),
         _worst(hours, coma_scores(chart), gcs=pl.col("value").min()),
-        _worst(hours, _own(labs, rows.BILIRUBIN), bilirubin=pl.col("value").max()),
-        _worst(hours, _own(labs, rows.CREATININE, most=150), creatinine=pl.col("value").max()),
-        _worst(hours, _own(labs, rows.PLATELETS), platelets=pl.col("value").min()),
+        _worst(hours, _own(labs, BILIRUBIN), bilirubin=pl.col("value").max()),
+        _worst(hours, _own(labs, CREATININE, most=150), creatinine=pl.col("value").max()),
+        _worst(hours, _own(labs, PLATELETS), platelets=pl.col("value").min()),
         _ratios(hours, chart, labs),
         _worst(hours, daily_urine(urine, chart), urine=pl.col("value").max()),
         _rates(hours, given),
@@ -72,7 +196,7 @@ def hourly_sofa(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 def stay_hours(chart: pl.DataFrame) -> pl.DataFrame:
     """Hours from a day before the first heart rate to the last one: stay, hr, end."""
-    beats = chart.filter(pl.col("itemid") == rows.HEART_RATE)
+    beats = chart.filter(pl.col("itemid") == HEART_RATE)
     spans = beats.group_by("stay").agg(first=pl.col("t").min(), last=pl.col("t").max())
     base = -(-pl.col("first") // HOUR) * HOUR
     length = pl.col("last") // HOUR - pl.col("first") // HOUR
@@ -91,7 +215,7 @@ def _worst(hours: pl.DataFrame, measured: pl.DataFrame, **worst: pl.Expr) -> pl.
 def mean_pressures(chart: pl.DataFrame) -> pl.DataFrame:
     """Mean of the mean pressures charted at one time: stay, t, value."""
     number = pl.col("number")
-    known = pl.col("itemid").is_in(rows.MEAN_PRESSURES) & (number > 0) & (number < 300)
+    known = pl.col("itemid").is_in(MEAN_PRESSURES) & (number > 0) & (number < 300)
     return chart.filter(known).group_by("stay", "t").agg(value=number.mean())
 
 
@@ -101,8 +225,8 @@ def coma_scores(chart: pl.DataFrame) -> pl.DataFrame:
     A part that is missing is that of the time before, if less than six hours ago, or healthy; a
     patient with a tube counts as awake.
     """
-    parts = (rows.MOTOR, rows.VERBAL, rows.EYE)
-    tube = (pl.col("itemid") == rows.VERBAL) & (pl.col("text") == "no response-ett")
+    parts = (MOTOR, VERBAL, EYE)
+    tube = (pl.col("itemid") == VERBAL) & (pl.col("text") == "no response-ett")
     number = pl.when(tube.fill_null(False)).then(0.0).otherwise(pl.col("number"))
     charted = chart.filter(pl.col("itemid").is_in(parts)).with_columns(number=number)
     of = {
@@ -159,12 +283,12 @@ def oxygen_ratios(chart: pl.DataFrame, labs: pl.DataFrame) -> pl.DataFrame:
     gases = labs.group_by("stay", "specimen").agg(
         t=pl.col("t").max(),
         arterial=pl.col("arterial").any(),
-        pressure=number.filter(item == rows.OXYGEN_PRESSURE).max(),
-        given=of_gas.filter(item == rows.GAS_FIO2).max(),
+        pressure=number.filter(item == OXYGEN_PRESSURE).max(),
+        given=of_gas.filter(item == GAS_FIO2).max(),
     )
     gases = gases.filter("arterial").drop_nulls("pressure").sort("stay", "t")
     of_chart = pl.when(share).then(number * 100).when(number.is_between(20, 100)).then(number)
-    charted = chart.filter(item == rows.FIO2).with_columns(charted=of_chart).drop_nulls("charted")
+    charted = chart.filter(item == FIO2).with_columns(charted=of_chart).drop_nulls("charted")
     charted = charted.group_by("stay", "t").agg(pl.col("charted").max()).sort("stay", "t")
     joined = gases.join_asof(
         charted, on="t", by="stay", strategy="backward", tolerance=4 * HOUR, check_sortedness=False
@@ -178,7 +302,7 @@ def daily_urine(urine: pl.DataFrame, chart: pl.DataFrame) -> pl.DataFrame:
 
     An amount was collected since the one before it, the first since the first heart rate.
     """
-    beats = chart.filter(pl.col("itemid") == rows.HEART_RATE)
+    beats = chart.filter(pl.col("itemid") == HEART_RATE)
     begin = beats.group_by("stay").agg(begin=pl.col("t").min())
     rows_ = urine.join(begin, on="stay").sort("stay", "t")
     since = pl.col("t").shift(1).over("stay").fill_null(pl.col("begin"))
@@ -201,10 +325,11 @@ def _rates(hours: pl.DataFrame, given: pl.DataFrame) -> pl.DataFrame:
     running = ends.join(given, on="stay").filter(
         (pl.col("end_of_hour") > pl.col("start")) & (pl.col("end_of_hour") <= pl.col("end"))
     )
-    of = {
-        name: pl.col("rate").filter(pl.col("itemid") == item).max() for item, name in _DRUGS.items()
-    }
-    return running.group_by(_KEY).agg(**of)
+    drugs = {"epinephrine": EPINEPHRINE, "norepinephrine": NOREPINEPHRINE,
+             "dopamine": DOPAMINE, "dobutamine": DOBUTAMINE}  # fmt: skip
+    rate, item = pl.col("rate"), pl.col("itemid")
+    highest = {name: rate.filter(item == number).max() for name, number in drugs.items()}
+    return running.group_by(_KEY).agg(**highest)
 
 
 def _scores() -> dict[str, pl.Expr]:
@@ -277,24 +402,17 @@ def kinds_of_support(chart: pl.DataFrame) -> pl.DataFrame:
     """
     item, text = pl.col("itemid"), pl.col("text")
     told = chart.group_by("stay", "t").agg(
-        device=text.filter(item == rows.DEVICE).max(),
-        mode=text.filter(item == rows.MODE).max(),
-        hamilton=text.filter(item == rows.HAMILTON_MODE).max(),
-        flow=(item.is_in(rows.FLOWS) & text.is_not_null()).any(),
+        device=text.filter(item == DEVICE).max(),
+        mode=text.filter(item == MODE).max(),
+        hamilton=text.filter(item == HAMILTON_MODE).max(),
+        flow=(item.is_in(FLOWS) & text.is_not_null()).any(),
     )
     device = pl.when("flow").then(pl.col("device"))
-    mode, hamilton = pl.col("mode"), pl.col("hamilton")
-    kinds = (
-        ("tracheostomy", device.is_in(_TRACHEOSTOMY)),
-        ("invasive", device.is_in(_TUBE)),
-        ("invasive", mode.is_in(_MODES)),
-        ("invasive", hamilton.is_in(_HAMILTON_MODES)),
-        ("mask", device.is_in(_MASKS)),
-        ("mask", hamilton.is_in(_MASK_MODES)),
-        ("high flow", device.is_in(_HIGH_FLOW)),
-        ("oxygen", device.is_in(_OXYGEN)),
-        ("none", device.is_in(_NOTHING)),
-    )
+    columns = {"device": device, "mode": pl.col("mode"), "hamilton": pl.col("hamilton")}
+    kinds = []
+    for name, texts in _SUPPORT.items():
+        column, _, kind_of = name.partition(" ")
+        kinds.append((kind_of, columns[column].is_in(texts)))
     kind = pl.coalesce(pl.when(holds.fill_null(False)).then(pl.lit(name)) for name, holds in kinds)
     return (
         told.with_columns(kind=kind)

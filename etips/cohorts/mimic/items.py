@@ -1,10 +1,11 @@
-"""Item identifiers to features and drugs, as the lists `mimic3.csv` and `mimic4.csv` give them.
+"""What is read from a MIMIC: its tables and its items, as the lists of its folder give them.
 
-The rules: docs/cohort/rules.md section 4.1.
+`NAME_tables.csv` has the columns of each table, `NAME.csv` the items of each feature and drug. The
+rules: docs/cohort/rules.md section 4.1.
 """
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
@@ -97,21 +98,32 @@ def all_on(reading: R) -> R:
     return replace(reading, **dict.fromkeys(switches_of(type(reading)), True))
 
 
-@dataclass(frozen=True)
-class Concept:
-    """One row of a list."""
+@cache
+def read_list(name: str) -> tuple[dict[str, str], ...]:
+    """Rows of a list of this folder."""
+    text = (files("etips.cohorts.mimic") / f"{name}.csv").read_text("utf-8")
+    return tuple(csv.DictReader(text.splitlines()))
 
-    concept: str
-    table: str
-    item: str
-    low: float | None
-    high: float | None
-    profile: str
+
+def tables_of(
+    database: str, reading: MimicReading | None = None, *, optional: bool = False
+) -> dict[str, dict[str, str]]:
+    """Tables and typed columns that a reading needs; every one that any may read if left out.
+
+    With `optional`, those that are read where they are there, and only those.
+    """
+    tables: dict[str, dict[str, str]] = {}
+    for row in read_list(f"{database}_tables"):
+        switches = row["read_if"].split()
+        read = not switches or any(getattr(reading, name, False) for name in switches)
+        if reading is None or (switches == ["optional"] if optional else read):
+            tables.setdefault(row["table"], {})[row["column"]] = row["kind"]
+    return tables
 
 
 @dataclass(frozen=True)
 class Items:
-    """What to look for in each table under one profile."""
+    """What to look for in each table under one reading."""
 
     vitals: dict[int, str]
     chart_labs: dict[int, str]
@@ -137,60 +149,39 @@ class Items:
         return {*self.fluids, *self.preadmission_fluids, *self.vasopressors}
 
 
-@cache
-def concepts(database: str) -> tuple[Concept, ...]:
-    """The shipped list of a database."""
-    return read_concepts((files("etips.cohorts.mimic") / f"{database}.csv").read_text("utf-8"))
-
-
-def read_concepts(text: str) -> tuple[Concept, ...]:
-    """Read the text of a list."""
-    return tuple(
-        Concept(
-            concept=row["concept"],
-            table=row["source_table"],
-            item=row["itemid"],
-            low=float(row["plausible_low"]) if row["plausible_low"] else None,
-            high=float(row["plausible_high"]) if row["plausible_high"] else None,
-            profile=row["profile"],
-        )
-        for row in csv.DictReader(text.splitlines())
-    )
-
-
-def select_items(rows: Iterable[Concept], reading: MimicReading) -> Items:
+def select_items(rows: Iterable[Mapping[str, str]], reading: MimicReading) -> Items:
     """Choose the rows of a whole list that count under a reading."""
     wanted = [
         row
         for row in rows
-        if row.profile in ("both", "clean" if reading.corrects(row.concept) else "paper")
+        if row["profile"] in ("both", "clean" if reading.corrects(row["concept"]) else "paper")
     ]
 
     def features(prefix: str, table: str) -> dict[int, str]:
         return {
-            int(row.item): row.concept.removeprefix(prefix)
+            int(row["itemid"]): row["concept"].removeprefix(prefix)
             for row in wanted
-            if row.concept.startswith(prefix) and row.table.startswith(table)
+            if row["concept"].startswith(prefix) and row["source_table"].startswith(table)
         }
 
-    def codes(concept: str, table: str) -> list[str]:
-        named = (row for row in wanted if row.concept == concept)
-        return [row.item for row in named if row.table.startswith(table)]
+    def items(concept: str, table: str) -> frozenset[int]:
+        return frozenset(int(code) for code in codes(concept, table))
 
-    def plain(concept: str, table: str) -> frozenset[int]:
-        return frozenset(int(item) for item in codes(concept, table))
+    def codes(concept: str, table: str) -> frozenset[str]:
+        named = (row for row in wanted if row["concept"] == concept)
+        return frozenset(row["itemid"] for row in named if row["source_table"].startswith(table))
 
     return Items(
         vitals=features("vital:", "chartevents"),
         chart_labs=features("lab:", "chartevents"),
         labs=features("lab:", "labevents"),
-        chart_cultures=plain("culture", "chartevents"),
-        procedure_cultures=plain("culture", "procedureevents"),
-        ventilation=plain("mechvent", "chartevents"),
-        procedure_ventilation=plain("mechvent", "procedureevents"),
-        antibiotics=frozenset(codes("antibiotic_gsn", "prescriptions")),
-        urine=plain("urine_output", "outputevents"),
-        fluids=plain("fluid", "inputevents"),
-        preadmission_fluids=plain("fluid_preadmission", "inputevents"),
+        chart_cultures=items("culture", "chartevents"),
+        procedure_cultures=items("culture", "procedureevents"),
+        ventilation=items("mechvent", "chartevents"),
+        procedure_ventilation=items("mechvent", "procedureevents"),
+        antibiotics=codes("antibiotic_gsn", "prescriptions"),
+        urine=items("urine_output", "outputevents"),
+        fluids=items("fluid", "inputevents"),
+        preadmission_fluids=items("fluid_preadmission", "inputevents"),
         vasopressors=features("vasopressor:", "inputevents"),
     )

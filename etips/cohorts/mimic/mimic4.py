@@ -1,4 +1,4 @@
-"""MIMIC-IV v2.2 and v3.1: its tables and columns, its switches, its items, and how its rows read.
+"""MIMIC-IV v2.2 and v3.1: its switches, and how its rows read.
 
 The rules: docs/cohort/mimic4.md; numbers are those of the oddities in docs/cohort/rules.md. No row
 has a number of its own, so that every order comes from values.
@@ -7,33 +7,30 @@ has a number of its own, so that every order comes from values.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from functools import partial
+from typing import ClassVar, Final
 
 import ibis  # type: ignore[import-untyped, unused-ignore]
 import ibis.expr.types as ir  # type: ignore[import-untyped, unused-ignore]
 import polars as pl
 
-from etips.cohorts.database import Database, Profile
-from etips.cohorts.engines.address import RawSource
-from etips.cohorts.engines.checked_tables import in_seconds, open_checked
-from etips.cohorts.engines.layouts import CODE, INT, NUMBER, TEXT, TIME, Layout, TypedTables, joined
+from etips.cohorts.engines.layouts import Layout
+from etips.cohorts.engines.sources import Source
 from etips.cohorts.mimic import mimic_code
-from etips.cohorts.mimic.extraction import MimicExtraction, named_antibiotic
-from etips.cohorts.mimic.hourly_rows import SPECIMEN_ITEM, in_micrograms, store_hourly
+from etips.cohorts.mimic.extraction import Extraction, Profile, named_antibiotic
+from etips.cohorts.mimic.hourly_sofa import SPECIMEN_ITEM, in_micrograms, store_hourly
 from etips.cohorts.mimic.items import (
     DEVICE_TEXTS_CLEAN,
     UNTESTABLE_VERBAL,
-    Items,
     MimicReading,
     all_on,
-    concepts,
-    select_items,
     switches_of,
+    tables_of,
 )
 from etips.cohorts.sepsis3 import rules
 from etips.cohorts.sepsis3.events import DRUGS, OwnDefinition
 from etips.cohorts.sepsis3.rules import AntibioticOrder
-from etips.errors import DataError, SettingError
+from etips.errors import SettingError
 from etips.notes import note
 
 
@@ -61,6 +58,11 @@ class Reading(MimicReading):
     laboratory_by_subject: bool = True
     onset: Onset = Onset.RULES
 
+    @property
+    def by_mimic_code(self) -> bool:
+        """Whether mimic-code says who has Sepsis-3."""
+        return self.onset == Onset.MIMIC_CODE
+
 
 SWITCHES: Final = switches_of(Reading)
 WITHOUT_EFFECT: Final = (
@@ -73,113 +75,11 @@ _PAPER_RULES: Final = replace(
 )
 PAPER: Final = Profile("paper", _PAPER_RULES, Reading())
 CLEAN: Final = Profile("clean", rules.CLEAN, all_on(Reading()))
-WIDEST: Final = replace(CLEAN.reading, onset=Onset.MIMIC_CODE)
+WIDEST: Final = replace(all_on(Reading()), onset=Onset.MIMIC_CODE)
 """A reading that looks at every table and column that any other does."""
 PROFILES: Final = {profile.name: profile for profile in (CLEAN, PAPER)}
-
-FOLDER_OF: Final = {
-    **dict.fromkeys(
-        ("patients", "admissions", "labevents", "microbiologyevents", "prescriptions"), "hosp"
-    ),
-    **dict.fromkeys(
-        ("icustays", "chartevents", "inputevents", "outputevents", "procedureevents", "d_items"),
-        "icu",
-    ),
-}
-"""In which folder PhysioNet ships each table."""
-_TABLES: Final[TypedTables] = {
-    "patients": {
-        "subject_id": INT, "gender": TEXT, "anchor_age": INT, "anchor_year": INT, "dod": TIME,
-    },
-    "admissions": {"subject_id": INT, "hadm_id": INT, "dischtime": TIME},
-    "icustays": {
-        "subject_id": INT, "hadm_id": INT, "stay_id": INT, "intime": TIME, "outtime": TIME,
-    },
-    "chartevents": {
-        "stay_id": INT, "charttime": TIME, "itemid": INT, "value": TEXT, "valuenum": NUMBER,
-    },
-    "labevents": {
-        "subject_id": INT, "hadm_id": INT, "charttime": TIME, "itemid": INT, "valuenum": NUMBER,
-    },
-    "microbiologyevents": {
-        "subject_id": INT, "hadm_id": INT, "charttime": TIME, "chartdate": TIME,
-    },
-    "prescriptions": {
-        "hadm_id": INT, "pharmacy_id": INT, "starttime": TIME, "stoptime": TIME, "drug": TEXT,
-        "gsn": CODE,
-    },
-    "inputevents": {
-        "stay_id": INT, "starttime": TIME, "endtime": TIME, "itemid": INT, "amount": NUMBER,
-        "amountuom": TEXT, "rate": NUMBER, "rateuom": TEXT, "statusdescription": TEXT,
-    },
-    "outputevents": {"stay_id": INT, "charttime": TIME, "itemid": INT, "value": NUMBER},
-}  # fmt: skip
-# Looked at by the audit; a source without them is welcome.
-_OPTIONAL: Final[TypedTables] = {
-    "chartevents": {"valueuom": TEXT},
-    "labevents": {"valueuom": TEXT},
-    "outputevents": {"valueuom": TEXT},
-    "d_items": {"itemid": INT, "label": TEXT, "linksto": TEXT},
-}
-# What the definition of mimic-code looks at besides.
-_MIMIC_CODE: Final[TypedTables] = {
-    "labevents": {"specimen_id": INT, "value": TEXT},
-    "microbiologyevents": {"micro_specimen_id": INT},
-    "prescriptions": {"subject_id": INT, "route": TEXT, "drug_type": TEXT},
-    "inputevents": {"patientweight": NUMBER},
-}
-_OWN_TABLES: Final = ("inputevents", "procedureevents")
-
-
-def needed(reading: Reading) -> dict[str, dict[str, str]]:
-    """Tables and typed columns that a profile reads."""
-    parts = [_TABLES]
-    if reading.arterial_gases_only:
-        parts.append({"labevents": {"specimen_id": INT, "value": TEXT}})
-    if reading.antibiotics_by_name:
-        parts.append({"prescriptions": {"route": TEXT, "drug_type": TEXT}})
-    if reading.milligram_rates:
-        parts.append({"inputevents": {"patientweight": NUMBER}})
-    if reading.onset == Onset.MIMIC_CODE:
-        parts.append(_MIMIC_CODE)
-    if reading.reads_procedures:
-        done = {"stay_id": INT, "starttime": TIME, "endtime": TIME, "itemid": INT}
-        parts.append({"procedureevents": done})
-    return joined(*parts)
-
-
-def readable(reading: Reading) -> dict[str, dict[str, str]]:
-    """What is needed, and the tables and columns that are read if they are there."""
-    return joined(needed(reading), _OPTIONAL)
-
-
-LAYOUT: Final = Layout(
-    label="MIMIC-IV",
-    tables=readable(WIDEST),
-    folders=("", "hosp", "icu", "core"),
-    schemas=(("mimiciv_hosp", "mimiciv_icu"),),
-)
-
-
-def is_mimic4(tables: Mapping[str, frozenset[str]]) -> bool:
-    """Whether there is a table or a column that only MIMIC-IV has."""
-    return (
-        "stay_id" in tables.get("icustays", ())
-        or "anchor_age" in tables.get("patients", ())
-        or not tables.keys().isdisjoint(_OWN_TABLES)
-    )
-
-
-def open_tables(source: RawSource, reading: Reading) -> dict[str, ibis.Table]:
-    """Check that the source holds what is needed and return its tables."""
-    there = source.tables()  # MIMIC-III is told by its own names, not by a list of missing columns
-    if "icustay_id" in there.get("icustays", ()) or "inputevents_mv" in there:
-        fix = "Give MIMIC-IV v2.2 or v3.1 here."
-        raise DataError(source.name, "looks like MIMIC-III", fix=fix)
-    return open_checked(
-        source, needed(reading), _OPTIONAL, label="MIMIC-IV", version="MIMIC-IV v2.2 or v3.1"
-    )
-
+needed: Final = partial(tables_of, "mimic4")
+"""Tables and typed columns that a reading needs."""
 
 # Mode of a ventilator: these texts, in small letters, say that nobody is ventilated through a tube.
 NOT_VENTILATED: Final = {
@@ -204,18 +104,20 @@ _OLDEST: Final = 91  # years; what ages above 89 are stored as
 _ORDER: Final = ("t", "stop", "pharmacy_id", "drug", "gsn", "admission")
 
 
-def items_of(reading: Reading) -> Items:
-    """The item lists of a profile."""
-    return select_items(concepts("mimic4"), reading)
+class Mimic4Extraction(Extraction):
+    """MIMIC-IV opened under a profile."""
 
-
-class Mimic4Extraction(MimicExtraction[Reading]):
-    """An `Extraction` of MIMIC-IV."""
-
-    database = "mimic4"
-    label = LAYOUT.label
+    name, label, release = "mimic4", "MIMIC-IV", "MIMIC-IV v2.2 or v3.1"
+    profiles = PROFILES
+    definitions = (Onset.MIMIC_CODE,)
+    layout = Layout(
+        label,
+        tables_of(name),
+        folders=("", "hosp", "icu", "core"),
+        schemas=(("mimiciv_hosp", "mimiciv_icu"),),
+    )
     stay_column = "stay_id"
-    table_of: Mapping[str, str] = {
+    table_of: ClassVar = {
         "labs": "labevents",
         "infusions_mv": "inputevents",
         "chart": "chartevents",
@@ -225,22 +127,20 @@ class Mimic4Extraction(MimicExtraction[Reading]):
     born = ("anchor_age", "anchor_year")
     lab_owner = "subject_id"
     specimen_item = SPECIMEN_ITEM
+    reading: Reading
 
-    def __init__(self, source: RawSource, profile: Profile[Reading] = CLEAN) -> None:
+    def __init__(self, source: Source, profile: Profile = CLEAN) -> None:
         if profile.rules.antibiotic_order is not AntibioticOrder.DATE:
             rule = "must be date for MIMIC-IV, where no prescription names a stay"
             raise SettingError("antibiotic_order", rule)
-        self._by_mimic_code = profile.reading.onset == Onset.MIMIC_CODE
-        if self._by_mimic_code:  # which says itself whose SOFA is high enough
+        if (
+            profile.settings()["onset"] == Onset.MIMIC_CODE
+        ):  # which says itself whose SOFA is high enough
             profile = profile.changed(least_sofa=0)
-        super().__init__(source, profile, items_of(profile.reading))
+        super().__init__(source, profile)
         self.settings["without_effect"] = list(WITHOUT_EFFECT)
         self._orders = pl.DataFrame()
         self._named: dict[int, str] = {}
-
-    def open_tables(self) -> dict[str, ibis.Table]:
-        """Check the source and return its tables."""
-        return open_tables(self.source, self.reading)
 
     def begin(self) -> None:
         """Look besides for items of what was given that are named like a vasopressor."""
@@ -264,7 +164,7 @@ class Mimic4Extraction(MimicExtraction[Reading]):
 
     def antibiotics(self) -> pl.DataFrame:
         """Antibiotic prescriptions; stay is null unless mimic-code chooses them."""
-        if self._by_mimic_code:
+        if self.reading.by_mimic_code:
             self._orders = mimic_code.read_orders(self.source, self.tables)
             return self._orders.select("admission", "stay", "t").with_row_index("entry")
         rows = self.tables["prescriptions"]
@@ -276,7 +176,7 @@ class Mimic4Extraction(MimicExtraction[Reading]):
             "pharmacy_id", "drug", "gsn",
             admission=rows.hadm_id, t=rows.starttime, stop=rows.stoptime,
         )  # fmt: skip
-        given = in_seconds(self.source.fetch(query)).sort(_ORDER, nulls_last=True)
+        given = self.source.fetch(query).sort(_ORDER, nulls_last=True)
         return given.select(
             pl.int_range(pl.len(), dtype=pl.Int64).alias("entry"),
             "admission",
@@ -305,7 +205,7 @@ class Mimic4Extraction(MimicExtraction[Reading]):
             "device": ibis.cases((is_device, code), else_=None),
             "has_text": (rows.value.strip() != "").fill_null(False),  # loaders differ in empty ones
             "ventilated": ibis.cases(*deciding, else_=True),  # any text, but for a few
-            "extubated": ibis.literal(False),  # told by procedures
+            "extubated": ibis.literal(False),  # procedures say so
         }
 
     def same_admission(self, results: ibis.Table) -> ir.BooleanValue:
@@ -338,12 +238,12 @@ class Mimic4Extraction(MimicExtraction[Reading]):
     def keep(self, stays: list[int]) -> None:
         """Store the rows of these stays, and the cultures of all."""
         super().keep(stays)
-        if self._by_mimic_code:
+        if self.reading.by_mimic_code:
             store_hourly(self.source, self.tables, stays)
 
     def own_definition(self) -> OwnDefinition | None:
         """Onsets and Sepsis-3 by the concepts of mimic-code, if they are asked for."""
-        if not self._by_mimic_code:
+        if not self.reading.by_mimic_code:
             return None
         specimens = mimic_code.read_specimens(self.source, self.tables)
         found = mimic_code.suspected(self._orders, specimens)
@@ -352,16 +252,3 @@ class Mimic4Extraction(MimicExtraction[Reading]):
 
 def _plain(text: ir.StringValue) -> ir.StringValue:
     return text.strip().lower()
-
-
-MIMIC4: Final = Database(
-    name="mimic4",
-    label=LAYOUT.label,
-    layout=LAYOUT,
-    recognises=is_mimic4,
-    profiles=tuple(PROFILES),
-    extract=lambda source, profile, changes: Mimic4Extraction(
-        source, PROFILES[profile].changed(**changes)
-    ),
-    definitions=(Onset.MIMIC_CODE,),
-)

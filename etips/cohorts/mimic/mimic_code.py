@@ -10,47 +10,24 @@ from typing import Final
 import ibis  # type: ignore[import-untyped, unused-ignore]
 import polars as pl
 
-from etips.cohorts.engines.address import RawSource
-from etips.cohorts.engines.checked_tables import in_seconds
+from etips.cohorts.engines.sources import Source
 from etips.cohorts.engines.store import Store
 from etips.cohorts.mimic.extraction import LOCAL_ROUTES
-from etips.cohorts.mimic.hourly_rows import Tables, read_hourly
-from etips.cohorts.mimic.hourly_sofa import hourly_sofa
+from etips.cohorts.mimic.hourly_sofa import Tables, hourly_sofa, read_hourly
+from etips.cohorts.mimic.items import read_list
 from etips.cohorts.sepsis3.events import OwnDefinition
 from etips.cohorts.sepsis3.variables import HOUR
 
 _DAY: Final = 24 * HOUR
 _BEFORE, _AFTER = 48 * HOUR, 24 * HOUR
 _LEAST_SOFA: Final = 2
+_LISTS: Final = read_list("mimic_code")
 # Words in the name of a drug that make it an antibiotic there, mupirocin and antifungals included.
-_NAMES: Final = (
-    "adoxa", "ala-tet", "alodox", "amikacin", "amikin", "amoxicill", "amphotericin",
-    "anidulafungin", "ancef", "clavulanate", "ampicillin", "augmentin", "avelox", "avidoxy",
-    "azactam", "azithromycin", "aztreonam", "axetil", "bactocill", "bactrim", "bactroban",
-    "bethkis", "biaxin", "bicillin l-a", "cayston", "cefazolin", "cedax", "cefoxitin",
-    "ceftazidime", "cefaclor", "cefadroxil", "cefdinir", "cefditoren", "cefepime", "cefotan",
-    "cefotetan", "cefotaxime", "ceftaroline", "cefpodoxime", "cefpirome", "cefprozil",
-    "ceftibuten", "ceftin", "ceftriaxone", "cefuroxime", "cephalexin", "cephalothin",
-    "cephapririn", "chloramphenicol", "cipro", "claforan", "clarithromycin", "cleocin",
-    "clindamycin", "cubicin", "dicloxacillin", "dirithromycin", "doryx", "doxycy", "duricef",
-    "dynacin", "ery-tab", "eryped", "eryc", "erythrocin", "erythromycin", "factive", "flagyl",
-    "fortaz", "furadantin", "garamycin", "gentamicin", "kanamycin", "keflex", "kefzol", "ketek",
-    "levaquin", "levofloxacin", "lincocin", "linezolid", "macrobid", "macrodantin", "maxipime",
-    "mefoxin", "metronidazole", "meropenem", "methicillin", "minocin", "minocycline", "monodox",
-    "monurol", "morgidox", "moxatag", "moxifloxacin", "mupirocin", "myrac", "nafcillin",
-    "neomycin", "nicazel doxy 30", "nitrofurantoin", "norfloxacin", "noroxin", "ocudox",
-    "ofloxacin", "omnicef", "oracea", "oraxyl", "oxacillin", "pc pen vk", "pce dispertab",
-    "panixine", "pediazole", "penicillin", "periostat", "pfizerpen", "piperacillin", "tazobactam",
-    "primsol", "proquin", "raniclor", "rifadin", "rifampin", "rocephin", "smz-tmp", "septra",
-    "solodyn", "spectracef", "streptomycin", "sulfadiazine", "sulfamethoxazole", "trimethoprim",
-    "sulfatrim", "sulfisoxazole", "suprax", "synercid", "tazicef", "tetracycline", "timentin",
-    "tobramycin", "unasyn", "vancocin", "vancomycin", "vantin", "vibativ", "vibra-tabs",
-    "vibramycin", "zinacef", "zithromax", "zosyn", "zyvox",
-)  # fmt: skip
-_NOT_NAMES: Final = "cream|desensitization|ophth oint|gel"
+_NAMES: Final = "|".join(row["text"] for row in _LISTS if row["list"] == "antibiotic")
+_NOT_NAMES: Final = "|".join(row["text"] for row in _LISTS if row["list"] == "not an antibiotic")
 
 
-def read_orders(source: RawSource, tables: Tables) -> pl.DataFrame:
+def read_orders(source: Source, tables: Tables) -> pl.DataFrame:
     """Orders of antibiotics that begin inside an ICU stay: patient, admission, stay, t.
 
     A diluent counts if the same drug by the same route is also ordered otherwise; an order without
@@ -58,17 +35,17 @@ def read_orders(source: RawSource, tables: Tables) -> pl.DataFrame:
     """
     rows, icu = tables["prescriptions"], tables["icustays"]
     name, route = rows.drug.lower(), rows.route
-    named = name.re_search("|".join(_NAMES)) & ~name.re_search(_NOT_NAMES)
+    named = name.re_search(_NAMES) & ~name.re_search(_NOT_NAMES)
     local = route.isin(LOCAL_ROUTES) | route.lower().re_search("eye|ear")
     query = rows.filter(named & route.notnull() & ~local & rows.starttime.notnull())
     query = query.select(
         "drug", "route", "drug_type", patient=rows.subject_id, admission=rows.hadm_id,
         t=rows.starttime,
     )  # fmt: skip
-    orders = in_seconds(source.fetch(query))
+    orders = source.fetch(query)
     proper = orders.filter(pl.col("drug_type") != "BASE").select("drug", "route").unique()
     orders = orders.join(proper, on=["drug", "route"], how="semi")
-    stays = in_seconds(source.fetch(icu.select("stay", "intime", "outtime", admission="hadm_id")))
+    stays = source.fetch(icu.select("stay", "intime", "outtime", admission="hadm_id"))
     joined = orders.join(stays, on="admission")
     inside = (pl.col("intime") <= pl.col("t")) & (pl.col("t") < pl.col("outtime"))
     return (
@@ -76,14 +53,14 @@ def read_orders(source: RawSource, tables: Tables) -> pl.DataFrame:
     )
 
 
-def read_specimens(source: RawSource, tables: Tables) -> pl.DataFrame:
+def read_specimens(source: Source, tables: Tables) -> pl.DataFrame:
     """Every specimen once: patient, date, time (null if only the day is known)."""
     rows = tables["microbiologyevents"]
     query = rows.group_by(rows.micro_specimen_id).aggregate(
         patient=rows.subject_id.max(), date=rows.chartdate.max(), time=rows.charttime.max()
     )
     found: ibis.Table = query.select("patient", "date", "time").distinct()
-    return in_seconds(source.fetch(found)).filter(pl.col("date").is_not_null())
+    return source.fetch(found).filter(pl.col("date").is_not_null())
 
 
 def suspected(orders: pl.DataFrame, specimens: pl.DataFrame) -> pl.DataFrame:

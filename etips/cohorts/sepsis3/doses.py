@@ -13,9 +13,8 @@ from etips.cohorts.sepsis3.events import (
     UNITS_PER_MINUTE,
     Events,
 )
-from etips.cohorts.sepsis3.grid import Floats, Ints
+from etips.cohorts.sepsis3.grid import Floats, Ints, Steps, steps_of
 from etips.cohorts.sepsis3.rules import Rules
-from etips.cohorts.sepsis3.steps import Steps, steps_of
 from etips.cohorts.sepsis3.variables import HOUR
 
 BODY_WEIGHT_KG: Final = 80  # assumed whenever a rate is per minute and not per kg

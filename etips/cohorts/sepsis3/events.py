@@ -32,7 +32,7 @@ class Events:
             highest priority, then of the highest value, counts.
         ventilation: start, end of invasive ventilation.
         vasopressors: start, end, drug, rate, unit; a null end says that the rate was charted at a
-            moment, without telling for how long.
+            moment, not for how long.
         boluses: t, volume in isotonic mL.
         infusions: start, end, rate in isotonic mL/h.
         fluid_before: volume given before the stay, at most one row a stay.
@@ -52,16 +52,10 @@ class Events:
 
 @dataclass(frozen=True)
 class ItemUnits:
-    """What the rows of one item, of adult stays with an antibiotic, say about their unit.
+    """What the rows with a number of one item, of adult stays with an antibiotic, have as a unit.
 
-    Attributes:
-        table: Where the item is charted.
-        item: Its number.
-        feature: What it is read as.
-        n_rows: Rows with a number.
-        n_silent: Rows of them that give no unit.
-        n_unexpected: Rows in a unit that is not expected.
-        unexpected: Those units as charted, with their rows, most frequent first.
+    `n_silent` of them give none, `n_unexpected` one that is not expected: `unexpected` has those as
+    charted, with their rows, the most frequent first.
     """
 
     table: str
@@ -85,12 +79,7 @@ class Unread:
 
 @dataclass(frozen=True, repr=False)
 class OwnDefinition:
-    """Who has Sepsis-3, and since when, as users of a database define it.
-
-    Attributes:
-        onsets: stay, onset of suspected infection.
-        septic: Stays of them with Sepsis-3.
-    """
+    """Stays with an onset (stay, onset), and those of them with Sepsis-3, as others define it."""
 
     onsets: pl.DataFrame
     septic: frozenset[int]

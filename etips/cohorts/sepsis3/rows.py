@@ -15,9 +15,9 @@ from etips.cohorts.sepsis3.grid import (
     drop_outliers,
     hold_all,
     make_grid,
+    make_steps,
 )
 from etips.cohorts.sepsis3.rules import Rules
-from etips.cohorts.sepsis3.steps import make_steps
 from etips.cohorts.sepsis3.variables import CHARTED, DELAY, DEMOGRAPHICS, HOUR, PASS_1_COLUMNS
 from etips.errors import ResourceError
 from etips.machine import free_memory
@@ -137,7 +137,7 @@ def step_rows(
     rows = stays.select(*known, "discharge")[owner].with_columns(
         bloc=pl.Series(steps.number + 1),
         icustayid=pl.Series(steps.stays[steps.owner]),
-        charttime=pl.Series(steps.t0),
+        charttime=pl.Series(steps.beg[steps.owner] + rules.step_seconds * steps.number),
         **{DELAY: (pl.col("discharge") - pl.Series(steps.last[steps.owner])) / HOUR},
         **{name: pl.Series(steps.means[INDEX[name]]) for name in CHARTED},
         **{name: pl.Series(values) for name, values in volumes.items()},

@@ -3,10 +3,11 @@
 import contextlib
 
 from etips.cohorts.databases import open_source
-from etips.cohorts.mimic.mimic4 import CLEAN, FOLDER_OF, WIDEST, Mimic4Extraction, readable
+from etips.cohorts.mimic.mimic4 import CLEAN, Mimic4Extraction
+from etips.worlds.mimic4_tables import MIMIC4_SHAPE
 
 STAY, PATIENT, ADMISSION, T = 30_000_001, 10_000_001, 20_000_001, "2150-01-02 00:00:00"
-COLUMNS = readable(WIDEST)
+COLUMNS = Mimic4Extraction.layout.tables
 ICU = {"subject_id": PATIENT, "hadm_id": ADMISSION, "stay_id": STAY,
        "intime": "2150-01-01 00:00:00", "outtime": "2150-01-05 00:00:00"}  # fmt: skip
 
@@ -15,11 +16,11 @@ ICU = {"subject_id": PATIENT, "hadm_id": ADMISSION, "stay_id": STAY,
 def extraction(folder, profile=CLEAN, **rows):
     """MIMIC-IV of tables with only the given rows; a missing cell is empty."""
     for name, columns in COLUMNS.items():
-        place = folder / FOLDER_OF[name]
-        place.mkdir(exist_ok=True)
+        place = folder / f"{MIMIC4_SHAPE.files[name]}.csv"
+        place.parent.mkdir(exist_ok=True)
         lines = [[row.get(column, "") for column in columns] for row in rows.get(name, ())]
         text = "\n".join(",".join(map(str, line)) for line in [columns, *lines])
-        (place / f"{name}.csv").write_text(text + "\n")
+        place.write_text(text + "\n")
     with contextlib.closing(open_source(folder)) as source:
         opened = Mimic4Extraction(source, profile)
         opened.begin()

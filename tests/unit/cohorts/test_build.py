@@ -11,9 +11,9 @@ from cohort_building import built, same
 from etips.cohorts.build import build_cohort
 from etips.cohorts.databases import LAYOUTS, compare, extract, open_source
 from etips.cohorts.dataset.agreement import Evidence, Outcome
-from etips.cohorts.dataset.conversion import to_trajectories
+from etips.cohorts.dataset.sepsis_cohort import to_trajectories
 from etips.cohorts.engines.tablefiles import find
-from etips.cohorts.mimic.mimic3 import CLEAN, PAPER, SWITCHES, Mimic3Extraction, readable
+from etips.cohorts.mimic.mimic3 import CLEAN, PAPER, SWITCHES, Mimic3Extraction
 from etips.cohorts.sepsis3 import rules
 from etips.cohorts.sepsis3.rules import steps_of_hours
 from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES, TABLE_COLUMNS
@@ -42,7 +42,7 @@ def test_shuffled_rows_and_plain_csv_give_the_identical_cohort(hospital, shuffle
 def test_parquet_gives_the_identical_cohort(hospital, paper_cohort, tmp_path):
     """D4: whatever route the tables take."""
     types = {"int64": pl.Int64, "float64": pl.Float64, "string": pl.String, "code": pl.String}
-    for name, columns in readable(CLEAN.reading).items():
+    for name, columns in Mimic3Extraction.layout.tables.items():
         rows = tables(hospital)[name]
         rows.with_columns(
             pl.col(c).str.to_datetime() if kind == "timestamp" else pl.col(c).cast(types[kind])

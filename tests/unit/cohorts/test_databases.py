@@ -8,6 +8,7 @@ import pytest
 from etips.cohorts import databases
 from etips.cohorts.databases import DATABASES, compare, extract, open_source, recognise
 from etips.cohorts.dataset.agreement import Evidence, Outcome
+from etips.cohorts.mimic.mimic3 import CLEAN
 from etips.errors import DataError, SettingError
 
 MIMIC3 = DATABASES["mimic3"]
@@ -48,27 +49,27 @@ def test_a_definition_of_another_database_is_refused_by_its_name(source):
 
 
 def test_a_second_database_is_a_line_of_the_list(source, monkeypatch):
-    other = replace(
-        MIMIC3,
-        name="other",
-        label="Other",
-        recognises=lambda tables: "icustays" in tables,
-        profiles=("clean",),
-        published=None,
-    )
-    first = replace(MIMIC3, recognises=lambda tables: False)
-    monkeypatch.setattr(databases, "DATABASES", {"mimic3": first, "other": other})
-    assert recognise(source) is other
+    class Other(MIMIC3):
+        name, label, profiles = "mimic3", "Other", {"clean": CLEAN}
+        recognises = staticmethod(lambda tables: "icustays" in tables)
+
+    class First(MIMIC3):
+        recognises = staticmethod(lambda tables: False)
+
+    monkeypatch.setattr(databases, "DATABASES", {"mimic3": First, "other": Other})
+    assert recognise(source) is Other
     assert extract(source).profile == "clean"
-    monkeypatch.setattr(databases, "DATABASES", {"mimic3": MIMIC3, "other": other})
+    monkeypatch.setattr(databases, "DATABASES", {"mimic3": MIMIC3, "other": Other})
     with pytest.raises(DataError, match="it looks like MIMIC-III and Other"):
         recognise(source)
 
 
 def test_a_source_that_nobody_recognises_is_the_first_s_to_refuse(source, monkeypatch):
-    deaf = replace(MIMIC3, recognises=lambda tables: False)
-    monkeypatch.setattr(databases, "DATABASES", {"mimic3": deaf})
-    assert recognise(source) is deaf
+    class Deaf(MIMIC3):
+        recognises = staticmethod(lambda tables: False)
+
+    monkeypatch.setattr(databases, "DATABASES", {"mimic3": Deaf})
+    assert recognise(source) is Deaf
 
 
 def test_a_cohort_is_compared_with_what_is_published_of_its_database(paper_cohort):

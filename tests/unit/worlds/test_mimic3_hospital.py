@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from etips.cohorts.mimic.mimic3 import CLEAN, readable
+from etips.cohorts.mimic.mimic3 import Mimic3Extraction
 from etips.worlds.mimic3_hospital import simulate_table
 from etips.worlds.mimic3_stays import BLOCK_STAYS
 
@@ -12,10 +12,10 @@ def table(name, block=0, seed=4):
     return simulate_table(name, seed=seed, block=block, n_stays=30)
 
 
-@pytest.mark.parametrize("name", sorted(readable(CLEAN.reading)))
+@pytest.mark.parametrize("name", sorted(Mimic3Extraction.layout.tables))
 def test_a_table_has_its_columns_and_is_the_same_for_the_same_seed(name):
     one = table(name)
-    assert one.columns == list(readable(CLEAN.reading)[name])
+    assert one.columns == list(Mimic3Extraction.layout.tables[name])
     assert one.equals(table(name))
     assert not one.equals(table(name, seed=5))
 

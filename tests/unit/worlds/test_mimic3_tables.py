@@ -4,8 +4,9 @@ import polars as pl
 import pytest
 
 from etips.cohorts.databases import LAYOUTS
-from etips.cohorts.engines.duckdb_source import DuckDBSource
-from etips.cohorts.mimic.mimic3 import CLEAN, PAPER, items_of, needed, open_tables
+from etips.cohorts.engines.sources import DuckDBSource
+from etips.cohorts.mimic.items import read_list, select_items
+from etips.cohorts.mimic.mimic3 import CLEAN, PAPER, Mimic3Extraction, needed
 from etips.errors import FileError, SettingError
 from etips.worlds.mimic3_hospital import simulate_table
 from etips.worlds.mimic3_tables import write_copies, write_simulated
@@ -28,7 +29,7 @@ def folder(tmp_path_factory):
 def test_every_table_has_the_columns_the_cohort_reads(folder):
     source = DuckDBSource(folder, LAYOUTS)
     try:
-        assert set(open_tables(source, CLEAN.reading)) == set(TABLES)
+        assert set(Mimic3Extraction.open_tables(source, CLEAN.reading)) == set(TABLES)
     finally:
         source.close()
 
@@ -79,7 +80,7 @@ def test_the_flaws_of_real_data_are_there(simulated):
 
 
 def test_both_charting_systems_and_most_features_are_charted(simulated):
-    items = items_of(PAPER.reading)
+    items = select_items(read_list("mimic3"), PAPER.reading)
     seen = set(simulated["chartevents"]["itemid"])
     vitals = {items.vitals[item] for item in seen & set(items.vitals)}
     assert {"HR", "SysBP", "MeanBP", "RR", "SpO2", "Temp_F", "GCS", "RASS"} <= vitals

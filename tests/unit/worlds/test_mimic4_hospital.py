@@ -3,11 +3,12 @@
 import polars as pl
 import pytest
 
-from etips.cohorts.mimic.mimic4 import CLEAN, WIDEST, items_of, readable
+from etips.cohorts.mimic.items import read_list, select_items
+from etips.cohorts.mimic.mimic4 import CLEAN, Mimic4Extraction
 from etips.worlds.mimic3_stays import BLOCK_STAYS
 from etips.worlds.mimic4_hospital import simulate_table
 
-TABLES = sorted(readable(WIDEST))
+TABLES = sorted(Mimic4Extraction.layout.tables)
 
 
 def table(name, block=0, seed=4, n_stays=30):
@@ -17,7 +18,7 @@ def table(name, block=0, seed=4, n_stays=30):
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_has_its_columns_and_is_the_same_for_the_same_seed(name):
     one = table(name)
-    assert one.columns == list(readable(WIDEST)[name])
+    assert one.columns == list(Mimic4Extraction.layout.tables[name])
     assert one.equals(table(name))
     assert name == "d_items" or not one.equals(table(name, seed=5))
 
@@ -50,7 +51,7 @@ def test_no_item_is_below_the_newer_charting_system():
 
 
 def test_every_vasopressor_item_is_infused_and_named():
-    items = set(items_of(CLEAN.reading).vasopressors)
+    items = set(select_items(read_list("mimic4"), CLEAN.reading).vasopressors)
     assert items <= set(table("inputevents", n_stays=200)["itemid"])
     assert items <= set(table("d_items")["itemid"])
 

@@ -3,11 +3,12 @@
 import numpy as np
 import polars as pl
 
-from etips.cohorts.mimic.mimic4 import CLEAN, items_of
+from etips.cohorts.mimic.items import read_list, select_items
+from etips.cohorts.mimic.mimic4 import CLEAN
 from etips.worlds.mimic3_stays import simulate_stays
 from etips.worlds.raw_hospital import admissions, as_written, icustays, state_units
 
-ITEMS = items_of(CLEAN.reading)
+ITEMS = select_items(read_list("mimic4"), CLEAN.reading)
 STAYS = simulate_stays(np.random.default_rng(1), first=0, n_stays=200)
 
 

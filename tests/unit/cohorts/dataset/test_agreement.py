@@ -1,19 +1,21 @@
 """Section 1: the published figures, and when they can be judged."""
 
 from dataclasses import replace
+from importlib.resources import files
 
 import polars as pl
 import pytest
 
-from etips.cohorts.dataset.agreement import Evidence, Outcome, validate
-from etips.cohorts.dataset.conversion import to_trajectories
+from etips.cohorts.dataset.agreement import Evidence, Outcome, Published, validate
 from etips.cohorts.dataset.dose_actions import DoseClasses
 from etips.cohorts.dataset.funnel import Funnel, Stage
-from etips.cohorts.mimic.mimic3_published import PUBLISHED
+from etips.cohorts.dataset.sepsis_cohort import to_trajectories
 from etips.cohorts.sepsis3.variables import TABLE_COLUMNS
 from etips.data.trajectory_writer import save_trajectories
 from etips.errors import FileError
 from etips.worlds.clinic import Clinic
+
+PUBLISHED = Published.read((files("etips.cohorts.mimic") / "mimic3_published.csv").read_text())
 
 
 def evidence(n_source=61_532, **figures):

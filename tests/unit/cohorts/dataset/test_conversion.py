@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from cohort_building import built
 
-from etips.cohorts.dataset.conversion import to_trajectories
+from etips.cohorts.dataset.sepsis_cohort import to_trajectories
 from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES
 from etips.data import Scaler, sofa_change, split
 from etips.data.scale import SEPSIS_LOG

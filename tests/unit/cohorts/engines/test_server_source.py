@@ -12,12 +12,13 @@ from cohort_building import built, same
 from servers import load_postgres, postgres_programs, postgres_server
 
 from etips.cohorts.databases import open_source
-from etips.cohorts.engines import server_source
+from etips.cohorts.engines import sources as server_source
 from etips.cohorts.engines.address import Engine
 from etips.cohorts.mimic import mimic4
 from etips.cohorts.mimic.mimic3 import CLEAN, needed
-from etips.cohorts.mimic.mimic4 import FOLDER_OF, WIDEST, Mimic4Extraction, Onset
+from etips.cohorts.mimic.mimic4 import Mimic4Extraction, Onset
 from etips.errors import DataError, EtipsError
+from etips.worlds.mimic4_tables import MIMIC4_SHAPE
 
 PROFILES = ["paper", "clean"]
 IV = "mimiciv_hosp,mimiciv_icu"
@@ -80,8 +81,9 @@ def test_postgres_gives_the_identical_cohort_on_the_demo(postgres, demo, profile
 
 def in_postgres(address, folder, name):
     """The folder's tables in two schemas, as mimic-code's build makes them; their address."""
-    schemas = {table: f"{name}_{place}" for table, place in FOLDER_OF.items()}
-    load_postgres(address, folder, mimic4.readable(WIDEST), schemas)
+    places = MIMIC4_SHAPE.files.items()
+    schemas = {table: f"{name}_{place.split('/')[0]}" for table, place in places}
+    load_postgres(address, folder, Mimic4Extraction.layout.tables, schemas)
     return f"{address}&schema={name}_hosp,{name}_icu"
 
 

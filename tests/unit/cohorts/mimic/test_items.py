@@ -3,7 +3,6 @@
 import csv
 import re
 from dataclasses import fields, replace
-from importlib.resources import files
 
 import pytest
 
@@ -14,8 +13,7 @@ from etips.cohorts.mimic.items import (
     TONICITY,
     MimicReading,
     all_on,
-    concepts,
-    read_concepts,
+    read_list,
     select_items,
     switches_of,
 )
@@ -35,14 +33,8 @@ antibiotic_name,prescriptions,cef,,,,,,clean
 """
 
 
-def test_limits_are_numbers_or_none_and_codes_keep_their_zeros():
-    rows = read_concepts(LIST)
-    assert [(row.low, row.high) for row in rows[:3]] == [(None, 250), (None, 250), (0, None)]
-    assert rows[5].item == "000006"
-
-
 def test_a_profile_takes_its_own_rows_and_those_of_both():
-    rows = read_concepts(LIST)
+    rows = [*csv.DictReader(LIST.splitlines())]
     paper, clean = (select_items(rows, own) for own in (MimicReading(), all_on(MimicReading())))
     assert (set(paper.vitals), set(clean.vitals)) == ({1, 2}, {1, 3})
     assert (paper.procedure_cultures, clean.procedure_cultures) == (frozenset(), {5})
@@ -51,7 +43,7 @@ def test_a_profile_takes_its_own_rows_and_those_of_both():
 
 
 def listed(concept):
-    return [row.item for row in concepts("mimic4") if row.concept == concept]
+    return [row["itemid"] for row in read_list("mimic4") if row["concept"] == concept]
 
 
 def test_names_and_routes_of_antibiotics_are_those_of_the_list_of_mimic_iv():
@@ -61,7 +53,9 @@ def test_names_and_routes_of_antibiotics_are_those_of_the_list_of_mimic_iv():
 
 
 ITEMS = {
-    (module.__name__[-1], profile.name): module.items_of(profile.reading)
+    (module.__name__[-1], profile.name): select_items(
+        read_list(f"mimic{module.__name__[-1]}"), profile.reading
+    )
     for module in (mimic3, mimic4)
     for profile in (module.PAPER, module.CLEAN)
 }
@@ -75,15 +69,16 @@ def test_every_item_is_a_concept_or_a_drug_that_the_rules_know():
 
 @pytest.mark.parametrize("database", ["mimic3", "mimic4"])
 def test_the_plausible_ranges_of_a_list_are_those_of_the_rules(database):
-    for row in concepts(database):
-        if row.concept.startswith(("vital:", "lab:")):
-            limits = LIMITS.get(row.concept.split(":")[-1], (None, None))
-            assert (row.low, row.high) in (limits, (None, None))
+    for row in read_list(database):
+        if row["concept"].startswith(("vital:", "lab:")):
+            limits = LIMITS.get(row["concept"].split(":")[-1], (None, None))
+            ends = (row["plausible_low"], row["plausible_high"])
+            assert tuple(float(end) if end else None for end in ends) in (limits, (None, None))
 
 
 def test_there_are_729_concepts_of_mimic_iii_and_every_feature_has_items():
     paper, clean = ITEMS["3", "paper"], ITEMS["3", "clean"]
-    assert len(concepts("mimic3")) == 729
+    assert len(read_list("mimic3")) == 729
     assert {"GCS_eye", "GCS_verbal", "GCS_motor"} <= set(clean.vitals.values())
     assert len(set(paper.vitals.values())) == 28
     assert len(set({**paper.chart_labs, **paper.labs}.values())) == 35
@@ -108,7 +103,14 @@ def test_the_new_vasopressor_items_belong_to_both_profiles():
 
 
 def test_no_item_that_is_only_counted_is_read():
-    assert min(int(row.item) for row in concepts("mimic4") if row.table == "chartevents") >= 220_000
+    assert (
+        min(
+            int(row["itemid"])
+            for row in read_list("mimic4")
+            if row["source_table"] == "chartevents"
+        )
+        >= 220_000
+    )
     for name in ("paper", "clean"):
         own = ITEMS["4", name]
         assert not {*mimic4.SECOND_LAB_ITEMS} & {*own.labs}
@@ -116,12 +118,7 @@ def test_no_item_that_is_only_counted_is_read():
         assert not {*mimic4.OTHER_CHARTED} & own.charted
 
 
-NOTES = {
-    (row["concept"], row["itemid"]): row["unit_note"]
-    for row in csv.DictReader(
-        (files("etips.cohorts.mimic") / "mimic4.csv").read_text("utf-8").splitlines()
-    )
-}
+NOTES = {(row["concept"], row["itemid"]): row["unit_note"] for row in read_list("mimic4")}
 
 
 def test_fluids_count_by_the_factor_that_the_list_notes():

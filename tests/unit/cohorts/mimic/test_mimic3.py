@@ -10,13 +10,9 @@ from etips.cohorts.databases import extract, open_source
 from etips.cohorts.mimic.items import DEVICE_TEXTS
 from etips.cohorts.mimic.mimic3 import (
     CLEAN,
-    LAYOUT,
     PAPER,
     Mimic3Extraction,
-    is_mimic3,
     needed,
-    open_tables,
-    readable,
 )
 from etips.cohorts.sepsis3.events import CONCEPT, RATE_UNITS, Events
 from etips.errors import DataError
@@ -33,23 +29,25 @@ def test_clean_needs_what_its_corrections_look_at():
 
 
 def test_units_are_read_where_they_are_and_null_where_they_are_not(hospital):
-    assert "valueuom" in readable(PAPER.reading)["labevents"]
+    assert "valueuom" in needed(PAPER.reading, optional=True)["labevents"]
     with contextlib.closing(open_source(hospital)) as source:
-        tables = open_tables(source, PAPER.reading)
+        tables = Mimic3Extraction.open_tables(source, PAPER.reading)
         assert set(tables) == set(needed(PAPER.reading))
         assert "amountuom" in tables["inputevents_cv"].columns
 
 
 def test_mimic_iii_is_told_by_what_only_it_has():
-    assert is_mimic3({"icustays": frozenset({"icustay_id"})})
-    assert is_mimic3({"patients": frozenset({"dob"})})
-    assert is_mimic3({"inputevents_cv": frozenset()})
-    assert not is_mimic3({"icustays": frozenset({"stay_id"}), "inputevents": frozenset()})
-    assert not is_mimic3({})
+    assert Mimic3Extraction.recognises({"icustays": frozenset({"icustay_id"})})
+    assert Mimic3Extraction.recognises({"patients": frozenset({"dob"})})
+    assert Mimic3Extraction.recognises({"inputevents_cv": frozenset()})
+    assert not Mimic3Extraction.recognises(
+        {"icustays": frozenset({"stay_id"}), "inputevents": frozenset()}
+    )
+    assert not Mimic3Extraction.recognises({})
 
 
 def test_the_engines_are_told_of_every_table():
-    assert LAYOUT.names == {*needed(CLEAN.reading), "inputevents"}
+    assert set(Mimic3Extraction.layout.tables) == {*needed(CLEAN.reading)}
 
 
 def test_mimic_iv_is_refused_by_its_name(tmp_path):
@@ -58,7 +56,7 @@ def test_mimic_iv_is_refused_by_its_name(tmp_path):
         contextlib.closing(open_source(tmp_path)) as source,
         pytest.raises(DataError, match="looks like MIMIC-IV"),
     ):
-        open_tables(source, PAPER.reading)
+        Mimic3Extraction.open_tables(source, PAPER.reading)
 
 
 STAY, T = 200001, "2150-01-02 00:00:00"

@@ -13,15 +13,10 @@ from etips.cohorts.databases import DATABASES, extract, open_source, recognise
 from etips.cohorts.mimic.extraction import is_arterial
 from etips.cohorts.mimic.mimic4 import (
     CLEAN,
-    FOLDER_OF,
-    LAYOUT,
     PAPER,
     Mimic4Extraction,
     Reading,
-    is_mimic4,
     needed,
-    open_tables,
-    readable,
 )
 from etips.cohorts.sepsis3.doses import running_doses
 from etips.cohorts.sepsis3.rules import AntibioticOrder
@@ -30,20 +25,21 @@ from etips.notes import collecting_notes
 
 
 def test_every_table_has_a_folder_and_a_profile_needs_what_it_reads():
-    assert set(FOLDER_OF) == set(LAYOUT.tables)
     paper, clean = needed(PAPER.reading), needed(CLEAN.reading)
     assert set(clean) - set(paper) == {"procedureevents"}
     assert set(clean["labevents"]) - set(paper["labevents"]) == {"specimen_id", "value"}
     assert set(clean["prescriptions"]) - set(paper["prescriptions"]) == {"route", "drug_type"}
-    assert "valueuom" in readable(PAPER.reading)["chartevents"]
+    assert "valueuom" in needed(PAPER.reading, optional=True)["chartevents"]
 
 
 def test_mimic_iv_is_told_by_what_only_it_has():
-    assert is_mimic4({"icustays": frozenset({"stay_id"})})
-    assert is_mimic4({"patients": frozenset({"anchor_age"})})
-    assert is_mimic4({"inputevents": frozenset()})
-    assert not is_mimic4({"icustays": frozenset({"icustay_id"}), "inputevents_mv": frozenset()})
-    assert not is_mimic4({})
+    assert Mimic4Extraction.recognises({"icustays": frozenset({"stay_id"})})
+    assert Mimic4Extraction.recognises({"patients": frozenset({"anchor_age"})})
+    assert Mimic4Extraction.recognises({"inputevents": frozenset()})
+    assert not Mimic4Extraction.recognises(
+        {"icustays": frozenset({"icustay_id"}), "inputevents_mv": frozenset()}
+    )
+    assert not Mimic4Extraction.recognises({})
 
 
 def test_mimic_iii_is_refused_by_its_name(hospital):
@@ -51,7 +47,7 @@ def test_mimic_iii_is_refused_by_its_name(hospital):
         contextlib.closing(open_source(hospital)) as source,
         pytest.raises(DataError, match="looks like MIMIC-III"),
     ):
-        open_tables(source, PAPER.reading)
+        Mimic4Extraction.open_tables(source, PAPER.reading)
 
 
 def events(folder, profile=CLEAN, **rows):
@@ -347,7 +343,7 @@ def source(tmp_path):
 def test_it_is_recognised_and_opened_under_clean(source):
     assert recognise(source) is DATABASES["mimic4"]
     opened = extract(source)
-    assert (opened.profile, opened.database) == ("clean", "mimic4")
+    assert (opened.profile, opened.name) == ("clean", "mimic4")
     assert opened.settings["arterial_gases_only"] is True
     assert extract(source, "paper", {"stays_per_block": 7}).rules.stays_per_block == 7
 

@@ -13,8 +13,12 @@ from cohort_building import built
 
 from etips.cohorts.databases import compare, open_source
 from etips.cohorts.dataset.agreement import Evidence, Outcome
-from etips.cohorts.mimic.hourly_rows import read_hourly
-from etips.cohorts.mimic.hourly_sofa import PARTS, hourly_sofa, invasive_ventilation
+from etips.cohorts.mimic.hourly_sofa import (
+    PARTS,
+    hourly_sofa,
+    invasive_ventilation,
+    read_hourly,
+)
 from etips.cohorts.mimic.mimic4 import CLEAN, PAPER, Mimic4Extraction, Onset
 from etips.cohorts.sepsis3.doses import running_doses
 from etips.cohorts.sepsis3.rules import Potency

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from cohort_building import built, same
 
-from etips.cohorts.dataset.conversion import to_trajectories
-from etips.cohorts.mimic.mimic4 import CLEAN, FOLDER_OF, PAPER, Mimic4Extraction, Onset
+from etips.cohorts.dataset.sepsis_cohort import to_trajectories
+from etips.cohorts.mimic.mimic4 import CLEAN, PAPER, Mimic4Extraction, Onset
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_other_shapes_and_orders_of_the_same_rows_give_the_identical_cohort(
             for file in files:
                 table = file.name.removesuffix(".csv.gz")
                 connection.execute(
-                    f"CREATE TABLE mimiciv_{FOLDER_OF[table]}.{table} AS "
+                    f"CREATE TABLE mimiciv_{file.parent.name}.{table} AS "
                     f"SELECT * FROM read_csv('{file}', all_varchar = true)"
                 )
     else:

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from raw_tables4 import ADMISSION, ICU, PATIENT, STAY, T, extraction, prescription
 
-from etips.cohorts.mimic import hourly_rows as rows
+from etips.cohorts.mimic import hourly_sofa as rows
 from etips.cohorts.mimic import mimic_code
 from etips.cohorts.mimic.hourly_sofa import (
     PARTS,

@@ -3,8 +3,9 @@
 import polars as pl
 import pytest
 
-from etips.cohorts.mimic.bedside import Block, fluids, measurements, read_events, vasopressors
-from etips.cohorts.mimic.mimic3 import CLEAN, PAPER, items_of
+from etips.cohorts.mimic.bedside import fluids, measurements, read_events, vasopressors
+from etips.cohorts.mimic.items import read_list, select_items
+from etips.cohorts.mimic.mimic3 import CLEAN, PAPER
 from etips.cohorts.sepsis3.variables import HOUR
 
 T = 5_000_000_000
@@ -20,7 +21,9 @@ MV = {"itemid": pl.Int32, "start": NUMBER, "end": NUMBER, "amount": NUMBER, "rat
 CV = {"itemid": pl.Int32, "t": NUMBER, "amount": NUMBER, "rate": NUMBER, "rateuom": pl.String}
 URINE = {"itemid": pl.Int32, "t": NUMBER, "amount": NUMBER}
 PROCEDURES = {"itemid": pl.Int32, "start": NUMBER, "end": NUMBER}
-ITEMS = {profile.name: items_of(profile.reading) for profile in (PAPER, CLEAN)}
+ITEMS = {
+    profile.name: select_items(read_list("mimic3"), profile.reading) for profile in (PAPER, CLEAN)
+}
 
 
 def infusion(start, end, rate=100.0, item=SALINE, status="FinishedRunning"):
@@ -112,14 +115,14 @@ def block(mv=(), cv=(), urine=(), chart=(), labs=(), procedures=()):
         procedures: (item, start, end).
     """
     texts = [(*row[:3], None, *(row[3:] or (True, None, False))) for row in chart]
-    return Block(
-        chart=frame(texts, CHART),
-        labs=frame([(*row, *(None, None)[len(row) - 3 :]) for row in labs], LABS),
-        infusions_mv=frame(mv, MV),
-        infusions_cv=frame(cv, CV),
-        urine=frame(urine, URINE),
-        procedures=frame(procedures, PROCEDURES),
-    )
+    return {
+        "chart": frame(texts, CHART),
+        "labs": frame([(*row, *(None, None)[len(row) - 3 :]) for row in labs], LABS),
+        "infusions_mv": frame(mv, MV),
+        "infusions_cv": frame(cv, CV),
+        "urine": frame(urine, URINE),
+        "procedures": frame(procedures, PROCEDURES),
+    }
 
 
 def events(rows, profile=PAPER):

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from etips.cohorts.databases import open_source
-from etips.cohorts.mimic.mimic3 import CLEAN, PAPER, Mimic3Extraction, needed, readable
+from etips.cohorts.mimic.mimic3 import CLEAN, PAPER, Mimic3Extraction, needed
 from etips.cohorts.mimic.unit_audit import EXPECTED
 from etips.cohorts.sepsis3.variables import CHARTED
 
@@ -13,7 +13,7 @@ STAY, T = 200001, "2150-01-02 00:00:00"
 ICU = [f"1,70,{STAY},2150-01-01 00:00:00,2150-01-05 00:00:00"]
 
 
-def units(folder, *, profile=PAPER, columns=readable, **rows):
+def units(folder, *, profile=PAPER, columns=lambda reading: Mimic3Extraction.layout.tables, **rows):
     """The audit of tables with only the given lines, by item."""
     for name, kinds in columns(CLEAN.reading).items():
         lines = [",".join(kinds), *({"icustays": ICU, **rows}).get(name, ()), ""]

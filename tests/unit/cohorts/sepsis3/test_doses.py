@@ -19,8 +19,8 @@ from etips.cohorts.sepsis3.doses import (
     urine_columns,
     vasopressor_columns,
 )
+from etips.cohorts.sepsis3.grid import Steps
 from etips.cohorts.sepsis3.rules import CLEAN, PAPER, Potency, steps_of_hours
-from etips.cohorts.sepsis3.steps import Steps
 from etips.cohorts.sepsis3.variables import HOUR
 
 HALF_OPEN = replace(PAPER, half_open_steps=True)

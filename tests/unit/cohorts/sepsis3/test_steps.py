@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from etips.cohorts.engines.store import Scratch, Store
 from etips.cohorts.sepsis3 import rows
-from etips.cohorts.sepsis3.grid import INDEX, Grid, first_of_run
+from etips.cohorts.sepsis3.grid import INDEX, Grid, first_of_run, make_steps, steps_of
 from etips.cohorts.sepsis3.rows import rows_of_both_windows, step_rows
 from etips.cohorts.sepsis3.rules import CLEAN, PAPER
-from etips.cohorts.sepsis3.steps import make_steps, steps_of
 from etips.cohorts.sepsis3.variables import DELAY, GRID, PASS_1_COLUMNS
 from etips.errors import ResourceError
 
@@ -70,7 +69,6 @@ def test_steps_may_be_anchored_elsewhere_and_opened_by_some_rows_only():
     opening = np.array([False, True, True])
     steps = heart_rates([-3, 1, 2], [60, 80, 90], config=CLEAN, anchor=anchor, opening=opening)
     assert steps.number.tolist() == [1]
-    assert steps.t0.tolist() == [T]
     np.testing.assert_array_equal(steps.means[INDEX["HR"]], [85])
 
 
