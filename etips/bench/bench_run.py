@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from etips.bench.bench_worlds import (
     require_world,
 )
 from etips.bench.contest import LOSSES, ContestTask, GroundTask
-from etips.bench.contestants import PEERS, Contestant
+from etips.bench.contestants import Contestant
+from etips.bench.peers import PEERS
 from etips.bench.standings import stand
 from etips.bench.stroke_trial import read_trial
 from etips.errors import SettingError
@@ -36,7 +37,6 @@ TASKS = "tasks"
 """Folder of a bench's tasks, beside its results."""
 
 _QUICK: Settings = {"hidden": 4, "n_folds": 2, "epochs": 1, "batch_size": 64}
-_QUICK_GRID = {"strengths": [0.5]}
 _LOST = "its process was lost again and again: killed, or out of memory"
 
 
@@ -47,6 +47,7 @@ class BenchPlan:
     Args:
         quick: A run in minutes, whose figures say little.
         stays: Most stays that are learned from, and that judge, in a world; None for its own.
+        trial: File of the stroke trial.
     """
 
     worlds: Sequence[BenchWorld]
@@ -64,21 +65,30 @@ class BenchPlan:
         if self.stays is not None and self.stays < 50:
             raise SettingError("--stays", "must be at least 50")
         sha256 = read_trial(self.trial)[1] if self.trial is not None else ""
-        arenas = {world.name: self._seeded(world, sha256) for world in self.worlds}
+        arenas: dict[str, list[Arena]] = {}
+        for world in self.worlds:
+            learn, test = world.quick if self.quick else (world.learn, world.test)
+            most = self.stays or max(learn, test)
+            trial = ""
+            if world.name == TRIAL:
+                trial = str(Path(self.trial or "").resolve())
+            arenas[world.name] = [
+                Arena(
+                    world.name,
+                    min(learn, most),
+                    min(test, most),
+                    seed,
+                    quick=self.quick,
+                    trial=trial,
+                    sha256=sha256 if trial else "",
+                )
+                for seed in range(self.seeds)
+            ]
         object.__setattr__(self, "_arenas", arenas)
 
     def arenas(self, world: str) -> Sequence[Arena]:
         """A world's own, one a seed."""
         return self._arenas[world]
-
-    def _seeded(self, world: BenchWorld, sha256: str) -> list[Arena]:
-        most = self.stays or max(world.learn, world.test)
-        learn, test = world.quick if self.quick else (world.learn, world.test)
-        learn, test = min(learn, most), min(test, most)
-        more: Any = {"quick": self.quick}
-        if world.name == TRIAL:
-            more |= {"trial": str(Path(self.trial or "").resolve()), "sha256": sha256}
-        return [Arena(world.name, learn, test, seed, **more) for seed in range(self.seeds)]
 
     def grounds(self) -> list[Task]:
         """The tasks that come first."""
@@ -90,8 +100,7 @@ class BenchPlan:
                 3.0 * arena.n_learn / 1000,
                 self.device,
             )
-            for arenas in self._arenas.values()
-            for arena in arenas
+            for arena in chain.from_iterable(self._arenas.values())
         ]
 
     def contests(self) -> list[Task]:
@@ -110,9 +119,7 @@ class BenchPlan:
                 own.cost * arena.n_learn / 1000,
                 "cpu" if own.name in PEERS else self.device,
             )
-            for arenas in self._arenas.values()
-            for arena in arenas
-            for own in self.contestants
+            for arena, own in product(chain.from_iterable(self._arenas.values()), self.contestants)
         ]
 
     def settings_of(self, method: str) -> Settings:
@@ -120,18 +127,34 @@ class BenchPlan:
         if not self.quick or method not in METHODS:
             return {}
         known = METHODS[method].parameters
-        short: dict[str, object] = dict(_QUICK) if "training" in known else {}
-        return {**short, **{key: grid for key, grid in _QUICK_GRID.items() if key in known}}
+        short = _QUICK if "training" in known else {}
+        return {**short, **({"strengths": [0.5]} if "strengths" in known else {})}
+
+    @property
+    def lead(self) -> str:
+        """What a reader must know before the figures."""
+        if self.quick:
+            size = "QUICK RUN: some hundred stays and one epoch; its figures say nothing of a "
+            size += "method. "
+        elif self.stays is not None:
+            size = f"REDUCED RUN: at most {self.stays:,} stays to learn from and to judge by. "
+        else:
+            size = "Full size. "
+        seeds = "one seed" if self.seeds == 1 else f"{self.seeds} seeds"
+        return (
+            f"{size}{len(self.contestants)} methods in {len(self.worlds)} worlds, {seeds} each, "
+            "every method with its defaults. The estimates do not see the truth that they are held "
+            "against."
+        )
 
 
 def choose_worlds(
     names: Sequence[str] | None, trial: Path | None, *, quick: bool = False
 ) -> list[BenchWorld]:
-    """The worlds asked for; all if nobody says, the trial where its file is given."""
+    """The worlds asked for; without names all, the trial where its file is given."""
     if names is None:
-        known = [own for own in BENCH_WORLDS.values() if not quick or own.name in QUICK_WORLDS]
-        wanted = {own.name for own in known} | ({TRIAL} if trial is not None else set())
-        wanted -= {TRIAL} if trial is None else set()
+        wanted = set(QUICK_WORLDS if quick else BENCH_WORLDS) - {TRIAL}
+        wanted |= {TRIAL} if trial is not None else set()
         return [own for own in BENCH_WORLDS.values() if own.name in wanted]
     chosen = [require_world(name) for name in dict.fromkeys(names)]
     if trial is None and any(own.name == TRIAL for own in chosen):
@@ -179,7 +202,7 @@ def summarize_bench(plan: BenchPlan, tasks: Path, found: Mapping[str, Json]) -> 
         standings.append(stand(arenas, grounds, own, losses, plan.contestants))
         entries += own
     return Bench(
-        lead=lead(plan),
+        lead=plan.lead,
         quick=plan.quick,
         seeds=plan.seeds,
         labels={own.name: own.label for own in plan.contestants},
@@ -189,21 +212,6 @@ def summarize_bench(plan: BenchPlan, tasks: Path, found: Mapping[str, Json]) -> 
         machine=describe_machine(),
         absent=tuple(name for name, own in PEERS.items() if not own.installed),
         seconds=sum(entry.processor or 0.0 for entry in entries),
-    )
-
-
-def lead(plan: BenchPlan) -> str:
-    """What a reader must know before the figures."""
-    if plan.quick:
-        size = "QUICK RUN: some hundred stays and one epoch; its figures say nothing of a method. "
-    elif plan.stays is not None:
-        size = f"REDUCED RUN: at most {plan.stays:,} stays to learn from and to judge by. "
-    else:
-        size = "Full size. "
-    seeds = "one seed" if plan.seeds == 1 else f"{plan.seeds} seeds"
-    return (
-        f"{size}{len(plan.contestants)} methods in {len(plan.worlds)} worlds, {seeds} each, every "
-        "method with its defaults. The estimates do not see the truth that they are held against."
     )
 
 
@@ -229,10 +237,10 @@ def describe_machine() -> Record:
 
 
 def ground_name(arena: Arena) -> str:
-    """Of a ground's task."""
+    """Name of the task that makes what all methods share."""
     return f"ground-{arena.name}"
 
 
 def contest_name(arena: Arena, method: str) -> str:
-    """Of a method's task."""
+    """Name of a method's task."""
     return f"{arena.name}-{method}"

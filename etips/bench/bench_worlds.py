@@ -1,12 +1,10 @@
 """The worlds of the bench: one entry each, with its sizes; and one of them opened for a seed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
-
-import numpy as np
 
 from etips.bench.stroke_trial import read_trial
 from etips.data.splitting import split
@@ -30,7 +28,6 @@ DEPLOYED = 5_000
 """Stays that a policy treats from admission to their end, where a world can be walked through."""
 
 _TEST_SEED = 500_000  # stays that judge come from another seed than those that teach
-_QUICK_LOGGING: Mapping[str, float] = {"hidden": 8, "target": 0.5, "tolerance": 0.49}
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,6 @@ class BenchWorld:
     """A world with what is asked of it.
 
     Args:
-        name: On the command line.
         learn: Stays that are learned from.
         test: Stays that judge.
         quick: Both in a quick run.
@@ -58,51 +54,30 @@ class BenchWorld:
 
     @property
     def measure(self) -> Measure:
-        """What is told of a policy: share of right answers, true risk, or the trial's estimate."""
-        return {"labelled": "accuracy", "trial": "trial"}.get(self.kind, "risk")  # type: ignore[return-value]
+        """How a policy is judged: right answers, true risk, or the trial's own estimate."""
+        if self.kind == "trial":
+            return "trial"
+        return "accuracy" if self.kind == "labelled" else "risk"
 
-    @property
-    def deploys(self) -> bool:
-        """Whether the outcome of whole stays under a policy is known."""
-        return self.kind == "icu-sepsis"
+
+def _digits(name: str, sentence: str, n: int) -> BenchWorld:
+    return BenchWorld(name, sentence, "labelled", n - n // 10, n // 10, world=name)
 
 
 def _clinic(name: str, sentence: str, **settings: float) -> BenchWorld:
     return BenchWorld(name, sentence, "clinic", 2_000, 4_000, clinic=settings)
 
 
+def _icu_sepsis(lag: int, sentence: str) -> BenchWorld:
+    name = f"icu-sepsis-lag{lag}"
+    return BenchWorld(name, f"ICU-Sepsis, {sentence}", "icu-sepsis", 20_000, 10_000, lag=lag)
+
+
 _WORLDS = (
-    BenchWorld(
-        "digits-zeros",
-        "how many of a sequence of images show a zero",
-        "labelled",
-        9_000,
-        1_000,
-        world="digits-zeros",
-    ),
-    BenchWorld(
-        "digits-rows",
-        "which digit an image shows, read row by row",
-        "labelled",
-        63_000,
-        7_000,
-        world="digits-rows",
-    ),
-    BenchWorld(
-        "icu-sepsis-lag0",
-        "ICU-Sepsis, the present state visible",
-        "icu-sepsis",
-        20_000,
-        10_000,
-    ),
-    BenchWorld(
-        "icu-sepsis-lag1",
-        "ICU-Sepsis, the present state hidden as in the paper: confounded",
-        "icu-sepsis",
-        20_000,
-        10_000,
-        lag=1,
-    ),
+    _digits("digits-zeros", "how many of a sequence of images show a zero", 10_000),
+    _digits("digits-rows", "which digit an image shows, read row by row", 70_000),
+    _icu_sepsis(0, "the present state visible"),
+    _icu_sepsis(1, "the present state hidden as in the paper: confounded"),
     _clinic("clinic-little", "a clinic with little overlap between treatments", overlap=0.05),
     _clinic("clinic-usual", "a clinic with usual overlap", overlap=0.3),
     _clinic("clinic-random", "a clinic that treats at random", overlap=1.0),
@@ -127,7 +102,7 @@ BENCH_WORLDS: Mapping[str, BenchWorld] = {world.name: world for world in _WORLDS
 
 
 QUICK_WORLDS = ("digits-rows", "icu-sepsis-lag1", "clinic-usual", "clinic-hidden")
-"""Of a quick run, if nobody says: one of each kind."""
+"""The worlds of a quick run, unless others are asked for: one of each kind."""
 
 
 def require_world(name: str) -> BenchWorld:
@@ -139,7 +114,7 @@ def require_world(name: str) -> BenchWorld:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Whom methods learn from, and who judges them; both with all that the world knows."""
+    """Stays that teach, and stays that judge; both with all that the world knows."""
 
     learn: Trajectories
     test: Trajectories
@@ -155,7 +130,7 @@ class Arena:
         n_test: Stays that judge.
         seed: Of the world and of the learners in it.
         quick: Whether the logging policy of labelled samples is stopped at once.
-        sha256: Of that file.
+        trial: File of the stroke trial, and its hash in `sha256`.
     """
 
     world: str
@@ -173,67 +148,58 @@ class Arena:
 
     @property
     def name(self) -> str:
-        """Of its tasks."""
+        """What its tasks are called by."""
         return f"{self.world}-{self.seed}"
+
+    @property
+    def by_design(self) -> bool:
+        """Whether a hospital would know the propensities too, since a trial's design set them."""
+        return self.own.kind == "trial"
 
     def prepare(self, ground: Path) -> None:
         """Leave in a folder what takes long and all methods need: the logging policy of samples."""
-        if self.own.kind != "labelled":
-            return
-        self._samples.make_answers(ground)
-
-    def open(self, ground: Path) -> Parts:
-        """The stays; `prepare` has been here."""
-        return _open(self, ground)
+        if self.own.kind == "labelled":
+            self._samples.make_answers(ground)
 
     def stay_outcome(self, policy: HistoryPolicy) -> float | None:
-        """Mortality where a policy treats from admission to the end; None where nobody knows."""
-        if not self.own.deploys:
+        """Mortality where a policy treats from admission to the end; None where it is not known."""
+        if self.own.kind != "icu-sepsis":
             return None
         n_stays = min(DEPLOYED, max(self.n_test, 1))
         deployed = deploy_policy(policy, n_stays=n_stays, seed=self.seed, lag=self.own.lag)
         return float(deployed.stay_risk("sum").risk)
 
     def make(self, ground: Path) -> Parts:
-        """The stays, made anew."""
-        kind = self.own.kind
+        """The stays; `prepare` must have been called for the folder."""
+        n, kind = self.n_test, self.own.kind
         if kind == "labelled":
             log = self._samples.open_log(ground)
-            return Parts(log.subset(slice(self.n_test, None)), log.subset(slice(0, self.n_test)))
+            return Parts(log.subset(slice(n, None)), log.subset(slice(0, n)))
         if kind == "trial":
-            return self._halves()
+            whole, sha256 = read_trial(Path(self.trial))
+            if sha256 != self.sha256:
+                raise FileError(self.trial, "has changed since the bench began")
+            learn, test = split(whole, test=0.5, seed=self.seed)
+            return Parts(learn.subset(slice(0, self.n_learn)), test.subset(slice(0, n)))
         return Parts(
-            self._simulate(self.n_learn, self.seed),
-            self._simulate(self.n_test, self.seed + _TEST_SEED),
+            self._simulate(self.n_learn, self.seed), self._simulate(n, self.seed + _TEST_SEED)
         )
 
     def _simulate(self, n_stays: int, seed: int) -> Trajectories:
-        own = self.own
-        if own.kind == "clinic":
-            settings: Any = own.clinic
+        if self.own.kind == "clinic":
+            settings: Any = self.own.clinic
             return Clinic(**settings, world=self.seed).log(n_stays, seed=seed)
-        return WORLDS["icu-sepsis"].simulate(Simulation(n_stays, seed=seed, lag=own.lag))
+        wanted = Simulation(n_stays, seed=seed, lag=self.own.lag)
+        return WORLDS["icu-sepsis"].simulate(wanted)
 
     @property
     def _samples(self) -> SimulatedData:
-        settings: Any = _QUICK_LOGGING if self.quick else {}
+        policy = StoppedLstm(hidden=8, target=0.5, tolerance=0.49) if self.quick else StoppedLstm()
         n = self.n_learn + self.n_test
-        return SimulatedData(self.own.world, n, self.seed, policy=StoppedLstm(**settings))
-
-    def _halves(self) -> Parts:
-        whole, found = read_trial(Path(self.trial))
-        if found != self.sha256:
-            raise FileError(self.trial, "has changed since the bench began")
-        learn, test = split(whole, test=0.5, seed=self.seed)
-        few = np.arange(learn.n_stays)[: self.n_learn]
-        return Parts(learn.subset(few), test.subset(np.arange(test.n_stays)[: self.n_test]))
+        return SimulatedData(self.own.world, n, self.seed, policy=policy)
 
 
 @lru_cache(maxsize=1)  # tasks done one after the other share it
-def _open(arena: Arena, ground: Path) -> Parts:
+def open_arena(arena: Arena, ground: Path) -> Parts:
+    """What `Arena.make` makes."""
     return arena.make(ground)
-
-
-def without_propensities(stays: Trajectories) -> Trajectories:
-    """The stays as a hospital has them."""
-    return replace(stays, propensity=None)

@@ -5,17 +5,15 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from etips.bench.bench_worlds import Arena, Parts, without_propensities
-from etips.bench.contestants import PEERS
-from etips.bench.peers.peer import PeerPolicy
+from etips.bench.bench_worlds import Arena, Parts, open_arena
+from etips.bench.peers import PEERS, PeerPolicy
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.errors import EtipsError, FileError
@@ -45,7 +43,6 @@ RARE = 0.05
 """An action that clinicians take less often in such patients is rare."""
 
 _LOG = "log.npz"
-_NUMBERS = ("n_actions", "propensity_floor", "known", "lag")
 _STATUS, _REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 _FORGET_PEAK = "5"  # see proc(5)
 _MB = 2**20
@@ -56,9 +53,9 @@ class Cost:
     """What some work cost.
 
     Args:
-        processor: Of all cores, processes started for it and ended since included.
+        processor: Seconds of all cores, processes started for it and ended since included.
         memory: Most megabytes that this process held at a time, data and packages included; None
-            where the system does not say.
+            where the system does not tell.
     """
 
     seconds: float = 0.0
@@ -74,9 +71,15 @@ def measured() -> Iterator[Cost]:
         each = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         return sum(own.ru_utime + own.ru_stime for own in each)
 
+    def peak() -> float | None:
+        with suppress(OSError):
+            found = (line.split() for line in _STATUS.read_text().splitlines() if "VmHWM:" in line)
+            return next((1024 * int(words[1]) / _MB for words in found), None)
+        return None
+
     try:  # the system counts the peak from here on, where it can
         _REFS.write_text(_FORGET_PEAK)
-        resets = _peak() is not None
+        resets = peak() is not None
     except OSError:
         resets = False
     cost, started, used = Cost(), time.perf_counter(), processor()
@@ -87,16 +90,7 @@ def measured() -> Iterator[Cost]:
         cost.processor = processor() - used
         unit = 1 if sys.platform == "darwin" else 1024
         ever = unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MB
-        cost.memory = _peak() if resets else ever
-
-
-def _peak() -> float | None:
-    try:
-        lines = _STATUS.read_text().splitlines()
-    except OSError:
-        return None
-    found = (line.split() for line in lines if line.startswith("VmHWM:"))
-    return next((1024 * int(words[1]) / _MB for words in found), None)
+        cost.memory = peak() if resets else ever
 
 
 @dataclass(frozen=True)
@@ -113,36 +107,34 @@ class GroundTask:
 
     def run(self, folder: Path) -> Json:
         """Do it; the findings are what is possible in this world."""
-        self.arena.prepare(folder)
-        test = self.arena.open(folder).test
-        by_design = self.arena.own.measure == "trial"
-        learner = make_learner(EVALUATOR, self.settings, device=self.device, seed=self.arena.seed)
+        arena = self.arena
+        arena.prepare(folder)
+        test = open_arena(arena, folder).test
+        learner = make_learner(EVALUATOR, self.settings, device=self.device, seed=arena.seed)
         assert isinstance(learner, DirectMethod)
-        models = Models(encoder=learner.encoder, training=learner.training, seed=self.arena.seed)
+        models = Models(encoder=learner.encoder, training=learner.training, seed=arena.seed)
         with still_products():
-            made = make_log({}, test if by_design else without_propensities(test), models)
+            made = make_log({}, _bare(arena, test), models)
         save_log(made.log, folder)
-        return possible(self.arena, test)
+        return possible(arena, test)
 
 
 def possible(arena: Arena, test: Trajectories) -> dict[str, object]:
     """True risk of the clinicians and of the best policy, and mortality under the clinicians."""
-    nobody = np.zeros((1, test.n_actions))
-    stay = arena.stay_outcome(lambda asked: np.repeat(nobody, asked.n_decisions, axis=0))
+    abstain = np.zeros((1, test.n_actions))
+    stay = arena.stay_outcome(lambda asked: np.repeat(abstain, asked.n_decisions, axis=0))
     if test.truth is None:
-        done = float(test.logged_loss.mean())
-        return {"clinicians": done, "best": None, "clinicians_stay": stay}
-    expected = test.true_expected_loss()
+        return {"clinicians": float(test.logged_loss.mean()), "best": None, "clinicians_stay": stay}
     return {
         "clinicians": test.true_risk(test.true_logging()),
-        "best": float(expected.min(axis=1).mean()),
+        "best": float(test.true_expected_loss().min(axis=1).mean()),
         "clinicians_stay": stay,
     }
 
 
 @dataclass(frozen=True)
 class ContestTask:
-    """Learn, be judged, and say what it cost. A method that fails says so; the others go on.
+    """Learn, be judged, and report what it cost. A method that fails reports so; others go on.
 
     Args:
         method: Of the catalogue, or a peer.
@@ -160,7 +152,7 @@ class ContestTask:
     def run(self, folder: Path) -> Json:
         """Do it; the findings are fields of a `BenchEntry`."""
         ground = folder.parent / self.ground
-        parts = self.arena.open(ground)
+        parts = open_arena(self.arena, ground)
         try:
             policy, cost = self._learn(parts, folder)
             return {**self._judge(policy, parts.test, ground, folder), **asdict(cost)}
@@ -170,56 +162,60 @@ class ContestTask:
             return {"failed": in_words(error, quotes=self.arena.own.measure != "trial")}
 
     def _learn(self, parts: Parts, folder: Path) -> tuple[Policy, Cost]:
-        by_design = self.arena.own.measure == "trial"
-        bare = parts.learn if by_design else without_propensities(parts.learn)
+        arena, bare = self.arena, _bare(self.arena, parts.learn)
         if self.method in PEERS:
-            teach = PEERS[self.method].load()
+            teach = PEERS[self.method].teach
             with measured() as cost:
-                learned = PeerPolicy.learned(
-                    teach, bare, seed=self.arena.seed, quick=self.arena.quick
-                )
-            return learned, cost
-        told = require_method(self.method).known_propensities
-        settings = dict(self.settings)
-        learner = make_learner(self.method, settings, device=self.device, seed=self.arena.seed)
-        identity = fingerprint(arena=self.arena, method=self.method, settings=settings)
+                peer = PeerPolicy.learned(teach, bare, seed=arena.seed, quick=arena.quick)
+            return peer, cost
+        if require_method(self.method).known_propensities:
+            bare = parts.learn
+        learner = make_learner(self.method, self.settings, device=self.device, seed=arena.seed)
+        identity = fingerprint(arena=arena, method=self.method, settings=self.settings)
         with Run(folder, identity) as run:
             with measured() as cost:
-                learner.fit(parts.learn if told else bare, run=run)
+                learner.fit(bare, run=run)
             run.clear()
         return learner.policy_, cost
 
     def _judge(
         self, policy: Policy, test: Trajectories, ground: Path, folder: Path
     ) -> dict[str, object]:
-        deployed = follow(policy, without_propensities(test)).deployed
+        deployed = follow(policy, replace(test, propensity=None)).deployed
         losses = stay_losses(deployed, test)
         save_array(folder / LOSSES, losses)
         risk, error = mean_loss(losses)
-
-        def act(asked: Trajectories) -> Floats:
-            said = follow(policy, asked).deployed
-            return np.where(said.abstained[:, None], 0.0, said.probabilities)
-
         log = load_log(ground)
         with still_products():  # what a user would see, who does not know the truth
-            found = assess(log, *deployed.judged, estimators=estimator_names(log)[:1])
-        head = found.estimates[0]
+            assessment = assess(log, *deployed.judged, estimators=estimator_names(log)[:1])
+        head = assessment.estimates[0]
         rare = None
         if test.truth is not None:
-            own = np.where(deployed.abstained[:, None], 0.0, deployed.probabilities)
-            rare = float((own * (test.true_logging() < RARE)).sum(axis=1).mean())
+            chosen = _without_abstained(deployed)
+            rare = float((chosen * (test.true_logging() < RARE)).sum(axis=1).mean())
         return {
             "risk": risk,
             "std_error": error,
             "estimate": finite(head.risk),
             "low": finite(head.low),
             "high": finite(head.high),
-            "verdict": found.verdict.label,
-            "stay_risk": self.arena.stay_outcome(act),
+            "verdict": assessment.verdict.label,
+            "stay_risk": self.arena.stay_outcome(
+                lambda asked: _without_abstained(follow(policy, asked).deployed)
+            ),
             "abstained": float(deployed.abstained.mean()),
             "rare": rare,
         }
+
+
+def _bare(arena: Arena, stays: Trajectories) -> Trajectories:
+    """The stays as a hospital has them: without propensities, unless a trial's design set them."""
+    return stays if arena.by_design else replace(stays, propensity=None)
+
+
+def _without_abstained(deployed: Deployed) -> Floats:
+    """Probabilities of actions, all 0 where the policy leaves the decision to the clinicians."""
+    return np.where(deployed.abstained[:, None], 0.0, deployed.probabilities)
 
 
 def stay_losses(deployed: Deployed, test: Trajectories) -> Floats:
@@ -266,13 +262,10 @@ def in_words(error: Exception, *, quotes: bool) -> str:
 
 
 def save_log(log: Log, folder: Path) -> None:
-    """Write a log as arrays; nothing is pickled, and who did its work is left out."""
-    arrays: dict[str, NDArray[Any]] = {}
-    for own in fields(Log):
-        value = getattr(log, own.name)
-        if own.init and isinstance(value, np.ndarray | int | float):
-            arrays[own.name] = np.asarray(value)
-    write_file(folder / _LOG, lambda file: np.savez(file, allow_pickle=False, **arrays))
+    """Write the arrays and numbers of a log; nothing is pickled."""
+    values = {own.name: getattr(log, own.name) for own in fields(Log) if own.init}
+    kept = {k: own for k, own in values.items() if isinstance(own, np.ndarray | int | float)}
+    write_file(folder / _LOG, lambda file: np.savez(file, allow_pickle=False, **kept))
 
 
 def load_log(folder: Path) -> Log:
@@ -280,9 +273,9 @@ def load_log(folder: Path) -> Log:
     path = folder / _LOG
     try:
         with np.load(path, allow_pickle=False) as stored:
-            arrays: dict[str, Floats] = {name: stored[name] for name in stored.files}
+            arrays = {name: stored[name] for name in stored.files}
     except (OSError, ValueError, EOFError, KeyError) as error:
         fix = "Remove the folder it is in, and run the bench again."
         raise FileError(str(path), "cannot be read", fix=fix) from error
-    values: Any = {name: v.item() if name in _NUMBERS else v for name, v in arrays.items()}
+    values: Any = {name: own if own.ndim else own.item() for name, own in arrays.items()}
     return Log(**values)

@@ -7,7 +7,7 @@ what a short run changes. `read_experiment` picks a preset and leaves nothing op
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
-from typing import Any, cast
+from typing import Any
 
 from etips.errors import SettingError
 from etips.evaluation.log import PROPENSITY_FLOOR
@@ -147,7 +147,7 @@ def read_experiment(
 ) -> Experiment:
     """The experiment that a document describes; `changes` replace fields of it."""
     head = _checked("", document, _HEAD, needed=_NEEDED)
-    presets = cast(Mapping[str, Any], head["presets"])
+    presets = head["presets"]
     _require_one_of("preset", preset, list(presets))
     own = _checked(f"presets.{preset}", presets[preset], _PRESET, needed=("lead",))
     short = _checked("quick", head.get("quick", {}), _QUICK)
@@ -183,7 +183,7 @@ def _checked(
     known: Sequence[str],
     *,
     needed: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> Any:  # noqa: ANN401  # a table of values of the kinds above
     """A table of the document; refuses a key that is missing, unknown or of the wrong kind."""
     start = f"{where}." if where else ""
     if not isinstance(table, Mapping):
@@ -206,7 +206,7 @@ def _checked(
 
 
 def _methods(
-    names: Sequence[str], layers: Mapping[str, Mapping[str, Any]], *, table: str
+    names: Sequence[str], layers: Mapping[str, Settings], *, table: str
 ) -> dict[str, Settings]:
     """Settings of each method: common ones where they apply, its own, later layers above."""
     known = [*METHODS, SUPERVISED, LOGGING] if table == "table1" else [*METHODS]
@@ -217,7 +217,8 @@ def _methods(
     settings: dict[str, dict[str, object]] = {name: {} for name in names}
     for where, layer in layers.items():
         start = f"{where}." if where else ""
-        common, own = flatten_tables(layer.get("settings", {})), layer.get("method", {})
+        tables: Any = layer
+        common, own = flatten_tables(tables.get("settings", {})), tables.get("method", {})
         for key in common:
             if not any(_has_setting(name, key) for name in names):
                 raise SettingError(f"{start}settings.{key}", "is a setting of no method here")

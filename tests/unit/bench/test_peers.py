@@ -1,16 +1,49 @@
-"""What peers are shown, what they learn from it, and their policy among ours."""
+"""Who takes part in a bench, what peers are shown, and their policy among ours."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from etips.bench.contestants import PEERS
-from etips.bench.peers.peer import FEWEST, FLOOR, PeerPolicy, logged_chances
+from etips.bench.contestants import all_contestants, choose_contestants
+from etips.bench.peers import FLOOR, MIN_DECISIONS, PEERS, PeerPolicy
 from etips.data.history_rows import summarise_history
-from etips.errors import DataError
+from etips.errors import DataError, SettingError
+from etips.learn.learners.catalogue import METHODS
 from etips.results.followed_policies import follow
 from etips.worlds.clinic import Clinic
+
+
+def test_every_method_of_the_catalogue_takes_part_by_itself():
+    assert [own.name for own in choose_contestants(None, peers=False)] == list(METHODS)
+    assert set(all_contestants()) == {*METHODS, *PEERS}
+    assert set(METHODS).isdisjoint(PEERS)
+
+
+def test_who_is_told_the_propensities_is_not_ranked_with_the_others():
+    groups = {name: own.group for name, own in all_contestants().items()}
+    assert (groups["etips"], groups["owl"]) == ("ours", "ours")
+    assert (groups["tips"], groups["ips"]) == ("told", "told")
+    assert {groups[name] for name in ("random", "most-frequent", "predictive")} == {"simple"}
+    assert {groups[name] for name in PEERS} == {"peer"}
+
+
+def test_unknown_names_and_peers_that_are_not_there_are_refused():
+    with pytest.raises(SettingError, match="--methods: must be some of"):
+        choose_contestants(["etips", "magic"], peers=False)
+    absent = {name for name, own in PEERS.items() if not own.installed}
+    for name in absent:
+        with pytest.raises(SettingError, match="is not installed"):
+            choose_contestants([name], peers=False)
+    asked = {own.name for own in choose_contestants(["etips"], peers=True)}
+    assert asked == {"etips", *PEERS} - absent
+
+
+def test_the_document_names_every_peer():
+    text = (Path(__file__).parents[3] / "docs" / "bench" / "index.md").read_text()
+    assert [name for name in PEERS if f"`{name}`" not in text] == []
+
 
 WORLD = Clinic(overlap=0.5, n_contexts=60, n_actions=3, effect=0.9)
 LOG = Clinic(decisions_per_stay=3).log(100, seed=0)
@@ -41,10 +74,8 @@ def test_a_lesson_is_the_standardised_summary_with_the_end_of_each_stay():
 
 def test_actions_that_are_too_rare_are_left_out():
     lesson, _ = shown(LOG)
-    few = np.where(np.arange(300) < FEWEST - 1, 4, lesson.action % 2)
+    few = np.where(np.arange(300) < MIN_DECISIONS - 1, 4, lesson.action % 2)
     assert replace(lesson, action=few).common.tolist() == [0, 1]
-    part = lesson.take(lesson.action == 1)
-    assert len(part.rows) == len(part.loss) == (lesson.action == 1).sum()
 
 
 def test_its_policy_is_followed_like_any_other():
@@ -59,12 +90,12 @@ def test_its_policy_is_followed_like_any_other():
 
 def test_known_ones_stand_and_others_are_fitted():
     known, _ = shown(LOG)
-    assert logged_chances(known) is known.propensity
-    fitted = logged_chances(replace(known, propensity=None))
+    assert known.logged_chances() is known.propensity
+    fitted = replace(known, propensity=None).logged_chances()
     assert (fitted >= FLOOR).all()
     assert np.corrcoef(fitted, known.propensity)[0, 1] > 0.4
     alone = replace(known, propensity=None, action=np.zeros(300, int))
-    assert (logged_chances(alone) == 1).all()
+    assert (alone.logged_chances() == 1).all()
 
 
 @pytest.mark.parametrize("name", PEERS)
@@ -76,7 +107,7 @@ def test_a_peer_learns_a_policy_the_same_each_time(name):
     learn = replace(WORLD.log(400, seed=0), propensity=None)
     test = WORLD.log(300, seed=1)
     done, again = (
-        PeerPolicy.learned(peer.load(), learn, seed=0, quick=True).predict_proba(test)
+        PeerPolicy.learned(peer.teach, learn, seed=0, quick=True).predict_proba(test)
         for _ in range(2)
     )
     assert (done == again).all()
