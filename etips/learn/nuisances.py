@@ -204,6 +204,7 @@ class CrossFit:
                 self.trainer,
                 seed=self.seed,
                 calibrate=self.training.calibrate,
+                strict=True,
             )
             models.append(_imitation(imitation))
         models = [*self.collect(begun), *models]
@@ -218,7 +219,7 @@ class CrossFit:
             started = time.perf_counter()
             settings = suit(shorten(self.training.outcome, data.n_stays), data.n_stays)
             outcome = fit_outcome(
-                self.prepared, self.encoder, settings, self.trainer, seed=self.seed
+                self.prepared, self.encoder, settings, self.trainer, seed=self.seed, strict=True
             )
             models.append(self._outcome(outcome)._replace(seconds=time.perf_counter() - started))
         models = [*self.collect(begun), *models]

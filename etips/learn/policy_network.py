@@ -71,7 +71,12 @@ class PolicyNetwork:
             return value + pull * kl_divergence(outputs, likely[seen])
 
         request = TrainingRequest(
-            prepared, imitation.bundle, risk, stage="policy", settings=log.policy_settings()
+            prepared,
+            imitation.bundle,
+            risk,
+            stage="policy",
+            settings=log.policy_settings(),
+            stop_by_others=True,
         )
         bundle = log.trainer.train(request)
         actions = out_of_fold(bundle, prepared, _likeliest)[0]

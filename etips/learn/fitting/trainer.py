@@ -28,6 +28,8 @@ class TrainingRequest:
         objective: What to minimise; its members come set by set.
         stage: What it is called, in run folders and reports.
         settings: How.
+        stop_by_others: Whether what stops a network is the held-out risk of all others: a judge
+            must not meet networks whose epoch was chosen on the stays that it judges them by.
     """
 
     prepared: Prepared
@@ -35,6 +37,7 @@ class TrainingRequest:
     objective: Objective
     stage: str
     settings: Settings
+    stop_by_others: bool = False
 
     def part(self, these: slice) -> "TrainingRequest":
         """The request of some of its networks, a stage of its own."""
@@ -97,6 +100,7 @@ class Trainer:
                 weight=weight,
                 held_out=held_out,
                 settings=request.settings,
+                stop_by_others=request.stop_by_others,
                 report=stage.reporting(self._report),
                 state=stage.state,
                 keep=stage.keep,

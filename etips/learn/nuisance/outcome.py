@@ -42,6 +42,7 @@ def fit_outcome(
     *,
     seed: int,
     additive: bool = False,
+    strict: bool = False,
 ) -> FittedOutcome:
     """Fit networks that predict the loss of every action, one a fold, all of them at once.
 
@@ -56,6 +57,9 @@ def fit_outcome(
         trainer: Trains them.
         seed: Of the networks.
         additive: Add a history term to an action term, without interaction.
+        strict: Predictions out of fold take nothing from the fold: a network's epoch is chosen by
+            the others, and it begins at the mean losses of the actions in these. (In logs without
+            any effect a judge otherwise sees the best action 0.7 standard errors better.)
     """
     steps, data, share = prepared.steps, prepared.data, is_share(prepared.data)
     centre, unit = (0.0, 1.0) if share else spread(data)
@@ -74,10 +78,11 @@ def fit_outcome(
         lambda outputs, seen: formula(outputs, prepared.action[seen], loss[seen]),
         stage="additive" if additive else "outcome",
         settings=settings,
+        stop_by_others=strict,
     )
     bundle = trainer.train(request)
     fitted = shrink(prepared, bundle, start, target)
-    answers = target.predict(fitted.outputs).cpu().numpy()
+    answers = target.predict(fitted.strict if strict else fitted.outputs).cpu().numpy()
     return FittedOutcome(fitted.together, centre + unit * answers)
 
 

@@ -70,6 +70,7 @@ def fit_propensity(
     *,
     seed: int,
     calibrate: bool = True,
+    strict: bool = False,
 ) -> FittedPropensity:
     """Fit the clinicians' policy, one network a fold, all of them at once.
 
@@ -83,6 +84,7 @@ def fit_propensity(
         seed: Of the networks.
         calibrate: Shrink what they learned towards plain frequencies as far as that fits better out
             of fold, and give every action its frequency as mean propensity.
+        strict: A network's epoch is chosen by the stays of the other folds.
     """
     steps, data = prepared.steps, prepared.data
     network = Network(encoder, steps.n_features, data.static.shape[1], data.n_actions)
@@ -96,6 +98,7 @@ def fit_propensity(
         lambda outputs, seen: cross_entropy(outputs, prepared.action[seen]),
         stage="propensity",
         settings=settings,
+        stop_by_others=strict,
     )
     bundle = trainer.train(request)
     centre = log_frequencies(action, data.n_actions)

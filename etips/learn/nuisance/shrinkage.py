@@ -55,12 +55,15 @@ class Shrunken:
         together: Each so that their mean is right.
         share: Of what they learned that is kept, where one answers alone.
         outputs: Of `alone`, out of fold, in float64, shape (n_decisions, K).
+        strict: The same about the start of each network, which knows nothing of its fold, where
+            `outputs` are about that of all stays.
     """
 
     alone: Bundle
     together: Bundle
     share: float
     outputs: Tensor
+    strict: Tensor
 
 
 def shrink(
@@ -77,7 +80,7 @@ def shrink(
     """
     outputs = out_of_fold(bundle, prepared, lambda said, _: said)[0].double()
     if not fit:
-        return Shrunken(bundle, bundle, 1.0, outputs)
+        return Shrunken(bundle, bundle, 1.0, outputs, outputs)
     stay, device = prepared.data.decisions().stay, outputs.device
     start, centre = start.double().to(device), target.centre.double().to(device)
     fold = torch.from_numpy(prepared.folds.fold[stay]).to(device)
@@ -89,7 +92,8 @@ def shrink(
         return bundle.shrink(start, share, shifted), shifted + share * beyond
 
     (own, said), (together, _) = shrunken(alone), shrunken(mean)
-    return Shrunken(own, together, alone, said)
+    strict = start[fold] + alone * beyond
+    return Shrunken(own, together, alone, said, strict + target.shift(strict))
 
 
 def fit_shares(

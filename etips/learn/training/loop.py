@@ -26,6 +26,7 @@ def train(
     weight: Tensor,
     held_out: Tensor,
     settings: Settings,
+    stop_by_others: bool = False,
     learning_rates: Tensor | None = None,
     weight_decays: Tensor | None = None,
     report: Report | None = None,
@@ -44,6 +45,7 @@ def train(
         weight: How much each stay counts for each network in training, shape (J, n_stays).
         held_out: The same for early stopping, shape (J, n_stays); all zero trains to the end.
         settings: How.
+        stop_by_others: Whether what stops a network is the held-out risk of all others.
         learning_rates: One a network, shape (J,); that of the settings if left out.
         weight_decays: The same.
         report: Told after every epoch.
@@ -54,7 +56,14 @@ def train(
     state = state or State.start(bundle)
     bfloat16 = use_bfloat16(settings, bundle.device)
     task = Task(bundle.network, steps, objective, weight, settings, bfloat16)
-    validation = Validation(bundle.network, steps, objective, held_out, weigh=report is not None)
+    validation = Validation(
+        bundle.network,
+        steps,
+        objective,
+        held_out,
+        weigh=report is not None,
+        by_others=stop_by_others,
+    )
     rates = (learning_rates, weight_decays)
     training = _Training(task, state, rates, validation, keep)
     training.run(report)

@@ -38,6 +38,8 @@ class Validation:
         objective: What they minimise.
         held_out: How much each stay counts for each network, shape (J, n_stays).
         weigh: Also find the mean weight, where the objective has weights.
+        by_others: Choose each network's epoch by the mean held-out risk of all others, so that it
+            has taken nothing from its own held-out stays; its own risk counts where it is alone.
     """
 
     network: Network
@@ -45,6 +47,7 @@ class Validation:
     objective: Objective
     held_out: Tensor
     weigh: bool = False
+    by_others: bool = False
     teams: list[Team] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -74,7 +77,11 @@ class Validation:
         means = totals / totals[-1].clamp_min(1e-12)
         pooled = pool_of(self.objective) is not None
         risk = combine(self.objective, means[:-2] if pooled else means[0])
-        return Risks(torch.where(means[-1] > 0, risk, 0), means[-2])
+        validated = means[-1] > 0
+        n_others = validated.sum() - 1
+        if self.by_others and n_others > 0:
+            risk = (risk[validated].sum() - risk) / n_others
+        return Risks(torch.where(validated, risk, 0), means[-2])
 
     def totals_of(self, number: int, parameters: Mapping[str, Tensor]) -> Tensor:
         """Terms of risks, weights and counts of a team, added up, shape (2 + terms, members).

@@ -42,6 +42,25 @@ def test_predicted_amounts_are_in_the_units_of_the_loss(scale, shift):
     assert np.corrcoef(logged, loss)[0, 1] > 0.8
 
 
+def test_strict_predictions_of_a_fold_take_nothing_from_it():
+    rng = np.random.default_rng(0)
+    features, action, loss = (
+        rng.normal(size=(200, 2)),
+        rng.integers(0, 2, 200),
+        rng.normal(size=200),
+    )
+    log = from_arrays(features, action, loss)
+    fold = prepare(log, n_folds=2, seed=0, device=torch.device("cpu")).folds.fold
+    other = from_arrays(features, action, np.where((fold == 0) & (action == 0), loss - 9, loss))
+
+    def differences(data, **more):
+        found = outcome(data, **more).expected[fold == 0]
+        return np.median(found[:, 1] - found[:, 0])
+
+    assert differences(other, strict=True) == pytest.approx(differences(log, strict=True), abs=0.5)
+    assert differences(other) > differences(log) + 2
+
+
 def test_equal_losses_are_predicted_without_a_spread_to_divide_by():
     data = from_arrays(np.eye(6, 2), [0, 1] * 3, [9.0] * 6)
     found = outcome(data).expected
