@@ -44,7 +44,7 @@ from benchmarks.fit_stages import Stopwatch, watched
 from benchmarks.folds import Task, make, objective_of
 from etips.data.trajectories import Trajectories
 from etips.learn.fitting.stages import POLICY, PROPENSITY, Training
-from etips.learn.learners.etips import EtIPS
+from etips.learn.learners.weighted import EtIPS
 from etips.learn.training import crew, hands
 from etips.learn.training.loop import train
 from etips.learn.training.settings import Settings

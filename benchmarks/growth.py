@@ -56,7 +56,7 @@ def work(what: str, options: argparse.Namespace, place: Path) -> None:
     began, before = time.perf_counter(), time.process_time()
     if what == "fit":
         from etips.learn.fitting.stages import Training
-        from etips.learn.learners.etips import EtIPS
+        from etips.learn.learners.weighted import EtIPS
 
         training = Training(device=options.device, features=options.features)
         EtIPS(training=training).fit(data).save(place / "policy", overwrite=True)

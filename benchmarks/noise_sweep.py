@@ -26,14 +26,14 @@ from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
 from etips.learn.fitting.stages import Training
 from etips.learn.fitting.trainer import Trainer
-from etips.learn.learners.aims import Aim
-from etips.learn.learners.etips import EtIPS
-from etips.learn.learners.fit import Fit
-from etips.learn.learners.fitted_nuisances import SUPPORT, FittedNuisances, logged_propensity
+from etips.learn.learners.baselines import PredictiveModel
+from etips.learn.learners.learner import Fit
+from etips.learn.learners.policy_objectives import Aim
 from etips.learn.learners.policy_search import PolicySearch
-from etips.learn.learners.predictive import PredictiveModel
+from etips.learn.learners.weighted import EtIPS
+from etips.learn.nuisance.fitted_nuisances import SUPPORT, FittedNuisances, logged_propensity
 from etips.learn.nuisance.outcome import FittedOutcome
-from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel
+from etips.learn.nuisance.propensity import KnownPropensity, PropensityModel
 from etips.worlds import icu_sepsis
 from etips.worlds.clinic import Clinic
 

@@ -21,8 +21,7 @@ from etips.errors import (
 )
 from etips.files.fingerprint import fingerprint
 from etips.learn.learners.learner import Learner
-from etips.learn.learners.recipes import Recipe, kind_of
-from etips.learn.learners.setting_kinds import flatten_tables
+from etips.learn.learners.recipes import Recipe, flatten_tables, kind_of
 from etips.learn.training.epoch_report import EpochReport
 from etips.notes import note
 from etips.results.records import PathCandidate

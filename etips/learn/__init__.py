@@ -9,19 +9,19 @@ from etips.lazy_names import list_lazily, load_lazily
 
 if TYPE_CHECKING:
     from etips.learn.fitting.stages import Training as Training
+    from etips.learn.learners.baselines import BestPossible as BestPossible
+    from etips.learn.learners.baselines import LoggingPolicy as LoggingPolicy
     from etips.learn.learners.catalogue import *  # noqa: F403  # the learners
-    from etips.learn.learners.oracles import BestPossible as BestPossible
-    from etips.learn.learners.oracles import LoggingPolicy as LoggingPolicy
-    from etips.learn.nuisance.propensity_models import KnownPropensity as KnownPropensity
-    from etips.learn.nuisance.propensity_models import SklearnModel as SklearnModel
+    from etips.learn.nuisance.propensity import KnownPropensity as KnownPropensity
+    from etips.learn.nuisance.propensity import SklearnModel as SklearnModel
     from etips.learn.training.settings import Settings as Settings
 
 _LATER = {
-    "BestPossible": "etips.learn.learners.oracles",
-    "KnownPropensity": "etips.learn.nuisance.propensity_models",
-    "LoggingPolicy": "etips.learn.learners.oracles",
+    "BestPossible": "etips.learn.learners.baselines",
+    "KnownPropensity": "etips.learn.nuisance.propensity",
+    "LoggingPolicy": "etips.learn.learners.baselines",
     "Settings": "etips.learn.training.settings",
-    "SklearnModel": "etips.learn.nuisance.propensity_models",
+    "SklearnModel": "etips.learn.nuisance.propensity",
     "Training": "etips.learn.fitting.stages",
 }
 

@@ -24,8 +24,8 @@ from etips.data.coded import Floats32
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.history_rows import has_past
 from etips.data.trajectories import Trajectories
-from etips.learn.tabular.lasso import fit_lasso, fit_lasso_scores
-from etips.learn.tabular.softmax_regression import fit_softmax
+from etips.learn.learners.lasso import fit_lasso, fit_lasso_scores
+from etips.learn.softmax_regression import fit_softmax
 from etips.models.row_model import Reads, RowModel, rows_of, spread_of, standardise
 from etips.models.stack import Link, Part
 from etips.models.tree_ensemble import TreeEnsemble

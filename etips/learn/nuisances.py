@@ -28,7 +28,7 @@ from etips.learn.library import (
     Workers,
     affordable,
 )
-from etips.learn.nuisance.network_settings import encoder_for, shorten, suit
+from etips.learn.nuisance.fitted_nuisances import encoder_for, shorten, suit
 from etips.learn.nuisance.outcome import FittedOutcome, fit_outcome, is_share, spread
 from etips.learn.nuisance.propensity import FittedPropensity, fit_propensity
 from etips.learn.own_candidates import OwnAnswers

@@ -15,7 +15,7 @@ from etips.data.decisions import Ints
 from etips.learn.fitting.crossfit import out_of_fold
 from etips.learn.fitting.trainer import Trainer, TrainingRequest
 from etips.learn.judge import Judge
-from etips.learn.learners.finishing import finish_of
+from etips.learn.learners.policy_search import finish_of
 from etips.learn.nuisances import CrossFit, Nuisances
 from etips.learn.training.objectives import doubly_robust, kl_divergence
 from etips.models.bundle import Bundle

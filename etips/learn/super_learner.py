@@ -19,11 +19,15 @@ from etips.learn.fitting.prepare import choose_device, prepare
 from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.fitting.trainer import Trainer
 from etips.learn.judge import CLIP, LEANS, LEAST_LEAN_BLIND, Choice, Judge, Verdict, Z, choose
-from etips.learn.learners.fit import Fit
-from etips.learn.learners.learner import Learner
+from etips.learn.learners.learner import Fit, Learner
 from etips.learn.library import LOSSES
-from etips.learn.nuisance.propensity import cross_fit_model, measure
-from etips.learn.nuisance.propensity_models import KnownPropensity, PropensityModel, check_model
+from etips.learn.nuisance.propensity import (
+    KnownPropensity,
+    PropensityModel,
+    check_model,
+    cross_fit_model,
+    measure,
+)
 from etips.learn.nuisances import MODELS, SECONDS, CrossFit, Nuisances, Said, shares
 from etips.learn.own_candidates import Candidates, OwnAnswers, OwnCandidate
 from etips.learn.policy_network import PolicyNetwork

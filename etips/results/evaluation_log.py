@@ -17,7 +17,7 @@ from etips.learn.fitting.prepare import choose_device, prepare
 from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.fitting.trainer import Trainer
 from etips.learn.library import LOSSES, PROPENSITIES
-from etips.learn.nuisance.outcome_models import SklearnOutcome
+from etips.learn.nuisance.outcome import SklearnOutcome
 from etips.learn.nuisances import NETWORK, SECONDS, CrossFit, Said, shares
 from etips.learn.training.epoch_report import Report
 from etips.models.encoders.registry import AnyEncoder

@@ -13,8 +13,7 @@ from etips.errors import SettingError
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.files.toml import parse_toml
 from etips.learn.learners.catalogue import METHODS
-from etips.learn.learners.recipes import check_settings, kind_of
-from etips.learn.learners.setting_kinds import flatten_tables
+from etips.learn.learners.recipes import check_settings, flatten_tables, kind_of
 from etips.worlds.world_registry import WORLDS
 
 TABLES = ("table1", "table2")

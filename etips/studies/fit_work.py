@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from etips.learn.fitting.stages import Training
 from etips.learn.learners.catalogue import find_method
-from etips.learn.learners.finishing import MOST
+from etips.learn.learners.policy_search import MOST
 from etips.learn.learners.recipes import make_learner
-from etips.learn.nuisance.network_settings import shorten
+from etips.learn.nuisance.fitted_nuisances import shorten
 from etips.learn.training.epoch_report import EpochReport
 
 PASS = {"propensity": 1.0, "outcome": 1.0, "stay": 1.0, "policy": 1.0, "finish": 1.25}

@@ -5,10 +5,15 @@ from collections.abc import Mapping
 
 from etips.errors import SettingError
 from etips.learn.fitting.stages import ENCODER, STAGES, Training
-from etips.learn.learners.catalogue import Method, require_method
-from etips.learn.learners.ranges import Choice, Range, Space
-from etips.learn.learners.recipes import check_settings, kind_of, make_learner, setting_kinds
-from etips.learn.learners.setting_kinds import SettingKind, flatten_tables
+from etips.learn.learners.catalogue import Choice, Method, Range, Space, require_method
+from etips.learn.learners.recipes import (
+    SettingKind,
+    check_settings,
+    flatten_tables,
+    kind_of,
+    make_learner,
+    setting_kinds,
+)
 from etips.models.encoders.registry import encoders_with
 
 _USUAL: Space = {

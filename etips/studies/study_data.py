@@ -23,7 +23,7 @@ from etips.data.trajectories import Trajectories
 from etips.errors import FileError, SettingError
 from etips.files.json_documents import canonical
 from etips.files.writing import write_file
-from etips.learn.learners.setting_kinds import kinds_of
+from etips.learn.learners.recipes import kinds_of
 from etips.progress import no_progress
 from etips.studies.experiment import DATA_FOLDER, Experiment
 from etips.worlds.bandit import Answers, Logging, to_bandit

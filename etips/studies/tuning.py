@@ -28,8 +28,7 @@ from etips.files.json_documents import canonical
 from etips.files.lock import LOCK_NAME, Lock
 from etips.files.toml import format_toml
 from etips.files.writing import write_file
-from etips.learn.learners.catalogue import DEFAULT
-from etips.learn.learners.ranges import Choice, Range, Space
+from etips.learn.learners.catalogue import DEFAULT, Choice, Range, Space
 from etips.learn.learners.recipes import Recipe
 from etips.progress import Progress
 from etips.runs.tasks import Clock, Task, run_tasks

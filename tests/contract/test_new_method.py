@@ -13,8 +13,7 @@ import etips
 from etips import cli
 from etips.evaluation.log import Log
 from etips.learn import PredictiveModel
-from etips.learn.learners.catalogue import METHODS, Method
-from etips.learn.learners.ranges import Range
+from etips.learn.learners.catalogue import METHODS, Method, Range
 from etips.learn.learners.recipes import Recipe
 from etips.results.evaluate import assess_policies
 from etips.studies.space import check_space, paper_space, read_space, usual_space

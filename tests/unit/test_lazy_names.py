@@ -10,7 +10,7 @@ import pytest
 import etips
 import etips.learn
 from etips.lazy_names import load_lazily
-from etips.learn.learners.etips import EtIPS
+from etips.learn.learners.weighted import EtIPS
 from etips.learn.training.settings import Settings
 
 HOMES = {"Settings": "etips.learn.training.settings"}

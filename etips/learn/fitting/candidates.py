@@ -34,7 +34,7 @@ class Candidate:
         corrected_error: Standard error of that.
         epochs: Most that one of its networks learned for; None where nothing was trained, or nobody
             counted.
-        form: What it was trained by; see `etips.learn.learners.aims`.
+        form: What it was trained by; see `etips.learn.learners.policy_objectives`.
         strength: How much that smooths or fears; NaN where it has no such number.
     """
 

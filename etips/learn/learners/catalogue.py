@@ -10,32 +10,64 @@ from typing import Literal
 
 from etips.errors import SettingError
 from etips.learn.learners.ai_clinician import AIClinician as AIClinician
-from etips.learn.learners.banditnet import BanditNet as BanditNet
 from etips.learn.learners.baselines import MostFrequent as MostFrequent
+from etips.learn.learners.baselines import PredictiveModel as PredictiveModel
 from etips.learn.learners.baselines import RandomPolicy as RandomPolicy
 from etips.learn.learners.direct import DirectMethod as DirectMethod
 from etips.learn.learners.direct import StayDirectMethod as StayDirectMethod
-from etips.learn.learners.etips import EIPS as EIPS
-from etips.learn.learners.etips import IPS as IPS
-from etips.learn.learners.etips import TIPS as TIPS
-from etips.learn.learners.etips import BetaIPS as BetaIPS
-from etips.learn.learners.etips import EtIPS as EtIPS
+from etips.learn.learners.lasso import QLearning as QLearning
 from etips.learn.learners.learner import Learner
-from etips.learn.learners.owl import OWL as OWL
+from etips.learn.learners.machines import OWL as OWL
+from etips.learn.learners.machines import RWL as RWL
 from etips.learn.learners.poem import POEM as POEM
 from etips.learn.learners.poem import NormPOEM as NormPOEM
-from etips.learn.learners.predictive import PredictiveModel as PredictiveModel
-from etips.learn.learners.qlearning import QLearning as QLearning
-from etips.learn.learners.ranges import Choice, Range, Space
-from etips.learn.learners.robust import DoublyRobust as DoublyRobust
-from etips.learn.learners.rwl import RWL as RWL
-from etips.learn.learners.smoothing import ExponentialSmoothing as ExponentialSmoothing
-from etips.learn.learners.smoothing import LogSmoothing as LogSmoothing
-from etips.learn.learners.smoothing import LogSumExp as LogSumExp
-from etips.learn.learners.smoothing import Pessimistic as Pessimistic
-from etips.learn.learners.smoothing import StrengthLearner
-from etips.learn.learners.smoothing import WeightedLikelihood as WeightedLikelihood
+from etips.learn.learners.weighted import EIPS as EIPS
+from etips.learn.learners.weighted import IPS as IPS
+from etips.learn.learners.weighted import TIPS as TIPS
+from etips.learn.learners.weighted import BanditNet as BanditNet
+from etips.learn.learners.weighted import BetaIPS as BetaIPS
+from etips.learn.learners.weighted import DoublyRobust as DoublyRobust
+from etips.learn.learners.weighted import EtIPS as EtIPS
+from etips.learn.learners.weighted import ExponentialSmoothing as ExponentialSmoothing
+from etips.learn.learners.weighted import LogSmoothing as LogSmoothing
+from etips.learn.learners.weighted import LogSumExp as LogSumExp
+from etips.learn.learners.weighted import Pessimistic as Pessimistic
+from etips.learn.learners.weighted import StrengthLearner
+from etips.learn.learners.weighted import WeightedLikelihood as WeightedLikelihood
 from etips.learn.super_learner import SuperLearner as SuperLearner
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some values; of one, it is fixed.
+
+    Args:
+        values: At least one, none twice.
+    """
+
+    values: tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Any value between two ends, both of them possible.
+
+    Args:
+        low: The least.
+        high: The most.
+        log: Whether 1 to 10 is as far as 10 to 100.
+        whole: Whether whole numbers only.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+
+
+Space = Mapping[str, Choice | Range]
+"""By key of `recipes`; what a space does not name has the learner's default."""
+
 
 Stage = Literal["propensity", "outcome", "stay", "policy"]
 """What is trained: the clinicians, predicted losses, predicted outcomes of stays, and policies."""

@@ -12,9 +12,9 @@ from etips.evaluation.whole_stay import StayLog, silent_values, wdr
 from etips.evaluation.whole_stay_course import Course, Outcome, require_outcome
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.fitting.trainer import Trainer
-from etips.learn.learners.fit import Fit
-from etips.learn.learners.fitted_nuisances import SUPPORT, FittedNuisances
-from etips.learn.learners.network_learner import NetworkLearner
+from etips.learn.learners.learner import Fit
+from etips.learn.learners.policy_search import NetworkLearner
+from etips.learn.nuisance.fitted_nuisances import SUPPORT, FittedNuisances
 from etips.learn.nuisance.outcome import is_share
 from etips.learn.nuisance.stay_value import FittedStayValue, fit_stay_value
 from etips.models.encoders.registry import as_encoder

@@ -1,9 +1,10 @@
 """What every learner can do; a learner of its own adds how it learns."""
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,14 +20,220 @@ from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.fitting.checkpoints import Checkpoints
 from etips.learn.fitting.trainer import Trainer
-from etips.learn.learners.fit import Fit, SelectedRisk
-from etips.learn.learners.sklearn_estimator import SklearnEstimator, self_normalised_risk
-from etips.learn.nuisance.propensity import Quality
+from etips.learn.nuisance.outcome import FittedOutcome
+from etips.learn.nuisance.propensity import FittedPropensity, Quality
 from etips.learn.training.epoch_report import Report
 from etips.machine import still_products
 from etips.policies.deployed import Deployed
 from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import save_policy
+
+L = TypeVar("L")
+
+
+def get_params(learner: Any, deep: bool = True) -> dict[str, object]:  # noqa: ANN401
+    """Settings by name.
+
+    Args:
+        learner: The learner itself.
+        deep: Also those within settings.
+    """
+    params = {own.name: getattr(learner, own.name) for own in fields(learner)}
+    return dict(_inside(params)) if deep else params
+
+
+def set_params(learner: L, **params: object) -> L:
+    """Change settings by name, those within settings too; return the learner."""
+    known = get_params(learner)
+    for name in params:
+        if name not in known:
+            raise SettingError(name, f"is not a setting of {type(learner).__name__}")
+    for name, value in sorted(params.items(), key=lambda item: item[0].count("__")):
+        own, *path = name.split("__")
+        setattr(learner, own, _changed(getattr(learner, own), path, value))
+    return learner
+
+
+def _inside(params: dict[str, object]) -> Iterator[tuple[str, object]]:
+    for name, value in params.items():
+        yield name, value
+        if is_dataclass(value) and not isinstance(value, type):
+            within = {own.name: getattr(value, own.name) for own in fields(value)}
+            yield from ((f"{name}__{inner}", held) for inner, held in _inside(within))
+
+
+def _changed(holder: Any, path: list[str], value: object) -> object:  # noqa: ANN401
+    """What to put in place of the holder so that the setting at the path has the value."""
+    if not path:
+        return value
+    return replace(holder, **{path[0]: _changed(getattr(holder, path[0]), path[1:], value)})
+
+
+FIT = ("loss", "groups", "propensity", "static", "lengths")
+"""Arrays beside the features and the actions that `fit` takes; it asks for all that are given."""
+
+SCORE = ("loss", "sample_weight", "propensity", "static", "lengths")
+"""The same of `score`; pipelines insist on handing on a `sample_weight`."""
+
+_OTHERS = "The feature names should match those that were passed during fit."
+
+
+class SklearnEstimator:
+    """Settings by name, tags, and which arrays travel with the rows: scikit-learn's habits."""
+
+    _metadata_request: Any
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        """Settings by name.
+
+        Args:
+            deep: Also those within settings.
+        """
+        return get_params(self, deep=deep)
+
+    def set_params(self, **params: object) -> Self:
+        """Change settings by name, those within settings too; return self."""
+        return set_params(self, **params)
+
+    def get_metadata_routing(self) -> Any:  # noqa: ANN401  # scikit-learn's
+        """Which arrays `fit` and `score` ask for, besides features and actions.
+
+        Losses and whatever else describes rows are asked for unless `set_fit_request` or
+        `set_score_request` says otherwise. It takes
+        `sklearn.set_config(enable_metadata_routing=True)` for searches to hand them on.
+        """
+        if "_metadata_request" not in vars(self):
+            from sklearn.utils.metadata_routing import MetadataRequest  # noqa: PLC0415
+
+            requests = MetadataRequest(owner=self)
+            for method, names in ((requests.fit, FIT), (requests.score, SCORE)):
+                for name in names:
+                    method.add_request(param=name, alias=True)
+            self._metadata_request = requests
+        return self._metadata_request
+
+    def set_fit_request(self, **requests: bool | str | None) -> Self:
+        """Change which arrays `fit` asks for; a text is the name they come under. Return self."""
+        return self._request("fit", FIT, requests)
+
+    def set_score_request(self, **requests: bool | str | None) -> Self:
+        """Change which arrays `score` asks for; return self."""
+        return self._request("score", SCORE, requests)
+
+    def _request(
+        self, method: str, known: Sequence[str], requests: Mapping[str, bool | str | None]
+    ) -> Self:
+        for name in requests:
+            if name not in known:
+                raise SettingError(name, f"is none of the arrays that {method} takes")
+        for name, alias in requests.items():
+            getattr(self.get_metadata_routing(), method).add_request(param=name, alias=alias)
+        return self
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401  # scikit-learn's
+        """A classifier of actions that needs them to learn; features must be dense and known."""
+        from sklearn.utils import (  # noqa: PLC0415
+            ClassifierTags,
+            InputTags,
+            Tags,
+            TargetTags,
+        )
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(),
+            non_deterministic=False,
+        )
+
+    def _keep_names(self, data: object) -> None:
+        """Remember the names of a frame's columns, as `feature_names_in_`."""
+        names = names_of(data)
+        vars(self).pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, object)
+
+    def _check_names(self, data: object) -> None:
+        """Refuse a frame whose columns are not those fitted on, in their order."""
+        names, known = names_of(data), vars(self).get("feature_names_in_")
+        if names is not None and known is not None and list(known) != names:
+            raise DataError("features", _OTHERS.rstrip("."))
+
+
+def names_of(data: object) -> list[str] | None:
+    """Names of a frame's columns where all of them are texts, otherwise None."""
+    columns = getattr(data, "columns", None)
+    if columns is None:
+        return None
+    names = list(columns)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def self_normalised_risk(
+    chosen: Floats, propensity: Floats, loss: Floats, count: Floats | None = None
+) -> float:
+    """SNIPS, without anything around it; NaN where nobody was treated as the policy would.
+
+    Args:
+        chosen: Policy's probability of the logged action, shape (n,).
+        propensity: Of the logged action, shape (n,).
+        loss: Of it, shape (n,).
+        count: How much each decision counts, shape (n,); once if left out.
+    """
+    weight = chosen / propensity * (1.0 if count is None else count)
+    total = float(weight.sum())
+    return float(weight @ loss) / total if total > 0 else float("nan")
+
+
+class SelectedRisk(NamedTuple):
+    """What choosing comes to on patients that it did not look at.
+
+    Args:
+        risk: Each fold judged by the candidate that the other folds choose.
+        std_error: Of that, by patient.
+        naive: Risk of the chosen candidate, the luckiest of all.
+    """
+
+    risk: float
+    std_error: float
+    naive: float
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What a learner learned; its attributes that end in an underscore are taken from here.
+
+    Args:
+        policy: What it recommends.
+        propensity: Networks that imitate the clinicians; None if it fits none.
+        outcome: Networks that predict losses; None if it fits none.
+        path: Every candidate it chose from; empty if it compares none.
+        quality: How well the propensities fit; None if it fits none.
+        support: Least propensity of a recommended action; None if it has no such floor.
+        whole_stay: The outcome of held-out stays in which a policy that looks that far decides for
+            as long as the log can tell, and the clinicians afterwards; None of any other policy.
+        clipped_share: Share of decisions whose propensity was raised; None if it weighs none.
+        choice: What a super learner tried and kept; None of any other learner.
+    """
+
+    policy: FittedPolicy
+    propensity: FittedPropensity | None = None
+    outcome: FittedOutcome | None = None
+    path: tuple[Candidate, ...] = ()
+    quality: Quality | None = None
+    support: float | None = None
+    clipped_share: float | None = None
+    whole_stay: Candidate | None = None
+    choice: ChoiceRecord | None = None
+
+    @property
+    def selected_risk(self) -> SelectedRisk | None:
+        """Risk of what was chosen, corrected for choosing; None without folds or candidates."""
+        chosen = next((candidate for candidate in self.path if candidate.chosen), None)
+        if chosen is None or chosen.corrected is None or chosen.corrected_error is None:
+            return None
+        return SelectedRisk(chosen.corrected, chosen.corrected_error, chosen.risk)
 
 
 class Learner(SklearnEstimator, ABC):

@@ -13,12 +13,11 @@ from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require_number
 from etips.learn.fitting.stages import Training
 from etips.learn.fitting.trainer import Trainer, TrainingRequest
-from etips.learn.learners.fit import Fit
-from etips.learn.learners.fitted_nuisances import fit_nuisances
-from etips.learn.learners.policy_objective import Logged, policy_objective
-from etips.learn.learners.row_learner import RowLearner, RowLog
-from etips.learn.nuisance.propensity_models import KnownPropensity
-from etips.learn.tabular.descent import descend
+from etips.learn.learners.learner import Fit
+from etips.learn.learners.policy_objectives import Logged, policy_objective
+from etips.learn.learners.row_learner import RowLearner, RowLog, descend
+from etips.learn.nuisance.fitted_nuisances import fit_nuisances
+from etips.learn.nuisance.propensity import KnownPropensity
 from etips.learn.training.counterfactual import (
     norm_poem_risk,
     norm_poem_values,

@@ -4,8 +4,11 @@ Every network is judged on stays that it did not learn from. With one aim there 
 the figures say what the one policy comes to.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import Literal
 
 import numpy as np
 import torch
@@ -17,19 +20,168 @@ from etips.errors import SettingError, require_number
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.candidates import Candidate, Judged, blank, judge
 from etips.learn.fitting.crossfit import out_of_fold
+from etips.learn.fitting.prepare import Folds, Prepared
 from etips.learn.fitting.risk_totals import Weighing
+from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.fitting.trainer import Trainer, TrainingRequest
-from etips.learn.learners.aims import Aim, aims_objective
-from etips.learn.learners.finishing import finish_of
-from etips.learn.learners.fit import Fit
-from etips.learn.learners.fitted_nuisances import SUPPORT, FittedNuisances
-from etips.learn.learners.network_learner import NetworkLearner
-from etips.learn.learners.selection import Selection, choose, risk_of_choosing
-from etips.learn.nuisance.outcome import FittedOutcome
-from etips.learn.nuisance.propensity_models import PropensityModel
+from etips.learn.learners.learner import Fit, Learner
+from etips.learn.learners.policy_objectives import Aim, aims_objective
+from etips.learn.nuisance.fitted_nuisances import SUPPORT, FittedNuisances, fit_nuisances
+from etips.learn.nuisance.outcome import FittedOutcome, fit_outcome
+from etips.learn.nuisance.propensity import PropensityModel
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle, Trained
+from etips.models.encoders.registry import AnyEncoder
 from etips.models.masking import forbid
+
+
+@dataclass(kw_only=True, eq=False)
+class NetworkLearner(Learner):
+    """A learner that trains networks.
+
+    Args:
+        encoder: `GRU(...)`, `LSTM(...)`, or any causal torch module (a class or an instance).
+        training: Folds, device, and settings of each kind of network.
+        seed: Same seed, machine and versions, same policy.
+    """
+
+    encoder: AnyEncoder = ENCODER
+    training: Training = field(default_factory=Training)
+    seed: int = 0
+
+    def _fit_nuisances(
+        self,
+        stays: Trajectories,
+        trainer: Trainer,
+        *,
+        support: float,
+        model: PropensityModel | None = None,
+        clip: float = PROPENSITY_FLOOR,
+    ) -> FittedNuisances:
+        """Propensities and support; see `fit_nuisances`.
+
+        Args:
+            stays: Logged.
+            trainer: Trains the networks.
+            support: Least propensity of a recommended action.
+            model: Where the logged propensities come from.
+            clip: Logged propensities below this are raised to it.
+        """
+        return fit_nuisances(
+            stays,
+            trainer,
+            encoder=self.encoder,
+            training=self.training,
+            seed=self.seed,
+            support=support,
+            model=model,
+            clip=clip,
+        )
+
+    def _fit_outcome(
+        self, base: FittedNuisances, trainer: Trainer, *, additive: bool = False
+    ) -> FittedOutcome:
+        """Predicted losses of the same stays; `additive` without interaction."""
+        settings = base.settings(self.training.with_seed(self.seed).outcome)
+        return fit_outcome(
+            base.prepared, base.encoder, settings, trainer, seed=self.seed, additive=additive
+        )
+
+
+Selection = Literal["held-out", "paper"]
+"""How to choose: by what was held out and how much it weighs, or by the paper's plain SNIPS."""
+
+CAUTION = 0.5
+"""Standard errors that are added to a risk: of two alike the one that more decisions bear out. The
+figures of docs/method/noise.md are of this rule."""
+
+
+def choose(candidates: Sequence[Candidate], selection: Selection) -> int:
+    """Place of the candidate that becomes the policy.
+
+    Held-out: the least risk plus `CAUTION` standard errors of those that are sound; where none is,
+    the one that rests on most decisions. Paper: the least SNIPS, whatever it rests on.
+
+    Args:
+        candidates: Judged ones.
+        selection: How to choose.
+    """
+    if selection == "paper":
+        return int(np.argmin([own.risk for own in candidates]))
+    if not any(own.sound for own in candidates):
+        return int(np.argmax([own.effective_size for own in candidates]))
+    high = [own.risk + CAUTION * own.std_error if own.sound else np.inf for own in candidates]
+    return int(np.argmin(np.nan_to_num(high, nan=np.inf)))
+
+
+def risk_of_choosing(
+    judged: Judged, selection: Selection, fold: Ints
+) -> tuple[float, float] | None:
+    """Risk of what choosing comes to, and its standard error; None without folds.
+
+    The patients of each fold are judged by the candidate that the other folds choose.
+
+    Args:
+        judged: The candidates.
+        selection: How to choose.
+        fold: Of each patient, shape (k,).
+    """
+    if fold.max() == 0:
+        return None
+    places = np.empty(len(fold), np.int64)
+    for number in range(fold.max() + 1):
+        inside = fold == number
+        places[inside] = choose(judged.on(~inside).candidates, selection)
+    evidence = judged.totals.evidence_of_choice(places)
+    return evidence.value, evidence.std_error
+
+
+TIMES = 1.5
+"""As long as networks had learned at their best they go on, this many times."""
+
+MOST = 8
+"""Epochs of it, at most."""
+
+
+def finish_of(request: TrainingRequest, networks: Bundle) -> TrainingRequest | None:
+    """The training in which networks go on with all stays; None where nobody knows how they ended.
+
+    Args:
+        request: That they came from.
+        networks: The chosen ones, as judged.
+    """
+    if not networks.trained:
+        return None
+    settings = replace(request.settings, epochs=finish_epochs(networks, request.settings))
+    return replace(
+        request,
+        prepared=_with_all(request.prepared),
+        bundle=networks,
+        stage="finish",
+        settings=settings,
+    )
+
+
+def finish_epochs(networks: Bundle, settings: Settings) -> int:
+    """Epochs for which networks go on.
+
+    Args:
+        networks: With how their training ended.
+        settings: That they were trained by.
+    """
+    best = [
+        own.epochs - settings.patience if own.epochs < settings.epochs else own.epochs
+        for own in networks.trained
+    ]
+    return max(min(math.ceil(TIMES * fmean(best)), MOST, settings.epochs), 1)
+
+
+def _with_all(prepared: Prepared) -> Prepared:
+    """The same stays, of which every network learns from all and stops by none."""
+    folds = prepared.folds
+    every, none = torch.ones_like(folds.weight), torch.zeros_like(folds.held_out)
+    return replace(prepared, folds=Folds(folds.fold, every, none))
+
 
 KL = 0.02
 """Weight of the KL divergence from the propensities."""

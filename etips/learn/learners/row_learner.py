@@ -1,5 +1,6 @@
 """Learners that read one row a decision: rows, propensities, and the policy they end in."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -14,11 +15,40 @@ from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError, require, require_number, require_seed
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.prepare import LARGEST_LOSS
-from etips.learn.learners.fit import Fit
-from etips.learn.learners.learner import Learner
-from etips.learn.tabular.softmax_regression import fit_softmax
+from etips.learn.learners.learner import Fit, Learner
+from etips.learn.softmax_regression import fit_softmax
 from etips.models.row_model import Form, Reads, RowModel, rows_of, spread_of, standardise
 from etips.policies.policy import FittedPolicy, Kind
+
+
+def descend(value: Callable[[Tensor], Tensor], start: Tensor, *, steps: int = 100) -> Tensor:
+    """Where a smooth function is least, as far as `steps` iterations lead from `start`.
+
+    Args:
+        value: Of a tensor like `start`; a scalar.
+        start: Left as it is.
+        steps: Iterations at most; it ends sooner where the function gets no better.
+    """
+    place = start.detach().clone().requires_grad_(True)
+    optimiser = torch.optim.LBFGS(
+        [place],
+        max_iter=steps,
+        history_size=10,
+        tolerance_grad=1e-7,
+        tolerance_change=1e-9,
+        line_search_fn="strong_wolfe",
+    )
+
+    def ask() -> Tensor:
+        optimiser.zero_grad()
+        found = value(place)
+        found.backward()  # type: ignore[no-untyped-call]
+        return found
+
+    with torch.enable_grad():
+        optimiser.step(ask)  # type: ignore[no-untyped-call]
+    return place.detach()
+
 
 Propensities = Literal["estimated", "known"]
 """Where logged propensities come from: a logistic regression on the rows, or the data."""
@@ -141,15 +171,12 @@ class RowLearner(Learner):
 
     def _check_rows(self, stays: Trajectories) -> None:
         require_seed(self.seed)
-        for name, value, low, high in (
-            ("support", self.support, 0.0, 1.0),
-            ("clip", self.clip, 0.0, 1.0),
-        ):
-            require_number(name, value)
-            if not low <= value < high or (name == "clip" and value == 0):
-                raise SettingError(
-                    name, "must be in (0, 1)" if name == "clip" else "must be in [0, 1)"
-                )
+        require_number("support", self.support)
+        if not 0 <= self.support < 1:
+            raise SettingError("support", "must be in [0, 1)")
+        require_number("clip", self.clip)
+        if not 0 < self.clip < 1:
+            raise SettingError("clip", "must be in (0, 1)")
         if self.propensities not in get_args(Propensities):
             raise SettingError("propensities", "must be estimated or known")
         require_log(stays)

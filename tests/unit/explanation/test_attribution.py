@@ -22,7 +22,7 @@ from etips.explanation.attribution import (
 )
 from etips.explanation.feature_names import organ_systems, source_of
 from etips.explanation.preference import Preference
-from etips.learn.learners.qlearning import QLearning
+from etips.learn.learners.lasso import QLearning
 from etips.models.bundle import Bundle
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.registry import ENCODERS

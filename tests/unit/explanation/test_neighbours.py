@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from etips.learn.learners.qlearning import QLearning
 from small_worlds import small, training
 from stacks import linear, stacked
 
@@ -19,7 +20,6 @@ from etips.explanation.similar import (
     similar_decisions,
 )
 from etips.learn import DirectMethod
-from etips.learn.learners.qlearning import QLearning
 from etips.models.encoders.last_step import LastStep
 from etips.models.stack import Part, Stack
 from etips.policies.policy import Answer

@@ -12,7 +12,7 @@ from etips.evaluation.log import Log
 from etips.files.json_documents import canonical
 from etips.learn import BestPossible, LoggingPolicy, MostFrequent, PredictiveModel, RandomPolicy
 from etips.learn.fitting.stages import Training
-from etips.learn.nuisance.outcome_models import SklearnOutcome
+from etips.learn.nuisance.outcome import SklearnOutcome
 from etips.learn.training.settings import Settings
 from etips.models.encoders.gru import GRU
 from etips.results.evaluate import assess_policies, evaluate

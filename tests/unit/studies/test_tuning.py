@@ -18,7 +18,7 @@ from etips.files.lock import Lock
 from etips.files.toml import parse_toml
 from etips.learn.fitting.candidates import estimate_candidate
 from etips.learn.fitting.stages import ENCODER, Training
-from etips.learn.learners.ranges import Choice, Range
+from etips.learn.learners.catalogue import Choice, Range
 from etips.learn.learners.recipes import Recipe, make_learner
 from etips.studies.space import (
     check_space,

@@ -6,8 +6,8 @@ from small_worlds import ward
 
 import etips
 from etips.learn import AIClinician
+from etips.learn.learners.ai_clinician import assign
 from etips.learn.learners.row_learner import frame_of
-from etips.learn.tabular.kmeans import assign
 from etips.worlds import icu_sepsis
 
 LONGEST = 120

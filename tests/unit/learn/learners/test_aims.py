@@ -8,9 +8,8 @@ import torch
 from small_worlds import CLINIC, training
 
 from etips.learn.fitting.trainer import Trainer
-from etips.learn.learners.aims import _TERMS, Aim, Form, Ground, aims_objective
-from etips.learn.learners.fitted_nuisances import fit_nuisances
-from etips.learn.learners.policy_objective import Logged
+from etips.learn.learners.policy_objectives import _TERMS, Aim, Form, Ground, Logged, aims_objective
+from etips.learn.nuisance.fitted_nuisances import fit_nuisances
 from etips.learn.training.objectives import combine, part_of
 from etips.models.encoders.gru import GRU
 

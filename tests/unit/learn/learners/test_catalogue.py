@@ -11,8 +11,7 @@ import etips
 import etips.learn
 from etips.errors import SettingError
 from etips.learn.learners.catalogue import METHODS, find_learner, find_method, require_method
-from etips.learn.learners.recipes import make_learner
-from etips.learn.learners.setting_kinds import kinds_of
+from etips.learn.learners.recipes import kinds_of, make_learner
 
 DOCS = Path(__file__).parents[4] / "docs"
 README = DOCS.parent / "README.md"

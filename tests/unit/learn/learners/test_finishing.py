@@ -9,10 +9,9 @@ from small_worlds import CLEAR, small, training
 
 from etips.learn import Settings
 from etips.learn.fitting.trainer import Trainer
-from etips.learn.learners.aims import Aim
-from etips.learn.learners.etips import EtIPS
-from etips.learn.learners.finishing import MOST, finish_epochs, finish_of
-from etips.learn.learners.policy_search import PolicySearch
+from etips.learn.learners.policy_objectives import Aim
+from etips.learn.learners.policy_search import MOST, PolicySearch, finish_epochs, finish_of
+from etips.learn.learners.weighted import EtIPS
 from etips.models.bundle import Trained
 
 SETTINGS = Settings(epochs=20, batch_size=64, learning_rate=0.02, patience=4)

@@ -9,7 +9,7 @@ from etips.errors import SettingError
 from etips.learn import KnownPropensity, SklearnModel
 from etips.learn.fitting.stages import ENCODER
 from etips.learn.fitting.trainer import Trainer
-from etips.learn.learners.fitted_nuisances import fit_nuisances
+from etips.learn.nuisance.fitted_nuisances import fit_nuisances
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.last_step import LastStep
 

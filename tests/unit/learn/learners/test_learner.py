@@ -11,8 +11,7 @@ import etips
 from etips.errors import SettingError
 from etips.learn.fitting.prepare import prepare
 from etips.learn.fitting.trainer import TrainingRequest
-from etips.learn.learners.fit import Fit
-from etips.learn.learners.learner import Learner
+from etips.learn.learners.learner import Fit, Learner
 from etips.learn.training.objectives import cross_entropy
 from etips.learn.training.settings import Settings
 from etips.models.bundle import Bundle

@@ -7,8 +7,8 @@ import pytest
 from small_worlds import CLINIC, small, training
 
 from etips.errors import SettingError
-from etips.learn.learners.fit import Fit
-from etips.learn.learners.network_learner import NetworkLearner
+from etips.learn.learners.learner import Fit
+from etips.learn.learners.policy_search import NetworkLearner
 
 
 @dataclass(kw_only=True, eq=False)

@@ -5,7 +5,7 @@ import pytest
 from small_worlds import ward
 
 from etips.errors import DataError, SettingError
-from etips.learn.learners.oracles import BestPossible, LoggingPolicy
+from etips.learn.learners.baselines import BestPossible, LoggingPolicy
 from etips.worlds.clinic import Clinic
 
 EVERY = [LoggingPolicy, BestPossible]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from etips.errors import SettingError
-from etips.learn.learners.params import get_params, set_params
+from etips.learn.learners.learner import get_params, set_params
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from small_worlds import CLINIC, small, training
 from etips.errors import SettingError
 from etips.learn import DoublyRobust
 from etips.learn.fitting.trainer import Trainer
-from etips.learn.learners.fitted_nuisances import fit_nuisances
-from etips.learn.learners.policy_objective import policy_objective
+from etips.learn.learners.policy_objectives import policy_objective
+from etips.learn.nuisance.fitted_nuisances import fit_nuisances
 from etips.models.encoders.gru import GRU
 
 

@@ -10,9 +10,9 @@ from small_worlds import CLEAR, CLINIC, small, training
 from etips.evaluation import snips
 from etips.learn import EtIPS, KnownPropensity, Settings
 from etips.learn.fitting.trainer import Trainer
-from etips.learn.learners.aims import Aim
-from etips.learn.learners.fitted_nuisances import fit_nuisances
+from etips.learn.learners.policy_objectives import Aim
 from etips.learn.learners.policy_search import PolicySearch
+from etips.learn.nuisance.fitted_nuisances import fit_nuisances
 from etips.models.encoders.gru import GRU
 
 AIMS = [*(Aim("translated", value) for value in (0.3, 0.5, 0.7)), Aim("beta-IPS")]

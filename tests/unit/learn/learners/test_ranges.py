@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from etips.learn.learners.ranges import Choice, Range
+from etips.learn.learners.catalogue import Choice, Range
 
 
 def test_choices_and_ranges_are_told_apart_by_what_they_hold():

@@ -8,7 +8,7 @@ import pytest
 from etips.evaluation import snips
 from etips.learn.fitting.candidates import Candidate, blank, judge
 from etips.learn.fitting.risk_totals import Weighing
-from etips.learn.learners.selection import choose, risk_of_choosing
+from etips.learn.learners.policy_search import choose, risk_of_choosing
 
 
 def candidate(risk, std_error=0.01, factor=1.0, size=100.0):

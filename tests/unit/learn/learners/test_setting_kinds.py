@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from etips.learn.learners.setting_kinds import SettingKind, flatten_tables, kinds_of
+from etips.learn.learners.recipes import SettingKind, flatten_tables, kinds_of
 
 
 @dataclass

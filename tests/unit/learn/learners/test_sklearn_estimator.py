@@ -15,7 +15,7 @@ from tabular_worlds import thresholds
 from etips.data.tables.arrays import from_arrays
 from etips.errors import DataError, SettingError
 from etips.learn import EtIPS, MostFrequent, PredictiveModel, RandomPolicy
-from etips.learn.learners.sklearn_estimator import names_of, self_normalised_risk
+from etips.learn.learners.learner import names_of, self_normalised_risk
 
 DATA, ROWS, CORNER = thresholds(400)
 ACTION, LOSS = DATA.logged_action, DATA.logged_loss

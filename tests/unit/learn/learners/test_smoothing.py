@@ -13,7 +13,7 @@ from etips.learn import (
     Pessimistic,
     WeightedLikelihood,
 )
-from etips.learn.learners.smoothing import StrengthLearner
+from etips.learn.learners.weighted import StrengthLearner
 from etips.models.encoders.gru import GRU
 from etips.runs.run import Run
 

@@ -7,7 +7,7 @@ import pytest
 from tabular_worlds import gappy
 
 from etips.errors import DataError
-from etips.learn.nuisance.outcome_models import SklearnOutcome
+from etips.learn.nuisance.outcome import SklearnOutcome
 from etips.worlds.clinic import Clinic
 
 

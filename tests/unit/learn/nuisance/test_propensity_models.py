@@ -12,7 +12,7 @@ from tabular_worlds import gappy
 from etips.data.history_rows import last_and_mean
 from etips.data.tables.arrays import from_arrays
 from etips.errors import SettingError
-from etips.learn.nuisance.propensity_models import (
+from etips.learn.nuisance.propensity import (
     KnownPropensity,
     PropensityModel,
     SklearnModel,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso
 
-from etips.learn.tabular import lasso
-from etips.learn.tabular.lasso import Products, fit_lasso
+from etips.learn.learners import lasso
+from etips.learn.learners.lasso import Products, fit_lasso
 
 
 def trial(n=600, d=4, k=3, seed=0):

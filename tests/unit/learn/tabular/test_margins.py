@@ -5,25 +5,12 @@ import pytest
 import torch
 from sklearn.svm import SVC
 
-from etips.learn.tabular import margins
-from etips.learn.tabular.margins import draw_waves, fit_hinge, fit_ramp, ramp
+from etips.learn.learners.machines import draw_waves, fit_hinge, fit_ramp, ramp
 
 
 def test_the_ramp_is_that_of_the_article():
     u = torch.tensor([-3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0], dtype=torch.float64)
     assert ramp(u).tolist() == pytest.approx([2, 2, 1.75, 1, 0.25, 0, 0])
-
-
-def test_the_slope_is_the_derivative():
-    u = torch.linspace(-3, 3, 41, dtype=torch.float64, requires_grad=True)
-    corner = torch.zeros(())
-    margins._half_ramp(u, corner).sum().backward()
-    assert torch.allclose(u.grad, margins._slope(u.detach(), corner))
-
-
-def test_with_two_actions_the_margin_is_plus_or_minus_the_score():
-    scores = torch.tensor([[0.3, -0.3], [0.3, -0.3]])
-    assert margins._margin(scores, torch.tensor([0, 1])).tolist() == pytest.approx([0.3, -0.3])
 
 
 def test_with_two_actions_the_hinge_is_the_usual_machine():

@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from etips.learn.tabular.softmax_regression import fit_softmax
+from etips.learn.softmax_regression import fit_softmax
 
 
 def chances(rows, coefficients):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from etips.learn.tabular.care_model import CareModel
+from etips.learn.learners.ai_clinician import CareModel
 
 
 def by_hand(**more):

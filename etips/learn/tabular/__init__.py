@@ -1,1 +1,0 @@
-"""Numerical parts of methods that read one row a decision."""
