@@ -3,6 +3,7 @@
 import re
 
 from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
 from sphinx.highlighting import lexers
 
 from etips.version import __version__
@@ -37,7 +38,7 @@ html_theme_options = {
 html_sidebars = {"index": []}
 html_static_path = ["assets"]
 
-# Documents link to files beside this folder as they lie in the repository; on the site these are pages of it.
+# Links to files beside this folder, which are pages on the site.
 _OUTSIDE = {
     "benchmarks/README.md": "benchmarks.md",
     "README.md#ten-lines": "start.md",
@@ -48,11 +49,11 @@ _OUTSIDE = {
 _LINK = re.compile(rf"\]\((?:\.\./)+({'|'.join(map(re.escape, _OUTSIDE))})")
 
 
-def _link_within_the_site(_app, name, source):
+def _link_within_the_site(_app: object, name: str, source: list[str]) -> None:
     up = "../" * name.count("/")
     source[0] = _LINK.sub(lambda found: f"]({up}{_OUTSIDE[found[1]]}", source[0])
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
     """Sphinx calls this."""
     app.connect("source-read", _link_within_the_site)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from etips.learn.learners.qlearning import QLearning
 from small_worlds import small, training
 from stacks import linear, stacked
 
@@ -20,6 +19,7 @@ from etips.explanation.similar import (
     similar_decisions,
 )
 from etips.learn import DirectMethod
+from etips.learn.learners.lasso import QLearning
 from etips.models.encoders.last_step import LastStep
 from etips.models.stack import Part, Stack
 from etips.policies.policy import Answer
