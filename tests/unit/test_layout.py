@@ -38,14 +38,19 @@ def test_no_module_is_too_long():
     assert {name: n for name, n in lengths.items() if n > LONGEST_MODULE} == {}
 
 
+def body_lines(function: ast.FunctionDef) -> int:
+    """Lines from the signature to the end, the docstring apart."""
+    first = function.body[0]
+    documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    text = first.end_lineno - first.lineno + 1 if documented else 0
+    return function.end_lineno - function.lineno + 1 - text
+
+
 def test_no_function_is_too_long():
-    long = {
-        f"{place(path)}::{f.name}": f.end_lineno - f.lineno + 1
-        for path in MODULES
-        for f in functions(path)
-        if f.end_lineno - f.lineno + 1 > LONGEST_FUNCTION
+    lengths = {
+        f"{place(path)}::{f.name}": body_lines(f) for path in MODULES for f in functions(path)
     }
-    assert long == {}
+    assert {name: n for name, n in lengths.items() if n > LONGEST_FUNCTION} == {}
 
 
 def test_folders_are_at_most_three_deep():
