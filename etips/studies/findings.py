@@ -26,7 +26,6 @@ from etips.results.data_summary import summarize_data
 from etips.results.evaluate import assess_policies
 from etips.results.evaluation_log import Models, make_log
 from etips.results.followed_policies import Followed, as_followed, true_risk
-from etips.results.parsing import from_json
 from etips.results.records import MethodResult
 from etips.results.study_result import FitRecord, Measures
 from etips.results.summaries import restore_path
@@ -46,6 +45,7 @@ from etips.studies.study_tasks import (
     EXTERNAL,
     PREDICTED,
     PROPENSITIES,
+    fit_record,
     join_folds,
     load_followed,
     mix_folds,
@@ -227,7 +227,7 @@ def gather(
         measures=_measure(data, log, policies, folds if not apart else None),
         assessed=assess_policies(pooled, log, data, notes=notes, stays=stays),
         fits={
-            method: [from_json(FitRecord, findings[task_name(method, n)]) for n in all_folds]
+            method: [fit_record(findings[task_name(method, n)]) for n in all_folds]
             for method in experiment.methods
         },
         notes=notes,

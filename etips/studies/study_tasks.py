@@ -7,6 +7,7 @@ seed, so a task may take finished stages from another task's folder; without the
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -32,6 +33,7 @@ from etips.models.encoders.registry import as_encoder
 from etips.policies.deployed import Deployed
 from etips.policies.policy import FittedPolicy
 from etips.results.followed_policies import Followed, as_followed, follow
+from etips.results.records import PathCandidate
 from etips.results.study_result import FitRecord, PropensityQuality
 from etips.results.summaries import summarize_path
 from etips.runs.run import Run, stage_file
@@ -338,6 +340,17 @@ class FitTask:
             if not self.lends:
                 run.clear()
         return learner
+
+
+def fit_record(findings: Json) -> FitRecord:
+    """What a `FitTask` found."""
+    values: Any = dict(findings)
+    quality, path = values.pop("quality"), values.pop("path")
+    return FitRecord(
+        quality=None if quality is None else PropensityQuality(**quality),
+        path=tuple(PathCandidate(**candidate) for candidate in path),
+        **values,
+    )
 
 
 def turn_round(policy: FittedPolicy) -> FittedPolicy:

@@ -11,8 +11,6 @@ from etips.errors import FileError, SettingError
 from etips.learn.learners.recipes import make_learner
 from etips.policies.deployed import Deployed, take_likeliest
 from etips.results.followed_policies import Followed, as_followed
-from etips.results.parsing import from_json
-from etips.results.study_result import FitRecord
 from etips.runs.tasks import Task, do
 from etips.studies.experiment import shipped
 from etips.studies.fit_work import StageWork
@@ -31,6 +29,7 @@ from etips.studies.study_tasks import (
     EvaluationTask,
     FitTask,
     fit_cost,
+    fit_record,
     join_folds,
     lent_stages,
     load_followed,
@@ -247,7 +246,7 @@ def fit_task(method="direct", settings=SETTINGS, **more):
 
 
 def test_it_answers_the_stays_it_holds_out_and_says_how_it_went(tmp_path):
-    fit = from_json(FitRecord, fit_task().run(tmp_path / "direct-fold-2"))
+    fit = fit_record(fit_task().run(tmp_path / "direct-fold-2"))
     assert (fit.n_learned_from, fit.n_held_out, fit.path) == (30, 30, ())
     assert fit.quality.log_loss > 0
     policy = load_followed(tmp_path / "direct-fold-2").deployed.probabilities
