@@ -21,8 +21,7 @@ import time
 from pathlib import Path
 
 from etips.cohorts.mimic import mimic3, mimic4
-from etips.worlds.mimic3_tables import MIMIC3_SHAPE
-from etips.worlds.mimic4_tables import MIMIC4_SHAPE
+from etips.worlds.raw_tables import MIMIC3_SHAPE, MIMIC4_SHAPE
 
 ORIGINAL_SECONDS = 50.0
 SOURCES = {

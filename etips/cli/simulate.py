@@ -10,9 +10,7 @@ import typer
 from etips.cli.console import JsonFlag, OverwriteFlag, SeedOption, progress_bar, refusals, show
 from etips.data import Trajectories
 from etips.errors import FileError, SettingError
-from etips.worlds.mimic3_tables import MIMIC3_SHAPE
-from etips.worlds.mimic4_tables import MIMIC4_SHAPE
-from etips.worlds.raw_tables import RawShape
+from etips.worlds.raw_tables import MIMIC3_SHAPE, MIMIC4_SHAPE, RawShape
 from etips.worlds.simulation import Simulation
 from etips.worlds.world_registry import WORLDS
 
@@ -103,7 +101,7 @@ def simulate(
                 raise SettingError("--lag", f"applies to {_with_lags()} only")
             shape = SHAPES[world]
             _write_raw_tables(shape, out, stays, seed, raw, overwrite=overwrite)
-            title = f"raw tables of the {shape.layout.label} shape in {out}"
+            title = f"raw tables of the {shape.database.label} shape in {out}"
             files = [path for path in sorted(out.rglob("*")) if path.is_file()]
             rows: list[dict[str, object]] = [
                 {"file": path.relative_to(out).as_posix(), "bytes": path.stat().st_size}
@@ -128,8 +126,8 @@ def simulate(
 
 
 _SENTENCES = {world.name: world.sentence for world in WORLDS.values()} | {
-    name: f"raw tables of the {shape.layout.label} shape for `etips cohort`, or re-numbered copies "
-    "of such tables, for tests of scale"
+    name: f"raw tables of the {shape.database.label} shape for `etips cohort`, or re-numbered "
+    "copies of such tables, for tests of scale"
     for name, shape in SHAPES.items()
 }
 _EACH = "; ".join(f"{name}: {sentence}" for name, sentence in _SENTENCES.items())

@@ -4,26 +4,19 @@ import gzip
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Final
 
-import ibis  # type: ignore[import-untyped, unused-ignore]
 import polars as pl
 import pyarrow.parquet as pq
 
-from etips.cohorts.databases import LAYOUTS
-from etips.cohorts.engines.layouts import Layout
-from etips.cohorts.engines.sources import DuckDBSource, Source
+from etips.cohorts.databases import LAYOUTS, Database
+from etips.cohorts.engines.sources import DuckDBSource
+from etips.cohorts.mimic import mimic3, mimic4
+from etips.cohorts.mimic.items import MimicReading
 from etips.errors import FileError, SettingError
 from etips.files.writing import folder_made_whole, write_file
 from etips.progress import Progress, no_progress
-from etips.worlds.mimic3_stays import BLOCK_STAYS
-
-
-class SimulateTable(Protocol):
-    """One block of one table of a simulated hospital."""
-
-    def __call__(self, table: str, *, seed: int, block: int, n_stays: int) -> pl.DataFrame:
-        """Every table of a block describes the same stays."""
+from etips.worlds.hospital import BLOCK_STAYS, simulate_table
 
 
 @dataclass(frozen=True)
@@ -31,20 +24,18 @@ class RawShape:
     """How the tables of a database are simulated, copied and written.
 
     Args:
-        layout: Of the database.
+        database: Which one.
         files: Place of each table below the folder, without its ending.
         id_steps: By how much a copy moves each column of ids.
         days_between_copies: By how much it moves times.
-        simulate: What makes a block.
-        open_tables: Check a source and give its tables.
+        widest: A reading that looks at every table and column.
     """
 
-    layout: Layout
+    database: Database
     files: Mapping[str, str]
     id_steps: Mapping[str, int]
     days_between_copies: int
-    simulate: SimulateTable
-    open_tables: Callable[[Source], Mapping[str, ibis.Table]]
+    widest: MimicReading
 
     def write_simulated(
         self,
@@ -72,7 +63,7 @@ class RawShape:
 
         def blocks(table: str) -> Iterator[pl.DataFrame]:
             for number, size in enumerate(sizes if self._has_ids(table) else sizes[:1]):
-                yield self.simulate(table, seed=seed, block=number, n_stays=size)
+                yield simulate_table(self.database, table, seed=seed, block=number, n_stays=size)
 
         self._require_place(folder, overwrite=overwrite)
         self._write(folder, list(self.files), blocks, parquet=parquet, progress=progress)
@@ -104,7 +95,7 @@ class RawShape:
         self._require_place(folder, overwrite=overwrite)
         opened = DuckDBSource(source, LAYOUTS)
         try:
-            tables = self.open_tables(opened)
+            tables = self.database.open_tables(opened, self.widest)
 
             def blocks(table: str) -> Iterator[pl.DataFrame]:
                 for rows in opened.batches(tables[table]):
@@ -118,7 +109,7 @@ class RawShape:
 
     def _has_ids(self, table: str) -> bool:
         """Whether a table is about people; a list of items is written once."""
-        return any(name in self.id_steps for name in self.layout.tables[table])
+        return any(name in self.id_steps for name in self.database.layout.tables[table])
 
     def _shifted(self, rows: pl.DataFrame, number: int) -> pl.DataFrame:
         """Copy `number`: ids moved by millions, times by whole days (dates stay at midnight)."""
@@ -182,3 +173,32 @@ def _csv_writer(frames: Iterator[pl.DataFrame]) -> Callable[[BinaryIO], None]:
                 packed.write(text.encode())
 
     return write
+
+
+MIMIC3_SHAPE: Final = RawShape(
+    mimic3.Mimic3Extraction,
+    files={table: table.upper() for table in mimic3.Mimic3Extraction.layout.tables},
+    id_steps={
+        "row_id": 1_000_000_000,
+        **dict.fromkeys(("subject_id", "hadm_id", "icustay_id"), 1_000_000),
+    },
+    days_between_copies=7,
+    widest=mimic3.CLEAN.reading,
+)
+_HOSPITAL: Final = (
+    "patients", "admissions", "labevents", "microbiologyevents", "prescriptions",
+)  # fmt: skip
+MIMIC4_SHAPE: Final = RawShape(
+    mimic4.Mimic4Extraction,
+    files={
+        table: f"{'hosp' if table in _HOSPITAL else 'icu'}/{table}"
+        for table in mimic4.Mimic4Extraction.layout.tables
+    },
+    id_steps={
+        **dict.fromkeys(("subject_id", "hadm_id", "stay_id"), 10_000_000),
+        **dict.fromkeys(("specimen_id", "micro_specimen_id"), 100_000_000_000),
+        "pharmacy_id": 1_000_000_000,
+    },
+    days_between_copies=0,  # an age is counted in calendar years, which no shift leaves alone
+    widest=mimic4.WIDEST,
+)

@@ -15,7 +15,7 @@ from etips.cohorts.databases import DATABASES
 from etips.cohorts.dataset.agreement import Check, Outcome
 from etips.data.trajectory_reader import load_trajectories
 from etips.files.lock import Lock
-from etips.worlds.mimic3_tables import write_simulated
+from etips.worlds.raw_tables import MIMIC3_SHAPE
 
 FILES = {
     "steps.parquet", "stays.parquet", "schema.json", "table.parquet", "onset.parquet",
@@ -27,7 +27,7 @@ FILES = {
 def raw(tmp_path_factory):
     """Raw tables of 40 simulated stays."""
     folder = tmp_path_factory.mktemp("hospital") / "raw"
-    write_simulated(folder, n_stays=40, seed=3)
+    MIMIC3_SHAPE.write_simulated(folder, n_stays=40, seed=3)
     return folder
 
 
@@ -73,7 +73,7 @@ def test_the_funnel_the_doses_and_the_audit_are_printed(raw, tmp_path):
 
 
 def test_counts_of_few_people_are_not_printed(tmp_path):
-    write_simulated(tmp_path / "raw", n_stays=12, seed=3)
+    MIMIC3_SHAPE.write_simulated(tmp_path / "raw", n_stays=12, seed=3)
     rows = json.loads(run("cohort", tmp_path / "raw", "--out", tmp_path / "c", "--json"))
     stays = [row["count"] for row in rows if not row["step"].startswith(("rows", "decisions"))]
     assert "under 11" in stays

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from commands import refuse, run
 
-from etips.worlds.mimic4_tables import MIMIC4_SHAPE
+from etips.worlds.raw_tables import MIMIC4_SHAPE
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from etips.worlds.mimic3_tables import MIMIC3_SHAPE
-from etips.worlds.mimic4_tables import MIMIC4_SHAPE
-from etips.worlds.raw_tables import RawShape
+from etips.worlds.raw_tables import MIMIC3_SHAPE, MIMIC4_SHAPE, RawShape
 
 SCRIPT = """
 import os, signal, sys

@@ -9,7 +9,7 @@ import pytest
 from commands import call, run
 
 from etips.disclosure import are_few
-from etips.worlds.mimic3_tables import write_simulated
+from etips.worlds.raw_tables import MIMIC3_SHAPE
 
 UNITS = "stays|people|patients|rows|samples|decisions|steps|first steps"
 COUNTED = re.compile(rf"(?<![\d.,])(\d{{1,3}}(?:,\d{{3}})+|\d+) (?:ICU |logged )?(?:{UNITS})\b")
@@ -25,7 +25,7 @@ STATED = re.compile(r"(?:decisions|stays|rows|ICU|exclusion|SOFA|onset|adult)[^â
 def told(request, tmp_path_factory):
     """What one run says, by place: from raw tables to the page."""
     place = tmp_path_factory.mktemp("run")
-    write_simulated(place / "raw", n_stays=60, seed=request.param)
+    MIMIC3_SHAPE.write_simulated(place / "raw", n_stays=60, seed=request.param)
     told = {"cohort": run("cohort", place / "raw", "--out", place / "c")}
     told["funnel.svg"] = (place / "c" / "funnel.svg").read_text()
     told["validate"] = run("validate", place / "c")

@@ -20,9 +20,7 @@ from etips.cohorts.dataset.sepsis_cohort import to_trajectories
 from etips.cohorts.engines.sources import DuckDBSource
 from etips.cohorts.mimic import mimic3, mimic4
 from etips.errors import EtipsError
-from etips.worlds.mimic3_tables import MIMIC3_SHAPE
-from etips.worlds.mimic4_tables import MIMIC4_SHAPE
-from etips.worlds.raw_tables import RawShape
+from etips.worlds.raw_tables import MIMIC3_SHAPE, MIMIC4_SHAPE, RawShape
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import polars as pl
 from etips.cohorts.build import build_cohort
 from etips.cohorts.databases import extract, open_source
 from etips.cohorts.dataset.sepsis_cohort import Cohort
-from etips.worlds.mimic3_tables import write_simulated
+from etips.worlds.raw_tables import MIMIC3_SHAPE
 
 KEPT = Path(__file__).parent / "cohort"
 N_STAYS, SEED = 120, 5
@@ -31,7 +31,7 @@ PROFILES = ("paper", "clean")
 def hospital() -> Iterator[Path]:
     """Raw tables of the simulated hospital."""
     with tempfile.TemporaryDirectory() as folder:
-        write_simulated(Path(folder) / "raw", n_stays=N_STAYS, seed=SEED, parquet=True)
+        MIMIC3_SHAPE.write_simulated(Path(folder) / "raw", n_stays=N_STAYS, seed=SEED, parquet=True)
         yield Path(folder) / "raw"
 
 

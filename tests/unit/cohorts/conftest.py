@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from cohort_building import built
 
-from etips.worlds.mimic3_tables import write_simulated
-from etips.worlds.mimic4_tables import MIMIC4_SHAPE
+from etips.worlds.raw_tables import MIMIC3_SHAPE, MIMIC4_SHAPE
 
 _SHARED = Path(__file__).resolve().parents[3] / "../shared/data"
 
@@ -52,7 +51,7 @@ def reference4():
 def hospital(tmp_path_factory):
     """Raw tables of 60 simulated stays as CSV.gz."""
     folder = tmp_path_factory.mktemp("hospital") / "raw"
-    write_simulated(folder, n_stays=60, seed=3)
+    MIMIC3_SHAPE.write_simulated(folder, n_stays=60, seed=3)
     return folder
 
 

@@ -4,7 +4,7 @@ import contextlib
 
 from etips.cohorts.databases import open_source
 from etips.cohorts.mimic.mimic4 import CLEAN, Mimic4Extraction
-from etips.worlds.mimic4_tables import MIMIC4_SHAPE
+from etips.worlds.raw_tables import MIMIC4_SHAPE
 
 STAY, PATIENT, ADMISSION, T = 30_000_001, 10_000_001, 20_000_001, "2150-01-02 00:00:00"
 COLUMNS = Mimic4Extraction.layout.tables

@@ -1,13 +1,17 @@
-"""Raw tables of either shape: written whole, copied, and never over something else."""
+"""Raw tables of either shape: written whole, copied, read as a cohort, over nothing else."""
 
+import contextlib
 import gzip
 
 import polars as pl
 import pytest
 
+from etips.cohorts.build import build_cohort
+from etips.cohorts.databases import LAYOUTS, extract, open_source, recognise
+from etips.cohorts.dataset.sepsis_cohort import to_trajectories
+from etips.cohorts.engines.sources import DuckDBSource
 from etips.errors import FileError, SettingError
-from etips.worlds.mimic3_tables import MIMIC3_SHAPE
-from etips.worlds.mimic4_tables import MIMIC4_SHAPE
+from etips.worlds.raw_tables import MIMIC3_SHAPE, MIMIC4_SHAPE
 
 SHAPES = {"mimic3": MIMIC3_SHAPE, "mimic4": MIMIC4_SHAPE}
 
@@ -33,6 +37,15 @@ def test_every_table_is_written_once_where_the_database_keeps_it(written):
     assert read(folder, shape, "icustays").height == 8
 
 
+@pytest.mark.parametrize("parquet", [False, True])
+def test_the_tables_are_recognised_and_hold_what_every_reading_needs(written, tmp_path, parquet):
+    shape, _ = written
+    shape.write_simulated(tmp_path / "raw", n_stays=5, seed=1, parquet=parquet)
+    with contextlib.closing(DuckDBSource(tmp_path / "raw", LAYOUTS)) as source:
+        assert recognise(source) is shape.database
+        assert set(shape.database.open_tables(source, shape.widest)) == {*shape.files}
+
+
 def test_copies_have_numbers_of_their_own_and_lists_of_items_are_not_repeated(written, tmp_path):
     shape, folder = written
     shape.write_copies(tmp_path / "three", source=folder, copies=3)
@@ -44,13 +57,29 @@ def test_copies_have_numbers_of_their_own_and_lists_of_items_are_not_repeated(wr
             assert three[name].n_unique() - three[name].has_nulls() == 3 * (
                 one[name].n_unique() - one[name].has_nulls()
             )
+    times = read(tmp_path / "three", shape, "icustays").sort(shape.database.stay_column)["intime"]
+    assert (times[8] - times[0]).days == shape.days_between_copies
+    if shape is MIMIC3_SHAPE:
+        dates = read(tmp_path / "three", shape, "prescriptions")["startdate"]
+        assert (dates.dt.hour() == 0).all()
 
 
-def test_the_same_seed_gives_the_same_bytes(written, tmp_path):
+def test_one_copy_is_the_source_itself(written, tmp_path):
     shape, folder = written
-    shape.write_simulated(tmp_path / "again", n_stays=8, seed=2)
+    shape.write_copies(tmp_path / "one", source=folder, copies=1, parquet=False)
+    for table in shape.files:
+        one, other = (read(place, shape, table) for place in (folder, tmp_path / "one"))
+        assert one.sort(pl.all()).equals(other.sort(pl.all()))
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_does_not(written, tmp_path):
+    shape, folder = written
+    for name, seed in (("again", 2), ("other", 3)):
+        shape.write_simulated(tmp_path / name, n_stays=8, seed=seed)
     for path in folder.rglob("*.csv.gz"):
         assert path.read_bytes() == (tmp_path / "again" / path.relative_to(folder)).read_bytes()
+    chart = f"{shape.files['chartevents']}.csv.gz"
+    assert (folder / chart).read_bytes() != (tmp_path / "other" / chart).read_bytes()
 
 
 def test_only_raw_tables_are_replaced(written, tmp_path):
@@ -66,7 +95,7 @@ def test_only_raw_tables_are_replaced(written, tmp_path):
         shape.write_simulated(out, n_stays=2, overwrite=True)
 
 
-def test_nothing_to_write_is_refused(written, tmp_path):
+def test_nothing_to_write_and_no_place_for_it_are_refused(written, tmp_path):
     shape, folder = written
     with pytest.raises(SettingError, match="n_stays"):
         shape.write_simulated(tmp_path / "none", n_stays=0)
@@ -74,3 +103,17 @@ def test_nothing_to_write_is_refused(written, tmp_path):
         shape.write_copies(tmp_path / "none", source=folder, copies=0)
     with pytest.raises(FileError, match="existing folder"):
         shape.write_simulated(tmp_path / "a" / "b", n_stays=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("profile", ["clean", "paper"])
+def test_a_cohort_comes_of_mimic_iv_in_both_profiles(tmp_path, profile):
+    MIMIC4_SHAPE.write_simulated(tmp_path / "raw", n_stays=40, seed=2, parquet=True)
+    with contextlib.closing(open_source(tmp_path / "raw")) as source:
+        cohort = build_cohort(extract(source, profile))
+    assert cohort.settings["database"] == "mimic4"
+    stays = to_trajectories(cohort)
+    assert stays.n_stays > 11
+    assert stays.n_decisions > 100
+    assert len(stays.schema.dosed_features) == 2
+    assert min(cohort.vasopressor.counts) > 0

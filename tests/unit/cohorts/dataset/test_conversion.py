@@ -13,13 +13,13 @@ from etips.data import Scaler, sofa_change, split
 from etips.data.scale import SEPSIS_LOG
 from etips.data.trajectory_reader import load_trajectories
 from etips.errors import DataError
-from etips.worlds.mimic3_tables import write_simulated
+from etips.worlds.raw_tables import MIMIC3_SHAPE
 
 
 @pytest.fixture(scope="module")
 def cohort(tmp_path_factory):
     folder = tmp_path_factory.mktemp("raw") / "tables"
-    write_simulated(folder, n_stays=40, seed=0)
+    MIMIC3_SHAPE.write_simulated(folder, n_stays=40, seed=0)
     return built(folder)
 
 

@@ -18,7 +18,7 @@ from etips.cohorts.mimic import mimic4
 from etips.cohorts.mimic.mimic3 import CLEAN, needed
 from etips.cohorts.mimic.mimic4 import Mimic4Extraction, Onset
 from etips.errors import DataError, EtipsError
-from etips.worlds.mimic4_tables import MIMIC4_SHAPE
+from etips.worlds.raw_tables import MIMIC4_SHAPE
 
 PROFILES = ["paper", "clean"]
 IV = "mimiciv_hosp,mimiciv_icu"
