@@ -58,6 +58,11 @@ def shown_parts(*counts: int) -> tuple[int | None, ...]:
     return (None,) * len(counts) if any_few(counts) else counts
 
 
+def shown_or_few(count: int) -> str:
+    """A count by itself as it is printed."""
+    return FEW if are_few(count) else f"{count:,}"
+
+
 def part_told(n: int, of: int, what: str) -> str:
     """How many of `of` in words, unless they or those left are few."""
     return f"some of the {what}" if any_few((n, of - n)) else f"{n:,} of the {of:,} {what}"

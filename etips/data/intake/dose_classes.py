@@ -9,12 +9,11 @@ from typing import Self
 
 import numpy as np
 
-from etips.data.decisions import Bools, Floats, Ints
+from etips.data.decisions import Floats, Ints
 from etips.disclosure import LEAST_PEOPLE
 from etips.errors import DataError, SettingError, require, require_whole
 
-MOST_BINS = 50
-"""More classes than this of one dose hold too few patients each to learn from."""
+_MOST_BINS = 50  # more classes of one dose hold too few patients each to learn from
 
 _BRACKETED = re.compile(r"^(?P<name>.*\S)\s*[\[(](?P<unit>[^\])]{1,20})[\])]\s*$")
 _TIMES = ("s", "sec", "min", "minute", "h", "hr", "hour", "d", "day")
@@ -46,8 +45,7 @@ def given_quantiles(dose: Floats, n_given: int) -> Floats:
     given = dose[dose != 0]
     if not given.size:
         return np.full(n_given - 1, np.nan)
-    shares = np.arange(1, n_given) / n_given
-    edges: Floats = np.quantile(given, shares, method="hazen")
+    edges: Floats = np.quantile(given, np.arange(1, n_given) / n_given, method="hazen")
     return edges
 
 
@@ -108,17 +106,24 @@ class DoseClasses:
 
         Args:
             column: Name of the column.
-            dose: As `read_doses` gives them, NaN where missing, shape (n,).
+            dose: NaN where missing, shape (n,).
             bins: Classes wanted, none included; few distinct doses give fewer.
-            people: Whom each row belongs to, numbered from 0; the rows themselves if left out.
+            people: Whom each row belongs to; the rows themselves if left out.
         """
         known = ~np.isnan(dose)
-        values = dose[known]
+        values, none = dose[known], bool((dose == 0).any())
+        n_given = bins - 1 if none else bins
+        classes = rank_classes(values, n_given)
+        edges: list[float] = []
+        wanted = separating_edges(values, classes, given_quantiles(values, n_given)).tolist()
+        for at, edge in enumerate(wanted, start=1):
+            start = edges[-1] if edges else 0.0
+            above = (classes > at).any()  # classes that ties leave empty are left out
+            if above and ((values > start) & (values <= edge)).any():
+                edges.append(edge)
         whom = np.arange(values.size) if people is None else people[known]
-        none = bool((values == 0).any())
-        edges = _separating(values, bins - 1 if none else bins)
         unit = split_unit(column)[1]
-        return cls.between(column, values, edges, people=whom, unit=unit, none=none)
+        return cls.between(column, values, np.array(edges), people=whom, unit=unit, none=none)
 
     @classmethod
     def between(
@@ -154,15 +159,13 @@ class DoseClasses:
     @cached_property
     def ranges(self) -> tuple[tuple[float, float | None], ...]:
         """Lower and upper end of each class; the last has no upper end."""
-        limits = [0.0, *self.edges, None]
-        given = [(low, high) for low, high in pairwise(limits)]
         first: list[tuple[float, float | None]] = [(0.0, 0.0)] if self.none else []
-        return tuple(first + [(float(low or 0.0), high) for low, high in given])
+        return (*first, *pairwise((0.0, *self.edges)), ((0.0, *self.edges)[-1], None))
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """What the classes are called: "none", "up to 250", "250-500", "over 500"."""
-        shown = round_apart(self.edges)
+        shown = _round_apart(self.edges)
         if not shown:
             return ("none", "some") if self.none else ("some",)
         middle = [
@@ -174,15 +177,15 @@ class DoseClasses:
     @cached_property
     def descriptions(self) -> tuple[str, ...]:
         """The classes at length: "250-500 (median 400 ml)"."""
-        return tuple(
-            self._describe(label, None if self.none and number == 0 else self.medians[number])
-            for number, label in enumerate(self.labels)
-        )
-
-    def _describe(self, label: str, median: float | None) -> str:
-        if median is None:
-            return f"{label} ({self.unit})" if self.unit and label != "none" else label
-        return f"{label} (median {f'{short_number(median)} {self.unit}'.rstrip()})"
+        described = []
+        for label, median in zip(self.labels, self.medians, strict=True):
+            if label == "none":
+                described.append(label)
+            elif median is None:
+                described.append(f"{label} ({self.unit})" if self.unit else label)
+            else:
+                described.append(f"{label} (median {f'{_short(median)} {self.unit}'.rstrip()})")
+        return tuple(described)
 
     def apply(self, where: str, dose: Floats) -> Ints:
         """Class of each dose, -1 where it is missing."""
@@ -196,7 +199,7 @@ class DoseClasses:
         return classes
 
 
-def require_doses(dose: Sequence[str], bins: object) -> None:
+def require_doses(dose: Sequence[str], bins: int) -> None:
     """Refuse more than two doses, one twice, and a number of classes that makes no sense."""
     if len(dose) > 2:
         fix = "Name one or two columns."
@@ -204,8 +207,8 @@ def require_doses(dose: Sequence[str], bins: object) -> None:
     if len(set(dose)) != len(dose):
         raise SettingError("dose", "must not name a column twice")
     require_whole("bins", bins, least=2)
-    if isinstance(bins, int) and bins > MOST_BINS:
-        raise SettingError("bins", f"must be in 2..{MOST_BINS}")
+    if bins > _MOST_BINS:
+        raise SettingError("bins", f"must be in 2..{_MOST_BINS}")
 
 
 def require_dose_values(where: str, dose: Floats, *, some: bool = True) -> None:
@@ -219,8 +222,7 @@ def require_dose_values(where: str, dose: Floats, *, some: bool = True) -> None:
 
 def action_of(classes: Sequence[Ints], counts: Sequence[int]) -> Ints:
     """One action of the classes of one or two doses, the first the slow index; -1 if one is."""
-    action = np.zeros_like(classes[0])
-    missing: Bools = np.zeros(action.shape, bool)
+    action, missing = np.zeros_like(classes[0]), np.zeros(classes[0].shape, bool)
     for own, count in zip(classes, counts, strict=True):
         action = action * count + own
         missing |= own < 0
@@ -235,11 +237,11 @@ def dose_names(doses: Sequence[DoseClasses]) -> tuple[str, ...]:
 
 def split_unit(column: str) -> tuple[str, str]:
     """Name and unit of a column such as `fluid (ml)`, `fluid [ml]` or `fluid_ml`."""
-    found = _BRACKETED.match(column) or _SUFFIXED.match(column)
-    if found is None:
+    parts = _BRACKETED.match(column) or _SUFFIXED.match(column)
+    if parts is None:
         return column, ""
-    unit = found["unit"].strip()
-    return found["name"], unit if "/" in unit else re.sub(r"_(?:per_)?", "/", unit)
+    unit = parts["unit"].strip()
+    return parts["name"], unit if "/" in unit else re.sub(r"_(?:per_)?", "/", unit)
 
 
 def is_rate(column: str) -> bool:
@@ -248,40 +250,16 @@ def is_rate(column: str) -> bool:
     return any(part.strip() in _TIMES for part in unit.split("/")[1:])
 
 
-def round_apart(edges: Sequence[float]) -> tuple[str, ...]:
+def _round_apart(edges: Sequence[float]) -> tuple[str, ...]:
     """Edges with as few digits as tell them apart, three at least."""
     for digits in range(3, 18):
-        shown = tuple(short_number(edge, digits) for edge in edges)
+        shown = tuple(_short(edge, digits) for edge in edges)
         if len(set(shown)) == len(shown):
             return shown
     return tuple(repr(edge) for edge in edges)
 
 
-def short_number(value: float, digits: int = 3) -> str:
+def _short(value: float, digits: int = 3) -> str:
     """A number with at most so many digits, never as a power of ten below a million."""
-    if abs(value) >= 10**digits and abs(value) < 10**6:
-        return f"{value:.0f}"
-    return f"{value:.{digits}g}"
-
-
-def _separating(values: Floats, n_given: int) -> Floats:
-    """Edges that put every dose into its class by rank; of equal doses one class is left.
-
-    They are the quantiles, unless ties would then fall into another class than by the rule.
-    """
-    classes = rank_classes(values, n_given)
-    quantiles = given_quantiles(values, n_given)
-    edges: list[float] = []
-    for k in range(1, n_given):
-        below, above = values[(classes > 0) & (classes <= k)], values[classes > k]
-        if not below.size or not above.size:
-            continue
-        low, high = below.max(), above.min()
-        edge = quantiles[k - 1] if low <= quantiles[k - 1] < high else low + (high - low) / 2
-        edge = edge if low <= edge < high else low  # next to one another, their middle rounds up
-        start = edges[-1] if edges else 0.0
-        if (
-            (values > start) & (values <= edge)
-        ).any():  # classes that ties leave empty are left out
-            edges.append(float(edge))
-    return np.array(edges, dtype=np.float64)
+    whole = 10**digits <= abs(value) < 10**6
+    return f"{value:.0f}" if whole else f"{value:.{digits}g}"

@@ -3,26 +3,26 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
-from etips.data.decisions import Floats, Ints
-from etips.data.intake.action_labels import LabelledColumn, label_column
-from etips.data.intake.features import shown
+from etips.data.decisions import Floats
+from etips.data.intake.labelled_columns import LabelledColumn, label_column
 from etips.data.recipe import Outcome
-from etips.data.tables.arrow_columns import is_categorical, is_text, numbers
-from etips.data.tables.number_cells import MARKERS
-from etips.disclosure import LEAST_PEOPLE
+from etips.data.tables.arrow_columns import is_text, numbers, plain_type
+from etips.data.tables.text_cells import MARKERS
+from etips.disclosure import LEAST_PEOPLE, shown_or_few
 from etips.errors import DataError, SettingError
 from etips.notes import note
 
 Fate = Literal["harm", "good"]
 
-YES = {"yes", "y", "true", "t", "1", "ja", "j", "oui", "o", "si", "s", "sim"}
-NO = {"no", "n", "false", "f", "0", "nein", "non", "nao", "nee"}
+_YES = {"yes", "y", "true", "t", "1", "ja", "j", "oui", "o", "si", "s", "sim"}
+_NO = {"no", "n", "false", "f", "0", "nein", "non", "nao", "nee"}
 
 _DEATH = {
     *("dead", "died", "death", "deceased", "expired", "fatal", "exitus", "demised", "mortality"),
@@ -61,14 +61,9 @@ _NOT = {
     *("senza", "nao", "sem", "niet", "geen"),
 }
 
+_MOST_LABELS = 200  # of an outcome whose harms are named
+_SHOWN = 8
 _CODE = re.compile(r"^\W*\d+\s*[=:.)\]-]+\s*")  # "1 = dead", "(1) dead", as SPSS and Stata write
-
-
-def plain_word(text: str) -> str:
-    """A label in small letters, without accents and the code before it."""
-    folded = unicodedata.normalize("NFKD", text.casefold())
-    folded = "".join(letter for letter in folded if not unicodedata.combining(letter))
-    return " ".join(_CODE.sub("", folded).split()) or folded.strip()
 
 
 def is_missing_mark(text: str) -> bool:
@@ -76,20 +71,31 @@ def is_missing_mark(text: str) -> bool:
     return text.strip().lower() in MARKERS
 
 
+def _plain(text: str) -> str:
+    """A label in small letters, without accents and the code before it."""
+    folded = unicodedata.normalize("NFKD", text.casefold())
+    folded = "".join(letter for letter in folded if not unicodedata.combining(letter))
+    return " ".join(_CODE.sub("", folded).split()) or folded.strip()
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W\d_]+", _plain(text))
+
+
 def fate_of(text: str) -> Fate | None:
     """Whether a label says harm or its contrary; None where that is not clear."""
-    words = re.findall(r"[^\W\d_]+", plain_word(text))
-    said = set(words)
-    if said & _OPEN:
+    words = _words(text)
+    found = set(words)
+    if found & _OPEN:
         return None
-    dead, alive, bad, good = (said & own for own in (_DEATH, _LIFE, _BAD, _GOOD))
+    dead, alive, bad, good = (found & own for own in (_DEATH, _LIFE, _BAD, _GOOD))
     if (dead and alive) or (bad and good) or (alive and bad):
         return None
     deciding = dead or bad or alive or good
     fate: Fate = "harm" if dead or bad else "good"
-    negated = said & _NOT
+    negated = found & _NOT
     if not negated:
-        return fate if deciding or said & _LEFT else None
+        return fate if deciding or found & _LEFT else None
     before = any(a in _NOT and b in deciding for a, b in pairwise(words))
     if len(negated) == 1 and before:
         return "good" if fate == "harm" else "harm"
@@ -103,34 +109,24 @@ def read_words(labels: Sequence[str], *, reward: bool = False) -> Mapping[str, f
     """
     if not labels:
         return None
-    words = {label: plain_word(label) for label in labels}
     if says_yes_no(labels):
-        return {label: float(word in YES) for label, word in words.items()}
+        return {label: float(_plain(label) in _YES) for label in labels}
     fates = {label: fate_of(label) for label in labels}
-    open_ones = [label for label, fate in fates.items() if fate is None]
-    if open_ones:
-        other = next((label for label in labels if label not in open_ones), None)
-        settled = len(labels) == 2 and other is not None and _is_death(other)
-        rest = set(re.findall(r"[^\W\d_]+", words[open_ones[0]]))
-        if not settled or rest & (_OPEN | _NOT | YES | NO):
+    unclear = [label for label, fate in fates.items() if fate is None]
+    if unclear:
+        other = next((label for label in labels if label not in unclear), "")
+        death = fates.get(other) == "harm" and bool(_DEATH & set(_words(other)))
+        rest = set(_words(unclear[0])) & (_OPEN | _NOT | _YES | _NO)
+        if len(labels) != 2 or not death or rest:
             return None
-        fates[open_ones[0]] = "good"
+        fates[unclear[0]] = "good"
     one: Fate = "good" if reward else "harm"
     return {label: float(fate == one) for label, fate in fates.items()}
 
 
 def says_yes_no(labels: Iterable[str]) -> bool:
     """Whether every label is an answer."""
-    return all(plain_word(label) in YES | NO for label in labels)
-
-
-def _is_death(text: str) -> bool:
-    said = set(re.findall(r"[^\W\d_]+", plain_word(text)))
-    return fate_of(text) == "harm" and bool(said & _DEATH)
-
-
-_MOST_LABELS = 200  # of an outcome whose harms are named
-_MOST_SHOWN = 8
+    return all(_plain(label) in _YES | _NO for label in labels)
 
 
 def read_outcome(
@@ -154,14 +150,16 @@ def read_outcome(
     """
     if bad:
         return _of_codes(where, column, bad)
-    values, told = _numbers(where, column, reward=reward, known=known)
+    values, outcome = _numbers(where, column, reward=reward, known=known)
     if not reward:
-        return values, told
-    known_values = values[~np.isnan(values)]
-    share = bool(((known_values >= 0) & (known_values <= 1)).all())
-    outcome = Outcome("reward", "one_minus" if share else "minus", told.words, told.others)
+        return values, outcome
     if known is not None and known.kind == "reward":
         outcome = known
+    else:
+        there = values[~np.isnan(values)]
+        share = bool(((there >= 0) & (there <= 1)).all())
+        rule: Literal["one_minus", "minus"] = "one_minus" if share else "minus"
+        outcome = replace(outcome, kind="reward", rule=rule)
     return (1.0 - values if outcome.rule == "one_minus" else -values), outcome
 
 
@@ -178,10 +176,9 @@ def _of_codes(where: str, column: pa.ChunkedArray, bad: Sequence[str]) -> tuple[
             fix = "Spell it as the table does."
             raise SettingError(f"bad {wanted}", f"is no value of {where}", fix=fix)
         harms |= set(own)
-    values = {label: float(label in harms) for label in labels.labels}
-    marks = [label for label in labels.labels if is_missing_mark(label) and label not in harms]
-    values = {label: own for label, own in values.items() if label not in marks}
-    _tell(where, labels, values, marks)
+    known = [own for own in labels.labels if own in harms or not is_missing_mark(own)]
+    values = {label: float(label in harms) for label in known}
+    _remark(where, labels, values)
     return _applied(labels, values), _outcome(values)
 
 
@@ -189,29 +186,25 @@ def _numbers(
     where: str, column: pa.ChunkedArray, *, reward: bool, known: Outcome | None
 ) -> tuple[Floats, Outcome]:
     """An outcome as numbers, and the words read as 1 and 0; those not plain are refused."""
-    kind = column.type.value_type if is_categorical(column.type) else column.type
-    words = known is not None and bool(known.others or is_text(kind)) and bool(known.words)
-    if not is_text(kind) and not words:
+    text = is_text(plain_type(column.type))
+    words = known is not None and bool(known.others or text) and bool(known.words)
+    if not text and not words:
         return numbers(where, column), Outcome()
     labels = label_column(where, where, column)
-    if known is not None and words:
-        found = _as_before(where, labels, known)
-        if found is not None:
-            return found, Outcome(words=known.words, others=known.others)
-    if not is_text(kind):
+    if known is not None and words and (before := _as_before(where, labels, known)) is not None:
+        return before, Outcome(words=known.words, others=known.others)
+    if not text:
         return numbers(where, column), Outcome()
     marks = [label for label in labels.labels if is_missing_mark(label)]
     values = read_words([own for own in labels.labels if own not in marks], reward=reward)
     if values is None:
         if any(_as_number(word) is not None for word in labels.labels):
             numbers(where, column)  # tells which rows are text
-        raise DataError(
-            where,
-            "holds words of which it is not clear which are the harm",
-            fix='Name those that are: --bad WORD,WORD (bad=["WORD", "WORD"]).',
-        )
+        rule = "holds words of which it is not clear which are the harm"
+        fix = 'Name those that are: --bad WORD,WORD (bad=["WORD", "WORD"]).'
+        raise DataError(where, rule, fix=fix)
     if not says_yes_no(values) or marks:
-        _tell(where, labels, {w: 1 - v if reward else v for w, v in values.items()}, marks)
+        _remark(where, labels, {w: 1 - v if reward else v for w, v in values.items()})
     return _applied(labels, values), _outcome(values)
 
 
@@ -220,24 +213,24 @@ def _as_before(where: str, labels: LabelledColumn, known: Outcome) -> Floats | N
 
     A value that the log did not have is not known.
     """
-    values: dict[str, float] = {}
-    for label in labels.labels:
-        for own, value in ((known.words, 1.0), (known.others, 0.0)):
-            if any(_same(label, word) for word in own):
-                values[label] = value
+    values = {
+        label: value
+        for label in labels.labels
+        for own, value in ((known.words, 1.0), (known.others, 0.0))
+        if any(_same(label, word) for word in own)
+    }
     if not values or not known.others:
         return None
     new = [own not in values and not is_missing_mark(own) for own in labels.labels]
-    count = int(np.array([*new, False])[labels.code].sum())
-    if count:
-        note(f"{where}: {shown(count)} rows hold a value not seen before: their loss is not known")
+    if any(new):
+        count = shown_or_few(int(labels.counts[new].sum()))
+        note(f"{where}: {count} rows hold a value not seen before: their loss is not known")
     return _applied(labels, values)
 
 
 def _applied(labels: LabelledColumn, values: Mapping[str, float]) -> Floats:
-    by_code = [values.get(label, np.nan) for label in labels.labels]
-    loss: Floats = np.array([*by_code, np.nan])[labels.code]
-    return loss
+    loss: Floats = np.array([*(values.get(own, np.nan) for own in labels.labels), np.nan])
+    return loss[labels.code]
 
 
 def _outcome(values: Mapping[str, float]) -> Outcome:
@@ -245,28 +238,21 @@ def _outcome(values: Mapping[str, float]) -> Outcome:
     return Outcome(words=ones, others=zeros)
 
 
-def _tell(
-    where: str, labels: LabelledColumn, loss: Mapping[str, float], marks: Sequence[str]
-) -> None:
+def _remark(where: str, labels: LabelledColumn, loss: Mapping[str, float]) -> None:
     """Say what counts as harm; a value that few rows have is not shown."""
-    counts = np.bincount(labels.code[labels.code >= 0], minlength=len(labels.labels))
-    harm, good = (
-        _listed([w for w, own in loss.items() if own == value], labels.labels, counts)
-        for value in (1.0, 0.0)
-    )
+    counts = dict(zip(labels.labels, labels.counts, strict=True))
+
+    def listed(value: float) -> str:
+        words = [word for word, own in loss.items() if own == value]
+        shown = [word for word in words if counts[word] >= LEAST_PEOPLE][:_SHOWN]
+        texts = [f'"{word}"' if _as_number(word) is None else word for word in shown]
+        rest = ["a value that is not shown"] if len(words) > len(shown) else []
+        return " or ".join([*texts, *rest]) or "nothing"
+
     column = where.partition(", column ")[2] or where
-    missing = ", ".join(f'"{mark}"' for mark in marks)
-    unknown = f", not known where it is {missing}" if marks else ""
-    note(f"the loss is 1 where {column} is {harm}, and 0 where it is {good}{unknown}")
-
-
-def _listed(words: Sequence[str], labels: tuple[str, ...], counts: Ints) -> str:
-    common = [word for word in words if counts[labels.index(word)] >= LEAST_PEOPLE]
-    told = [f'"{word}"' if _as_number(word) is None else word for word in common[:_MOST_SHOWN]]
-    rest = len(words) - len(told)
-    if rest:
-        told.append("a value that is not shown")
-    return " or ".join(told) if told else "nothing"
+    missing = ", ".join(f'"{label}"' for label in labels.labels if label not in loss)
+    unknown = f", not known where it is {missing}" if missing else ""
+    note(f"the loss is 1 where {column} is {listed(1.0)}, and 0 where it is {listed(0.0)}{unknown}")
 
 
 def _same(label: str, wanted: str) -> bool:

@@ -16,15 +16,21 @@ from etips.errors import DataError, require
 
 _ROWS = 4096  # rows turned from columns to rows together: about one level-2 cache
 _LONGEST = 255  # characters of an identifier; NumPy gives every one the room of the longest
+_LARGEST = 2**53  # whole numbers that a float64 holds exactly
 
-_TEXT = (types.is_string, types.is_large_string, types.is_string_view)
-_BYTES = (types.is_binary, types.is_large_binary, types.is_binary_view)
-_NUMBERS = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+_TEXT = (
+    *(types.is_string, types.is_large_string, types.is_string_view),
+    *(types.is_binary, types.is_large_binary, types.is_binary_view),
+)
+_NUMBERS = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+
+NO_WORDS = ("no", "n", "false", "nein", "non")
+YES_WORDS = ("yes", "y", "true", "ja", "oui")
 
 
 def is_text(kind: pa.DataType) -> bool:
     """Whether a column holds text (or bytes, which is text that is not UTF-8)."""
-    return any(holds(kind) for holds in (*_TEXT, *_BYTES))
+    return any(holds(kind) for holds in _TEXT)
 
 
 def is_categorical(kind: pa.DataType) -> bool:
@@ -34,7 +40,7 @@ def is_categorical(kind: pa.DataType) -> bool:
 
 def is_number(kind: pa.DataType) -> bool:
     """Whether a column can become float32 as it stands; an all-null column counts."""
-    return any(holds(kind) for holds in (*_NUMBERS, types.is_null))
+    return any(holds(kind) for holds in _NUMBERS)
 
 
 def is_time(kind: pa.DataType) -> bool:
@@ -42,38 +48,76 @@ def is_time(kind: pa.DataType) -> bool:
     return bool(types.is_timestamp(kind) or types.is_date(kind))
 
 
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type of the cells, those of a dictionary if it is one."""
+    return kind.value_type if is_categorical(kind) else kind
+
+
+def encode(column: pa.ChunkedArray) -> tuple[pa.Array, Ints]:
+    """The distinct values of a column that occur, and which of them each row has, -1 for null.
+
+    A dictionary is not spelt out: that would take rows times the length of its texts. Its values
+    are cast first, since Arrow cannot take from the views that polars makes.
+    """
+    if types.is_null(column.type):
+        return pa.array([], pa.null()), np.full(len(column), -1)
+    if not is_categorical(column.type):
+        encoded = pc.dictionary_encode(column.combine_chunks())
+        if isinstance(encoded, pa.ChunkedArray):  # more text than an array holds
+            encoded = encoded.combine_chunks()
+        return encoded.dictionary, _indices(encoded)
+    kind = column.type.value_type
+    kind = pa.large_binary() if is_text(kind) else kind
+    levels = [chunk.dictionary.cast(kind) for chunk in column.chunks]
+    distinct = pc.dictionary_encode(pa.concat_arrays(levels or [pa.array([], kind)]))
+    place = np.append(_indices(distinct), -1)
+    starts = np.cumsum([0, *map(len, levels)])
+    code = np.full(len(column), -1)
+    row = 0
+    for chunk, start in zip(column.chunks, starts, strict=False):
+        own = np.asarray(pc.fill_null(chunk.indices.cast(pa.int64()), place.size - 1 - start))
+        code[row : row + len(chunk)] = place[own + start]
+        row += len(chunk)
+    used, code = np.unique(np.append(code, -1), return_inverse=True)
+    return distinct.dictionary.take(pa.array(used[1:])), code[:-1] - 1
+
+
+def _indices(encoded: pa.DictionaryArray) -> Ints:
+    indices = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
+    whole: Ints = indices.astype(np.int64)
+    return whole
+
+
 def require_number(where: str, column: pa.ChunkedArray, *, fix: str = "") -> None:
     """Refuse a column that is not numeric, saying how many rows are to blame."""
-    kind = column.type.value_type if is_categorical(column.type) else column.type
+    kind = plain_type(column.type)
     if is_number(kind):
         return
     if is_text(kind):
-        bad = _no_number(column)
-        require(where, "must be numeric, is text", ~bad if bad.any() else bad, fix=fix)
+        texts, code = encode(column)
+        pattern = r"^\s*([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:true|false))\s*$"
+        number = pc.match_substring_regex(pc.cast(texts, pa.binary()), pattern)
+        spelt: Bools = np.append(pc.fill_null(number, True).to_numpy(zero_copy_only=False), True)
+        rule, holds = "must be numeric, is text", spelt[code]
+        require(where, rule, ~holds if holds.all() else holds, fix=fix)
     raise DataError(where, "must be numeric or boolean", fix="Turn times into hours, say.")
 
 
 def numbers(where: str, column: pa.ChunkedArray) -> Floats:
     """A numeric or boolean column as float64, NaN where it is null."""
     require_number(where, column)
-    column = spell_out(column)
+    if is_categorical(column.type):
+        values, code = encode(column)
+        return np.append(numbers(where, pa.chunked_array([values])), np.nan)[code]
     if types.is_boolean(column.type):
         column = pc.cast(column, pa.int8())
     elif types.is_decimal(column.type) or types.is_null(column.type):
         column = pc.cast(column, pa.float64())
-    values: Floats = column.to_numpy().astype(np.float64, copy=False)
-    return values
+    whole: Floats = column.to_numpy().astype(np.float64, copy=False)
+    return whole
 
 
-def _no_number(column: pa.ChunkedArray) -> Bools:
-    """Where a column of text or bytes holds something that is not a number, shape (n,)."""
-    pattern = r"^\s*([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:true|false))\s*$"
-    number = pc.match_substring_regex(pc.cast(spell_out(column), pa.binary()), pattern)
-    odd: Bools = ~pc.fill_null(number, True).to_numpy()
-    return odd
-
-
-def fill_rows(out: Floats32, columns: list[pa.ChunkedArray]) -> None:
+def fill_rows(out: Floats32, columns: Sequence[pa.ChunkedArray]) -> None:
     """Write numeric columns side by side into `out`, shape (n, len(columns))."""
     arrays = [column.to_numpy() if is_plain(column) else numbers("", column) for column in columns]
     fill_columns(out, arrays)
@@ -114,7 +158,7 @@ def labels(where: str, column: pa.ChunkedArray) -> tuple[NDArray[Any], Ints]:
         values = _to_int64(where, column)
     elif types.is_floating(kind):
         floats = column.to_numpy().astype(np.float64, copy=False)  # 2**53 is no float16
-        exact = (np.abs(floats) < 2**53) & (floats == np.round(floats))
+        exact = (np.abs(floats) < _LARGEST) & (floats == np.round(floats))
         require(where, "must be a whole number within 2**53, or text", exact)
         values = floats.astype(np.int64)
     else:
@@ -136,13 +180,12 @@ def _to_int64(where: str, column: pa.ChunkedArray) -> Ints:
 
 def moments(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
     """Step labels, which must order: numbers or times; null and text are refused."""
-    column = _numbered(spell_out(column)) if is_text(spell_out(column).type) else column
+    column = _numbered(column) if is_text(column.type) else column
     kind = column.type
     fix = "Steps are numbers or times, or one word with a number (V1, V2)."
     if is_text(kind) or is_categorical(kind) or not (is_number(kind) or types.is_temporal(kind)):
-        raise DataError(
-            where, "must order in time", rows=range(len(column)), total=len(column), fix=fix
-        )
+        every = range(len(column))
+        raise DataError(where, "must order in time", rows=every, total=len(column), fix=fix)
     there = ~column.is_null(nan_is_null=True).to_numpy()
     require(where, "must not be missing", there, fix="Leave rows without a time out.")
     if types.is_temporal(kind) and not types.is_duration(kind):
@@ -153,7 +196,7 @@ def moments(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
         return _to_int64(where, column)
     values = numbers(where, column)
     require(where, "must be finite", np.isfinite(values))
-    whole = (values == np.round(values)).all() and (np.abs(values) < 2**53).all()
+    whole = (values == np.round(values)).all() and (np.abs(values) < _LARGEST).all()
     return values.astype(np.int64) if whole else values
 
 
@@ -174,71 +217,49 @@ def times(where: str, column: pa.ChunkedArray) -> NDArray[Any]:
     """Dates and times in microseconds, NaT where it is null."""
     try:
         wanted = pc.CastOptions(pa.timestamp("us"), allow_time_truncate=True)
-        stamps = pc.cast(column, options=wanted)
+        stamps: NDArray[Any] = pc.cast(column, options=wanted).to_numpy()
     except pa.ArrowException:
         rule = "must be a date, with or without a time of day"
-        fix = "Write the date too: 2024-12-31 23:59."
-        raise DataError(where, rule, fix=fix) from None
-    found: NDArray[Any] = stamps.to_numpy().astype("datetime64[us]")
-    return found
+        raise DataError(where, rule, fix="Write the date too: 2024-12-31 23:59.") from None
+    return stamps.astype("datetime64[us]")
 
 
 def levels_of(
     where: str, column: pa.ChunkedArray, known: tuple[str, ...] | None
 ) -> tuple[tuple[str, ...], Ints]:
-    """Levels of a categorical column and that of each row: -1 if missing, -2 if it is not known.
+    """Levels of a column and that of each row: -1 if missing, -2 if it is not one of those known.
 
-    Args:
-        where: The place, for a refusal.
-        column: Text, dictionary, boolean or whole numbers.
-        known: The levels there are, in their order; found and sorted if left out.
+    Levels that are not known yet are found and sorted.
     """
-    encoded = pc.dictionary_encode(as_text(where, column).combine_chunks())
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    names: list[str] = encoded.dictionary.to_pylist()
-    levels = tuple(sorted(names)) if known is None else known
-    position = {level: number for number, level in enumerate(levels)}
-    to_level = np.array([position.get(level, -2) for level in names] + [-1])
-    codes = to_level[pc.fill_null(encoded.indices, len(names)).to_numpy(zero_copy_only=False)]
-    return levels, codes
-
-
-def as_text(where: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Any column as text; whole numbers that a gap made floats are written as whole numbers."""
-    column = spell_out(column)
     try:
-        if types.is_floating(column.type):
+        values, code = encode(column)
+    except pa.ArrowException:  # intervals of pandas, lists
+        fix = "Turn it into text, or leave it out."
+        raise DataError(where, "must hold numbers, text or times", fix=fix) from None
+    names = as_text(where, values).to_pylist()
+    levels = tuple(sorted(set(names))) if known is None else known
+    position = {level: number for number, level in enumerate(levels)}
+    return levels, np.array([position.get(name, -2) for name in names] + [-1])[code]
+
+
+def as_text(where: str, values: Any) -> Any:  # noqa: ANN401  # an array or a column of Arrow
+    """Any values as text; whole numbers that a gap made floats are written as whole numbers."""
+    try:
+        if types.is_floating(values.type):
             with contextlib.suppress(pa.ArrowException):
-                column = pc.cast(column, pa.int64())
-        return pc.cast(column, pa.string())
+                values = pc.cast(values, pa.int64())
+        return pc.cast(values, pa.string())
     except pa.ArrowException:
-        if is_text(column.type) or types.is_binary(column.type):
+        if is_text(values.type):
             raise DataError(where, "must be UTF-8 text") from None
         fix = "Turn it into text, or leave it out."
         raise DataError(where, "must hold numbers, text or times", fix=fix) from None
 
 
-def spell_out(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A dictionary column spelt out; Arrow itself cannot do it for the views polars makes."""
-    if not is_categorical(column.type):
-        return column
-    kind = column.type.value_type
-    values = pa.large_binary() if is_text(kind) else kind
-    chunks = [chunk.dictionary.cast(values).take(chunk.indices) for chunk in column.chunks]
-    return pa.chunked_array(chunks, values)
-
-
-NO_WORDS = ("no", "n", "false", "nein", "non")
-YES_WORDS = ("yes", "y", "true", "ja", "oui")
-
-_BLANK = "^(nan|NaN|NAN|<NA>)?$"
-
-
-def plain_text(where: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of text without spaces around it, null where it is blank or says NaN."""
+def plain_text(where: str, column: Any) -> Any:  # noqa: ANN401  # an array or a column of Arrow
+    """Text without spaces around it, null where it is blank or says NaN; no dictionary."""
     text = pc.utf8_trim_whitespace(as_text(where, column))
-    blank = pc.match_substring_regex(text, _BLANK)
+    blank = pc.match_substring_regex(text, "^(nan|NaN|NAN|<NA>)?$")
     return pc.if_else(blank, pa.scalar(None, pa.string()), text)
 
 
@@ -255,11 +276,6 @@ def text_flags(where: str, column: pa.ChunkedArray) -> tuple[Floats, int]:
 
 def yes_no_levels(words: Iterable[str]) -> tuple[str, str]:
     """What stands for no and for yes in these words, spelt as they are."""
-    said = sorted(words)
-    no = next((word for word in said if word.lower() in (*NO_WORDS, "f")), "no")
-    return no, next((word for word in said if word.lower() in (*YES_WORDS, "t")), "yes")
-
-
-def is_textual(kind: pa.DataType) -> bool:
-    """Whether a column holds text, not as a dictionary."""
-    return is_text(kind) and not types.is_dictionary(kind)
+    found = sorted(words)
+    no = next((word for word in found if word.lower() in (*NO_WORDS, "f")), "no")
+    return no, next((word for word in found if word.lower() in (*YES_WORDS, "t")), "yes")

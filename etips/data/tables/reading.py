@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from etips.data.alignment import align
 from etips.data.decisions import NO_ACTION, Bools, Floats, MissingLoss
-from etips.data.intake.features import TableFeatures, elapsed_feature, read_features, tell_lag
-from etips.data.intake.log_columns import LogColumns, read_log
-from etips.data.intake.log_remarks import remark_on_log
+from etips.data.intake.actions import LogColumns, read_log
+from etips.data.intake.features import TableFeatures, elapsed_feature, read_features
+from etips.data.intake.log_remarks import remark_on_lag, remark_on_log
 from etips.data.intake.step_grid import put_into_steps, step_rule
 from etips.data.recipe import Missing, Recipe
 from etips.data.schema import Schema
 from etips.data.sizes import count_missing_losses
-from etips.data.tables.arrow_columns import is_text, numbers, text_flags
+from etips.data.tables.arrow_columns import is_text, labels, numbers, text_flags
 from etips.data.tables.layout import lay_out
 from etips.data.tables.sorting import SortedTable, read_sorted
 from etips.data.tables.sources import Source, TableLike, open_source
@@ -107,17 +107,24 @@ def _complete(source: Source, spec: TableSpec) -> TableSpec:
     """Take roles that were left out from `like`, where the table has their column."""
     columns, action, dose, like = dict(spec.columns), spec.action, spec.dose, spec.like
     if like is not None:
-        numbered = () if like.recipe is None else like.recipe.numbered
+        recipe = like.recipe or Recipe()
         for role, column in columns.items():
             usual = getattr(like.roles, role)
-            needed = role in ("stay", "step")
-            if column is None and role not in numbered and (usual in source.columns or needed):
+            needed = role in ("stay", "step") or usual in source.columns
+            if column is None and role not in recipe.numbered and needed:
                 columns[role] = usual
         if not spec.treatment:
-            action, dose = _treatment(source, like)
+            doses = tuple(own.column for own in recipe.doses)
+            actions = (like.roles.action,) if recipe.action is None else recipe.action.columns
+            if doses and not like.dosed_features and set(doses) <= set(source.columns):
+                dose = doses
+            elif set(actions) <= set(source.columns):
+                action = actions
+            elif like.roles.action in source.columns:
+                action = (like.roles.action,)
     if columns["stay"] is None and columns["step"] is not None:
         raise SettingError("stay", "must name a column where step does")
-    if not (action or dose) and columns["loss"] is not None:
+    if columns["loss"] is not None and not (action or dose):
         if like is None:
             raise SettingError("loss", "needs action")
         columns["loss"] = None
@@ -133,49 +140,42 @@ def _complete(source: Source, spec: TableSpec) -> TableSpec:
     return spec.model_copy(update={**roles, "action": action, "dose": dose})
 
 
-def _treatment(source: Source, like: Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Columns of the action and of doses that the log had, as far as this table has them."""
-    recipe = like.recipe or Recipe()
-    dose = tuple(own.column for own in recipe.doses)
-    if dose and not like.dosed_features and set(dose) <= set(source.columns):
-        return (), dose
-    if recipe.action is not None and set(recipe.action.columns) <= set(source.columns):
-        return recipe.action.columns, ()
-    return ((like.roles.action,) if like.roles.action in source.columns else ()), ()
-
-
 def _assemble(table: SortedTable, spec: TableSpec, recipe: Recipe, faults: Faults) -> Trajectories:
-    logged, propensity, eligible, group, control = None, None, None, None, None
+    """Put together what the columns of each part hold; a new role of a column is read here."""
+    features, logged, group = None, None, None
+    per_step: dict[str, NDArray[Any]] = {}
     with faults.noting():
         features = read_features(table, spec, recipe.elapsed)
     with faults.noting():
-        eligible = _eligible(table)
+        if (name := table.role("eligible")) is not None:
+            per_step["eligible"] = _flags(table, name)
     with faults.noting():
         if "action" in table.layout.present:
             logged = read_log(table, spec)
-            propensity = _propensities(table, logged, eligible, spec)
+            per_step |= {"action": logged.action, "loss": logged.loss}
+            if (name := table.role("propensity")) is not None:
+                eligible = per_step.get("eligible")
+                per_step["propensity"] = _propensities(table, name, logged, eligible, spec)
     with faults.noting():
-        group = _groups(table)
+        if (name := table.role("group")) is not None:
+            group = _groups(table, name)
     with faults.noting():
-        if "negative_control" in table.layout.present:
-            control = table.number("negative_control")
+        if (name := table.role("negative_control")) is not None:
+            control = per_step["negative_control"] = table.numbers(name)
             rule = "must be finite, or empty where it is not known"
-            require(table.place("negative_control"), rule, ~np.isinf(control), rows=table.rows)
+            require(table.place(name), rule, ~np.isinf(control), rows=table.rows)
     faults.raise_any()
+    assert features is not None
     data = Trajectories(
         sequence=features.sequence.values,
         offsets=table.offsets,
         schema=_schema(table, spec, recipe, features, logged),
-        action=None if logged is None else logged.action,
-        loss=None if logged is None else logged.loss,
         static=features.static.values,
-        propensity=propensity,
-        eligible=eligible,
         stay=table.stays,
         step=table.step,
         group=group,
-        negative_control=control,
         missing_loss=spec.missing_loss,
+        **per_step,  # type: ignore[arg-type]  # each of its own kind
     )
     if "loss" in table.layout.present and data.n_decisions == 0:
         fix = "A decision is a step with an action, a loss and a history"
@@ -184,10 +184,9 @@ def _assemble(table: SortedTable, spec: TableSpec, recipe: Recipe, faults: Fault
     missing = count_missing_losses(data)
     if missing is not None:
         log.info("%s: %s", table.name, missing.tell())
-    tell_lag(data, fixed=spec.like is not None)
+    remark_on_lag(data, fixed=spec.like is not None)
     if spec.like is None:
-        reward = spec.reward is not None
-        remark_on_log(data, column=spec.columns["loss"], reward=reward)
+        remark_on_log(data, column=spec.columns["loss"], reward=spec.reward is not None)
     return data
 
 
@@ -198,25 +197,22 @@ def _schema(
     features: TableFeatures,
     logged: LogColumns | None,
 ) -> Schema:
-    layout = table.layout
+    layout, sequence, static = table.layout, features.sequence, features.static
     if spec.like is not None:
         known = spec.like.recipe
         if known is not None and logged is not None and "loss" in layout.present:
-            known = replace(known, outcome=logged.outcome)  # another outcome may be spec about
+            known = replace(known, outcome=logged.outcome)  # another outcome may be asked about
         return replace(spec.like, roles=layout.roles, recipe=known)
-    n_actions, names = spec.n_actions or 1, spec.actions
     numbered = tuple(role for role in ("stay", "step") if role not in layout.present)
     recipe = replace(recipe, kinds=features.kinds, numbered=numbered)
     if logged is not None:
-        n_actions, names = logged.n_actions, logged.names
         recipe = replace(recipe, action=logged.reading, doses=logged.doses, outcome=logged.outcome)
-    sequence, static = features.sequence, features.static
     return Schema(
         sequence=sequence.names,
-        n_actions=n_actions,
+        n_actions=(spec.n_actions or 1) if logged is None else logged.n_actions,
         static=static.names,
         lag=spec.known_lag,
-        actions=names,
+        actions=spec.actions if logged is None else logged.names,
         roles=layout.roles,
         categories={**sequence.levels, **static.levels},
         indicators=(*sequence.indicators, *static.indicators),
@@ -225,27 +221,23 @@ def _schema(
 
 
 def _propensities(
-    table: SortedTable, logged: LogColumns, eligible: Bools | None, spec: TableSpec
-) -> Floats | None:
+    table: SortedTable, name: str, logged: LogColumns, eligible: Bools | None, spec: TableSpec
+) -> Floats:
     """Known propensities; what stands where no decision can be is not looked at."""
-    if "propensity" not in table.layout.present:
-        return None
-    chance, action = table.number("propensity"), logged.action
+    chance, action = table.numbers(name), logged.action
     idle = (action == NO_ACTION) | (np.arange(action.size) - table.starts < spec.known_lag)
     if "loss" in table.layout.present and spec.missing_loss == "drop":
         idle |= np.isnan(logged.loss)
     if eligible is not None:
         idle |= ~eligible
     valid = (chance > 0) & (chance <= 1)
-    place, rule = table.place("propensity"), "must be in (0, 1] at every decision"
-    require(place, rule, valid | idle, rows=table.rows)
+    rule = "must be in (0, 1] at every decision"
+    require(table.place(name), rule, valid | idle, rows=table.rows)
     return np.where(valid, chance, np.nan)
 
 
-def _eligible(table: SortedTable) -> Bools | None:
-    if "eligible" not in table.layout.present:
-        return None
-    place, column = table.place("eligible"), table.column_cells(table.layout.roles.eligible)
+def _flags(table: SortedTable, name: str) -> Bools:
+    place, column = table.place(name), table.cells.column(name)
     flags = text_flags(place, column)[0] if is_text(column.type) else numbers(place, column)
     flags = table.in_order(flags)
     rule, fix = "must be true or false", "Yes and no, or 1 and 0, will do too."
@@ -253,14 +245,13 @@ def _eligible(table: SortedTable) -> Bools | None:
     return np.asarray(flags == 1)
 
 
-def _groups(table: SortedTable) -> NDArray[Any] | None:
-    if "group" not in table.layout.present:
-        return None
-    groups, code = table.label("group")
+def _groups(table: SortedTable, name: str) -> NDArray[Any]:
+    groups, code = labels(table.place(name), table.cells.column(name))
+    code = table.in_order(code)
     first = code[table.offsets[:-1]]
     same = code == np.repeat(first, np.diff(table.offsets))
     fix = "Name the column of the patient: --group (group=)."
-    require(table.place("group"), "must not change within a stay", same, rows=table.rows, fix=fix)
+    require(table.place(name), "must not change within a stay", same, rows=table.rows, fix=fix)
     return groups[first]
 
 
@@ -344,9 +335,7 @@ def _taken_over(columns: TableSpec, earlier: Sequence[TableSpec]) -> TableSpec:
 def _require_like(columns: TableSpec, like: Schema, earlier: Sequence[TableSpec]) -> None:
     """Refuse what contradicts the data a policy was fitted on; it cannot read them otherwise."""
     known = {name for column in like.static for name in (column, column.partition("=")[0])}
-    for name in _OF_THE_SCHEMA:
-        if name not in columns.given:
-            continue
+    for name in [own for own in _OF_THE_SCHEMA if own in columns.given]:
         value = getattr(columns, name)
         if name == "static":
             agrees = set(value) <= known

@@ -19,7 +19,6 @@ from etips.data.tables.arrow_columns import (
     is_number,
     is_plain,
     is_text,
-    is_textual,
     labels,
     levels_of,
     moments,
@@ -37,36 +36,6 @@ EPOCH = np.datetime64("2000-01-01", "us")
 
 HOUR = np.timedelta64(3600 * 10**6, "us")
 YEAR = 365.25 * 24 * HOUR
-
-
-def column_values(
-    where: str, column: pa.ChunkedArray, kind: ColumnKind
-) -> tuple[NDArray[Any], int]:
-    """The column as numbers, NaN where it is missing, and how many cells could not be read."""
-    if kind.kind in ("hours", "age") and not is_number(column.type):
-        return np.full(len(column), np.nan), 0
-    if kind.kind == "yes_no" and is_text(column.type):
-        return text_flags(where, column)
-    if kind.kind == "years" and not is_number(column.type):
-        return (times(where, column) - EPOCH) / YEAR, 0
-    if kind.kind == "duration" and not is_number(column.type):
-        return _hours(where, column), 0
-    if is_text(column.type):  # nothing but blanks, or it would have been read as numbers by now
-        return np.full(len(column), np.nan), 0
-    return column.to_numpy() if is_plain(column) else numbers(where, column), 0
-
-
-def _hours(where: str, column: pa.ChunkedArray) -> Floats:
-    """A length of time, or a time of day, in hours."""
-    kind = column.type
-    if types.is_time(kind):
-        column = pc.cast(column, pa.time64("ns"))
-        column = pc.cast(pc.cast(column, pa.int64()), pa.duration("ns"))
-    elif not types.is_duration(kind):
-        raise DataError(where, "must be a length of time")
-    lengths: NDArray[np.timedelta64] = column.to_numpy().astype("timedelta64[us]")
-    return lengths / HOUR
-
 
 Kind = Literal["sequence", "static"]
 
@@ -104,63 +73,60 @@ class SortedTable:
         """First row of the stay that each row belongs to."""
         return np.repeat(self.offsets[:-1], np.diff(self.offsets))
 
-    def place(self, role: str) -> str:
-        """How a refusal calls the column of `role`."""
-        return place_of(self.name, getattr(self.layout.roles, role))
+    @property
+    def clock(self) -> bool:
+        """Whether steps are times rather than numbers."""
+        return bool(np.issubdtype(self.step.dtype, np.datetime64))
 
-    def number(self, role: str) -> Floats:
-        """The column of `role` as numbers, NaN where it is missing."""
-        return self.column_numbers(getattr(self.layout.roles, role))
+    def place(self, column: str) -> str:
+        """How a refusal calls a column."""
+        return f"{self.name}, column {column}"
 
-    def is_nan(self, role: str) -> Bools:
-        """Where the column of `role` says NaN rather than nothing."""
-        column = self._cell(role)
-        nan: Bools = column.is_null(nan_is_null=True).to_numpy() & ~column.is_null().to_numpy()
-        return self.in_order(nan)
+    def role(self, role: str) -> str | None:
+        """The column that plays a part, if any does."""
+        name: str = getattr(self.layout.roles, role)
+        return name if role in self.layout.present else None
 
-    def label(self, role: str) -> tuple[NDArray[Any], Ints]:
-        """The distinct labels in the column of `role`, and which each row has."""
-        names, code = labels(self.place(role), self._cell(role))
-        return names, self.in_order(code)
+    def numbers(self, name: str) -> Floats:
+        """A column that plays a part as numbers, NaN where it is missing."""
+        return self.in_order(numbers(self.place(name), self.cells.column(name)))
 
-    def column_numbers(self, name: str) -> Floats:
-        """Any column that plays a part as numbers, NaN where it is missing."""
-        return self.in_order(numbers(place_of(self.name, name), self.cells.column(name)))
+    def times(self, name: str) -> NDArray[Any]:
+        """A column that plays a part as times, NaT where it is missing."""
+        return self.in_order(times(self.place(name), self.cells.column(name)))
 
-    def column_levels(
+    def levels(
         self, name: str, known: tuple[str, ...] | None = None
     ) -> tuple[tuple[str, ...], Ints]:
-        """Levels of any column that plays a part, and that of each row, -1 where it is missing.
+        """Levels of a column that plays a part, and that of each row, -1 where it is missing.
 
         A level that is not in `known` is -2.
         """
-        place, column = place_of(self.name, name), self.cells.column(name)
-        if is_textual(column.type):
-            column = plain_text(place, column)
-        levels, code = levels_of(place, column, known)
+        column = self.cells.column(name)
+        if is_text(column.type):
+            column = plain_text(self.place(name), column)
+        levels, code = levels_of(self.place(name), column, known)
         return levels, self.in_order(code)
-
-    def column_cells(self, name: str) -> pa.ChunkedArray:
-        """Any column that plays a part as it stands, in the order of `cells`; see `in_order`."""
-        return self.cells.column(name)
 
     def in_order(self, values: NDArray[Any]) -> NDArray[Any]:
         """What was found in the order of `cells`, by stay and step."""
         return values if self.order is None else values[self.order]
 
-    def _cell(self, role: str) -> pa.ChunkedArray:
-        return self.cells.column(getattr(self.layout.roles, role))
-
 
 def read_sorted(source: Source, layout: Layout, *, repeats: bool = False) -> SortedTable:
-    """Read the table part by part, numeric features straight to their place, and sort it."""
+    """Read the table part by part, numeric features straight to their place, and sort it.
+
+    Args:
+        source: The table.
+        layout: The part of each column.
+        repeats: Whether a step may occur twice in a stay.
+    """
     names: dict[Kind, list[str]] = {
         "sequence": layout.numeric(layout.sequence),
         "static": layout.numeric(layout.static),
     }
-    matrices = {
-        kind: np.empty((source.n_rows, len(own)), np.float32) for kind, own in names.items()
-    }
+    n = source.n_rows
+    matrices = {kind: np.empty((n, len(own)), np.float32) for kind, own in names.items()}
     others, unseen = layout.other_columns(), dict[str, int]()
     cells, start = [], 0
     for part in source.parts(list(dict.fromkeys([*others, *names["sequence"], *names["static"]]))):
@@ -169,8 +135,30 @@ def read_sorted(source: Source, layout: Layout, *, repeats: bool = False) -> Sor
             _fill(matrices[kind][start:stop], source.name, layout, part.select(own), unseen)
         cells.append(part.select(others))
         start = stop
-    table = _sort(source, layout, pa.concat_tables(cells), matrices, repeats)
-    table.unseen.update(unseen)
+    whole, columns, faults = pa.concat_tables(cells), layout.role_columns(), Faults()
+    stays, stay, step = np.arange(n), np.arange(n), np.zeros(n, np.int64)
+    where = {role: f"{source.name}, column {name}" for role, name in columns.items()}
+    if "stay" in columns:
+        with faults.noting():
+            stays, stay = labels(where["stay"], whole.column(columns["stay"]))
+    if "step" in columns:
+        with faults.noting():
+            step = moments(where["step"], whole.column(columns["step"]))
+    faults.raise_any()
+    rows = None
+    if not _rises(stay, step).all():
+        rows = np.lexsort((step, stay))
+        stay, step = stay[rows], step[rows]
+        if not repeats:
+            _require_once(where, _rises(stay, step), rows)
+        for matrix in matrices.values():  # half of the columns at a time to save memory
+            middle = -(-matrix.shape[1] // 2)
+            for half in (matrix[:, :middle], matrix[:, middle:]):
+                half[:] = half[rows]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(stay))])
+    table = SortedTable(
+        source.name, layout, whole, matrices, stays, offsets, step, rows, rows, unseen
+    )
     _fill_hours(table)
     return table
 
@@ -181,55 +169,49 @@ def _fill(
     """Write columns into `out` as numbers; by itself, so that nothing of the part outlives it."""
     arrays = []
     for name in part.column_names:
-        place = place_of(where, name)
-        values, odd = column_values(place, part.column(name), layout.kinds[name])
+        place, kind = f"{where}, column {name}", layout.kinds[name]
+        values, odd = column_values(place, part.column(name), kind)
         unseen[name] = unseen.get(name, 0) + odd
         arrays.append(values)
     fill_columns(out, arrays)
 
 
-def _sort(
-    source: Source,
-    layout: Layout,
-    cells: pa.Table,
-    matrices: dict[Kind, Floats32],
-    repeats: bool,
-) -> SortedTable:
-    columns, n = layout.role_columns(), source.n_rows
-    stays, stay, faults = np.arange(n), np.arange(n), Faults()
-    if "stay" in columns:
-        place = place_of(source.name, columns["stay"])
-        with faults.noting():
-            stays, stay = labels(place, cells.column(columns["stay"]))
-    step: NDArray[Any] = np.zeros(n, np.int64)
-    if "step" in columns:
-        with faults.noting():
-            step = moments(place_of(source.name, columns["step"]), cells.column(columns["step"]))
-    faults.raise_any()
-    rows = None
-    if not _rises(stay, step).all():
-        rows = np.lexsort((step, stay))
-        stay, step = stay[rows], step[rows]
-        if not repeats:
-            _require_once(source, columns, _rises(stay, step), rows)
-        for own in matrices.values():  # half of the columns at a time to save memory
-            middle = -(-own.shape[1] // 2)
-            for half in (own[:, :middle], own[:, middle:]):
-                half[:] = half[rows]
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(stay))])
-    return SortedTable(source.name, layout, cells, matrices, stays, offsets, step, rows, rows)
+def column_values(
+    where: str, column: pa.ChunkedArray, kind: ColumnKind
+) -> tuple[NDArray[Any], int]:
+    """The column as numbers, NaN where it is missing, and how many cells could not be read."""
+    if kind.kind == "yes_no" and is_text(column.type):
+        return text_flags(where, column)
+    if not is_number(column.type):
+        if kind.kind == "years":
+            return (times(where, column) - EPOCH) / YEAR, 0
+        if kind.kind == "duration":
+            return _hours(where, column), 0
+        if kind.kind in ("hours", "age") or is_text(column.type):
+            # Filled in later; or nothing but blanks, or it would have been read as numbers by now.
+            return np.full(len(column), np.nan), 0
+    return column.to_numpy() if is_plain(column) else numbers(where, column), 0
 
 
-def _require_once(source: Source, columns: Mapping[str, str], rises: Bools, rows: Ints) -> None:
+def _hours(where: str, column: pa.ChunkedArray) -> Floats:
+    """A length of time, or a time of day, in hours."""
+    if types.is_time(column.type):
+        column = pc.cast(column, pa.time64("ns"))
+        column = pc.cast(pc.cast(column, pa.int64()), pa.duration("ns"))
+    elif not types.is_duration(column.type):
+        raise DataError(where, "must be a length of time")
+    lengths: NDArray[np.timedelta64] = column.to_numpy().astype("timedelta64[us]")
+    return lengths / HOUR
+
+
+def _require_once(where: Mapping[str, str], rises: Bools, rows: Ints) -> None:
     """Refuse a step that occurs twice, or a stay of several rows that nothing orders."""
-    if "step" in columns:
-        place = place_of(source.name, columns["step"])
+    if "step" in where:
         fix = 'Correct it, or put rows into steps: --every 1h (every="1h").'
-        require(place, "must not occur twice in a stay", rises, rows=rows, fix=fix)
-    place = place_of(source.name, columns["stay"])
+        require(where["step"], "must not occur twice in a stay", rises, rows=rows, fix=fix)
     rule = "must not occur twice where no step is named"
     fix = "Name the column that orders the rows of a stay: --step (step=)."
-    require(place, rule, rises, rows=rows, fix=fix)
+    require(where["stay"], rule, rises, rows=rows, fix=fix)
 
 
 def _fill_hours(table: SortedTable) -> None:
@@ -237,26 +219,22 @@ def _fill_hours(table: SortedTable) -> None:
 
     Where the steps are no times themselves, a column counts from its own first time in the stay.
     """
-    clock = np.issubdtype(table.step.dtype, np.datetime64)
-    for name in table.layout.timed:
-        kind: Kind = "sequence" if name in table.layout.sequence else "static"
-        columns = table.layout.sequence if kind == "sequence" else table.layout.static
-        column = table.cells.column(name)
-        moment = table.in_order(times(place_of(table.name, name), column))
-        own = table.layout.kinds[name]
-        if own.at is not None:
-            first = table.in_order(times(place_of(table.name, own.at), table.cells.column(own.at)))
-        elif clock:
+    layout, offsets = table.layout, table.offsets
+    for name in layout.timed:
+        kind: Kind = "sequence" if name in layout.sequence else "static"
+        moment, at = table.times(name), layout.kinds[name].at
+        if at is not None:
+            first = table.times(at)
+        elif table.clock:
             first = table.step[table.starts]
         else:
             there = np.where(np.isnat(moment), len(moment) - 1, np.arange(len(moment)))
-            first = moment[np.minimum.reduceat(there, table.offsets[:-1])]
-            first = np.repeat(first, np.diff(table.offsets))
-        position = table.layout.numeric(columns).index(name)
-        age = own.kind == "age"
-        table.matrices[kind][:, position] = (
-            (first - moment) / YEAR if age else (moment - first) / HOUR
-        )
+            first = moment[np.minimum.reduceat(there, offsets[:-1])]
+            first = np.repeat(first, np.diff(offsets))
+        position = layout.numeric(getattr(layout, kind)).index(name)
+        age = layout.kinds[name].kind == "age"
+        since = (first - moment) / YEAR if age else (moment - first) / HOUR
+        table.matrices[kind][:, position] = since
 
 
 def _rises(stay: Ints, step: NDArray[Any]) -> Bools:
@@ -264,8 +242,3 @@ def _rises(stay: Ints, step: NDArray[Any]) -> Bools:
     rises = np.ones(stay.size, bool)
     rises[1:] = (stay[1:] > stay[:-1]) | ((stay[1:] == stay[:-1]) & (step[1:] > step[:-1]))
     return rises
-
-
-def place_of(table: str, column: str) -> str:
-    """How a refusal calls a column."""
-    return f"{table}, column {column}"

@@ -26,8 +26,7 @@ from etips.data.decisions import MissingLoss
 from etips.data.intake.dose_classes import require_doses
 from etips.data.recipe import Missing
 from etips.data.schema import MOST_ACTIONS, Schema
-from etips.data.tables.date_cells import DateOrder
-from etips.data.tables.number_cells import Decimal
+from etips.data.tables.text_cells import DateOrder, Decimal
 from etips.errors import (
     Faults,
     SettingError,

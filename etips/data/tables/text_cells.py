@@ -1,47 +1,254 @@
 """What columns of text hold: numbers, dates, plain text, or a mixture that the user must mend.
 
-Only distinct texts are looked at. No message quotes one, well-known marks of a missing value apart.
+`1.234` may be a little more than one or over a thousand, `1/2/2024` in January or February. A cell
+is clear if only one reading is possible; what is not clear is decided by clear cells of its column,
+then of its file, or not. Only distinct texts are looked at, and no message quotes one, well-known
+marks of a missing value apart.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from typing import Literal
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from etips.data.decisions import Bools, Ints
-from etips.data.tables.date_cells import DateCells, DateOrder, sort_dates, to_dates
-from etips.data.tables.number_cells import (
-    MARKERS,
-    Decimal,
-    NumberCells,
-    are_grouped,
-    as_mask,
-    as_values,
-    beside_whole,
-    clear_thousands,
-    common_unit,
-    matches,
-    sort_numbers,
-    to_numbers,
-    units_differ,
-    without_limits,
-    without_thousands,
-    without_unit,
-    wrongly_grouped,
-)
+from etips.data.decisions import Bools, Floats, Ints
+from etips.data.tables.arrow_columns import encode
 from etips.errors import DataError, as_option
 
-_PYTHON_NULL = "None"  # none in small letters may be a dose of 0
+Decimal = Literal[",", "."]
+DateOrder = Literal["dmy", "mdy"]
+
+MARKERS = (
+    *("-", "--", "---", ".", "..", "...", "?", "*", "n/a", "na", "n.a.", "n.a", "nil", "missing"),
+    *("unknown", "unk", "unkn", "not known", "not available", "not recorded", "not measured"),
+    *("not done", "not applicable", "nd", "n.d.", "no data", "undefined", "unbekannt", "k.a."),
+    *("keine angabe", "inconnu", "desconocido", "sconosciuto", "desconhecido", "onbekend"),
+    *("#n/a", "#value!", "#div/0!", "#ref!", "#name?", "#num!", "#null!"),
+)
+"""Cells, in small letters, that mean "missing" in a column of numbers or dates."""
+
 FOOTER = "Is it a footer? Then delete it from the file."
 """How a remedy begins where only the last rows are at fault."""
-_FOOTER = 3  # rows at the end that may be one
+
+_PYTHON_NULL = "None"  # none in small letters may be a dose of 0
+_FOOTER_ROWS = 3  # at the end, that may be one
 _MIXED = "mixes numbers and text"
 _PAIR = r"^\d+(\.\d+)?\s*/\s*\d+(\.\d+)?$"  # 120/80
-_FEW = 12  # different pairs that may still be the levels of a category
+_FEW_PAIRS = 12  # different ones that may still be the levels of a category
+_CODES = 12  # different cells such as 2b, in which one letter behind a number is no unit
+
+_END = r"([eE][+-]?\d+)?$"
+_PLAIN = rf"^[+-]?\d+{_END}|^[+-]?(?i:nan|inf|infinity)$"
+_AMBIGUOUS = r"^[+-]?[1-9]\d{0,2}%s\d{3}$"
+_FRACTION = rf"^[+-]?(\d+%s\d*|%s\d+){_END}"
+_SPACES = r"[ '\x{2019}\x{a0}\x{202f}]"
+_THOUSANDS = r"^[+-]?\d{1,3}([., '\x{2019}\x{a0}\x{202f}]\d{3})+([.,]\d*)?$"
+_CLEAR_THOUSANDS = {  # that leave only this mark for fractions
+    decimal: rf"^[+-]?\d{{1,3}}(?:(?:{other}\d{{3}}){{2,}}(?:{mark}\d*)?"
+    rf"|(?:{other}\d{{3}})+{mark}\d*|(?:{_SPACES}\d{{3}})+{mark}\d*)$"
+    for decimal, mark, other in ((".", r"\.", ","), (",", ",", r"\."))
+}
+_NUMBER = r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?"
+_LIMIT = rf"^([<>≤≥~]=?\s*{_NUMBER}|{_NUMBER}\s*[+<>])"
+_UNIT = (
+    rf"^{_NUMBER}\s*(?i:%|‰|°c?|mg|g|kg|ug|µg|mcg|ng|ml|dl|l|cl|mm|cm|m|mmol|mol|umol|µmol|meq|iu|ie"
+    r"|u|mu|mmhg|kpa|cmh2o|bpm|/min|h|hr|hrs|hours?|min|mins|minutes?|s|sec|d|days?|wks?|weeks?"
+    r"|mos?|months?|y|yrs?|years?|jahre?|monate?|tage?|wochen?|stunden?|ans?|mois|jours?|anni|mesi"
+    r"|kcal|w|hz|f|c)\.?(/[a-zA-Z0-9µ/.]+)?$"
+)
+_LEADING_NUMBER = re.compile(r"^[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")
+
+_TIME = (
+    r"(?:[ T:]\s*(?P<hour>\d{1,2}):(?P<minute>\d{2})"
+    r"(?::(?P<second>\d{2})(?:[.,](?P<part>\d{1,9}))?)?"
+    r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?"
+    r"(?:Z|(?P<sign>[+-])(?P<ahead>\d{2})(?::?(?P<more>\d{2}))?)?)?$"
+)
+_YEAR_FIRST = r"^(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})" + _TIME
+_YEAR_LAST = r"^(?P<one>\d{1,2})(?P<mark>[-/.])(?P<two>\d{1,2})[-/.](?P<year>\d{4})" + _TIME
+_NAMED = (
+    r"^(?P<day>\d{1,2})[-/ .]{0,2}(?P<name>[^\W\d_]{3})[^\W\d_]*[-/ .,]{0,2}(?P<year>\d{4})" + _TIME
+)
+_NAMED_IN_ARROW = _NAMED.replace(r"[^\W\d_]", r"\pL")  # whose \w knows no accents
+_SHORT_YEAR = r"^\d{1,2}[-/]\d{1,2}[-/]\d{2}(?:[ T]\s*\d{1,2}:\d{2}(:\d{2})?)?$"
+_OVER_12 = r"(?:1[3-9]|[2-9]\d)"
+_DATES = [re.compile(pattern, re.ASCII) for pattern in (_YEAR_FIRST, _YEAR_LAST)]
+_DATES += [re.compile(_NAMED)]
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan", "feb fév", "mar mrz mär", "apr avr", "may mai", "jun", "jul", "aug aoû",
+            "sep", "oct okt", "nov", "dec dez déc",
+        ),
+        1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_LATEST = 2_262  # the last year that nanoseconds can tell
+_EPOCH = datetime(1970, 1, 1)  # times are UTC, or of a zone that is not known
+
+
+def as_mask(these: Bools) -> pa.Array:
+    """Yes and no for Arrow; its own `pa.array` imports pandas, which takes its time."""
+    bits = pa.py_buffer(np.packbits(these, bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(these), [None, bits])
+
+
+def as_values(values: NDArray[Any], kind: pa.DataType, missing: Bools) -> pa.Array:
+    """Numbers of eight bytes for Arrow, null where they are missing."""
+    valid = pa.py_buffer(np.packbits(~missing, bitorder="little"))
+    cells = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [valid, cells])
+
+
+def matches(texts: pa.Array, pattern: str) -> Bools:
+    """Which texts match, shape (n,)."""
+    matching = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
+    found: Bools = matching.to_numpy(zero_copy_only=False)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class TextCells:
+    """Distinct texts of a column, trimmed, and what each could be, shape (d,) each.
+
+    Args:
+        texts: The texts.
+        index: Which of them each row has, -1 where there is none, shape (n,).
+        marker: Which are well-known marks of a missing value.
+    """
+
+    texts: pa.Array
+    index: Ints
+    marker: Bools
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> "TextCells":
+        """Sort the texts of a column, which must be UTF-8."""
+        texts, index = encode(column)
+        texts = pc.utf8_trim_whitespace(pc.cast(texts, pa.string()))
+        texts = pc.replace_substring(texts, "\u2212", "-")  # the minus sign of typesetters
+        marks = pa.array(["", *MARKERS], pa.string())
+        marker = pc.or_(
+            pc.is_in(pc.utf8_lower(texts), value_set=marks), pc.equal(texts, _PYTHON_NULL)
+        )
+        return cls(texts, index, marker.to_numpy(zero_copy_only=False))
+
+    def matches(self, pattern: str) -> Bools:
+        """Which texts match."""
+        return matches(self.texts, pattern)
+
+    def _if_any(self, there: bool, pattern: str) -> Bools:
+        return self.matches(pattern) if there else np.zeros(len(self.texts), bool)
+
+    @cached_property
+    def _digits(self) -> bool:  # there are in every number, and they are looked for in no time
+        return bool(self.matches(r"\d|(?i:nan|inf)").any())
+
+    @cached_property
+    def plain(self) -> Bools:
+        """Whole numbers, or with an exponent; NaN and infinity."""
+        return self._if_any(self._digits, _PLAIN)
+
+    @cached_property
+    def maybe_point(self) -> Bools:
+        """`1.234`: a decimal point, or thousands."""
+        return self._if_any(self._digits, _AMBIGUOUS % r"\.")
+
+    @cached_property
+    def maybe_comma(self) -> Bools:
+        """`1,234`: a decimal comma, or thousands."""
+        return self._if_any(self._digits, _AMBIGUOUS % ",")
+
+    @cached_property
+    def point(self) -> Bools:
+        """Only a decimal point is possible."""
+        return self._if_any(self._digits, _FRACTION % (r"\.", r"\.")) & ~self.maybe_point
+
+    @cached_property
+    def comma(self) -> Bools:
+        """Only a decimal comma is possible."""
+        return self._if_any(self._digits, _FRACTION % (",", ",")) & ~self.maybe_comma
+
+    @cached_property
+    def _simple(self) -> Bools:
+        return self.plain | self.point | self.comma | self.maybe_point | self.maybe_comma
+
+    @cached_property
+    def thousands(self) -> Bools:
+        """With separators of thousands for sure."""
+        return self._if_any(self._digits, _THOUSANDS) & ~self._simple
+
+    @property
+    def spelt(self) -> Bools:
+        """Which spell a number, once it is clear how."""
+        return self._simple | self.thousands
+
+    @property
+    def number(self) -> Bools:
+        """Which can be read as numbers."""
+        return self.spelt & ~self.marker
+
+    @cached_property
+    def limit(self) -> Bools:
+        """Below or above a number, and no number itself."""
+        return self._if_any(self._digits, _LIMIT) & ~self.spelt
+
+    @cached_property
+    def unit(self) -> Bools:
+        """A number and its unit."""
+        return self._if_any(self._digits, _UNIT) & ~self.spelt & ~self.limit
+
+    @cached_property
+    def _begins(self) -> bool:  # as every date does
+        return bool(self.matches(r"^\d{1,4}[-/. \pL]").any())
+
+    @cached_property
+    def year_last(self) -> Bools:
+        """Day and month, in either order, then the year."""
+        return self._if_any(self._begins, _YEAR_LAST)
+
+    @cached_property
+    def date(self) -> Bools:
+        """Which can be read as a date, once it is clear how."""
+        first, named = (self._if_any(self._begins, own) for own in (_YEAR_FIRST, _NAMED_IN_ARROW))
+        return first | self.year_last | named
+
+    @cached_property
+    def short_year(self) -> Bools:
+        """Dates with two digits of the year."""
+        return self._if_any(self._begins, _SHORT_YEAR)
+
+    def without(self, these: Bools) -> pa.Array:
+        """The texts, null in place of `these`."""
+        return pc.if_else(as_mask(these), pa.scalar(None, self.texts.type), self.texts)
+
+    def rows_of(self, these: Bools) -> Ints:
+        """Rows that have one of `these` texts."""
+        return np.flatnonzero(np.append(these, False)[self.index])
+
+    def tails(self, these: Bools) -> list[str]:
+        """What stands behind the number in each of `these` texts."""
+        cells = self.texts.filter(as_mask(these)).to_pylist()
+        return [_LEADING_NUMBER.sub("", cell) for cell in cells]
+
+    def common_unit(self) -> str:
+        """The unit that all numbers with one have; nothing if they differ."""
+        tails = self.tails(self.unit)
+        unit = tails[0].strip()
+        if len({tail.strip().casefold() for tail in tails}) != 1:
+            return ""
+        letter = len(unit) == 1 and unit.isalpha()
+        codes = letter and len(tails) <= _CODES and not any(tail[:1].isspace() for tail in tails)
+        return "" if codes else unit
 
 
 @dataclass(frozen=True)
@@ -83,101 +290,84 @@ class TextForm:
         """The column, or a part of it, read this way."""
         return column if self.kind == "text" else self.apply_to(TextCells.of(column))
 
-    def apply_to(self, cells: "TextCells") -> pa.ChunkedArray:
+    def apply_to(self, cells: TextCells) -> pa.ChunkedArray:
         """The same of texts that are sorted; plain text is trimmed."""
-        texts = self._bare(cells.without(cells.marker))
-        if self.kind == "text":
-            values = cells.without(cells.empty)
-        elif self.kind == "date":
-            stamps = to_dates(texts, self.order)[0].astype("datetime64[us]").astype(np.int64)
-            values = as_values(stamps, self.type, _nulls(texts))
-        elif self.whole:
-            values = pc.cast(pc.utf8_ltrim(texts, "+"), self.type)
-        else:
-            values = as_values(to_numbers(texts, self.decimal), self.type, _nulls(texts))
-        return pa.chunked_array([values.take(cells.index)], values.type)
-
-    def _bare(self, texts: pa.Array) -> pa.Array:
-        """Numbers without what is written around them."""
+        texts = cells.without(cells.marker)
         if self.limits:
             texts = without_limits(texts)
         if self.unit:
-            texts = without_unit(texts, self.unit)
-        return without_thousands(texts, self.decimal) if self.grouped else texts
+            texts = _without_unit(texts, self.unit)
+        if self.grouped:
+            other = r"\." if self.decimal == "," else ","
+            texts = pc.replace_substring_regex(texts, rf"(\d)(?:{_SPACES}|{other})(\d)", r"\1\2")
+        missing = pc.is_null(texts).to_numpy(zero_copy_only=False)
+        if self.kind == "text":
+            values = cells.without(cells.matches("^$"))
+        elif self.kind == "date":
+            stamps = to_dates(texts, self.order).astype(np.int64)
+            values = as_values(stamps, self.type, missing)
+        elif self.whole:
+            values = pc.cast(pc.utf8_ltrim(texts, "+"), self.type)
+        else:
+            values = as_values(to_numbers(texts, self.decimal), self.type, missing)
+        rows = as_values(cells.index, pa.int64(), cells.index < 0)
+        return pa.chunked_array([values.take(rows)], values.type)
 
 
-@dataclass(frozen=True, eq=False)
-class TextCells:
-    """Distinct texts of a column, trimmed.
-
-    Args:
-        texts: The texts, d of them.
-        index: Which of them each row has, null where there is none, shape (n,).
-        rows: How many rows have each, shape (d,).
-        marker: Which are well-known marks of a missing value, shape (d,).
-    """
-
-    texts: pa.Array
-    index: pa.Array
-    rows: Ints
-    marker: Bools
-
-    @cached_property
-    def numbers(self) -> NumberCells:
-        """Which texts are numbers."""
-        return sort_numbers(self.texts)
-
-    @cached_property
-    def dates(self) -> DateCells:
-        """Which texts are dates."""
-        return sort_dates(self.texts)
-
-    @classmethod
-    def of(cls, column: pa.ChunkedArray) -> "TextCells":
-        """Sort the texts of a column, which must be UTF-8."""
-        encoded = pc.dictionary_encode(pc.cast(column, pa.string()).combine_chunks())
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.combine_chunks()
-        texts = pc.utf8_trim_whitespace(encoded.dictionary)
-        texts = pc.replace_substring(texts, "\u2212", "-")  # the minus sign of typesetters
-        known = pc.drop_null(encoded.indices).to_numpy(zero_copy_only=False)
-        known_marks = pc.is_in(pc.utf8_lower(texts), value_set=_marks())
-        marker = pc.or_(known_marks, pc.equal(texts, _PYTHON_NULL))
-        return cls(
-            texts,
-            encoded.indices,
-            np.bincount(known, minlength=len(texts)),
-            marker.to_numpy(zero_copy_only=False),
-        )
-
-    @property
-    def number(self) -> Bools:
-        """Which texts can be read as numbers."""
-        return self.numbers.number & ~self.marker
-
-    @property
-    def empty(self) -> Bools:
-        """Which texts are nothing but spaces."""
-        return matches(self.texts, "^$")
-
-    def without(self, these: Bools) -> pa.Array:
-        """The texts, null in place of `these`."""
-        return pc.if_else(as_mask(these), pa.scalar(None, self.texts.type), self.texts)
-
-    def where(self, these: Bools) -> Ints:
-        """Rows that have one of `these` texts."""
-        here = pc.fill_null(as_mask(these).take(self.index), False)
-        return np.flatnonzero(here.to_numpy(zero_copy_only=False))
+def without_limits(texts: pa.Array) -> pa.Array:
+    """Cells such as <5 and 85+ as the number that they name; others as they are."""
+    bare = pc.replace_substring_regex(texts, r"^[<>≤≥~]=?\s*", "")
+    return pc.replace_substring_regex(bare, r"(\d)\s*[+<>]$", r"\1")
 
 
-@cache
-def _marks() -> pa.Array:
-    return pa.array(["", *MARKERS], pa.string())
+def _without_unit(texts: pa.Array, unit: str) -> pa.Array:
+    return pc.replace_substring_regex(texts, rf"(?i)\s*{re.escape(unit)}$", "")
 
 
-def _nulls(texts: pa.Array) -> Bools:
-    missing: Bools = pc.is_null(texts).to_numpy(zero_copy_only=False)
-    return missing
+def to_numbers(texts: pa.Array, decimal: Decimal) -> Floats:
+    """Texts that are numbers as float64; null is NaN."""
+    lower = pc.utf8_lower(pc.replace_substring(texts, decimal, "."))
+    odd = matches(lower, r"nan|inf")
+    plain = pc.if_else(as_mask(odd), pa.scalar(None, lower.type), lower)
+    parsed = pc.fill_null(pc.cast(pc.utf8_ltrim(plain, "+"), pa.float64()), np.nan)
+    values: Floats = parsed.to_numpy(zero_copy_only=False).copy()
+    for at in np.flatnonzero(odd):
+        values[at] = float(lower[int(at)].as_py())
+    return values
+
+
+def to_dates(texts: pa.Array, order: DateOrder) -> NDArray[np.datetime64]:
+    """Dates in microseconds; NaT where there is none, or none that exists."""
+    stamps = np.full(len(texts), np.datetime64("NaT"), "datetime64[us]")
+    for at, text in enumerate(texts.to_pylist()):
+        parts = None if text is None else next(filter(None, (d.match(text) for d in _DATES)), None)
+        if parts is not None:
+            stamps[at] = _moment(parts.groupdict(), order)
+    return stamps
+
+
+def _moment(parts: dict[str, str], order: DateOrder) -> np.datetime64:
+    if "one" in parts:
+        forward = parts["mark"] == "." or order == "dmy"  # with dots the day always stands first
+        day, month = (parts[own] for own in (("one", "two") if forward else ("two", "one")))
+    else:
+        day, month = parts["day"], parts.get("month", "")
+    number = int(month) if month else _MONTHS.get(parts["name"].lower(), 0)
+    hour = int(parts["hour"] or 0)
+    if parts["half"]:
+        hour = hour % 12 + 12 if parts["half"][0] in "pP" and hour <= 12 else hour
+        hour = 0 if parts["half"][0] in "aA" and hour == 12 else hour
+    micro = int((parts["part"] or "").ljust(6, "0")[:6])
+    clock = hour, int(parts["minute"] or 0), int(parts["second"] or 0), micro
+    try:
+        moment = datetime(int(parts["year"]), number, int(day), *clock)
+    except ValueError:
+        return np.datetime64("NaT")
+    if moment.year >= _LATEST:
+        return np.datetime64("NaT")
+    ahead = timedelta(hours=int(parts["ahead"] or 0), minutes=int(parts["more"] or 0))
+    since = moment - _EPOCH + (ahead if parts["sign"] == "-" else -ahead)
+    return np.datetime64(since // timedelta(microseconds=1), "us")
 
 
 @dataclass(frozen=True)
@@ -185,10 +375,10 @@ class Habits:
     """How the numbers and dates of a file are written, where a column alone does not tell.
 
     Args:
-        decimal: Mark of a fraction, None if nobody knows.
-        dates: What stands first in a date, None if nobody said.
+        decimal: Mark of a fraction, None if it is not known.
+        dates: What stands first in a date, None if it is not known.
         limits: Whether cells such as <5 and 85+ are read as their number.
-        na: Cells that mean "missing", as somebody said.
+        na: Cells that mean "missing" by the user's own words.
         usual: Mark of a fraction in such files, where nothing is seen; it tells no thousands.
     """
 
@@ -204,43 +394,42 @@ def read_text(
 ) -> tuple[TextForm, DataError | None]:
     """How to read a column of text, and what is wrong with it if it must be numbers or dates."""
     judge = _Judge(f"{where}, column {name}", name, cells, habits)
-    filled = ~cells.marker
-    unit, bare = _bare_numbers(cells, habits)
+    empty = cells.marker
+    unit, bare = _bare_numbers(cells, limits=habits.limits)
     if bare is not cells:
-        form, fault = _Judge(judge.place, name, bare, habits).numbers()
+        form, fault = replace(judge, cells=bare).numbers()
         return replace(form, unit=unit, limits=habits.limits), fault
-    if (filled & cells.number).any():
+    if cells.number.any():
         return judge.numbers()
-    if cells.dates.date.any():
+    if cells.date.any():
         return judge.dates()
-    if (filled & cells.dates.short_year).any() and (cells.dates.short_year | ~filled).all():
-        return judge.refuse("has years of two digits", cells.dates.short_year, "Write all four.")
-    pairs = matches(cells.texts, _PAIR)
-    if pairs.sum() > _FEW and (pairs | ~filled).all():
+    short = cells.short_year
+    if (~empty & short).any() and (short | empty).all():
+        return judge.refuse("has years of two digits", short, "Write all four.")
+    pairs = cells.matches(_PAIR)
+    if pairs.sum() > _FEW_PAIRS and (pairs | empty).all():
         fix = "Write each into a column of its own."
         return judge.refuse("holds two numbers in a cell", pairs, fix)
-    units = cells.numbers.unit
-    if units.sum() > 1 and (units | ~filled).all() and units_differ(cells.texts, units):
+    units = cells.unit
+    different = {tail.strip().casefold() for tail in cells.tails(units)}
+    if len(different) > 1 and (units | empty).all():
         fix = "Write the number alone and the unit into the column's name."
         return judge.refuse("holds numbers with different units", units, fix)
     return TextForm(), None
 
 
-def _bare_numbers(cells: "TextCells", habits: Habits) -> tuple[str, "TextCells"]:
+def _bare_numbers(cells: TextCells, *, limits: bool) -> tuple[str, TextCells]:
     """The unit of a column of numbers, and its texts without it and without limits, if asked for.
 
     The texts themselves where nothing is to be taken off, or what is left would be no numbers.
     """
-    bare, unit, filled = cells, "", ~cells.marker
-    if habits.limits and cells.numbers.limit.any():
+    bare, unit, empty = cells, "", cells.marker
+    if limits and cells.limit.any():
         bare = replace(bare, texts=without_limits(bare.texts))
-    if not (bare.number & filled).any():  # otherwise not every number has one
-        units = bare.numbers.unit
-        if units.any() and (units | ~filled).all():
-            unit = common_unit(bare.texts, units) or ""
-            if unit:
-                bare = replace(bare, texts=without_unit(bare.texts, unit))
-    if bare is cells or not (bare.numbers.number | ~filled).all():
+    with_unit = bare.unit.any() and (bare.unit | empty).all()
+    if with_unit and (unit := bare.common_unit()):
+        bare = replace(bare, texts=_without_unit(bare.texts, unit))
+    if bare is cells or not (bare.spelt | empty).all():
         return "", cells
     return unit, bare
 
@@ -257,9 +446,9 @@ class _Judge:
     def refuse(
         self, rule: str, these: Bools, fix: str, *, options: bool = True
     ) -> tuple[TextForm, DataError]:
-        """Plain text for whoever needs no more, and why it is neither number nor date."""
-        rows, total = self.cells.where(these), len(self.cells.index)
-        if len(rows) <= _FOOTER < total // 3 and rows.min() >= total - _FOOTER:
+        """Plain text where no more is needed, and why it is neither number nor date."""
+        rows, total = self.cells.rows_of(these), len(self.cells.index)
+        if len(rows) <= _FOOTER_ROWS < total // 3 and rows.min() >= total - _FOOTER_ROWS:
             fix = f"{FOOTER} {fix}"
         elif rows.tolist() == [0] and total > 1 and rule == _MIXED:
             fix = f"Is it a second line of the header, with units? Then delete it. {fix}"
@@ -270,12 +459,12 @@ class _Judge:
         return TextForm(), DataError(self.place, rule, rows=rows, total=total, fix=fix)
 
     def numbers(self) -> tuple[TextForm, DataError | None]:
-        cells, own = self.cells, self.cells.numbers
+        cells = self.cells
         other = ~cells.number & ~cells.marker
         if other.any():
             return self._mixed(other)
-        point = own.point | clear_thousands(own.texts, ".")
-        comma = own.comma | clear_thousands(own.texts, ",")
+        clear = {mark: cells.matches(own) for mark, own in _CLEAR_THOUSANDS.items()}
+        point, comma = cells.point | clear["."], cells.comma | clear[","]
         if point.any() and comma.any():
             rule = "mixes decimal points and decimal commas"
             return self.refuse(rule, comma, "Write one of them.")
@@ -283,74 +472,85 @@ class _Judge:
         if decimal is None:
             rule = "may hold fractions or thousands (1,234)"
             fix = 'Say --decimal , or --decimal . (decimal="," or decimal=".").'
-            return self.refuse(rule, own.maybe_comma | own.maybe_point, fix, options=False)
-        grouped = are_grouped(own, decimal)
-        wrong = wrongly_grouped(own, decimal)
+            return self.refuse(rule, cells.maybe_comma | cells.maybe_point, fix, options=False)
+        doubtful = cells.maybe_comma if decimal == "." else cells.maybe_point
+        grouped = cells.thousands | doubtful
+        fits = clear[decimal] | cells.matches(rf"^[+-]?\d{{1,3}}(?:{_SPACES}\d{{3}})+$")
+        # `1,234` beside `36.6` is as likely a slip for 1.234, unless `1,234.5` shows the habit.
+        slip = not clear[decimal].any() and (cells.point | cells.comma).any()
+        wrong = (grouped if slip else cells.thousands) & ~fits
         if wrong.any():
             rule = "has separators of thousands that do not fit its fractions"
             return self.refuse(rule, wrong, "Write 1234.5, not 1,234.5 or 1.234,5.")
-        digits = matches(cells.texts, r"^[+-]?\d{1,18}$") | cells.marker
-        zeros = bool(digits.all() and matches(cells.texts, r"^[+-]?0\d").any())
-        coded = matches(cells.texts, r"^\d+[eE]\d+$") | cells.marker
-        zeros |= bool(coded.all() or matches(cells.texts, r"^\d{19,}$").any())
-        form = TextForm("number", decimal, missing=self._markers(), whole=bool(digits.all()))
+        digits = bool((cells.matches(r"^[+-]?\d{1,18}$") | cells.marker).all())
+        zeros = digits and bool(cells.matches(r"^[+-]?0\d").any())
+        zeros |= bool((cells.matches(r"^\d+[eE]\d+$") | cells.marker).all())
+        zeros |= bool(cells.matches(r"^\d{19,}$").any())
+        form = TextForm("number", decimal, missing=self._markers(), whole=digits)
         return replace(form, zeros=zeros, grouped=bool(grouped.any())), None
 
     def _mixed(self, other: Bools) -> tuple[TextForm, DataError]:
         """Numbers among which `other` texts stand."""
-        cells, own = self.cells, self.cells.numbers
-        kinds = [(own.limit, "limits such as < or >"), (own.unit, "numbers with a unit")]
-        kinds += [(cells.dates.date, "dates"), (cells.dates.short_year, "dates")]
-        told = list(dict.fromkeys(word for mask, word in kinds if (mask & other).any()))
-        rule = _MIXED + (f" ({', '.join(told)})" if told else "")
+        cells = self.cells
+        kinds = [(cells.limit, "limits such as < or >"), (cells.unit, "numbers with a unit")]
+        kinds += [(cells.date | cells.short_year, "dates")]
+        words = [word for mask, word in kinds if (mask & other).any()]
+        rule = _MIXED + (f" ({', '.join(words)})" if words else "")
         fix = 'Write numbers only, or name the texts that mean missing: --na TEXT (na=["TEXT"]).'
-        if (own.limit | ~other).all():
+        if (cells.limit | ~other).all():
             fix = 'Write numbers only, or --limits value (limits="value") reads <5 as 5, 85+ as 85.'
         return self.refuse(rule, other, fix)
 
     def _doubtful(self) -> Decimal | None:
         """The mark of a fraction where the column's own cells do not tell."""
-        own, known = self.cells.numbers, self.habits.decimal
-        doubtful = own.maybe_comma | own.maybe_point
+        cells, known = self.cells, self.habits.decimal
+        doubtful = cells.maybe_comma | cells.maybe_point
         if known is not None:
             return known
         if not doubtful.any():
             return self.habits.usual or "."
-        if beside_whole(own, ~self.cells.marker):
-            return "." if own.maybe_comma.any() else ","
-        plain_point = self.habits.usual == "." and not own.maybe_comma.any()
+        # Among whole numbers of up to three digits only, some over a hundred, `1,234` is more than
+        # a thousand, not a little more than one.
+        rest = ~cells.marker & ~doubtful
+        one_mark = not (cells.maybe_comma.any() and cells.maybe_point.any())
+        large, short = cells.matches(r"^[+-]?[1-9]\d{2}$"), cells.matches(r"^[+-]?\d{1,3}$")
+        if one_mark and (rest & large).any() and not (rest & ~short).any():
+            return "." if cells.maybe_comma.any() else ","
+        plain_point = self.habits.usual == "." and not cells.maybe_comma.any()
         return "." if plain_point else None
 
     def dates(self) -> tuple[TextForm, DataError | None]:
-        cells, own = self.cells, self.cells.dates
-        other = ~own.date & ~cells.marker
+        cells = self.cells
+        other = ~cells.date & ~cells.marker
         if other.any():
-            if cells.rows[own.date].sum() < cells.rows[other].sum():
+            if cells.rows_of(cells.date).size < cells.rows_of(other).size:
                 return TextForm(), None  # text, of which some looks like a date
             fix = "Write all as 2024-12-31 or 2024-12-31 23:59."
             return self.refuse("mixes dates and text", other, fix)
-        forward = bool((own.day_first & ~own.dotted).any())
-        backward = bool((own.month_first & ~own.dotted).any())
-        if forward and backward:
+        doubtful = cells.year_last & ~cells.matches(r"^\d{1,2}\.")
+        forward = doubtful & cells.matches(rf"^{_OVER_12}[-/.]")
+        backward = doubtful & cells.matches(rf"^\d{{1,2}}[-/.]{_OVER_12}[-/.]")
+        if forward.any() and backward.any():
             rule = "mixes day/month and month/day"
-            return self.refuse(rule, own.month_first, "Write 2024-12-31.")
-        order: DateOrder | None = "dmy" if forward else "mdy" if backward else self.habits.dates
-        doubtful = own.year_last & ~own.dotted
+            return self.refuse(rule, backward, "Write 2024-12-31.")
+        order: DateOrder | None = self.habits.dates
+        order = "dmy" if forward.any() else "mdy" if backward.any() else order
         if order is None and doubtful.any():
             fix = 'Say --dates dmy or --dates mdy (dates="dmy" or dates="mdy").'
             rule = "may be day/month or month/day"
             return self.refuse(rule, doubtful, fix, options=False)
-        mixed = own.zoned & own.date
-        if mixed.any() and (own.timed & ~own.zoned & ~cells.marker).any():
+        timed = cells.matches(r"\d[T :]\s*\d{1,2}:\d{2}")
+        zoned = cells.date & cells.matches(r":\d{2}(?:[.,]\d+)?\s*(?:Z|[+-]\d{2}(?::?\d{2})?)$")
+        if zoned.any() and (timed & ~zoned & ~cells.marker).any():
             fix = "Write all with the zone (2024-12-31T23:59Z, +01:00), or none."
-            return self.refuse("mixes times with and without a time zone", mixed, fix)
+            return self.refuse("mixes times with and without a time zone", zoned, fix)
         form = TextForm("date", order=order or "dmy", missing=self._markers())
-        form = replace(form, year_last=bool(own.year_last.any()))
-        wrong = to_dates(cells.without(cells.marker), form.order)[1]
+        form = replace(form, year_last=bool(cells.year_last.any()))
+        wrong = np.isnat(to_dates(cells.texts, form.order)) & ~cells.marker
         if wrong.any():
             return self.refuse("must be dates that exist", wrong, "Mend or empty them.")
         return form, None
 
     def _markers(self) -> tuple[str, ...]:
-        found: Sequence[str] = self.cells.texts.filter(as_mask(self.cells.marker)).to_pylist()
-        return tuple(sorted({text for text in found if text}))
+        marks: Sequence[str] = self.cells.texts.filter(as_mask(self.cells.marker)).to_pylist()
+        return tuple(sorted({text for text in marks if text}))

@@ -9,10 +9,7 @@ import pytest
 from strategies import read_small, small_table
 
 import etips
-from etips.data.intake.features import (
-    tell_lag,
-)
-from etips.data.intake.log_remarks import ask_direction, is_benefit, is_harm, note_rare_actions
+from etips.data.intake.log_remarks import remark_on_lag, remark_on_log
 from etips.notes import collecting_notes
 
 
@@ -38,8 +35,8 @@ def test_an_action_that_hardly_anybody_got_is_told_by_name_and_without_the_count
 
 def test_an_action_never_taken_is_told_and_a_common_one_is_not():
     with collecting_notes() as notes:
-        note_rare_actions(log([0] * 50 + [2] * 50, n_actions=4))
-        note_rare_actions(log([0] * 50 + [1] * 50))
+        log([0] * 50 + [2] * 50, n_actions=4)
+        log([0] * 50 + [1] * 50)
     told = [note for note in notes if "taken by" in note]
     assert len(told) == 1
     assert (
@@ -102,30 +99,6 @@ def test_an_empty_cell_in_place_of_no_treatment_is_told():
     assert same + "write a label where none was given" in notes
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["survived", "Alive30", "discharged_home", "recovered", "improvement", "ventilator_free_days",
-     "survival_days", "HospitalSurvival", "treatment_success"],
-)  # fmt: skip
-def test_good_things_are_known_by_their_names(name):
-    assert is_benefit(name)
-    assert not is_harm(name)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["died", "loss", "not_recovered", "time_to_recovery", "no_improvement", "y", "delta_sofa",
-     "days_until_discharge", "mortality_90d"],
-)  # fmt: skip
-def test_bad_and_unknown_things_are_not_good(name):
-    assert not is_benefit(name)
-
-
-@pytest.mark.parametrize("name", ["died", "mortality_90d", "Death", "readmission", "cost"])
-def test_bad_things_are_known_by_their_names(name):
-    assert is_harm(name)
-
-
 def severity_log(direction, n=400, names=("sofa", "lactate", "x2"), seed=0):
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(n, len(names)))
@@ -137,8 +110,29 @@ def severity_log(direction, n=400, names=("sofa", "lactate", "x2"), seed=0):
 
 def asked(data, column, reward=False):
     with collecting_notes() as notes:
-        ask_direction(data, column=column, reward=reward)
-    return notes
+        remark_on_log(data, column=column, reward=reward)
+    return [line for line in notes if "should it be" in line]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["survived", "Alive30", "discharged_home", "recovered", "improvement", "ventilator_free_days",
+     "survival_days", "HospitalSurvival", "treatment_success"],
+)  # fmt: skip
+def test_good_things_are_known_by_their_names(name):
+    assert "looks like a benefit" in asked(severity_log(0.0), name)[0]
+    assert asked(severity_log(0.0), name, reward=True) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "harm"),
+    [("died", True), ("mortality_90d", True), ("Death", True), ("readmission", True),
+     ("cost", True), ("loss", True), ("not_recovered", False), ("time_to_recovery", False),
+     ("no_improvement", False), ("y", False), ("days_until_discharge", False)],
+)  # fmt: skip
+def test_bad_and_unknown_things_are_not_good(name, harm):
+    assert asked(severity_log(0.0), name) == []
+    assert bool(asked(severity_log(0.0), name, reward=True)) == harm
 
 
 def test_a_name_is_enough_for_a_question():
@@ -210,9 +204,9 @@ def test_actions_that_mean_nobody_knows_are_asked_about():
     assert codes_asked(drug=[0, 50, 99] * (N // 3)) == []
 
 
-def told(tell, *given):
+def told(data, **more):
     with collecting_notes() as notes:
-        tell(*given)
+        remark_on_lag(data, **more)
     return notes
 
 
@@ -226,14 +220,10 @@ def test_what_lag_costs_is_told():
         x=[1.0] * 2 * n,
     )
     data = read_small(table)
-    assert told(tell_lag, data) == [
-        "lag 1: 18 first steps of stays are no decisions; --lag 0 keeps them"
-    ]
-    with collecting_notes() as notes:
-        tell_lag(data, fixed=True)
-    assert notes == ["lag 1: 18 first steps of stays are no decisions"]
-    assert told(tell_lag, data.with_lag(0)) == []
-    assert told(tell_lag, data.without_log()) == []
+    assert told(data) == ["lag 1: 18 first steps of stays are no decisions; --lag 0 keeps them"]
+    assert told(data, fixed=True) == ["lag 1: 18 first steps of stays are no decisions"]
+    assert told(data.with_lag(0)) == []
+    assert told(data.without_log()) == []
 
 
 def test_a_lag_that_costs_nothing_is_not_told():
@@ -246,7 +236,7 @@ def test_a_lag_that_costs_nothing_is_not_told():
         l=[None, 1.0] * n,
         x=[1.0] * 2 * n,
     )
-    assert told(tell_lag, read_small(table)) == []
+    assert told(read_small(table)) == []
 
 
 def test_what_lag_costs_is_about_right_where_it_would_tell_of_a_few_stays():
@@ -259,6 +249,6 @@ def test_what_lag_costs_is_about_right_where_it_would_tell_of_a_few_stays():
         l=[0.0] * (2 * n - 2) + [None] * 2,
         x=[1.0] * 2 * n,
     )
-    assert told(tell_lag, read_small(table)) == [
+    assert told(read_small(table)) == [
         "lag 1: about 30 first steps of stays are no decisions; --lag 0 keeps them"
     ]

@@ -8,71 +8,13 @@ import pyarrow as pa
 import pytest
 from strategies import TEXT
 
-from etips.data.tables.date_cells import sort_dates, to_dates
-from etips.data.tables.number_cells import (
-    beside_whole,
-    clear_thousands,
-    common_unit,
-    sort_numbers,
-    without_limits,
-    without_thousands,
-    without_unit,
-    wrongly_grouped,
-)
 from etips.data.tables.text_cells import Habits, TextCells, read_text
 
 
-@pytest.mark.parametrize(
-    ("texts", "unit"),
-    [
-        (["5 mg", "7mg"], "mg"),
-        (["5%"], "%"),
-        (["5 mg", "7 g"], None),
-        (["1c", "2c"], None),
-        (["1 c", "2 c"], "c"),
-        ([f"{n}h" for n in range(20)], "h"),
-    ],
-)
-def test_a_unit_is_what_all_have(texts, unit):
-    assert common_unit(pa.array(texts), np.ones(len(texts), bool)) == unit
-
-
-def test_what_stands_around_a_number_is_taken_off():
-    assert without_unit(pa.array(["5 mg/l", "7 MG/L", None]), "mg/l").to_pylist() == [
-        "5",
-        "7",
-        None,
-    ]
-    limits = pa.array(["<5", ">= 7", "85+", "1.5", "a+b"])
-    assert without_limits(limits).to_pylist() == ["5", "7", "85", "1.5", "a+b"]
-    grouped = pa.array(["1,234,567.5", "1 234", "1'234"])
-    assert without_thousands(grouped, ".").to_pylist() == ["1234567.5", "1234", "1234"]
-    assert without_thousands(pa.array(["1.234,5"]), ",").to_pylist() == ["1234,5"]
-
-
-def test_some_thousands_leave_one_mark_for_fractions():
-    texts = pa.array(["1,234,567", "1,234.5", "1.234,5", "1 234", "1,234"])
-    assert clear_thousands(texts, ".").tolist() == [True, True, False, False, False]
-    assert clear_thousands(texts, ",").tolist() == [False, False, True, False, False]
-
-
-def test_a_group_beside_a_fraction_is_a_slip_unless_others_show_the_habit():
-    assert wrongly_grouped(sort_numbers(pa.array(["36.6", "1,234"])), ".").tolist() == [False, True]
-    shown = sort_numbers(pa.array(["36.6", "1,234", "1,234.5"]))
-    assert not wrongly_grouped(shown, ".").any()
-
-
-@pytest.mark.parametrize(
-    ("texts", "thousands"),
-    [
-        (["850", "1,234"], True),
-        (["7", "1,234"], False),
-        (["850", "12000", "1,234"], False),
-        (["850", "1,234", "1.234"], False),
-    ],
-)
-def test_whole_numbers_beside_it_tell_a_thousand_from_a_fraction(texts, thousands):
-    assert beside_whole(sort_numbers(pa.array(texts)), np.ones(len(texts), bool)) is thousands
+def read(texts, **habits):
+    column = pa.chunked_array([pa.array(texts, pa.string())])
+    form, fault = read_text("log.csv", "x", TextCells.of(column), Habits(**habits))
+    return form, fault, form.apply(column).to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -96,37 +38,19 @@ def test_whole_numbers_beside_it_tell_a_thousand_from_a_fraction(texts, thousand
     ],
 )
 def test_a_date_is_read(text, order, stamp):
-    assert sort_dates(pa.array([text])).date.all()
-    stamps, wrong, timed = to_dates(pa.array([text, None]), order)
-    assert stamps[0] == np.datetime64(stamp)
-    assert np.isnat(stamps[1])
-    assert not wrong.any()
-    assert timed == (":" in text)
+    _, fault, found = read([text, None], dates=order)
+    assert fault is None
+    assert found == [np.datetime64(stamp, "us").item(), None]
 
 
 @pytest.mark.parametrize("text", ["31.02.2024", "29.02.2023", "2024-13-01", "00.01.2024",
                                   "01.01.2024 25:00", "01.01.0000", "4 Foo 2024"])  # fmt: skip
 def test_a_date_that_does_not_exist_is_told(text):
-    assert to_dates(pa.array([text]), "dmy")[1].all()
-
-
-def test_which_part_is_the_day_is_told_where_only_one_can_be():
-    found = sort_dates(pa.array(["13/02/2024", "02/13/2024", "01/02/2024", "01.02.2024"]))
-    assert found.day_first.tolist() == [True, False, False, False]
-    assert found.month_first.tolist() == [False, True, False, False]
-    assert found.dotted.tolist() == [False, False, False, True]
+    assert read([text])[1].rule == "must be dates that exist"
 
 
 def test_what_is_no_date_is_none():
-    found = sort_dates(pa.array(["1.234", "12", "a", "01/02/24", "12:30", "1.2.3", None]))
-    assert not found.date.any()
-    assert found.short_year.tolist() == [False, False, False, True, False, False, False]
-
-
-def read(texts, **habits):
-    column = pa.chunked_array([pa.array(texts, pa.string())])
-    form, fault = read_text("log.csv", "x", TextCells.of(column), Habits(**habits))
-    return form, fault, form.apply(column).to_pylist()
+    assert read(["a", "12:30", "1.2.3", None])[0].kind == "text"
 
 
 @pytest.mark.parametrize(
@@ -148,6 +72,9 @@ def read(texts, **habits):
         (["5,2 mmol/l", "4,75 mmol/L"], {}, [5.2, 4.75]),
         (["1a", "2a", "3b"], {}, ["1a", "2a", "3b"]),
         (["1c", "2c", "3c"], {}, ["1c", "2c", "3c"]),  # stages, not degrees
+        (["1 c", "2 c"], {}, [1, 2]),
+        ([f"{n}h" for n in range(20)], {}, [*range(20)]),
+        (["36.6", "1,234", "1,234.5"], {}, [36.6, 1234, 1234.5]),  # the last shows the habit
         (["1,234.5", "1,234", "7"], {}, [1234.5, 1234, 7]),
         (["1.234,5", "12.345.678"], {}, [1234.5, 12345678]),
         (["1 234", "1'234'567,5", "12"], {}, [1234, 1234567.5, 12]),
@@ -187,6 +114,8 @@ def test_a_column_is_read_as_what_it_is(texts, habits, wanted):
         (["2024-01-01T08:00Z", "2024-01-01 09:00"], {}, "with and without a time zone", 1, "none"),
         (["1.234", "1,234"], {}, "may hold fractions or thousands", 2, "--decimal ,"),
         (["1,234", "7"], {}, "may hold fractions or thousands", 1, 'decimal=","'),
+        (["850", "12000", "1,234"], {}, "may hold fractions or thousands", 1, 'decimal=","'),
+        (["850", "1,234", "1.234"], {}, "may hold fractions or thousands", 2, 'decimal=","'),
         (["01/02/2024", "03/04/2024"], {}, "may be day/month or month/day", 2, 'dates="dmy"'),
         (["13/02/2024", "02/13/2024"], {}, "mixes day/month and month/day", 1, "2024-12-31"),
         (["31.02.2024", "01.02.2024"], {}, "must be dates that exist", 1, "Mend"),

@@ -2,16 +2,15 @@
 
 import bz2
 import gzip
+import zipfile
 from datetime import date, datetime, time
 
 import pyarrow as pa
 import pytest
 
-from etips.data.tables.arrow_tables import name_columns, without_marks
-from etips.data.tables.delimited import PointColumns, recognise
-from etips.data.tables.sources import open_source, settle, whole_column
+from etips.data.tables.delimited import recognise
+from etips.data.tables.sources import name_columns, open_source, whole_column, without_marks
 from etips.data.tables.table_spec import TableSpec
-from etips.data.tables.text_cells import Habits
 from etips.errors import DataError, FileError
 from etips.notes import collecting_notes
 
@@ -248,40 +247,33 @@ def test_names_that_differ_by_spaces_alone_are_refused():
         name_columns("a.csv", table)
 
 
-def test_what_one_column_leaves_open_another_settles():
-    table = pa.table({"a": ["1,234", "2"], "b": ["36,6", "-"], "c": ["x ", "y"]})
+def test_what_one_column_leaves_open_another_settles(tmp_path):
     with collecting_notes() as notes:
-        found = settle("a.csv", table, Habits())
-    columns = {name: whole_column(found, name).to_pylist() for name in found.columns}
-    assert columns == {"a": [1.234, 2.0], "b": [36.6, None], "c": ["x", "y"]}
-    assert found.faults == {}
+        found = read(tmp_path, "a;b;c\n1,234;36,6;x \n2;-;y\n")
+    assert found == {"a": [1.234, 2.0], "b": [36.6, None], "c": ["x", "y"]}
     assert notes == [
         "a.csv: decimal commas in columns a, b",
         'a.csv: "-" was read as missing in column b',
     ]
 
 
-def test_columns_that_disagree_settle_nothing():
-    table = pa.table({"a": ["1,234", "2"], "b": ["36,6", "1,5"]})
-    found = settle("a.csv", table, Habits(), points=PointColumns(seen=True, usual=False))
+def test_columns_that_disagree_settle_nothing(tmp_path):
+    (tmp_path / "a.csv").write_text("a;b;c\n1,234;36,6;1.5\n2;1,5;2.5\n")
+    found = open_source(tmp_path / "a.csv")
     assert list(found.faults) == ["a"]
     assert whole_column(found, "b").to_pylist() == [36.6, 1.5]
 
 
-def test_whole_numbers_that_look_like_dates_are_told():
-    table = pa.table({"seen": [20240131, 20231201], "id": [20240199, 20230001]})
-    with collecting_notes() as notes:
-        settle("a.csv", table, Habits())
-    assert notes == ["a.csv: column seen looks like dates; they are read if written 2024-12-31"]
-
-
-def test_whole_numbers_that_look_like_dates_with_a_time_are_told():
+def test_whole_numbers_that_look_like_dates_are_told(tmp_path):
     """HL7 writes times that way; as numbers, the hours between them would be nonsense."""
-    columns = {"minute": [202401312359, 202312010000], "second": [20240131235959, 20231201000000]}
-    table = pa.table({**columns, "unix": [1_700_000_000, 1_700_000_600]})
+    columns = {"seen": [20240131, 20231201], "id": [20240199, 20230001]}
+    columns |= {"minute": [202401312359, 202312010000], "unix": [1_700_000_000, 1_700_000_600]}
+    columns |= {"second": [20240131235959, 20231201000000]}
+    rows = [columns, *zip(*columns.values(), strict=True)]
     with collecting_notes() as notes:
-        settle("a.csv", table, Habits(), points=PointColumns(seen=False, usual=True))
-    assert [line.split()[2] for line in notes if "looks like dates" in line] == [*columns]
+        read(tmp_path, "\n".join(",".join(map(str, row)) for row in rows))
+    rest = "looks like dates; they are read if written 2024-12-31"
+    assert notes == [f"a.csv: column {name} {rest}" for name in ("seen", "minute", "second")]
 
 
 openpyxl = pytest.importorskip("openpyxl")
@@ -347,8 +339,15 @@ def test_a_damaged_or_empty_workbook_is_refused(tmp_path):
     with pytest.raises(FileError, match=r"has an empty sheet"):
         open_source(path)
     content = write(path, One=[["a", "b"], [1, 2]]).read_bytes()
-    for cut in (200, len(content) // 2, len(content) - 30):
-        path.write_bytes(content[:cut])
+    flipped = bytearray(content)
+    with zipfile.ZipFile(path) as archive:
+        sheet = archive.getinfo("xl/worksheets/sheet1.xml").header_offset
+    flipped[sheet + 60 : sheet + 90] = bytes(30)  # packed data: zlib's own error
+    for damaged in (
+        *(content[:cut] for cut in (200, len(content) // 2, len(content) - 30)),
+        bytes(flipped),
+    ):
+        path.write_bytes(damaged)
         with pytest.raises(FileError, match=r"is a zip archive|cannot be read as an Excel"):
             open_source(path)
 
