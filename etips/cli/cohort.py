@@ -1,13 +1,12 @@
 """`etips cohort` and `etips validate`: the Sepsis-3 cohort, and whether it is the paper's."""
 
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, refusals, show
+from etips.cli.console import JsonFlag, OverwriteFlag, progress_bar, show
 from etips.cohorts.build import build_cohort
 from etips.cohorts.databases import DATABASES, LAYOUTS, compare, extract, resumable_source
 from etips.cohorts.dataset.agreement import Check, Evidence, Outcome
@@ -19,11 +18,8 @@ from etips.disclosure import FEW, are_few, hide_together
 from etips.files.artifacts import require_place
 
 _PROFILES = tuple(dict.fromkeys(name for data in DATABASES.values() for name in data.profiles))
+_ONSETS = tuple(dict.fromkeys(name for data in DATABASES.values() for name in data.definitions))
 _EACH = "; ".join(f"{data.label}: {', '.join(data.profiles)}" for data in DATABASES.values())
-
-_DEFINITIONS = tuple(
-    dict.fromkeys(name for data in DATABASES.values() for name in data.definitions)
-)
 _OTHERS = "; ".join(
     f"{data.label}: {', '.join(data.definitions)}"
     for data in DATABASES.values()
@@ -32,25 +28,10 @@ _OTHERS = "; ".join(
 
 if TYPE_CHECKING:
     ProfileName = str
-    Definition = StrEnum
+    OnsetName = str
 else:
-    Definition = StrEnum("Definition", {name: name for name in _DEFINITIONS})
-    """Names on the command line, likewise."""
-    ProfileName = StrEnum("ProfileName", {name: name for name in _PROFILES})
+    ProfileName, OnsetName = Literal[_PROFILES], Literal[_ONSETS]
     """Names on the command line; which of them a database has is checked when it is known."""
-
-
-class StepLength(StrEnum):
-    """How long a step is."""
-
-    ONE = "1h"
-    TWO = "2h"
-    FOUR = "4h"
-
-    @property
-    def hours(self) -> int:
-        """As a number."""
-        return int(self.value.removesuffix("h"))
 
 
 def cohort(
@@ -66,10 +47,11 @@ def cohort(
         typer.Option(help=f"Which rules; if left out, the first that the database has ({_EACH})."),
     ] = None,
     step: Annotated[
-        StepLength, typer.Option(help="Length of a step; shorter ones exclude their right edge.")
-    ] = StepLength.FOUR,
+        Literal["1h", "2h", "4h"],
+        typer.Option(help="Length of a step; shorter ones exclude their right edge."),
+    ] = "4h",
     onset: Annotated[
-        Definition | None,
+        OnsetName | None,
         typer.Option(help=f"Sepsis-3 as others define it ({_OTHERS}); the paper's if left out."),
     ] = None,
     engine: Annotated[Engine, typer.Option(help="What runs the queries.")] = Engine.DUCKDB,
@@ -83,23 +65,20 @@ def cohort(
     funnel and its drawing, the dose classes and an audit beside it. Killed, the same command goes
     on where it had got to.
     """
-    with refusals("etips cohort"):
-        require_place(out, manifest_name=MANIFEST, overwrite=overwrite)
-        with (
-            progress_bar() as progress,
-            resumable_source(source, out=out, engine=engine, memory_limit=memory) as opened,
-        ):
-            changes = steps_of_hours(step.hours) | ({"onset": onset.value} if onset else {})
-            extraction = extract(opened, profile, changes)
-            built = build_cohort(extraction, progress=progress)
-            progress("writing", 0.95)
-            save_trajectories(
-                to_trajectories(built), out, overwrite=overwrite, beside=built.files()
-            )
-        show(f"cohort in {out}", funnel_rows(built), as_json=as_json)
-        if not as_json:
-            show("dose classes", dose_rows(built), as_json=False)
-            typer.echo(summary(built))
+    require_place(out, manifest_name=MANIFEST, overwrite=overwrite)
+    with (
+        progress_bar() as progress,
+        resumable_source(source, out=out, engine=engine, memory_limit=memory) as opened,
+    ):
+        changes = steps_of_hours(int(step[0])) | ({"onset": onset} if onset else {})
+        extraction = extract(opened, profile, changes)
+        built = build_cohort(extraction, progress=progress)
+        progress("writing", 0.95)
+        save_trajectories(to_trajectories(built), out, overwrite=overwrite, beside=built.files())
+    show(f"cohort in {out}", funnel_rows(built), as_json=as_json)
+    if not as_json:
+        show("dose classes", dose_rows(built), as_json=False)
+        typer.echo(summary(built))
 
 
 cohort.__doc__ = f"{cohort.__doc__}\n    The tables are those of {LAYOUTS.label}."
@@ -113,24 +92,46 @@ def validate(
 
     Where nobody has published any, its own are told.
     """
-    with refusals("etips validate"):
-        as_row = _numbers if as_json else _texts
-        checks = compare(Evidence.read(folder))
-        rows = [as_row(check) for check in checks]
-        show(f"{folder} against what is published", rows, as_json=as_json)
-        if not as_json:
-            typer.echo(count_outcomes(checks))
+    checks = compare(Evidence.read(folder))
+    rows = [_row(check, as_json=as_json) for check in checks]
+    show(f"{folder} against what is published", rows, as_json=as_json)
+    if not as_json:
+        typer.echo(count_outcomes(checks))
 
 
-def _numbers(check: Check) -> dict[str, object]:
+def _row(check: Check, *, as_json: bool) -> dict[str, object]:
+    target, low, high, outcome = check.target, check.low, check.high, check.outcome.value
+    if as_json:
+        return {
+            "quantity": check.quantity,
+            "target": target,
+            "low": low,
+            "high": high,
+            "found": None if check.tells_few else check.found,
+            "outcome": outcome,
+        }
+    accepted = "-"
+    if target is not None and low is not None and high is not None:
+        above, below = high - target, target - low
+        accepted = f"{_digits(low)} to {_digits(high)}"
+        if above == below == 0:
+            accepted = "exactly"
+        elif abs(above - below) <= 1e-9 * max(abs(target), 1.0):
+            accepted = f"± {_digits(float(f'{above:.3g}'))}"
     return {
         "quantity": check.quantity,
-        "target": check.target,
-        "low": check.low,
-        "high": check.high,
-        "found": None if check.tells_few else check.found,
-        "outcome": check.outcome.value,
+        "target": _digits(target),
+        "accepted": accepted,
+        "found": "not shown" if check.tells_few else _digits(check.found),
+        "outcome": outcome,
     }
+
+
+def _digits(value: float | None) -> str:
+    """Five digits, but of a large number every digit before the point: counts are exact."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if abs(value) >= 10_000 else f"{value:.5g}"
 
 
 def count_outcomes(checks: Sequence[Check]) -> str:
@@ -140,37 +141,6 @@ def count_outcomes(checks: Sequence[Check]) -> str:
     return f"{len(checks)} figures: {', '.join(parts)}."
 
 
-def _texts(check: Check) -> dict[str, object]:
-    found = "-" if check.found is None else _figure(check.found)
-    return {
-        "quantity": check.quantity,
-        "target": "-" if check.target is None else _figure(check.target),
-        "accepted": _accepted(check),
-        "found": "not shown" if check.tells_few else found,
-        "outcome": check.outcome.value,
-    }
-
-
-def _accepted(check: Check) -> str:
-    """What is near enough to a published figure."""
-    if check.target is None or check.low is None or check.high is None:
-        return "-"
-    above, below = check.high - check.target, check.target - check.low
-    if above == below == 0:
-        return "exactly"
-    alike = abs(above - below) <= 1e-9 * max(abs(check.target), 1.0)
-    return (
-        f"± {_figure(float(f'{above:.3g}'))}"
-        if alike
-        else f"{_figure(check.low)} to {_figure(check.high)}"
-    )
-
-
-def _figure(value: float) -> str:
-    """Five digits, but of a large number every digit before the point: counts are exact."""
-    return f"{value:.0f}" if abs(value) >= 10_000 else f"{value:.5g}"
-
-
 def funnel_rows(built: Cohort) -> list[dict[str, object]]:
     """The funnel as rows, without a count of fewer than eleven people or one that tells it."""
     funnel, shown = built.funnel, built.funnel.shown
@@ -178,9 +148,10 @@ def funnel_rows(built: Cohort) -> list[dict[str, object]]:
     sizes = [("rows (stay and step)", funnel.n_rows)]
     sizes += [(f"decisions, reading {name}", count) for name, count in funnel.n_samples.items()]
     kept = (*shown.stages, shown.rows, *shown.samples)
+    hidden = [FEW if are_few(count or 0) else "not shown" for _, count in [*stages, *sizes]]
     return [
-        {"step": name, "count": _told(count or 0, seen)}
-        for (name, count), seen in zip([*stages, *sizes], kept, strict=True)
+        {"step": name, "count": words if count is None else count}
+        for (name, _), count, words in zip([*stages, *sizes], kept, hidden, strict=True)
     ]
 
 
@@ -205,31 +176,22 @@ def dose_rows(built: Cohort) -> list[dict[str, object]]:
 
 
 def summary(built: Cohort) -> str:
-    """What the audit found, in two lines."""
+    """What the audit found, in two lines, and a third if rows of known items were not read."""
     odd = [item for item in built.units if item.n_unexpected]
-    rows = sum(item.n_unexpected for item in odd)
-    told = FEW if are_few(rows) else f"{rows:,}"
     missing = {name: share or 0.0 for name, share in built.funnel.missing_share.items()}
     worst = sorted(missing, key=lambda name: -missing[name])[:3]
-    return (
-        f"units: {told} rows of {len(odd)} items, of {len(built.units)} items read, are in an"
-        " unexpected unit; see audit.json\n"
+    lines = [
+        f"units: {_rows(sum(item.n_unexpected for item in odd))} rows of {len(odd)} items, of "
+        f"{len(built.units)} items read, are in an unexpected unit; see audit.json",
         "missing before imputation, most: "
-        + ", ".join(f"{name} {missing[name]:.0%}" for name in worst)
-        + _not_read(built)
-    )
+        + ", ".join(f"{name} {missing[name]:.0%}" for name in worst),
+    ]
+    unread = sum(item.n_rows for item in built.unread)
+    if unread:
+        of_items = f"{_rows(unread)} rows of {len(built.unread)} items"
+        lines.append(f"known and not read: {of_items}; see audit.json")
+    return "\n".join(lines)
 
 
-def _not_read(built: Cohort) -> str:
-    """Rows of items that are known and not read, if there are any."""
-    rows = sum(item.n_rows for item in built.unread)
-    if not rows:
-        return ""
-    told = FEW if are_few(rows) else f"{rows:,}"
-    return f"\nknown and not read: {told} rows of {len(built.unread)} items; see audit.json"
-
-
-def _told(count: int, shown: int | None) -> object:
-    if shown is None:
-        return FEW if are_few(count) else "not shown"
-    return shown
+def _rows(count: int) -> str:
+    return FEW if are_few(count) else f"{count:,}"

@@ -7,8 +7,8 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from etips.cli.columns import takes_columns
-from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, say, show
+from etips.cli.arguments import takes_columns
+from etips.cli.console import JsonFlag, SeedOption, figure, progress_bar, say, show
 from etips.cli.run_data import AskedPolicies, RuleOption, RulesOption, RunsArgument, SeenFlag
 from etips.data.alignment import join
 from etips.data.intake.last_rows import visible_columns
@@ -20,7 +20,6 @@ from etips.files.json_documents import canonical
 from etips.notes import collecting_notes
 from etips.results.comparison_result import (
     CLINICIANS,
-    CarriedResult,
     Comparison,
     Figure,
     PlacesResult,
@@ -32,6 +31,9 @@ from etips.results.records import ONE_DECISION
 if TYPE_CHECKING:
     from etips.results.groupings import By
 
+_RISK = ".4f"
+
+
 ByOption = Annotated[
     str | None, typer.Option(help="Column: compare sites, wards or years (of a time) as well.")
 ]
@@ -40,13 +42,13 @@ ReferenceOption = Annotated[
     typer.Option(help="Compare the others with this policy alone; clinicians: what was done."),
 ]
 TargetOption = Annotated[
-    str | None, typer.Option(help="With --by: carry figures over to this place's patients alone.")
+    str | None,
+    typer.Option(help="With --by: carry figures over to this place's patients alone."),
 ]
 ExternalOption = Annotated[
     Path | None,
     typer.Option(help="Folder of another source: compare both, and carry figures over."),
 ]
-EstimatorOption = Annotated[str | None, typer.Option(help="Of all risks.")]
 OutOption = Annotated[
     Path | None, typer.Option(help="Page to write (.html), or all figures (.json).")
 ]
@@ -62,7 +64,7 @@ def compare(
     reference: ReferenceOption = None,
     target: TargetOption = None,
     external: ExternalOption = None,
-    estimator: EstimatorOption = None,
+    estimator: Annotated[str | None, typer.Option(help="Of all risks.")] = None,
     out: OutOption = None,
     allow_seen: SeenFlag = False,
     seed: SeedOption = 0,
@@ -75,52 +77,44 @@ def compare(
     place, with a test of whether places differ, and with the case mix of another place. With
     --external FOLDER the places are the data and another source, read as the data are.
     """
-    with refusals("etips compare"):
-        if out is not None:
-            from etips.report.section import require_ending  # noqa: PLC0415  # with jinja2
+    if out is not None:
+        from etips.report.section import require_ending  # noqa: PLC0415  # with jinja2
 
-            require_ending(out, ".html", ".json")
-        if external is not None and by is not None:
-            raise SettingError("--by, --external", "must not both be given")
-        asked = AskedPolicies.of(paths, rule, rules, least=0 if by or external else 1)
-        with progress_bar() as progress:
-            progress("reading", 0.1)
-            stays = asked.read(columns, allow_seen=allow_seen)
-            places: By | None = None
-            sources: NDArray[np.str_] | None = None
-            if by is not None:
-                places = read_places(asked.data, columns, stays, by)
-            if external is not None:
-                stays, sources = join_external(asked, stays, external, allow_seen=allow_seen)
-                places = {"data": sources[stays.decisions().stay]}
-            from etips.results.compare_policies import compare as compare_policies  # noqa: PLC0415
-            from etips.results.evaluation_log import Models  # noqa: PLC0415
+        require_ending(out, ".html", ".json")
+    if external is not None and by is not None:
+        raise SettingError("--by, --external", "must not both be given")
+    asked = AskedPolicies.of(paths, rule, rules, least=0 if by or external else 1)
+    with progress_bar() as progress:
+        progress("reading", 0.1)
+        stays = asked.read(columns, allow_seen=allow_seen)
+        places: By | None = None
+        sources: NDArray[np.str_] | None = None
+        if by is not None:
+            places = read_places(asked.data, columns, stays, by)
+        if external is not None:
+            stays, sources = join_external(asked, stays, external, allow_seen=allow_seen)
+            places = {"data": sources[stays.decisions().stay]}
+        from etips.results.compare_policies import compare as compare_policies  # noqa: PLC0415
+        from etips.results.evaluation_log import Models  # noqa: PLC0415
 
-            progress("fitting what the estimators need", 0.3)
-            comparison = compare_policies(
-                asked.policies or None,
-                stays,
-                by=places,
-                reference=reference,
-                target=target,
-                estimator=estimator,
-                models=Models(seed=seed),
-                allow_seen=allow_seen,
-                settings=asked.told,
-                sources=sources,
-            )
-        _show(comparison, out, as_json=as_json)
-
-
-def _show(comparison: Comparison, out: Path | None, *, as_json: bool) -> None:
+        progress("fitting what the estimators need", 0.3)
+        comparison = compare_policies(
+            asked.policies or None,
+            stays,
+            by=places,
+            reference=reference,
+            target=target,
+            estimator=estimator,
+            models=Models(seed=seed),
+            allow_seen=allow_seen,
+            settings=asked.settings,
+            sources=sources,
+        )
     if out is not None:
         from etips.report.comparison_page import write_comparison  # noqa: PLC0415  # with jinja2
 
         write_comparison(comparison, out)
-    if as_json:
-        typer.echo(canonical(comparison.to_json()).decode(), nl=False)
-    else:
-        _print(comparison)
+    _print(comparison, as_json=as_json)
 
 
 def read_places(data: Path, columns: TableSpec, stays: Trajectories, by: str) -> "By":
@@ -180,13 +174,16 @@ def join_external(
     return join(dict(zip(names, (stays, other), strict=True)))
 
 
-def _print(comparison: Comparison) -> None:
+def _print(comparison: Comparison, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(canonical(comparison.to_json()).decode(), nl=False)
+        return
     n = comparison.data.n_decisions
     title = f"{'Few' if n is None else format(n, ',')} decisions; risk by {comparison.estimator}"
     rows: list[dict[str, object]] = [
         {
             "policy": own.name,
-            "risk": _number(own.risk),
+            "risk": figure(own.risk.value, _RISK),
             "95 % interval": _limits(own.risk),
             "verdict": "observed" if own.name == CLINICIANS else own.verdict,
         }
@@ -195,28 +192,21 @@ def _print(comparison: Comparison) -> None:
     show(title, rows, as_json=False)
     if not comparison.data.one_decision:
         say(f"{ONE_DECISION}.")
-    if comparison.pairs:
-        _print_pairs(comparison)
-    if comparison.places is not None:
-        _print_places(comparison.places)
-
-
-def _print_pairs(comparison: Comparison) -> None:
     bars = []
     for pair in comparison.pairs:
         p = "" if pair.adjusted_p is None else f" (p {pair.adjusted_p:.3f} after Holm)"
-        apart, words = pair.difference, f"{pair.words}{p}"
-        label = f"{pair.first} - {pair.second}"
-        bars.append(Bar(label, apart.value, apart.low, apart.high, words))
-    typer.echo("")
-    for line in draw_bars(bars):
-        typer.echo(line)
-    for own in comparison.policies:
-        for reason in own.reasons:
-            say(f"why {own.name} is {own.verdict}: {reason}")
-    told = {reason for pair in comparison.pairs for reason in pair.reasons}
-    for reason in sorted(own for own in told if not own.startswith("The risk of ")):
-        say(reason, indent=2)
+        apart, label = pair.difference, f"{pair.first} - {pair.second}"
+        bars.append(Bar(label, apart.value, apart.low, apart.high, f"{pair.words}{p}"))
+    if bars:
+        typer.echo("\n".join(["", *draw_bars(bars)]))
+        for own in comparison.policies:
+            for reason in own.reasons:
+                say(f"why {own.name} is {own.verdict}: {reason}")
+        reasons = {reason for pair in comparison.pairs for reason in pair.reasons}
+        for reason in sorted(own for own in reasons if not own.startswith("The risk of ")):
+            say(reason, indent=2)
+    if comparison.places is not None:
+        _print_places(comparison.places)
 
 
 def _print_places(places: PlacesResult) -> None:
@@ -231,8 +221,8 @@ def _print_places(places: PlacesResult) -> None:
                     places.column: place.level,
                     "people": format(place.n_people, ","),
                     "policy": own.name,
-                    "risk": _number(own.risk),
-                    "change": _number(own.difference, "+.4f"),
+                    "risk": figure(own.risk.value, _RISK),
+                    "change": figure(own.difference.value, "+.4f"),
                     "verdict": "observed" if own.name == CLINICIANS else own.verdict,
                 }
             )
@@ -240,32 +230,28 @@ def _print_places(places: PlacesResult) -> None:
     show(f"By {places.column}", rows, as_json=False)
     for alike in places.alike:
         whose = "what was done" if alike.policy == CLINICIANS else f"what {alike.policy} changes"
-        p = "-" if alike.adjusted_p is None else f"{alike.adjusted_p:.3f}"
-        q = "-" if alike.q is None else f"{alike.q:.1f}"
+        p, q = figure(alike.adjusted_p), figure(alike.q, ".1f")
         say(f"{whose}: {alike.words} (Q {q} on {alike.freedom}, p {p} after Holm)")
     for overlap in places.overlaps:
         typer.echo(
             f"{overlap.source} to {overlap.target}, overlap {overlap.overlap}: {overlap.words}"
         )
         for moved in places.carried:
-            if (moved.source, moved.target) == (overlap.source, overlap.target):
-                _print_carried(moved)
+            of_pair = (moved.source, moved.target) == (overlap.source, overlap.target)
+            if not of_pair or moved.carried.value is None:
+                continue
+            here, there, left = (
+                figure(moved.here.value, _RISK),
+                figure(moved.there.value, _RISK),
+                moved.remaining,
+            )
+            carried = figure(moved.carried.value, _RISK)
+            typer.echo(f"  {moved.policy}: {here} here, {carried} with their patients,")
+            limits = _limits(left, "+.4f", ", ")
+            typer.echo(f"    {there} there; left {figure(left.value, '+.4f')} [{limits}]")
 
 
-def _print_carried(moved: CarriedResult) -> None:
-    if moved.carried.value is None:
-        return
-    left, limits = _number(moved.remaining, "+.4f"), _limits(moved.remaining, "+.4f", ", ")
-    here, there = _number(moved.here), _number(moved.there)
-    typer.echo(f"  {moved.policy}: {here} here, {_number(moved.carried)} with their patients,")
-    typer.echo(f"    {there} there; left {left} [{limits}]")
-
-
-def _number(figure: Figure, form: str = ".4f") -> str:
-    return "-" if figure.value is None else format(figure.value, form)
-
-
-def _limits(figure: Figure, form: str = ".4f", between: str = " to ") -> str:
-    if figure.low is None or figure.high is None:
+def _limits(interval: Figure, form: str = _RISK, between: str = " to ") -> str:
+    if interval.low is None or interval.high is None:
         return "-"
-    return f"{figure.low:{form}}{between}{figure.high:{form}}"
+    return f"{interval.low:{form}}{between}{interval.high:{form}}"

@@ -19,7 +19,6 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
-from etips.cli.main import INTERRUPTED
 from etips.errors import EtipsError, ResourceError, SettingError
 from etips.notes import collecting_notes
 from etips.progress import duration
@@ -27,56 +26,56 @@ from etips.progress import duration
 if TYPE_CHECKING:
     from etips.learn.training.epoch_report import EpochReport
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+
 _A_LINE_EVERY = 60.0  # seconds
 _RESUMED = ("fit", "tune", "reproduce", "demo", "cohort", "bench")  # go on where they stopped
 
 _NAMES = (44, 36, 28, 22)  # letters of a row's name in a line, as there is room
 _FIGURES, _WORDS = 17, 11  # letters in a line of any other cell, if it is broken at all
-_STICKS = "\u00a0"  # a space at which no line ends
-_BREAKS = (" ± ", " [")  # before a spread and before limits a cell may go on in the next line
 _ENDLESS = 10_000
-
-BOXES = {"lines": box.HEAVY_HEAD, "plain": box.SIMPLE_HEAD}
-"""How a table is drawn."""
+_PAGE = 100  # columns of text that is not printed on a terminal
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 SeedOption = Annotated[int, typer.Option(help="Same seed, same result.", min=0)]
 OverwriteFlag = Annotated[
     bool, typer.Option("--overwrite", help="Replace what an earlier run wrote there.")
 ]
+JobsOption = Annotated[
+    int | None, typer.Option(min=1, help="Tasks at a time; as suits the machine if left out.")
+]
+MarkdownFlag = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
 
 
 @contextmanager
-def refusals(command: str) -> Iterator[Callable[[], None]]:
-    """Turn a refusal into one line on stderr and its exit code; a bug keeps its traceback.
-
-    Remarks made on the way are a line each, at the end, or as soon as what this gives is called;
-    a refusal stands alone.
-    """
+def refusals(command: str) -> Iterator[None]:
+    """Turn a refusal into one line on stderr and its exit code; a bug keeps its traceback."""
+    code, rule = ResourceError.exit_code, "not enough memory"
     try:
-        with collecting_notes() as notes:
-            told: list[str] = []
-
-            def tell() -> None:
-                for line in notes[len(told) :]:
-                    typer.echo(line, err=True)
-                    told.append(line)
-
-            yield tell
-        tell()
+        with showing_notes():
+            yield
     except EtipsError as error:
-        _fail(f"{command}: {error}", error.exit_code)
+        code, rule = error.exit_code, str(error)
     except MemoryError:
-        _fail(f"{command}: not enough memory", ResourceError.exit_code)
+        pass
     except KeyboardInterrupt:
         goes_on = command.removeprefix("etips ") in _RESUMED
-        fix = ": run the same command to go on" if goes_on else ""
-        _fail(f"{command}: interrupted{fix}", INTERRUPTED)
-
-
-def _fail(line: str, code: int) -> None:
-    typer.echo(line, err=True)
+        code, rule = INTERRUPTED, "interrupted"
+        rule += ": run the same command to go on" if goes_on else ""
+    else:
+        return
+    typer.echo(f"{command}: {rule}", err=True)
     raise typer.Exit(code)
+
+
+@contextmanager
+def showing_notes() -> Iterator[None]:
+    """Print remarks that are made within, a line each, at the end; a refusal stands alone."""
+    with collecting_notes() as notes:
+        yield
+    for line in notes:
+        typer.echo(line, err=True)
 
 
 @contextmanager
@@ -85,7 +84,7 @@ def progress_bar() -> Iterator[Callable[[str, float], None]]:
 
     Without a terminal, in a log say, it writes at most a line a minute, and none in the first.
     """
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield _lines()
         return
     bar = Progress(
@@ -102,23 +101,20 @@ def progress_bar() -> Iterator[Callable[[str, float], None]]:
 
 
 def _lines() -> Callable[[str, float], None]:
-    told = time.monotonic()
+    last = time.monotonic()
 
-    def tell(what: str, share: float) -> None:
-        nonlocal told
+    def write(what: str, share: float) -> None:
+        nonlocal last
         now = time.monotonic()
-        if now - told >= _A_LINE_EVERY:
-            told = now
+        if now - last >= _A_LINE_EVERY:
+            last = now
             typer.echo(f"{share:4.0%}  {what}", err=True)
 
-    return tell
+    return write
 
 
 def standing(at: "EpochReport") -> str:
-    """What a training's report says in a line.
-
-    A narrow terminal cuts the line, so what matters least comes last.
-    """
+    """A training's report in a line; a narrow terminal cuts it, so what matters least is last."""
     if at.seconds is not None:
         return f"{at.stage}: {at.seconds:.0f} s"
     words = [f"{at.stage}: epoch {at.epoch} of {at.epochs}", f"{duration(at.seconds_left)} left"]
@@ -129,13 +125,30 @@ def standing(at: "EpochReport") -> str:
 
 
 def show(title: str, rows: Sequence[Mapping[str, object]], *, as_json: bool) -> None:
-    """Print rows of the same columns as a table, or as JSON."""
+    """Print rows of the same columns as a table, or as JSON, which has no NaN: null."""
     if as_json:
-        plain = [{name: _plain(value) for name, value in row.items()} for row in rows]
+        plain = [
+            {
+                name: None if isinstance(value, float) and not math.isfinite(value) else value
+                for name, value in row.items()
+            }
+            for row in rows
+        ]
         typer.echo(json.dumps(plain, indent=1, allow_nan=False))
         return
     Console().print(title, highlight=False, markup=False)
     print_table(list(rows[0]), [[_cell(value) for value in row.values()] for row in rows])
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def figure(value: float | None, form: str = ".3f") -> str:
+    """A number of a table, "-" where it is hidden or not known."""
+    return "-" if value is None else format(value, form)
 
 
 def say(text: str, *, indent: int = 0) -> None:
@@ -146,6 +159,17 @@ def say(text: str, *, indent: int = 0) -> None:
         return
     for line in wrap(text, Console().width - 1, initial_indent=room, subsequent_indent=room):
         typer.echo(line)
+
+
+def page_console() -> Console:
+    """The terminal, or a page of text that is not printed on one."""
+    return Console() if Console().is_terminal else Console(width=_PAGE)
+
+
+def print_plain(console: Console, *lines: str | None) -> None:
+    """Print lines in which nothing is markup."""
+    for line in lines:
+        console.print(line, highlight=False, markup=False)
 
 
 def require_package(name: str, command: str, extra: str) -> None:
@@ -163,7 +187,7 @@ def print_table(
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
     *,
-    look: str = "lines",
+    plain: bool = False,
     console: Console | None = None,
 ) -> None:
     """Print a table whole at any width; the first column names the rows.
@@ -174,99 +198,67 @@ def print_table(
     Args:
         columns: Titles.
         rows: Of as many cells each.
-        look: One of `BOXES`.
+        plain: Without lines.
         console: Where; the terminal if left out.
     """
     place = console or Console()
-    for part in _table_parts(columns, rows, look, place):
-        place.print(part)
-
-
-def _table_parts(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], look: str, console: Console
-) -> Iterator[Table]:
-    """Tables that fit the console, each with the first column."""
     broken = [[row[0], *map(_broken, row[1:])] for row in rows]  # half as wide
-    every = range(len(columns))
+
+    every = list(range(len(columns)))
+
+    def fitting(cells: Sequence[Sequence[str]], places: Sequence[int], name: int) -> Table | None:
+        """Some of the columns, names of the rows no wider than so many letters, if that fits."""
+        table = _table(columns, cells, places, name, plain=plain)
+        endless = place.options.update(width=_ENDLESS, max_width=_ENDLESS)
+        fits = Measurement.get(place, endless, table).maximum <= place.width
+        return table if fits or len(places) <= 2 else None
+
     for cells, name in ((rows, _ENDLESS), *((broken, name) for name in _NAMES)):
-        whole = _table(columns, cells, look, every, name)
-        if _width(whole, console) <= console.width:
-            yield whole
+        whole = fitting(cells, every, name)
+        if whole is not None:
+            place.print(whole)
             return
-    places: list[int] = []
-    for place in every[1:]:
-        wider = _table(columns, broken, look, [0, *places, place], _NAMES[-1])
-        if places and _width(wider, console) > console.width:
-            yield _table(columns, broken, look, [0, *places], _NAMES[-1])
-            places = []
-        places.append(place)
-    yield _table(columns, broken, look, [0, *places], _NAMES[-1])
+    start = 1
+    while start < len(columns):
+        stop, part = start, fitting(broken, [0, start], _NAMES[-1])
+        while part is not None and stop < len(columns):
+            stop, shown = stop + 1, part
+            part = fitting(broken, [0, *every[start : stop + 1]], _NAMES[-1])
+        place.print(shown)
+        start = stop
 
 
 def _table(
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
-    look: str,
     places: Sequence[int],
     name: int,
+    *,
+    plain: bool,
 ) -> Table:
-    """Some of the columns, names of the rows no wider than so many letters."""
-    shown = Table(box=BOXES[look], padding=(0, 1, 0, 0) if look == "plain" else (0, 1))
+    look = box.SIMPLE_HEAD if plain else box.HEAVY_HEAD
+    table = Table(box=look, padding=(0, 1, 0, 0) if plain else (0, 1))
     for place in places:
         cells = [line for row in rows for line in row[place].splitlines()]
-        title = _wrapped(columns[place], max(map(len, cells), default=0))
+        room = max(map(len, [*cells, *columns[place].split(), " "]))
+        title = Text("\n".join(wrap(columns[place], room, break_on_hyphens=False)))
         if place:
-            shown.add_column(title, justify="right", no_wrap=True)
+            table.add_column(title, justify="right", no_wrap=True)
         else:
-            shown.add_column(title, overflow="fold", max_width=name)
+            table.add_column(title, overflow="fold", max_width=name)
     for row in rows:
-        shown.add_row(*(Text(row[place]) for place in places))  # names are not markup
-    return shown
-
-
-def _width(table: Table, console: Console) -> int:
-    """Columns of a terminal that a table takes whole."""
-    endless = console.options.update(width=_ENDLESS, max_width=_ENDLESS)
-    return Measurement.get(console, endless, table).maximum
+        table.add_row(*(Text(row[place]) for place in places))  # names are not markup
+    return table
 
 
 def _broken(cell: str) -> str:
     """A cell over several lines: before a spread, before limits, and between words."""
-    for gap in _BREAKS:
-        cell = cell.replace(gap, f"\n{gap[1:]}")
-    return "\n".join(part for line in cell.splitlines() for part in _wrap(line))
-
-
-def _wrap(line: str) -> list[str]:
-    """A line, or as many of about equal length as it takes; limits stay together."""
-    most = _FIGURES if any(letter.isdigit() for letter in line) else _WORDS
-    if len(line) <= most:
-        return [line]
-    whole = re.sub(r"\[[^\]]*\]", lambda limits: limits[0].replace(" ", _STICKS), line)
-    room = max(math.ceil(len(line) / math.ceil(len(line) / most)), *map(len, whole.split(" ")))
-    parts = wrap(whole, room, break_long_words=False, break_on_hyphens=False)
-    return [part.replace(_STICKS, " ") for part in parts]
-
-
-def _wrapped(title: str, widest: int) -> Text:
-    """A title over several lines, if it is wider than what stands below it."""
-    room = max(widest, *map(len, title.split()), 1) if title.split() else 1
-    lines = [""]
-    for word in title.split():
-        longer = f"{lines[-1]} {word}".strip()
-        if len(longer) <= room:
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    return Text("\n".join(lines))
-
-
-def _plain(value: object) -> object:
-    """JSON has neither NaN nor infinity; null says that there is no number."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.4f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    lines = []
+    for line in re.sub(r" (?=± |\[)", "\n", cell).splitlines():
+        room = _FIGURES if any(letter.isdigit() for letter in line) else _WORDS
+        n_lines = math.ceil(len(line) / room)
+        joined = re.sub(r"\[[^\]]*\]", lambda limits: limits[0].replace(" ", "\u00a0"), line)
+        room = max([math.ceil(len(line) / max(n_lines, 1)), *map(len, joined.split(" "))])
+        parts = wrap(joined, room, break_on_hyphens=False) if n_lines > 1 else [line]
+        lines += [part.replace("\u00a0", " ") for part in parts]
+    return "\n".join(lines)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
+from etips.cli.console import JobsOption, JsonFlag, SeedOption, figure, progress_bar, show
 from etips.cli.study_output import make_folder, write_study
 from etips.results.records import MethodResult
 from etips.runs.tasks import jobs_for
@@ -23,9 +23,7 @@ def demo(
         "demo"
     ),
     stays: Annotated[int, typer.Option(min=60, help="How many stays to simulate.")] = 6000,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Tasks at a time; as suits the machine if left out.")
-    ] = None,
+    jobs: JobsOption = None,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
 ) -> None:
@@ -34,37 +32,35 @@ def demo(
     The risk is the chance that the SOFA score does not improve after a decision; lower is better.
     Interrupted, the same command goes on where it stopped.
     """
-    with refusals("etips demo"):
-        folder = make_folder(out)
-        experiment = read_experiment(shipped("demo"), name="demo", n=stays, seed=seed)
-        with progress_bar() as progress:
-            result = run_study(
-                experiment,
-                make_folder(folder / _WORK),
-                jobs=jobs or jobs_for("auto"),
-                report=progress,
-                announce=lambda line: typer.echo(f"etips demo: {line}", err=True),
-            )
-            progress("writing", 1.0)
-            write_study(result, folder)
-            shutil.rmtree(folder / _WORK)
-        n, loss = result.data.n_decisions or 0, _number(result.data.mean_loss, 4)
-        rows = [_row(method) for method in result.methods]
-        show(f"{n:,} decisions, mean logged loss {loss}", rows, as_json=as_json)
-        if not as_json:
-            for line in _conclusion(result.methods, loss, out):
-                typer.echo(line)
+    folder = make_folder(out)
+    experiment = read_experiment(shipped("demo"), name="demo", n=stays, seed=seed)
+    with progress_bar() as progress:
+        result = run_study(
+            experiment,
+            make_folder(folder / _WORK),
+            jobs=jobs or jobs_for("auto"),
+            report=progress,
+            announce=lambda line: typer.echo(f"etips demo: {line}", err=True),
+        )
+        progress("writing", 1.0)
+        write_study(result, folder)
+        shutil.rmtree(folder / _WORK)
+    n, loss = result.data.n_decisions or 0, figure(result.data.mean_loss, ".4f")
+    rows = [_row(method) for method in result.methods]
+    show(f"{n:,} decisions, mean logged loss {loss}", rows, as_json=as_json)
+    if not as_json:
+        for line in _conclusion(result.methods, loss, out):
+            typer.echo(line)
 
 
 def _row(method: MethodResult) -> dict[str, object]:
     head, diagnostics = method.estimates[0], method.diagnostics
-    limits = f"[{_number(head.low)}, {_number(head.high)}]"
     return {
         "policy": method.name,
-        "estimated risk": f"{_number(head.risk)} {limits}",
+        "estimated risk": f"{figure(head.risk)} [{figure(head.low)}, {figure(head.high)}]",
         "verdict": method.verdict,
-        "factor": _number(None if diagnostics is None else diagnostics.matching_factor, 2),
-        "true risk": _number(method.truth, 4),
+        "factor": figure(None if diagnostics is None else diagnostics.matching_factor, ".2f"),
+        "true risk": figure(method.truth, ".4f"),
     }
 
 
@@ -87,7 +83,3 @@ def _covers(method: MethodResult) -> bool:
     if low is None or high is None or method.truth is None:
         return False
     return low <= method.truth <= high
-
-
-def _number(value: float | None, digits: int = 3) -> str:
-    return "-" if value is None else f"{value:.{digits}f}"

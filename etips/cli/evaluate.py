@@ -1,14 +1,13 @@
 """`etips evaluate`: the risk of one or more policies on logged decisions."""
 
 from collections.abc import Callable
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from etips.cli.columns import takes_columns
-from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, say, show, standing
+from etips.cli.arguments import takes_columns
+from etips.cli.console import JsonFlag, SeedOption, figure, progress_bar, say, show, standing
 from etips.cli.run_data import AskedPolicies, RuleOption, RulesOption, RunsArgument, SeenFlag
 from etips.data.tables.table_spec import TableSpec
 from etips.evaluation.estimators import BESIDE, ESTIMATORS
@@ -22,29 +21,11 @@ from etips.results.results import Results
 if TYPE_CHECKING:
     from etips.learn.training.epoch_report import EpochReport
 
-
-class StayOutcome(Enum):
-    """What becomes of a whole stay."""
-
-    SUM = "sum"
-    LAST = "last"
-
-
+_ESTIMATORS = f"By comma, the headline first: {', '.join(ESTIMATORS)}."
 _BESIDE = [name for name in BESIDE if name != next(iter(ESTIMATORS))]  # three would be too wide
-
-
-EstimatorsOption = Annotated[
-    str | None, typer.Option(help=f"By comma, the headline first: {', '.join(ESTIMATORS)}.")
-]
 OutOption = Annotated[
     Path | None,
     typer.Option(help="File for the results. Left out, one run keeps them as results.json."),
-]
-WholeStayFlag = Annotated[
-    bool, typer.Option("--whole-stay", help="Also had the policy decided throughout the stay.")
-]
-OutcomeOption = Annotated[
-    StayOutcome, typer.Option(help="Of a whole stay: the sum of its losses, or the last one.")
 ]
 
 
@@ -54,10 +35,15 @@ def evaluate(
     columns: TableSpec,
     rule: RuleOption = None,
     rules: RulesOption = None,
-    estimators: EstimatorsOption = None,
+    estimators: Annotated[str | None, typer.Option(help=_ESTIMATORS)] = None,
     out: OutOption = None,
-    whole_stay: WholeStayFlag = False,
-    outcome: OutcomeOption = StayOutcome.SUM,
+    whole_stay: Annotated[
+        bool, typer.Option("--whole-stay", help="Also had the policy decided throughout the stay.")
+    ] = False,
+    outcome: Annotated[
+        Literal["sum", "last"],
+        typer.Option(help="Of a whole stay: the sum of its losses, or the last one."),
+    ] = "sum",
     allow_seen: SeenFlag = False,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
@@ -70,80 +56,80 @@ def evaluate(
     policies given together. Rules in SQL (--rule) are policies like any other. See `etips report`
     for a page to read.
     """
-    with refusals("etips evaluate"):
-        asked = AskedPolicies.of(paths, rule, rules)
-        with progress_bar() as progress:
-            progress("reading", 0.0)
-            stays = asked.read(columns, allow_seen=allow_seen)
-            with importing():
-                from etips.results.evaluate import evaluate as evaluate_policies  # noqa: PLC0415
-                from etips.results.evaluation_log import Models  # noqa: PLC0415
-                from etips.results.parsing import read_choice  # noqa: PLC0415
+    asked = AskedPolicies.of(paths, rule, rules)
+    with progress_bar() as progress:
+        progress("reading", 0.0)
+        stays = asked.read(columns, allow_seen=allow_seen)
+        with importing():
+            from etips.results.evaluate import evaluate as evaluate_policies  # noqa: PLC0415
+            from etips.results.evaluation_log import Models  # noqa: PLC0415
+            from etips.results.parsing import read_choice  # noqa: PLC0415
 
-            progress("fitting what the estimators need", 0.0)
-            results = evaluate_policies(
-                asked.policies,
-                stays,
-                estimators=tuple(estimators.split(",")) if estimators else (),
-                models=Models(seed=seed),
-                horizon="stay" if whole_stay else "decision",
-                outcome=outcome.value,
-                allow_seen=allow_seen,
-                negative_control=columns.negative_control,
-                choices={name: read_choice(run.choice) for name, run in asked.folders.items()},
-                paths={name: run.read_path() for name, run in asked.folders.items()},
-                settings=asked.told,
-                cohort=read_document(asked.data / "funnel.json"),
-                report=_reporting(progress, stays.n_decisions),
-            )
-        runs = list(asked.folders.values())
-        place = runs[0].results if out is None and len(runs) == 1 else out
-        if place is not None:
-            write_file(place, canonical(results.to_json()))
-        _print(results, as_json=as_json)
+        progress("fitting what the estimators need", 0.0)
+        results = evaluate_policies(
+            asked.policies,
+            stays,
+            estimators=tuple(estimators.split(",")) if estimators else (),
+            models=Models(seed=seed),
+            horizon="stay" if whole_stay else "decision",
+            outcome=outcome,
+            allow_seen=allow_seen,
+            negative_control=columns.negative_control,
+            choices={name: read_choice(run.choice) for name, run in asked.folders.items()},
+            paths={name: run.read_path() for name, run in asked.folders.items()},
+            settings=asked.settings,
+            cohort=read_document(asked.data / "funnel.json"),
+            report=_reporting(progress, stays.n_decisions),
+        )
+    text, runs = canonical(results.to_json()), list(asked.folders.values())
+    place = runs[0].results if out is None and len(runs) == 1 else out
+    if place is not None:
+        write_file(place, text)
+    if as_json:
+        typer.echo(text.decode(), nl=False)
+    else:
+        _print(results)
 
 
 def _reporting(
     progress: Callable[[str, float], None], n_decisions: int
 ) -> Callable[["EpochReport"], None]:
-    """Tells how far the whole evaluation is, and how long the rest may take."""
+    """Shows how far the whole evaluation is, and how long the rest may take."""
     from etips.learn.fitting.stages import Training  # noqa: PLC0415  # with torch
     from etips.studies.fit_work import FitClock, evaluation_works  # noqa: PLC0415
 
     clock = FitClock(evaluation_works(Training(), n_decisions))
 
-    def tell(at: "EpochReport") -> None:
+    def report(at: "EpochReport") -> None:
         now, share = clock.read(at)
         progress(standing(now), share)
 
-    return tell
+    return report
 
 
-def _print(results: Results, *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(canonical(results.to_json()).decode(), nl=False)
-        return
+def _print(results: Results) -> None:
     from etips.report.finding import hidden_confounding, what_it_does  # noqa: PLC0415  # with jinja2
 
-    n, loss = results.data.n_decisions, results.data.mean_loss
+    data = results.data
+    n, loss = data.n_decisions, data.mean_loss
     title = "Decisions (how many is hidden), " if n is None else f"{n:,} decisions, "
     title += f"mean logged loss {'hidden' if loss is None else format(loss, '.4f')}"
     show(title, [_row(method) for method in results.methods], as_json=False)
-    if not results.data.one_decision:
+    if not data.one_decision:
         say(f"{ONE_DECISION}.")
-    if results.data.loss is not None:
-        say(results.data.loss)
+    if data.loss is not None:
+        say(data.loss)
     if results.shift is not None:
         for sentence in results.shift.sentences[:-2]:
             say(sentence)
-    if results.data.missing_loss is not None:
-        say(results.data.missing_loss.sentence)
+    if data.missing_loss is not None:
+        say(data.missing_loss.sentence)
     for method in results.methods:
         marks = f"{method.verdict}, in sample" if method.in_sample else method.verdict
-        said, _, doubt = _against(method, results.data).partition("; ")
+        against, _, doubt = _against(method, data).partition("; ")
         does = what_it_does(results, method.name)
         named = method.name if does is None else f"{method.name}, {does}"
-        say(f"{named} ({marks}): {said}")
+        say(f"{named} ({marks}): {against}")
         if doubt:
             say(f"{doubt[0].upper()}{doubt[1:]}.", indent=2)
         for reason in method.reasons:
@@ -160,25 +146,19 @@ def _against(method: MethodResult, data: DataSummary) -> str:
     gain = method.gain
     if gain is None or gain.difference is None:
         return "against the clinicians hidden or not known"
-    limits = f"[{_number(gain.low, '+.4f')}, {_number(gain.high, '+.4f')}]"
+    limits = f"[{figure(gain.low, '+.4f')}, {figure(gain.high, '+.4f')}]"
     return f"against the clinicians {gain.difference:+.4f} {limits}, {better_words(method, data)}"
-
-
-def _number(value: float | None, form: str = ".3f") -> str:
-    return "-" if value is None else format(value, form)
 
 
 def _row(method: MethodResult) -> dict[str, object]:
     """A line narrow enough for a terminal of eighty columns; the JSON has the rest."""
     head, *others = method.estimates
-    row: dict[str, object] = {
-        "policy": method.name,
-        head.estimator: f"{_number(head.risk)} [{_number(head.low)}, {_number(head.high)}]",
-    }
-    row |= {e.estimator: _number(e.risk) for e in others if e.estimator in _BESIDE}
     factor = None if method.diagnostics is None else method.diagnostics.matching_factor
-    row["factor"] = _number(factor, ".2f")
-    row["verdict"] = method.verdict
-    if method.truth is not None:
-        row["truth"] = f"{method.truth:.3f}"
-    return row
+    return {
+        "policy": method.name,
+        head.estimator: f"{figure(head.risk)} [{figure(head.low)}, {figure(head.high)}]",
+        **{other.estimator: figure(other.risk) for other in others if other.estimator in _BESIDE},
+        "factor": figure(factor, ".2f"),
+        "verdict": method.verdict,
+        **({} if method.truth is None else {"truth": f"{method.truth:.3f}"}),
+    }

@@ -5,6 +5,9 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from etips.choice_record import ChoiceRecord
 from etips.data.splitting import held_out
@@ -24,7 +27,6 @@ from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import Recipe, flatten_tables, kind_of
 from etips.learn.training.epoch_report import EpochReport
 from etips.notes import note
-from etips.results.records import PathCandidate
 from etips.results.summaries import summarize_path
 from etips.runs.folder import RunConfig, RunFolder, read_config
 from etips.runs.places import Device
@@ -45,19 +47,6 @@ class Told:
     hold_out: float | None = None
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """A learner with what it has learned from."""
-
-    method: str
-    learner: Learner
-    stays: Trajectories
-
-    def rows(self) -> list[Mapping[str, object]]:
-        """What was learned, a row each."""
-        return _rows(self.learner)
-
-
 def fit_run(
     stays: Trajectories,
     out: Path,
@@ -65,8 +54,8 @@ def fit_run(
     *,
     overwrite: bool,
     report: Callable[[EpochReport, float], None],
-) -> Fitted:
-    """Learn a policy and write its run folder.
+) -> tuple[str, Learner, Trajectories]:
+    """Learn a policy and write its run folder; the method, the learner, what it learned from.
 
     Args:
         stays: What to learn from.
@@ -78,15 +67,14 @@ def fit_run(
     chosen = _choose(told)
     if chosen.hold_out is not None:
         stays = _without(stays, chosen.hold_out)
+    own = chosen.recipe
     try:
-        learner = chosen.recipe.make(device=chosen.device.value)
+        learner = own.make(device=chosen.device.value)
     except (SettingError, SeveralFaultsError) as error:
         raise _placed(error, keys_of(told.settings), told.config) from error
     content = fingerprint(data=stays)
-    identity = fingerprint(data=content, recipe=chosen.recipe, device=chosen.device.value)
-    own = chosen.recipe
-    works = stage_works(own.method, own.settings, stays.n_stays)
-    clock = FitClock(works)
+    identity = fingerprint(data=content, recipe=own, device=chosen.device.value)
+    clock = FitClock(stage_works(own.method, own.settings, stays.n_stays))
     with Run(out, identity) as run:
         learner.fit(stays, report=lambda at: report(*clock.read(at)), run=run)
         RunFolder(out).write(
@@ -98,7 +86,7 @@ def fit_run(
             overwrite=overwrite,
         )
         run.clear()
-    return Fitted(chosen.recipe.method, learner, stays)
+    return own.method, learner, stays
 
 
 def _choose(told: Told) -> RunConfig:
@@ -147,7 +135,8 @@ def _without(stays: Trajectories, share: float) -> Trajectories:
     return stays.subset(~apart)
 
 
-def _rows(learner: Learner) -> list[Mapping[str, object]]:
+def table_of(learner: Learner) -> list[Mapping[str, object]]:
+    """What was learned, a row each."""
     if learner.choice_ is not None:
         return _tried(learner.choice_)
     if learner.path_:
@@ -162,7 +151,9 @@ def _rows(learner: Learner) -> list[Mapping[str, object]]:
                 if are_few(c.effective_size or 0)
                 else round(c.effective_size or 0),
                 "chosen": "<-" if c.chosen else "",
-                "after selection": _corrected(c),
+                "after selection": ""
+                if c.corrected is None or c.corrected_error is None
+                else f"{c.corrected:.4f} +- {c.corrected_error:.4f}",
             }
             for c in summarize_path(learner.path_)
         ]
@@ -210,13 +201,6 @@ def _tried(choice: ChoiceRecord) -> list[Mapping[str, object]]:
     ]
 
 
-def _corrected(candidate: PathCandidate) -> str:
-    """The risk that choosing comes to, beside the one that the luckiest was chosen by."""
-    if candidate.corrected is None or candidate.corrected_error is None:
-        return ""
-    return f"{candidate.corrected:.4f} +- {candidate.corrected_error:.4f}"
-
-
 def read_settings(method: str, entries: Sequence[str]) -> dict[str, object]:
     """Settings of entries `key=value`, each of the kind that it has; refuses all faults at once.
 
@@ -226,12 +210,7 @@ def read_settings(method: str, entries: Sequence[str]) -> dict[str, object]:
     faults = Faults()
     for entry in entries:
         with faults.noting():
-            key, text = _split(entry)
-            value = _toml(text)
-            if isinstance(value, Mapping):
-                inner = flatten_tables({key: value})
-                settings |= {name: _of_kind(method, name, str(v), v) for name, v in inner.items()}
-            else:
+            for key, text, value in _split(entry):
                 settings[key] = _of_kind(method, key, text, value)
     faults.raise_any()
     return settings
@@ -239,80 +218,54 @@ def read_settings(method: str, entries: Sequence[str]) -> dict[str, object]:
 
 def keys_of(entries: Sequence[str]) -> set[str]:
     """The keys that entries `key=value` set, those inside a table too."""
-    keys: set[str] = set()
-    for entry in entries:
-        key, text = _split(entry)
-        value = _toml(text)
-        keys |= set(flatten_tables({key: value}) if isinstance(value, Mapping) else [key])
-    return keys
+    return {key for entry in entries for key, _, _ in _split(entry)}
 
 
-def _split(entry: str) -> tuple[str, str]:
-    """The key and the text of its value."""
-    key, equals, value = entry.partition("=")
+def _split(entry: str) -> list[tuple[str, str, object]]:
+    """Keys of an entry, the text of each value, and the value as TOML, None if it is not."""
+    key, equals, text = entry.partition("=")
     if not equals or not key.strip():
         raise SettingError("--set", "takes key=value", fix="Such as --set hidden=96.")
-    return ".".join(part.strip(" \"'") for part in key.split(".")), value.strip()
+    key, text = ".".join(part.strip(" \"'") for part in key.split(".")), text.strip()
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError, KeyError):
+        value = None
+    if not isinstance(value, Mapping):
+        return [(key, text, value)]
+    return [(name, str(own), own) for name, own in flatten_tables({key: value}).items()]
 
 
 def _of_kind(method: str, key: str, text: str, value: object) -> object:
-    """The value in the type that its setting has; `value` is `text` as TOML, None if it is not."""
     try:
         kind = kind_of(method, key)
     except SettingError as error:
         raise SettingError(f"--set {key}", error.rule, fix=error.fix) from error
+    plain = value if isinstance(value, str) else text
+    given = plain if value is None or kind.kind is str else value
+    if kind.kind in (list, tuple) and not isinstance(value, list):
+        parts = plain.strip("[]() ").split(",")
+        given = [part.strip(" \"'") for part in parts if part.strip()]
     try:
-        return _READERS[kind.kind](text, value)
-    except (TypeError, ValueError):
+        return _READERS[kind.kind].validate_python(given)
+    except ValidationError:
         fix = f"It must be {kind.words}."
         raise SettingError(f"--set {key}", "has a value of the wrong kind", fix=fix) from None
 
 
-def _toml(text: str) -> object:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError, KeyError):
-        return None
-
-
-def _whole(text: str, value: object) -> int:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return int(text)
-
-
-def _number(text: str, value: object) -> float:
+def _no_flag(value: object) -> object:
+    """A number is not true or false, which pydantic takes for one and zero."""
     if isinstance(value, bool):
-        raise TypeError
-    return float(value) if isinstance(value, int | float) else float(text)
+        raise ValueError("must be a number")  # noqa: TRY004  # pydantic's way to refuse
+    return value
 
 
-def _flag(text: str, value: object) -> bool:
-    words = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-    if isinstance(value, bool):
-        return value
-    if text.lower() not in words:
-        raise ValueError
-    return words[text.lower()]
-
-
-def _text(text: str, value: object) -> str:
-    return value if isinstance(value, str) else text
-
-
-def _numbers(text: str, value: object) -> list[float]:
-    if isinstance(value, list):
-        return [_number(str(part), part) for part in value]
-    if isinstance(value, str):
-        text = value
-    return [float(part) for part in text.strip("[]() ").split(",") if part.strip()]
-
-
-def _names(text: str, value: object) -> list[str]:
-    if isinstance(value, list):
-        return [_text(str(part), part) for part in value]
-    text = value if isinstance(value, str) else text
-    return [part.strip(" \"'") for part in text.strip("[]() ").split(",") if part.strip()]
-
-
-_READERS = {int: _whole, float: _number, bool: _flag, str: _text, list: _numbers, tuple: _names}
+Number = Annotated[float, BeforeValidator(_no_flag)]
+_READERS: Mapping[type, TypeAdapter[Any]] = {
+    int: TypeAdapter(Annotated[int, BeforeValidator(_no_flag)]),
+    float: TypeAdapter(Number),
+    bool: TypeAdapter(bool),
+    str: TypeAdapter(str),
+    list: TypeAdapter(list[Number]),
+    tuple: TypeAdapter(list[Annotated[str, BeforeValidator(str)]]),
+}

@@ -1,105 +1,36 @@
 """The `etips` command."""
 
+import ast
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from functools import wraps
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from etips.cli.console import INTERRUPTED, refusals
 from etips.machine import importing, keep_freed, own_process, share_cores
 from etips.version import __version__
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+COMMANDS = (
+    *("demo", "cohort", "validate", "simulate", "check", "fit", "tune", "recommend", "evaluate"),
+    *("compare", "explain", "export", "reproduce", "bench", "report", "serve"),
+)
+"""Every command, in the order of the help page; each is a function in the module of its name."""
 
-
-@dataclass(frozen=True)
-class Entry:
-    """A command for the help page; `sentence` is the first line of its own help."""
-
-    module: str
-    sentence: str
-    trains: bool = False
-
-
-COMMANDS: Mapping[str, Entry] = {
-    "demo": Entry(
-        "demo",
-        "Simulate ICU-Sepsis stays, learn every policy, evaluate it, and compare with the truth.",
-        trains=True,
-    ),
-    "cohort": Entry(
-        "cohort",
-        "Build the Sepsis-3 cohort of the paper from the raw tables of a hospital database.",
-    ),
-    "validate": Entry(
-        "cohort",
-        "Compare a cohort with published figures: target, what is accepted, found, pass or fail.",
-    ),
-    "simulate": Entry(
-        "simulate",
-        "Write a simulated data set with its true propensities and true expected losses.",
-    ),
-    "check": Entry(
-        "check",
-        "Say what a table would be read as, guess what was not said, and write it as table.toml.",
-    ),
-    "fit": Entry(
-        "fit", "Learn a policy from logged decisions and write it as a run folder.", trains=True
-    ),
-    "tune": Entry(
-        "tune",
-        "Search for settings of least held-out risk, and write them as best.toml.",
-        trains=True,
-    ),
-    "recommend": Entry(
-        "recommend", "Write what the policy recommends, one row a decision, in decision order."
-    ),
-    "evaluate": Entry(
-        "evaluate", "Estimate the risk of policies, each with interval, diagnosis and verdict."
-    ),
-    "compare": Entry(
-        "compare",
-        "Compare policies, rules and what was done: paired differences, "
-        "corrected for their number.",
-    ),
-    "explain": Entry(
-        "explain",
-        "Say why a policy recommends what it does: for one stay, on the whole, or as rules.",
-        trains=True,
-    ),
-    "export": Entry("export", "Write a policy for other programs, as one ONNX file."),
-    "reproduce": Entry(
-        "reproduce",
-        "Repeat a study of the paper: every method, every fold, the published figure beside ours.",
-        trains=True,
-    ),
-    "bench": Entry(
-        "bench",
-        "Run every method in every world with known truth: who is best, by how much, at what cost.",
-        trains=True,
-    ),
-    "report": Entry(
-        "report",
-        "Write results as one self-contained page: finding, evidence, overlap, subgroups, record.",
-    ),
-    "serve": Entry(
-        "serve",
-        "Serve a policy: pages to look at stays and try changes, and recommendations as JSON.",
-    ),
-}
-"""Every command, in the order of the help page."""
+_TRAIN = ("demo", "fit", "tune", "explain", "reproduce", "bench")
+_ELSEWHERE = {"validate": "cohort"}
 
 
 class _Group(TyperGroup):
     """Imports a command when it is called: some bring torch, some a query engine.
 
-    The help page lists them by their entries and imports none.
+    The help page shows the first line of each one's docstring and imports none.
     """
 
     _lists = False
@@ -117,16 +48,34 @@ class _Group(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002
         if cmd_name not in COMMANDS:
             return None
-        entry = COMMANDS[cmd_name]
+        module = _ELSEWHERE.get(cmd_name, cmd_name)
         if self._lists:
-            return TyperCommand(cmd_name, help=entry.sentence)
-        if entry.trains:
+            return TyperCommand(cmd_name, help=_first_line(module, cmd_name))
+        if cmd_name in _TRAIN:
             keep_freed()
-        with importing() if entry.trains else nullcontext():
-            module = import_module(f"etips.cli.{entry.module}")
+        with importing() if cmd_name in _TRAIN else nullcontext():
+            command = getattr(import_module(f"etips.cli.{module}"), cmd_name)
         own = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-        own.command(cmd_name)(getattr(module, cmd_name))
+        own.command(cmd_name)(refusing(command))
         return get_command(own)
+
+
+def _first_line(module: str, command: str) -> str:
+    tree = ast.parse(Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8"))
+    functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
+    found = next(node for node in functions if node.name == command)
+    return (ast.get_docstring(found) or "").partition("\n")[0]
+
+
+def refusing(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose refusals are one line each."""
+
+    @wraps(command)
+    def call(*args: object, **options: object) -> None:
+        with refusals(f"etips {command.__name__}"):
+            command(*args, **options)
+
+    return call
 
 
 # Rich tracebacks print local variables, and a local variable may be a patient.

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from etips.cli.console import refusals
 from etips.report.comparison_page import write_comparison
 from etips.report.finding import one_line
 from etips.report.section import require_ending
@@ -28,15 +27,14 @@ def report(
     `etips reproduce` in theirs; `etips compare --out FILE.json` in that file. The page loads
     nothing from anywhere.
     """
-    with refusals("etips report"):
-        place = out or (run if run.is_dir() else run.parent) / "report.html"
-        require_ending(place, ".html", ".csv")
-        results = read_anything(run)
-        if isinstance(results, Comparison):
-            write_comparison(results, place)
-            typer.echo(f"{place}: comparison of {len(results.policies)} ways to decide")
-            return
-        from etips.report.page import write_report  # noqa: PLC0415  # with matplotlib
+    place = out or (run if run.is_dir() else run.parent) / "report.html"
+    require_ending(place, ".html", ".csv")
+    results = read_anything(run)
+    if isinstance(results, Comparison):
+        write_comparison(results, place)
+        typer.echo(f"{place}: comparison of {len(results.policies)} ways to decide")
+        return
+    from etips.report.page import write_report  # noqa: PLC0415  # with matplotlib
 
-        write_report(results, place)
-        typer.echo(f"{place}: {one_line(results)}")
+    write_report(results, place)
+    typer.echo(f"{place}: {one_line(results)}")

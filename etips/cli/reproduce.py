@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals
+from etips.cli.console import JobsOption, JsonFlag, MarkdownFlag, SeedOption, progress_bar
 from etips.cli.study_output import (
     make_folder,
     print_study,
@@ -27,39 +26,20 @@ from etips.studies.study_data import FolderData, data_of, open_external
 from etips.studies.study_tasks import make_plan
 from etips.worlds.world_registry import WORLDS
 
-
-class TableName(StrEnum):
-    """The paper's tables."""
-
-    TABLE1 = "table1"
-    TABLE2 = "table2"
-
-
-class TaskName(StrEnum):
-    """The tasks of Table I."""
-
-    ZEROS = "zeros"
-    ROWS = "rows"
-    BOTH = "both"
-
-
-class Preset(StrEnum):
-    """Readings of the paper."""
-
-    ETIPS = "etips"
-    PAPER = "paper"
-    AUTHORS = "authors"
-
+TABLE2 = "table2"
+_TASKS = ("zeros", "rows")
+_WORLDS = [name for name, world in WORLDS.items() if not world.has_labels]
 
 if TYPE_CHECKING:
     WorldName = str
 else:
-    _OF_TABLE2 = [name for name, world in WORLDS.items() if not world.has_labels]
-    WorldName = StrEnum("WorldName", {name: name for name in _OF_TABLE2})
+    WorldName = Literal[tuple(_WORLDS)]
     """Worlds of Table II."""
 
+
 TaskOption = Annotated[
-    TaskName | None, typer.Option(help="table1: one of its tasks; both if left out.")
+    Literal["zeros", "rows", "both"] | None,
+    typer.Option(help="table1: one of its tasks; both if left out."),
 ]
 DataOption = Annotated[
     Path | None, typer.Option(help="table2: a cohort or another Trajectories folder.")
@@ -75,7 +55,8 @@ LagOption = Annotated[
     int | None, typer.Option(min=0, max=1, help="table2: 1 hides a decision's own step.")
 ]
 PresetOption = Annotated[
-    Preset, typer.Option(help="Ours, as the paper says, or as its published code does.")
+    Literal["etips", "paper", "authors"],
+    typer.Option(help="Ours, as the paper says, or as its published code does."),
 ]
 ConfigOption = Annotated[
     Path | None, typer.Option(help="TOML file in place of the shipped experiment.")
@@ -83,18 +64,14 @@ ConfigOption = Annotated[
 OutOption = Annotated[
     Path | None, typer.Option(help="Folder to write; named after the table if left out.")
 ]
-JobsOption = Annotated[
-    int | None, typer.Option(min=1, help="Tasks at a time; as suits the machine if left out.")
-]
-MarkdownFlag = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
 
 
 @dataclass(frozen=True)
 class Asked:
     """Which experiments were asked for; what does not go together is refused."""
 
-    table: TableName
-    task: TaskName | None
+    table: str
+    task: str | None
     data: Path | None
     world: str | None
     lag: int | None
@@ -102,7 +79,7 @@ class Asked:
     external: Path | None = None
 
     def __post_init__(self) -> None:
-        first = self.table is TableName.TABLE1
+        first = self.table != TABLE2
         for name, given, applies in (
             ("--task", self.task, first),
             ("--data", self.data, not first),
@@ -111,57 +88,49 @@ class Asked:
             ("--external", self.external, not first),
         ):
             if given is not None and not applies:
-                raise SettingError(name, f"does not apply to {self.table.value}")
+                raise SettingError(name, f"does not apply to {self.table}")
         if self.external is not None and self.data is None:
             raise SettingError("--external", "needs --data", fix="Name the cohort to learn from.")
         if self.data is not None and self.world is not None:
             raise SettingError("--data, --world", "must not both be given")
         if self.lag is not None and self.world and self.lag not in WORLDS[self.world].lags:
             raise SettingError("--lag", f"must be 0: the {self.world} shows a decision's own step")
-        if self.config is not None and first and self.task in (None, TaskName.BOTH):
+        if self.config is not None and first and self.task not in _TASKS:
             raise SettingError("--config", "is one experiment: name its --task, zeros or rows")
 
     def experiments(self, *, preset: str, quick: bool, seed: int) -> list[Experiment]:
         """What to study, each refused here if its data are not there."""
-        experiments = [self._experiment(name, preset, quick, seed) for name in self._names()]
-        for experiment in experiments:
-            own = data_of(experiment, self.data)
-            if self.external is not None and isinstance(own, FolderData):
-                like = own.open_log().schema  # refused here, not after hours of fitting
-                open_external(FolderData.of(self.external, experiment.lag), like)
+        changes: dict[str, object] = {"seed": seed}
+        if self.data is not None:  # a cohort keeps the paper's lag unless told
+            changes |= {"world": DATA_FOLDER, "n": 0, "lag": 1}
+        elif self.world is not None:
+            changes["world"] = str(self.world)
+        changes |= {} if self.lag is None else {"lag": self.lag}
+        names = [TABLE2]
+        if self.table != TABLE2:
+            names = [f"table1-{task}" for task in _TASKS if self.task in (task, "both", None)]
+        experiments = []
+        for name in names:
+            document = shipped(name) if self.config is None else read_toml(self.config)
+            own = read_experiment(document, name=name, preset=preset, quick=quick, **changes)
+            if own.table != self.table:
+                raise SettingError("--config", f"is an experiment of {own.table}")
+            experiments.append(own)
+            data = data_of(own, self.data)
+            if self.external is not None and isinstance(data, FolderData):
+                like = data.open_log().schema  # refused here, not after hours of fitting
+                open_external(FolderData.of(self.external, own.lag), like)
         return experiments
-
-    def _names(self) -> list[str]:
-        if self.table is TableName.TABLE2:
-            return ["table2"]
-        both = (TaskName.ZEROS, TaskName.ROWS)
-        tasks = both if self.task in (None, TaskName.BOTH) else (self.task,)
-        return [f"table1-{name}" for name in tasks]
-
-    def _experiment(self, name: str, preset: str, quick: bool, seed: int) -> Experiment:
-        document = shipped(name) if self.config is None else read_toml(self.config)
-        changes = {"seed": seed, **self._changes()}
-        experiment = read_experiment(document, name=name, preset=preset, quick=quick, **changes)
-        if experiment.table != self.table.value:
-            raise SettingError("--config", f"is an experiment of {experiment.table}")
-        return experiment
-
-    def _changes(self) -> dict[str, object]:
-        """What the command line sets otherwise; a cohort keeps the paper's lag unless told."""
-        changes: dict[str, object] = {} if self.world is None else {"world": str(self.world)}
-        if self.data is not None:
-            changes = {"world": DATA_FOLDER, "n": 0, "lag": 1}
-        return changes if self.lag is None else {**changes, "lag": self.lag}
 
 
 def reproduce(
-    table: Annotated[TableName, typer.Argument(help="Which table of the paper.")],
+    table: Annotated[Literal["table1", "table2"], typer.Argument(help="Which table of the paper.")],
     task: TaskOption = None,
     data: DataOption = None,
     external: ExternalOption = None,
     world: WorldOption = None,
     lag: LagOption = None,
-    preset: PresetOption = Preset.ETIPS,
+    preset: PresetOption = "etips",
     quick: Annotated[
         bool, typer.Option("--quick", help="A short run; figures say little.")
     ] = False,
@@ -179,40 +148,39 @@ def reproduce(
     Interrupted, the same command goes on where it stopped. Writes results.json, report.html and
     figures; of table1 with both tasks into one folder each.
     """
-    with refusals("etips reproduce"):
-        asked = Asked(table, task, data, world, lag, config, external)
-        if as_json and as_markdown:
-            raise SettingError("--json, --markdown", "must not both be given")
-        experiments = asked.experiments(preset=preset.value, quick=quick, seed=seed)
-        # A device that is not there is refused here too; that of a cluster is elsewhere.
-        suited = 1 if cluster else jobs_for(device.value)
-        study = partial(
-            run_study,
-            data=data,
-            external=external,
-            device=device.value,
-            jobs=jobs or (1 if quick else suited),
-            cluster=cluster,
-            announce=lambda line: typer.echo(f"etips reproduce: {line}", err=True),
-        )
-        place = make_folder(out or Path(table.value))
-        results = {}
-        spans = _spans(experiments, data, device.value)
-        for experiment, span in zip(experiments, spans, strict=True):
-            own = place
-            if len(experiments) > 1:
-                own = make_folder(place / experiment.name.rpartition("-")[2])
-            with progress_bar() as progress:
-                result = study(experiment, own, report=progress, span=span)
-                results[experiment.name] = result
-                progress("writing", span[1])
-                write_study(result, own)
-            if as_markdown:
-                typer.echo(tables_as_markdown(result))
-            elif not as_json:
-                print_study(result, own)
-        if as_json:
-            typer.echo(tables_as_json(results))
+    asked = Asked(table, task, data, world, lag, config, external)
+    if as_json and as_markdown:
+        raise SettingError("--json, --markdown", "must not both be given")
+    experiments = asked.experiments(preset=preset, quick=quick, seed=seed)
+    # A device that is not there is refused here too; that of a cluster is elsewhere.
+    suited = 1 if cluster else jobs_for(device.value)
+    study = partial(
+        run_study,
+        data=data,
+        external=external,
+        device=device.value,
+        jobs=jobs or (1 if quick else suited),
+        cluster=cluster,
+        announce=lambda line: typer.echo(f"etips reproduce: {line}", err=True),
+    )
+    place = make_folder(out or Path(table))
+    results = {}
+    spans = _spans(experiments, data, device.value)
+    for experiment, span in zip(experiments, spans, strict=True):
+        own = place
+        if len(experiments) > 1:
+            own = make_folder(place / experiment.name.rpartition("-")[2])
+        with progress_bar() as progress:
+            result = study(experiment, own, report=progress, span=span)
+            results[experiment.name] = result
+            progress("writing", span[1])
+            write_study(result, own)
+        if as_markdown:
+            typer.echo(tables_as_markdown(result))
+        elif not as_json:
+            print_study(result, own)
+    if as_json:
+        typer.echo(tables_as_json(results))
 
 
 def _spans(

@@ -50,30 +50,20 @@ RulesOption = Annotated[
 def read_like(runs: Sequence[Path], data: Path, columns: TableSpec) -> Trajectories:
     """The stays of a table, or of a folder, in the schema of the first run or policy.
 
-    Args:
-        runs: Their folders.
-        data: What to read.
-        columns: What the options say of it; what they leave out is as it was for the runs.
+    What the options leave out of its columns is as it was for the runs.
     """
-    folders = [run / POLICY if (run / POLICY).is_dir() else run for run in runs]
-    schemas = [read_schema(folder) for folder in folders]
+    schemas = [read_schema(run / POLICY if (run / POLICY).is_dir() else run) for run in runs]
     configs = [run / CONFIG for run in runs]
     earlier = [read_columns(own, of_run=True) if own.is_file() else TableSpec() for own in configs]
-    if not any(own.is_file() for own in configs):
-        earlier = []
-    return read_data(data, columns, like=schemas[0] if schemas else None, earlier=earlier)
+    known = earlier if any(own.is_file() for own in configs) else []
+    return read_data(data, columns, like=schemas[0] if schemas else None, earlier=known)
 
 
 @dataclass(frozen=True, eq=False)
 class AskedPolicies:
-    """What a command line says of policies and data.
+    """Policies and data as a command line names them, by the names that results give them.
 
     Policies are opened once the table is read: that takes torch, and a bad table none.
-
-    Args:
-        runs: Places of run folders by the names that results give them.
-        rules: By name.
-        data: Where the stays are.
     """
 
     runs: Mapping[str, Path]
@@ -124,7 +114,7 @@ class AskedPolicies:
         return {**self.fitted, **self.rules}
 
     @property
-    def told(self) -> dict[str, object]:
+    def settings(self) -> dict[str, object]:
         """What is on record of each: the settings of a run, the words of a rule."""
         runs = {name: told for name, run in self.folders.items() if (told := run.read_told())}
         return {**runs, **{name: {"rule": rule.text} for name, rule in self.rules.items()}}
@@ -132,22 +122,16 @@ class AskedPolicies:
     def read(self, columns: TableSpec, *, allow_seen: bool = False) -> Trajectories:
         """The stays, read as those of the first run were, or as the options say; rules must fit.
 
-        Of a table that a run learned from, those that it was kept from.
-
-        Args:
-            columns: What was said about the table.
-            allow_seen: Take all of them.
+        Of a table that a run learned from, those that it was kept from, unless all are allowed.
         """
         if not self.runs:
             require_log(self.data, columns)
         stays = read_like(list(self.runs.values()), self.data, columns)
         for rule in self.rules.values():
             rule.check(stays.schema)
-        return stays if allow_seen else self._kept_apart(stays)
-
-    def _kept_apart(self, stays: Trajectories) -> Trajectories:
-        """Those that nothing was learned from, where runs were fitted with --hold-out."""
         keep = np.ones(stays.n_stays, bool)
+        if allow_seen:
+            return stays
         for name, run in self.folders.items():
             share, seen = run.read_hold_out(), self.fitted[name].seen
             if share is None or seen is None:
@@ -165,35 +149,29 @@ class AskedPolicies:
 
 
 def read_rules(given: Sequence[str], file: Path | None) -> dict[str, SqlRule]:
-    """The rules by name: those of a file, then those of the options.
-
-    Args:
-        given: NAME=SQL each.
-        file: A TOML file of them, under [rules] or at its top.
-    """
+    """The rules by name: those of a TOML file, under [rules] or at its top, then NAME=SQL each."""
+    written: list[tuple[str, str]] = []
+    if file is not None:
+        document = read_toml(file)
+        own = document.get("rules", document)
+        entries = own.items() if isinstance(own, Mapping) else ()
+        if not entries or not all(isinstance(value, str) for _, value in entries):
+            rule = 'must hold rules as NAME = "expression", under [rules] or alone'
+            raise FileError(str(file), rule)
+        written += entries
+    for text in given:
+        name, equals, expression = text.partition("=")
+        name = name.strip()
+        begins = name.lower().startswith("case ")  # an expression without a name
+        if not equals or begins or not re.fullmatch(r"[^'\"()<>!]{1,60}", name):
+            fix = (
+                "For example --rule low=\"case when map < 65 then 'vasopressor' else 'none' end\"."
+            )
+            raise SettingError("--rule", "must be NAME=EXPRESSION", fix=fix)
+        written.append((name, expression))
     rules: dict[str, SqlRule] = {}
-    for name, expression in [*_from_file(file), *map(_split, given)]:
+    for name, expression in written:
         if name in rules:
             raise SettingError(f"--rule {name}", "must be given once")
         rules[name] = SqlRule(name, expression)
     return rules
-
-
-def _split(text: str) -> tuple[str, str]:
-    name, equals, expression = text.partition("=")
-    name = name.strip()
-    begins = name.lower().startswith("case ")  # an expression without a name
-    if not equals or begins or not re.fullmatch(r"[^'\"()<>!]{1,60}", name):
-        fix = "For example --rule low=\"case when map < 65 then 'vasopressor' else 'none' end\"."
-        raise SettingError("--rule", "must be NAME=EXPRESSION", fix=fix)
-    return name, expression
-
-
-def _from_file(file: Path | None) -> list[tuple[str, str]]:
-    if file is None:
-        return []
-    document = read_toml(file)
-    own = document.get("rules", document)
-    if not isinstance(own, Mapping) or not own or not all(isinstance(v, str) for v in own.values()):
-        raise FileError(str(file), 'must hold rules as NAME = "expression", under [rules] or alone')
-    return [(str(name), str(value)) for name, value in own.items()]

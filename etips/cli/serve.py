@@ -2,14 +2,13 @@
 
 import logging
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from etips.cli.columns import takes_columns
-from etips.cli.console import progress_bar, refusals
+from etips.cli.arguments import takes_columns
+from etips.cli.console import progress_bar, require_package, showing_notes
 from etips.cli.run_data import RunArgument, read_like
 from etips.data.tables.table_spec import TableSpec
 from etips.errors import SettingError
@@ -36,28 +35,25 @@ def serve(
     It listens on this machine only, and answers nobody without the token in the address that it
     prints. Nothing is written, and nothing is loaded from elsewhere. Ctrl-C ends it.
     """
-    with refusals("etips serve") as tell_notes:
-        if find_spec("fastapi") is None or find_spec("uvicorn") is None:
-            fix = "pip install 'etips[serve]' brings both."
-            raise SettingError("serve", "needs fastapi and uvicorn", fix=fix)
-        from etips.serve.gate import Address, listen, make_server, read_token  # noqa: PLC0415
+    for name in ("fastapi", "uvicorn"):
+        require_package(name, "serve", "serve")
+    from etips.serve.gate import Address, listen, make_server, read_token  # noqa: PLC0415
 
-        address = Address(host, port, origin)
-        token = read_token(token_file)
-        address = address if token is None else replace(address, token=token)
-        with listen(address) as bound, progress_bar() as progress:
-            address = replace(address, port=bound.getsockname()[1])
-            progress("reading", 0.1)
-            if data is None and columns.given:
-                raise SettingError("column options", "go with --data")
-            stays = None if data is None else read_like([run], data, columns)
-            progress("opening the policy", 0.5)
-            from etips.serve.service import make_application, open_run  # noqa: PLC0415  # torch
+    address = Address(host, port, origin)
+    token = read_token(token_file)
+    address = address if token is None else replace(address, token=token)
+    with showing_notes(), listen(address) as bound, progress_bar() as progress:
+        address = replace(address, port=bound.getsockname()[1])
+        progress("reading", 0.1)
+        if data is None and columns.given:
+            raise SettingError("column options", "go with --data")
+        stays = None if data is None else read_like([run], data, columns)
+        progress("opening the policy", 0.5)
+        from etips.serve.service import make_application, open_run  # noqa: PLC0415  # torch
 
-            app = make_application(open_run(run, stays, key=address.token.encode()))
-            progress("ready", 1.0)
-            kept = bound.dup()
-        tell_notes()
+        app = make_application(open_run(run, stays, key=address.token.encode()))
+        progress("ready", 1.0)
+        kept = bound.dup()
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     logging.getLogger("etips.serve").setLevel(logging.INFO)
     kept.listen()  # a browser that opens the address at once waits a moment, and is not turned away

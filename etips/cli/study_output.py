@@ -1,4 +1,4 @@
-"""A study as files and on the screen: what `etips reproduce` and `etips demo` write and print."""
+"""Studies as files and on the screen: what `etips reproduce`, `demo` and `bench` write."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from etips.cli.console import print_table
+from etips.cli.console import page_console, print_plain, print_table
 from etips.errors import FileError
 from etips.files.json_documents import canonical
 from etips.files.writing import write_file
@@ -18,9 +18,6 @@ from etips.runs.places import RESULTS
 
 REPORT, FIGURES = "report.html", "figures"
 """What a study's folder holds beside its results."""
-
-_PAGE = 100
-"""Columns of text that is not printed on a terminal."""
 
 
 def write_study(result: StudyResult, folder: Path) -> None:
@@ -61,10 +58,10 @@ def tables_as_json(results: Mapping[str, StudyResult]) -> str:
 def tables_as_markdown(result: StudyResult) -> str:
     """The tables as a document holds them."""
     lines = [result.lead or ""]
-    for entry in result.tables:
-        rows = [entry.columns, ["---"] * len(entry.columns), *_texts(entry)]
-        lines += ["", f"**{entry.title}**", "", *(f"| {' | '.join(row)} |" for row in rows)]
-        lines += ["", entry.note or ""]
+    for table in result.tables:
+        rows = [table.columns, ["---"] * len(table.columns), *_texts(table)]
+        lines += ["", f"**{table.title}**", "", *(f"| {' | '.join(row)} |" for row in rows)]
+        lines += ["", table.note or ""]
     return "\n".join(lines)
 
 
@@ -72,27 +69,16 @@ def print_study(result: StudyResult, folder: Path) -> None:
     """Print the tables, and where the rest is."""
     console = page_console()
     print_plain(console, result.lead)
-    for entry in result.tables:
-        print_titled(entry, console)
+    for table in result.tables:
+        print_titled(table, console)
     typer.echo(f"Open {folder / REPORT}, or read {folder / RESULTS}.")
-
-
-def page_console() -> Console:
-    """The terminal, or a page of text that is not printed on one."""
-    return Console() if Console().is_terminal else Console(width=_PAGE)
-
-
-def print_plain(console: Console, *lines: str | None) -> None:
-    """Print lines in which nothing is markup."""
-    for line in lines:
-        console.print(line, highlight=False, markup=False)
 
 
 def print_titled(table: Table, console: Console) -> None:
     """A table between its title and its note."""
     console.print()
     print_plain(console, table.title)
-    print_table(table.columns, _texts(table), look="plain")
+    print_table(table.columns, _texts(table), plain=True)
     print_plain(console, table.note)
 
 

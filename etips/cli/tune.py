@@ -1,14 +1,26 @@
 """`etips tune`: search for the settings of a learner."""
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from etips.cli.columns import DataArgument, takes_columns
-from etips.cli.console import JsonFlag, SeedOption, progress_bar, refusals, show
-from etips.cli.method_option import USUAL, MethodOption, require_method_name
+from etips.cli.arguments import (
+    USUAL,
+    DataArgument,
+    MethodOption,
+    require_method_name,
+    takes_columns,
+)
+from etips.cli.console import (
+    JsonFlag,
+    SeedOption,
+    figure,
+    progress_bar,
+    require_package,
+    show,
+    showing_notes,
+)
 from etips.data.tables.reading import read_data, require_log
 from etips.data.tables.table_spec import TableSpec
 from etips.errors import FileError, SettingError
@@ -22,20 +34,6 @@ if TYPE_CHECKING:
 SHOWN = 10  # best trials that the table holds
 
 
-SpaceOption = Annotated[
-    str | None, typer.Option(help="TOML file that says what to search, or: paper.")
-]
-BatchOption = Annotated[
-    int, typer.Option(help="Trials proposed together; the result depends on it.", min=1)
-]
-BundleOption = Annotated[
-    int, typer.Option(help="Trials of one shape that train as one; fast on a GPU.", min=1)
-]
-ClusterOption = Annotated[
-    str | None, typer.Option(help="Address of a Ray cluster to use, or local.")
-]
-
-
 @takes_columns
 def tune(
     data: DataArgument,
@@ -43,11 +41,19 @@ def tune(
     columns: TableSpec,
     method: MethodOption = None,
     trials: Annotated[int, typer.Option(help="How many settings to try.", min=1)] = 20,
-    space: SpaceOption = None,
-    batch: BatchOption = 4,
-    bundle: BundleOption = 1,
+    space: Annotated[
+        str | None, typer.Option(help="TOML file that says what to search, or: paper.")
+    ] = None,
+    batch: Annotated[
+        int, typer.Option(help="Trials proposed together; the result depends on it.", min=1)
+    ] = 4,
+    bundle: Annotated[
+        int, typer.Option(help="Trials of one shape that train as one; fast on a GPU.", min=1)
+    ] = 1,
     jobs: Annotated[int, typer.Option(help="Trials, or bundles, at a time.", min=1)] = 1,
-    cluster: ClusterOption = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Address of a Ray cluster to use, or local.")
+    ] = None,
     device: Annotated[Device, typer.Option(help="Where to train.")] = Device.AUTO,
     seed: SeedOption = 0,
     as_json: JsonFlag = False,
@@ -57,34 +63,45 @@ def tune(
     Interrupted, the same command goes on where it stopped; with more trials it goes on from there.
     Then: etips fit DATA --config OUT/best.toml. Evaluate on stays that the search did not see.
     """
-    with refusals("etips tune") as tell_notes:
-        if find_spec("optuna") is None:
-            fix = "Install it with: pip install 'etips[tune]'."
-            raise SettingError("tune", "needs optuna", fix=fix)
-        require_method_name(method)
-        require_log(data, columns)
-        with progress_bar() as progress:
-            progress("reading", 0.0)
+    require_package("optuna", "tune", "tune")
+    require_method_name(method)
+    require_log(data, columns)
+    with progress_bar() as progress:
+        progress("reading", 0.0)
+        with showing_notes():  # before the long part
             stays = read_data(data, columns)
-            tell_notes()  # before the long part
-            progress("getting ready", 0.0)
-            from etips.studies.tuning import BEST  # noqa: PLC0415  # with torch
-            from etips.studies.tuning import tune as search_settings  # noqa: PLC0415
+        progress("getting ready", 0.0)
+        from etips.studies.tuning import BEST  # noqa: PLC0415  # with torch
+        from etips.studies.tuning import tune as search_settings  # noqa: PLC0415
 
-            search = _make_search(
-                method or USUAL,
-                space,
-                n_trials=trials,
-                batch=batch,
-                bundle=bundle,
-                device=device.value,
-                seed=seed,
-            )
-            tuned = search_settings(stays, out, search, jobs=jobs, cluster=cluster, report=progress)
-        if as_json:
-            typer.echo(canonical(tuned.to_json()).decode(), nl=False)
-            return
+        search = _make_search(
+            method or USUAL,
+            space,
+            n_trials=trials,
+            batch=batch,
+            bundle=bundle,
+            device=device.value,
+            seed=seed,
+        )
+        tuned = search_settings(stays, out, search, jobs=jobs, cluster=cluster, report=progress)
+    if as_json:
+        typer.echo(canonical(tuned.to_json()).decode(), nl=False)
+    else:
         _print(tuned, out / BEST)
+
+
+def _print(tuned: "Tuned", best: Path) -> None:
+    values: dict[str, set[str]] = {}
+    for trial in tuned.trials:
+        for key, value in trial.settings.items():
+            values.setdefault(key, set()).add(str(value))
+    searched = sorted(key for key, own in values.items() if len(own) > 1)
+    rows = [_row(trial, searched) for trial in tuned.trials[:SHOWN]]
+    show(f"{len(tuned.trials)} trials, the best first", rows, as_json=False)
+    if tuned.importance:
+        shares = ", ".join(f"{key} {share:.0%}" for key, share in tuned.importance.items())
+        typer.echo(f"What told the best trials from the others: {shares}")
+    typer.echo(f"Best settings in {best}; use them with: etips fit DATA --config {best}")
 
 
 def _make_search(method: str, space: str | None, **how: Any) -> "Search":  # noqa: ANN401
@@ -93,46 +110,32 @@ def _make_search(method: str, space: str | None, **how: Any) -> "Search":  # noq
     from etips.studies.tuning import Search  # noqa: PLC0415
 
     try:
-        if space is None:
-            found = usual_space(method)
-        elif space == PAPER:
-            found = paper_space(method)
+        if space in (None, PAPER):
+            searched = usual_space(method) if space is None else paper_space(method)
         else:
-            found = read_space(read_toml(Path(space)), method)
-        return Search(method=method, space=found, **how)
+            searched = read_space(read_toml(Path(str(space))), method)
+        return Search(method=method, space=searched, **how)
     except SettingError as error:
         if space in (None, PAPER) or error.name in ("method", *how):
             raise
         raise FileError(str(space), f"{error.name} {error.rule}", fix=error.fix) from error
 
 
-def _print(tuned: "Tuned", best: Path) -> None:
-    searched = {key for trial in tuned.trials for key in trial.settings}
-    same = {
-        key for key in searched if len({str(trial.settings[key]) for trial in tuned.trials}) == 1
-    }
-    rows = [_row(trial, sorted(searched - same)) for trial in tuned.trials[:SHOWN]]
-    show(f"{len(tuned.trials)} trials, the best first", rows, as_json=False)
-    if tuned.importance:
-        shares = ", ".join(f"{key} {share:.0%}" for key, share in tuned.importance.items())
-        typer.echo(f"What told the best trials from the others: {shares}")
-    typer.echo(f"Best settings in {best}; use them with: etips fit DATA --config {best}")
-
-
 def _row(trial: "Trial", keys: list[str]) -> dict[str, object]:
     """A line narrow enough for a terminal of eighty columns; the JSON has the rest."""
-    risk, error = trial.record.risk, trial.record.std_error
-    factor = trial.record.matching_factor
+    settings = []
+    for key in keys:
+        value = trial.settings[key]
+        if isinstance(value, list):
+            value = f"{value[0]:g}..{value[-1]:g}"
+        settings.append(f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}")
+    record = trial.record
     return {
         "trial": trial.number,
-        "held-out risk": "-" if risk is None else f"{risk:.3f} +/- {error:.3f}",
-        "factor": "-" if factor is None else f"{factor:.2f}",
+        "held-out risk": "-"
+        if record.risk is None
+        else f"{record.risk:.3f} +/- {record.std_error:.3f}",
+        "factor": figure(record.matching_factor, ".2f"),
         "doubt": trial.doubt,
-        "settings": "\n".join(f"{key}={_short(trial.settings[key])}" for key in keys),
+        "settings": "\n".join(settings),
     }
-
-
-def _short(value: object) -> str:
-    if isinstance(value, list):
-        return f"{value[0]:g}..{value[-1]:g}"
-    return f"{value:g}" if isinstance(value, float) else str(value)

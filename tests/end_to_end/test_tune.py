@@ -134,7 +134,7 @@ def test_the_patient_column_and_the_cluster_are_two_options():
 
 
 def test_without_optuna_the_remedy_is_named(place, monkeypatch):
-    monkeypatch.setattr("etips.cli.tune.find_spec", lambda name: None)
+    monkeypatch.setattr("etips.cli.console.find_spec", lambda name: None)
     assert refuse("tune", place / "log", "--out", place / "none") == (
         "etips tune: tune: needs optuna. Install it with: pip install 'etips[tune]'."
     )

@@ -4,7 +4,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from etips.cli.columns import said_of_table, takes_columns
+from etips.cli.arguments import said_of_table, takes_columns
+from etips.cli.main import refusing
 from etips.data.tables.table_spec import SAID, TableSpec
 from etips.errors import SettingError
 
@@ -29,7 +30,7 @@ def command():
         told.append(columns)
 
     app = typer.Typer()
-    app.command()(tell)
+    app.command()(refusing(tell))
 
     def call(*arguments):
         result = CliRunner().invoke(app, [str(a) for a in arguments])

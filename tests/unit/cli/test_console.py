@@ -18,7 +18,7 @@ from rich.console import Console
 from small_worlds import ward
 
 from etips.cli import console
-from etips.cli.console import print_table, refusals, standing
+from etips.cli.console import print_table, refusals, showing_notes, standing
 from etips.cli.evaluate import _row
 from etips.cli.study_output import print_study, tables_as_json, tables_as_markdown
 from etips.errors import SettingError
@@ -106,12 +106,12 @@ def test_a_log_gets_a_line_a_minute_and_a_short_command_none(monkeypatch, capsys
     ]
 
 
-def test_remarks_are_a_line_each_on_stderr_and_told_once(capsys):
-    with refusals("etips fit") as tell_notes:
-        note("5 gaps were carried forward")
-        tell_notes()
+def test_remarks_are_a_line_each_on_stderr_as_soon_as_a_part_is_done(capsys):
+    with refusals("etips fit"):
+        with showing_notes():
+            note("5 gaps were carried forward")
+            note("5 gaps were carried forward")
         assert capsys.readouterr().err == "5 gaps were carried forward\n"
-        note("5 gaps were carried forward")
         note("lag 1 leaves 20 decisions out")
     assert capsys.readouterr() == ("", "lag 1 leaves 20 decisions out\n")
 
@@ -152,16 +152,16 @@ ROW += ["7,577 / 8,199", "reliable", "-0.852 [-1.299, -0.405], doubtful", "0.498
 ROWS = [["etips", *ROW], ["most-frequent", *ROW]]
 
 
-def printed(columns, rows, width, look="lines"):
+def printed(columns, rows, width, plain=False):
     file = io.StringIO()
-    print_table(columns, rows, look=look, console=Console(file=file, width=width))
+    print_table(columns, rows, plain=plain, console=Console(file=file, width=width))
     return file.getvalue()
 
 
-@pytest.mark.parametrize("look", ["lines", "plain"])
+@pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("width", [60, 80, 100, 132])
-def test_a_table_too_wide_is_printed_in_parts_and_nothing_is_cut(width, look):
-    text = printed(WIDE, ROWS, width, look)
+def test_a_table_too_wide_is_printed_in_parts_and_nothing_is_cut(width, plain):
+    text = printed(WIDE, ROWS, width, plain)
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
     for cell in ROW:

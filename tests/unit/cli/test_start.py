@@ -1,17 +1,13 @@
 """The first moments of a command: what it imports, Ctrl-C, and pyarrow without pandas."""
 
-import inspect
 import json
 import signal
 import subprocess
 import sys
-from importlib import import_module
 
 import pytest
 
-from etips.cli.arrow_start import start_arrow
-from etips.cli.main import COMMANDS
-from etips.cli.method_option import NAMES
+from etips.cli.arguments import NAMES, start_arrow
 from etips.data.tables.reading import read_table
 from etips.learn import MostFrequent
 from etips.learn.learners.catalogue import METHODS
@@ -106,12 +102,6 @@ def test_a_bad_table_to_judge_a_run_on_is_refused_without_torch(command, bad, tm
     assert "none" in said
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_help_page_says_of_a_command_what_its_own_help_says(name):
-    command = getattr(import_module(f"etips.cli.{COMMANDS[name].module}"), name)
-    assert COMMANDS[name].sentence == (inspect.getdoc(command) or "").splitlines()[0]
-
-
 def test_the_methods_of_the_help_pages_are_those_of_the_catalogue():
     assert list(NAMES) == list(METHODS)
 
@@ -161,7 +151,7 @@ def test_a_command_hears_ctrl_c_as_it_would_have_before(handler):
 SCRIPT = """
 import sys
 import numpy as np, pyarrow as pa, pyarrow.compute as pc
-from etips.cli.arrow_start import start_arrow
+from etips.cli.arguments import start_arrow
 before = list(sys.meta_path)
 start_arrow()
 assert sys.meta_path == before
