@@ -15,9 +15,8 @@ import numpy as np
 
 from etips.data.history_rows import visible_rows
 from etips.errors import DataError
-from etips.evaluation.boosted_trees import Bins, fit_trees
-from etips.evaluation.feature_tables import Units, some_rows, with_one
 from etips.evaluation.inference.checks import Bools, Floats, Ints, Rows
+from etips.evaluation.row_models import Units, fit_ridge, fit_trees, some_rows
 
 if TYPE_CHECKING:
     from etips.data.trajectories import Trajectories
@@ -27,9 +26,7 @@ LEAST_CHANCE = 0.05
 
 N_FOLDS = 5
 PRIOR = 20  # decisions' worth of the overall mean that each action's mean is averaged with
-PENALTY = 0.01  # of the straight line, in units of the features' variance
 MOST_FIT = 50_000  # decisions that one fit sees
-REACH = 4.0  # standard deviations beyond which a value is as good as that
 
 
 @dataclass(frozen=True)
@@ -88,31 +85,25 @@ def model_losses(data: "Trajectories") -> LossModel | None:
     observed = ~np.isnan(loss)
     if observed.all():
         return None
-    _require_observed(observed, data)
-    known = np.where(observed, loss, 0.0)
-    fold = np.random.default_rng(0).permutation(data.n_stays)[data.cluster] % N_FOLDS
-    rows = visible_rows(data)
-    everybody = np.ones(observed.size, bool)
-    seen = observed.astype(np.float64)
-    chance = _cross_fit(rows, action, data.n_actions, seen, everybody, fold)
-    predicted = _cross_fit(rows, action, data.n_actions, known, observed, fold)
-    low, high = known[observed].min(), known[observed].max()
-    return LossModel(
-        observed, known, np.clip(chance, LEAST_CHANCE, 1.0), np.clip(predicted, low, high)
-    )
-
-
-def _require_observed(observed: Bools, data: "Trajectories") -> None:
-    action, n_actions = data.logged_action, data.n_actions
+    n_actions = data.n_actions
     taken = np.bincount(action, minlength=n_actions)
     seen = np.bincount(action[observed], minlength=n_actions)
     blind = np.flatnonzero((taken > 0) & (seen == 0))
     if blind.size:
         names = ", ".join(data.schema.actions[a] if data.schema.actions else str(a) for a in blind)
+        rule = f"must be known for some decisions of each action, not {names}"
         fix = "Leave its steps out by eligible, or join it with another action."
-        raise DataError(
-            "loss", f"must be known for some decisions of each action, not {names}", fix=fix
-        )
+        raise DataError("loss", rule, fix=fix)
+    known = np.where(observed, loss, 0.0)
+    fold = np.random.default_rng(0).permutation(data.n_stays)[data.cluster] % N_FOLDS
+    rows = visible_rows(data)
+    all_rows = np.ones(observed.size, bool)
+    chance = _cross_fit(rows, action, n_actions, observed.astype(np.float64), all_rows, fold)
+    predicted = _cross_fit(rows, action, n_actions, known, observed, fold)
+    low, high = known[observed].min(), known[observed].max()
+    return LossModel(
+        observed, known, np.clip(chance, LEAST_CHANCE, 1.0), np.clip(predicted, low, high)
+    )
 
 
 def _cross_fit(
@@ -120,39 +111,24 @@ def _cross_fit(
 ) -> Floats:
     """Mean of `target` given row and action, learned where `known` in other folds, shape (n,).
 
-    Each action's mean, then a straight line, then boosted trees on what is left.
+    Each action's mean, the more drawn towards that of all the rarer it is, then a straight line,
+    then boosted trees on what is left.
     """
     taken: Rows = np.eye(n_actions, dtype=np.float32)[action]
     columns = np.concatenate([rows, taken], axis=1)
-    bins = Bins.of(columns[some_rows(np.arange(len(columns)), MOST_FIT)])
     result = np.full(target.size, float(target[known].mean()))
     for held in range(N_FOLDS):
-        learn, ask = (
-            some_rows(np.flatnonzero(known & (fold != held)), MOST_FIT),
-            np.flatnonzero(fold == held),
-        )
+        learn = some_rows(np.flatnonzero(known & (fold != held)), MOST_FIT)
+        ask = np.flatnonzero(fold == held)
         if learn.size < 2 or ask.size == 0:
             continue
-        units = Units.of(rows[learn].astype(np.float64))
-        means = _action_means(action[learn], target[learn], n_actions)
-        table = with_one(units.standardised(rows[learn], REACH))
-        rest = target[learn] - means[action[learn]]
-        slope = _slopes(table, rest)
-        rest = rest - table @ slope
-        trees = fit_trees(bins.code(columns[learn]), rest, seed=0)
-        line = with_one(units.standardised(rows[ask], REACH)) @ slope
-        result[ask] = means[action[ask]] + line + trees.predict(bins.code(columns[ask]))
+        size = np.bincount(action[learn], minlength=n_actions)
+        total = np.bincount(action[learn], target[learn], n_actions)
+        means = (total + PRIOR * target[learn].mean()) / (size + PRIOR)
+        units, rest = Units.of(rows[learn]), target[learn] - means[action[learn]]
+        table = units.standardised(rows[learn])
+        base, slope = fit_ridge(table, rest)
+        trees = fit_trees(columns[learn], rest - base - table @ slope)
+        line = base + units.standardised(rows[ask]) @ slope
+        result[ask] = means[action[ask]] + line + trees(columns[ask])
     return result
-
-
-def _action_means(action: Ints, target: Floats, n_actions: int) -> Floats:
-    """Each action's mean, drawn towards that of all the more the rarer it is."""
-    size = np.bincount(action, minlength=n_actions)
-    total = np.bincount(action, target, n_actions)
-    return np.asarray((total + PRIOR * target.mean()) / (size + PRIOR))
-
-
-def _slopes(table: Floats, target: Floats) -> Floats:
-    square = table.T @ table / len(table)
-    square[np.diag_indices_from(square)] += PENALTY
-    return np.asarray(np.linalg.solve(square, table.T @ target / len(table)))

@@ -16,8 +16,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from etips.evaluation.boosted_trees import Bins, Boosting, Codes, fit_trees
 from etips.evaluation.inference.checks import Floats, Ints, Rows
+from etips.evaluation.row_models import Units, fit_ridge, fit_slope
 
 POWER, LEVEL = 0.8, 0.05
 FACTOR = NormalDist().inv_cdf(1 - LEVEL / 2) + NormalDist().inv_cdf(POWER)
@@ -26,7 +26,6 @@ FACTOR = NormalDist().inv_cdf(1 - LEVEL / 2) + NormalDist().inv_cdf(POWER)
 LEAST_PROPENSITY = 0.01
 N_FOLDS = 2
 MOST_DECISIONS = 20_000  # that propensities are estimated from
-_GROWING = Boosting(n_trees=40)
 
 
 @dataclass(frozen=True)
@@ -68,9 +67,9 @@ def detectable_differences(
         return []
     counts = np.bincount(action)
     usual = [int(a) for a in np.argsort(-counts, kind="stable")[:most] if counts[a]]
-    found, codes = [], Bins.of(features).code(features)
+    found = []
     for number in usual:
-        chance = _propensity(codes, action == number, clusters, n_clusters, seed)
+        chance = _propensity(features, action == number, clusters, n_clusters, seed)
         own = detectable(number, action, loss, chance, clusters)
         if own is not None:
             smaller = np.sqrt(n_clusters / whole)
@@ -99,21 +98,22 @@ def detectable(
 
 
 def _propensity(
-    codes: Codes, taken: NDArray[np.bool_], clusters: Ints, n_clusters: int, seed: int
+    features: Rows, taken: NDArray[np.bool_], clusters: Ints, n_clusters: int, seed: int
 ) -> Floats:
-    """Probability of an action given what was visible, by trees that never saw the cluster."""
-    chance = np.full(taken.size, taken.mean())
-    if codes.shape[1] and not taken.all():
+    """Probability of an action given what was visible, by a model that never saw the cluster."""
+    chance, share = np.zeros(taken.size), taken.mean()
+    if features.shape[1] and not taken.all():
         fold = np.random.default_rng(seed).permutation(n_clusters)[clusters] % N_FOLDS
         for number in range(N_FOLDS):
             seen = fold != number
-            trees = fit_trees(codes[seen], taken[seen].astype(float), seed=seed, settings=_GROWING)
-            chance[~seen] = trees.predict(codes[~seen]) - taken[seen].mean()
-        # What the trees say of clusters they never saw is believed as far as it was right.
-        truth = taken - taken.mean()
-        slope = np.clip(chance @ truth / max(chance @ chance, 1e-12), 0.0, 1.0)
-        chance = taken.mean() + slope * chance
-    return np.asarray(np.clip(chance, LEAST_PROPENSITY, 1.0))
+            units, target = Units.of(features[seen]), taken[seen].astype(np.float64)
+            table = units.standardised(features)
+            table = np.hstack([table, table**2])
+            base, slope = fit_ridge(table[seen], target)
+            chance[~seen] = base + table[~seen] @ slope - share
+        # What it says of clusters it never saw is believed as far as it was right.
+        chance *= fit_slope(chance, taken - share)
+    return np.asarray(np.clip(share + chance, LEAST_PROPENSITY, 1.0))
 
 
 def _beyond(clusters: Ints, known: NDArray[np.bool_], seed: int) -> NDArray[np.bool_]:

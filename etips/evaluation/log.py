@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from etips.data.history_rows import visible_rows
 from etips.errors import DataError, SettingError, require
 from etips.evaluation.censoring import complete_losses
-from etips.evaluation.fold_work import IN_TURN, FoldWork
 from etips.evaluation.inference.checks import (
     Bools,
     Clusters,
@@ -57,7 +56,6 @@ class Log:
         plain_propensity: Propensity of the logged action as one model alone has it, where
             `propensity` is of several that were stacked, shape (n,). The verdict asks both.
         plain_predicted: Predicted losses as that model alone has them, shape (n, n_actions).
-        folds: Who fits what is fitted fold by fold here.
     """
 
     loss: Floats
@@ -73,7 +71,6 @@ class Log:
     lag: int = 0
     plain_propensity: Floats | None = None
     plain_predicted: Floats | None = None
-    folds: FoldWork = field(default=IN_TURN, repr=False, compare=False)
     clusters: Clusters = field(init=False, repr=False, compare=False)
     _whole: "tuple[Log, Bools] | None" = field(init=False, repr=False, compare=False, default=None)
 
@@ -113,7 +110,6 @@ class Log:
         predicted: Floats | None = None,
         floor: float = PROPENSITY_FLOOR,
         known: bool | None = None,
-        folds: FoldWork = IN_TURN,
     ) -> Self:
         """The decisions of `data`; its patients, where it names them, are the clusters.
 
@@ -126,7 +122,6 @@ class Log:
             predicted: Predicted loss of every action, shape (n_decisions, n_actions).
             floor: Estimated propensities below this are raised to it.
             known: Whether the propensities are known by design; if left out, those in the data are.
-            folds: What runs the fits that go fold by fold.
         """
         data = complete_losses(data)
         by_design = data.propensity is not None if known is None else known
@@ -151,7 +146,6 @@ class Log:
             features=visible_rows(data),
             known=by_design,
             lag=data.lag,
-            folds=folds,
         )
 
     @property
@@ -191,9 +185,7 @@ class Log:
     def _expect(self, target: Floats) -> Expected | None:
         if self.features is None:
             return None
-        return cross_fit(
-            self.features, target, self.clusters, self.action, self.n_actions, self.folds
-        )
+        return cross_fit(self.features, target, self.clusters, self.action, self.n_actions)
 
     @cached_property
     def rows(self) -> Ints:

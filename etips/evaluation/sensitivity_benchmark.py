@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from etips.evaluation.feature_tables import Units
 from etips.evaluation.inference.checks import Floats, Ints, check_table
+from etips.evaluation.row_models import Units
 
 MOST_ROWS = 4_000  # decisions looked at, drawn evenly
 N_STEPS = 50  # of the fit
@@ -48,7 +48,7 @@ def benchmark_features(
     table = check_table("features", features, n=action.size)
     rows = np.linspace(0, action.size - 1, min(action.size, MOST_ROWS)).astype(np.int64)
     units = Units.of(table[rows])
-    scaled, varies = units.standardised(table[rows], 4.0), np.isfinite(units.spread)
+    scaled, varies = units.standardised(table[rows]), np.isfinite(units.spread)
     usable = {name: [c for c in columns if varies[c]] for name, columns in groups.items()}
     usable = {name: columns for name, columns in usable.items() if columns}
     if not usable or np.unique(action[rows]).size < 2:

@@ -12,7 +12,6 @@ from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require
 from etips.evaluation.inference.checks import check_probabilities
 from etips.evaluation.log import PROPENSITY_FLOOR, Log
-from etips.learn.fitting.folds_at_once import AtOnce
 from etips.learn.fitting.prepare import choose_device, prepare
 from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.fitting.trainer import Trainer
@@ -134,7 +133,7 @@ def make_log(
         predicted, by = models.outcome.cross_fit(data, fold), CROSS_FITTED
     table = fitted.propensities if table is None else table
     figures = {"propensities": table, "predicted": predicted}
-    log = Log.of(data, **figures, floor=models.clip, known=by_design, folds=AtOnce())
+    log = Log.of(data, **figures, floor=models.clip, known=by_design)
     if not by_design:  # with known propensities nothing hangs on the models
         log = log.beside(fitted.by_network, fitted.predicted_by_network)
     notes = {

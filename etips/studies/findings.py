@@ -16,7 +16,6 @@ from etips.evaluation.log import Log, view
 from etips.evaluation.risk import matching_factor
 from etips.files.json_documents import finite
 from etips.learn.fitting.candidates import Candidate
-from etips.learn.fitting.folds_at_once import AtOnce
 from etips.learn.fitting.stages import Training
 from etips.learn.learners.catalogue import find_method
 from etips.learn.training.settings import Settings
@@ -262,7 +261,6 @@ def _log(experiment: Experiment, data: Trajectories, folder: Path) -> tuple[Log,
         propensities=propensities,
         predicted=load_array(folder / PREDICTED),
         floor=experiment.clip,
-        folds=AtOnce(),
     )
     floor = f"{log.propensity_floor:g}"
     return log, {"propensities": source, "predicted losses": model, "clip": floor}

@@ -8,52 +8,56 @@ not their case mix, as far as it was recorded.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import optimize, special
 
-from etips.evaluation.boosted_trees import Bins, Boosting, Codes, Trees, fit_trees
 from etips.evaluation.estimators import ESTIMATORS
-from etips.evaluation.feature_tables import Units, some_rows, with_one
-from etips.evaluation.inference.checks import Bools, Clusters, Floats, Ints, Rows, code_clusters
+from etips.evaluation.inference.checks import Bools, Clusters, Floats, Rows, code_clusters
 from etips.evaluation.inference.estimate import Estimate, effective_size
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk
+from etips.evaluation.row_models import REACH, Units, fit_trees, some_rows
 
 N_FOLDS = 5
 MOST_FIT = 20_000  # rows that one fit sees
 WIDEST = 150  # columns of the straight line: those in which the places differ most
 PENALTY = 5.0  # rows' worth of zero on each slope
-N_STEPS = 12  # of Newton's method; the penalty keeps it from running away
-N_TREES = 40
-ONE_TREE = Boosting(n_trees=1, shrinkage=0.1)
-REACH = 4.0  # standard deviations beyond which a value is as good as that
 LEAST_CHANCE = 1e-3
 
 
 def tell_apart(features: Rows, inside: Bools, clusters: Clusters) -> Floats:
     """Chance that each row is from the second place, by a model that never saw its patient, (n,).
 
-    A logistic regression, then boosted trees on what it leaves. Both are shrunk until what they say
-    of patients they have not seen is right: places that are alike are given the same chance
-    everywhere.
+    A logistic regression and boosted trees, added up and shrunk until what they say of patients
+    they have not seen is right: places that are alike are given the same chance everywhere.
 
     Args:
         features: What was visible, NaN where missing, shape (n, d).
     """
     target = inside.astype(np.float64)
     fold = np.random.default_rng(0).permutation(clusters.size)[clusters.code] % N_FOLDS
-    logit = np.zeros(target.size)
+    logits = np.zeros((target.size, 2))
     for held in range(N_FOLDS):
         learn, ask = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
         if ask.size == 0 or np.unique(target[learn]).size < 2:
             continue
         learn = some_rows(learn, MOST_FIT)
-        model = _Classifier.fit(features[learn], target[learn], seed=held)
-        logit[ask] = model.logit(features[ask])
-    return _recalibrated(logit, target)
+        units = Units.of(features[learn])
+        gaps = np.flatnonzero(np.isnan(features[learn]).any(axis=0))
+        table, asked = (
+            np.hstack([units.standardised(rows), np.isnan(rows[:, gaps])])
+            for rows in (features[learn], features[ask])
+        )
+        apart = np.abs((target[learn] - target[learn].mean()) @ table)
+        kept = np.sort(np.argsort(-apart, kind="stable")[:WIDEST])
+        line = _logistic(table[:, kept], target[learn], PENALTY)
+        trees = fit_trees(features[learn], target[learn], classifier=True)
+        logits[ask, 0] = line.decision_function(asked[:, kept])
+        logits[ask, 1] = trees(features[ask])
+    return _recalibrated(logits, target)
 
 
 def density_ratio(chance: Floats, inside: Bools) -> Floats:
@@ -69,88 +73,27 @@ def discrimination(chance: Floats, inside: Bools) -> float:
     return float((below + up_to).mean() / 2 / outside.size)  # an equal counts by half
 
 
-@dataclass(frozen=True)
-class _Classifier:
-    """A fitted model of which place a row is from."""
+def _recalibrated(logits: Floats, target: Floats) -> Floats:
+    """The chance with slopes of 0 to 1 and a level that fit patients the models have not seen.
 
-    units: Units
-    gaps: Ints  # columns with a gap
-    kept: Ints  # columns of the straight line
-    slope: Floats
-    bins: Bins
-    trees: tuple[tuple[float, Trees], ...]
-
-    @classmethod
-    def fit(cls, rows: Rows, target: Floats, *, seed: int) -> "_Classifier":
-        units = Units.of(rows)
-        gaps = np.flatnonzero(np.isnan(rows).any(axis=0))
-        table = _table(rows, units, gaps)
-        apart = np.abs((target - target.mean()) @ table)
-        kept = np.sort(np.argsort(-apart, kind="stable")[:WIDEST])
-        slope = _logistic(with_one(table[:, kept]), target, PENALTY)
-        bins = Bins.of(rows)
-        logit = with_one(table[:, kept]) @ slope
-        trees = _boost(bins.code(rows), target, logit, seed)
-        return cls(units, gaps, kept, slope, bins, trees)
-
-    def logit(self, rows: Rows) -> Floats:
-        table = _table(rows, self.units, self.gaps)
-        logit: Floats = with_one(table[:, self.kept]) @ self.slope
-        codes = self.bins.code(rows)
-        for scale, tree in self.trees:
-            logit = logit + scale * tree.predict(codes)
-        return logit
-
-
-def _table(rows: Rows, units: Units, gaps: Ints) -> Floats:
-    """Values in standard deviations, gaps and constants at 0, and where the gaps are."""
-    return np.hstack([units.standardised(rows, REACH), np.isnan(rows[:, gaps])])
-
-
-def _boost(
-    codes: Codes, target: Floats, logit: Floats, seed: int
-) -> tuple[tuple[float, Trees], ...]:
-    trees = []
-    if codes.shape[1] == 0:
-        return ()
-    for number in range(N_TREES):
-        chance = special.expit(logit)
-        tree = fit_trees(codes, target - chance, seed=1000 * seed + number, settings=ONE_TREE)
-        scale = 1 / max(float((chance * (1 - chance)).mean()), 0.05)  # a step of Newton's, about
-        logit = logit + scale * tree.predict(codes)
-        trees.append((scale, tree))
-    return tuple(trees)
-
-
-def _recalibrated(logit: Floats, target: Floats) -> Floats:
-    """The chance with a slope at most 1 and a level that fit patients the model has not seen."""
-    spread = float(logit.std())
-    if spread < 1e-9:
+    Args:
+        logits: Of the line and of the trees, shape (n, 2).
+    """
+    centred = logits - logits.mean(axis=0)
+    spread = centred.std(axis=0)
+    if spread.max() < 1e-9:
         return np.full(target.size, target.mean())
-    centred = (logit - logit.mean()) / spread
-    slope = _logistic(with_one(centred[:, None]), target, 1e-3)
-    slope[1] = np.clip(slope[1], 0.0, spread)
-    own, share = slope[1] * centred, target.mean()
+    units = np.where(spread > 1e-9, spread, 1.0)
+    slope = _logistic(centred / units, target, 1e-3).coef_[0] / units
+    own, share = centred @ np.clip(slope, 0.0, 1.0), target.mean()
     level = optimize.brentq(lambda more: special.expit(own + more).mean() - share, -40, 40)
     return np.asarray(special.expit(own + level))
 
 
-def _logistic(table: Floats, target: Floats, penalty: float) -> Floats:
-    """Slopes of a ridge logistic regression; the first column holds ones and has no penalty."""
-    slope = np.zeros(table.shape[1])
-    share = np.clip(target.mean(), LEAST_CHANCE, 1 - LEAST_CHANCE)
-    slope[0] = np.log(share / (1 - share))
-    ridge = np.full(slope.size, penalty)
-    ridge[0] = 0.0
-    for _ in range(N_STEPS):
-        chance = special.expit(table @ slope)
-        weight = np.maximum(chance * (1 - chance), 1e-4)
-        curve = (table * weight[:, None]).T @ table + np.diag(ridge + 1e-9)
-        step = np.linalg.solve(curve, table.T @ (target - chance) - ridge * slope)
-        slope = slope + step * min(1.0, 4 / max(float(np.abs(step).max()), 1e-12))
-        if np.abs(step).max() < 1e-6:
-            break
-    return slope
+def _logistic(table: Floats, target: Floats, penalty: float) -> Any:  # noqa: ANN401  # sklearn's
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # as in `row_models`
+
+    return LogisticRegression(C=1 / penalty, max_iter=200).fit(table, target)
 
 
 Overlap = Literal["good", "fair", "poor"]

@@ -1,4 +1,4 @@
-"""Work in pieces, such as folds, that are done at the same time; see `evaluation.fold_work`."""
+"""Work in pieces, such as folds, that are done at the same time; in turn or side by side."""
 
 import math
 import mmap
@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from etips.evaluation.fold_work import InTurn
 from etips.learn.training.crew import n_workers, run_all, working
 
 
-class AtOnce(InTurn):
+class AtOnce:
     """Processes of a crew, as many as there are cores; what they write is the same in any order.
 
     Args:
@@ -40,7 +39,8 @@ class AtOnce(InTurn):
         size = self._size(max(count for _, count in stages))
         if size == 1:
             for work, count in stages:
-                super().do(work, count)
+                for number in range(count):
+                    work(number)
             return
         with working(size, lambda order: stages[int(order[0])][0](int(order[1]))) as crew:
             for stage, (_, count) in enumerate(stages):

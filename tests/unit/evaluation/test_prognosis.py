@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 from evaluation_logs import make_log
 
-from etips.evaluation import boosted_trees, feature_tables, sndr, snips, view
-from etips.evaluation.boosted_trees import (
-    N_BINS,
-    NO_SPLIT,
-    Bins,
-    Boosting,
-    fit_trees,
-)
-from etips.evaluation.feature_tables import Units
+from etips.evaluation import sndr, snips, view
 from etips.evaluation.inference.checks import code_clusters
 from etips.evaluation.prognosis import (
     MOST_PRODUCTS,
@@ -22,6 +14,7 @@ from etips.evaluation.prognosis import (
     find_products,
 )
 from etips.evaluation.prognosis_balance import MOST_WIDENED, balance_prognosis
+from etips.evaluation.row_models import REACH, Units, fit_ridge, fit_trees
 
 
 def world(kind, n=3000, seed=0):
@@ -235,52 +228,23 @@ def test_noise_has_next_to_no_products():
     assert max(counts) <= MOST_PRODUCTS
 
 
-def table(kind, width, gaps):
-    rng = np.random.default_rng(width)
-    rows = (3 + rng.normal(size=(500, width))).astype(kind)
-    if gaps:
-        rows[rng.random(rows.shape) < 0.1] = np.nan
-        rows[:, 0] = np.nan
-    return rows
-
-
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_gaps_and_columns_that_say_nothing_are_zero_and_tails_are_cut(kind, monkeypatch):
-    monkeypatch.setattr(feature_tables, "NUMBERS", 300)
-    rows = table(kind, 4, True)
-    rows[0, 1:], rows[1, 1:] = np.inf, -np.inf
-    centre, unit = np.full(4, 3.0), np.array([1.0, 0.5, np.inf, 2.0])
-    wide = np.full((500, 6), 8.0)
-    assert np.shares_memory(Units(centre, unit).standardised(rows, 1.5, out=wide[:, 1:5]), wide)
-    with np.errstate(invalid="ignore"):
-        plain = (rows - centre) / unit
-    plain = np.clip(np.where(np.isnan(plain), 0.0, plain), -1.5, 1.5)
-    np.testing.assert_array_equal(wide[:, 1:5], plain)
-    assert not wide[:, 3].any()
-    assert (wide[:, [0, 5]] == 8).all()
-    assert np.abs(wide[:2, [2, 4]]).tolist() == [[1.5, 1.5], [1.5, 1.5]]
-
-
-def fitted(rows, target, **settings):
-    bins = Bins.of(rows)
-    codes = bins.code(rows)
-    return fit_trees(codes, target, seed=0, settings=Boosting(**settings)), bins
-
-
-def test_bins_hold_about_as_many_rows_each_and_gaps_have_their_own():
-    column = np.random.default_rng(0).lognormal(size=5000)
-    rows = np.stack([column, np.where(column > 2, np.nan, column), np.ones(5000)], axis=1)
-    codes = Bins.of(rows).code(rows)
-    counts = np.bincount(codes[:, 0], minlength=N_BINS)
-    assert counts[0] == 0
-    assert counts[1:].min() > 100
-    assert ((codes[:, 1] == 0) == (column > 2)).all()
-    assert np.unique(codes[:, 2]).size == 1
-    assert (np.diff(codes[np.argsort(column), 0].astype(int)) >= 0).all()
+def test_gaps_and_columns_that_say_nothing_are_zero_and_tails_are_cut(kind):
+    rows = (3 + np.random.default_rng(0).normal(size=(500, 4))).astype(kind)
+    rows[::9, 1] = np.nan
+    rows[:, 2], rows[:, 3] = 7.0, np.nan
+    rows[0, 0] = 1e6
+    scaled = Units.of(rows).standardised(rows)
+    assert (scaled[:, 2:] == 0).all()
+    assert (scaled[::9, 1] == 0).all()
+    assert scaled[0, 0] == REACH
+    known = rows[~np.isnan(rows[:, 1]), 1].astype(np.float64)
+    expected = (known - known.mean()) / known.std()
+    np.testing.assert_allclose(scaled[~np.isnan(rows[:, 1]), 1], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("shape", ["step", "product", "missing"])
-def test_what_a_line_cannot_follow_is_followed(shape):
+def test_trees_follow_what_a_line_cannot(shape):
     generator = np.random.default_rng(2)
     rows = generator.normal(size=(4000, 4))
     target = {
@@ -290,63 +254,14 @@ def test_what_a_line_cannot_follow_is_followed(shape):
     }[shape]
     if shape == "missing":
         rows[rows[:, 2] > 0, 2] = np.nan
-    trees, bins = fitted(rows[:3000], target[:3000])
-    found = trees.predict(bins.code(rows[3000:]))
+    found = fit_trees(rows[:3000], target[:3000])(rows[3000:])
     assert np.corrcoef(found, target[3000:])[0, 1] > 0.9
 
 
-def test_noise_is_shrunk_and_constants_split_nothing():
-    generator = np.random.default_rng(3)
-    rows, noise = generator.normal(size=(3000, 5)), generator.normal(size=3000)
-    trees, bins = fitted(rows[:2000], noise[:2000])
-    assert trees.predict(bins.code(rows[2000:])).std() < 0.3
-    flat, bins = fitted(np.ones((100, 2)), generator.normal(size=100))
-    assert (flat.cut == NO_SPLIT).all()
-    assert np.ptp(flat.predict(bins.code(np.ones((5, 2))))) == 0
-
-
-def test_the_same_rows_give_the_same_trees_and_wide_tables_are_sampled():
-    generator = np.random.default_rng(4)
-    rows, target = generator.normal(size=(500, 60)), generator.normal(size=500)
-    first, _ = fitted(rows, target, n_trees=5, tree_rows=200)
-    again, _ = fitted(rows, target, n_trees=5, tree_rows=200)
-    assert (first.value == again.value).all()
-    assert first.column.max() < 60
-
-
-def test_of_columns_that_are_alike_the_first_is_asked_whatever_the_rounding():
-    """Sums differ in their last digits from one number of cores to another."""
-    rng = np.random.default_rng(0)
-    levels = rng.integers(0, 8, (500, 3)).astype(float)
-    rows = np.column_stack([levels, 7 - levels, levels**2])
-    target = levels[:, 0] * levels[:, 1] + rng.normal(size=500)
-    codes = Bins.of(rows).code(rows)
-    plain = fit_trees(codes, target, seed=0)
-    for seed in range(5):
-        noise = 1e-14 * np.random.default_rng(seed).normal(size=500)
-        other = fit_trees(codes, target + noise, seed=0)
-        assert np.array_equal(other.column, plain.column)
-        assert np.array_equal(other.cut, plain.cut)
-
-
-def gappy(kind, n=300):
-    rng = np.random.default_rng(5)
-    rows = rng.normal(size=(n, 5)).astype(kind)
-    rows[:, 1] = rng.integers(0, 3, n)  # few values
-    rows[:, 2] = 7  # one
-    rows[rng.random((n, 5)) < 0.2] = np.nan
-    rows[:, 4] = np.nan  # none
-    rows[0, :3], rows[1, :3] = np.inf, -np.inf
-    return rows
-
-
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_values_go_where_their_bins_go(kind, monkeypatch):
-    monkeypatch.setattr(boosted_trees, "BLOCK", 37)
-    rows = gappy(kind)
-    target = np.where(np.isnan(rows[:, 0]), 2.0, np.sign(rows[:, 3]) * np.sign(rows[:, 1] - 1))
-    trees, bins = fitted(rows, np.nan_to_num(target), least_rows=2)
-    assert (trees.cut == 0).any()  # a split by whether a value is known
-    assert (trees.cut == NO_SPLIT).any()
-    for asked in (rows, rows.astype(np.float64), np.nextafter(rows, kind(9)), rows[:0]):
-        assert np.array_equal(trees.predict_rows(asked, bins), trees.predict(bins.code(asked)))
+def test_many_columns_of_noise_are_shrunk_and_a_few_that_tell_are_kept():
+    generator = np.random.default_rng(0)
+    rows, later = generator.normal(size=(2, 300, 100))
+    noise = generator.normal(size=300)
+    assert (later @ fit_ridge(rows, noise)[1]).std() < 0.5
+    base, slope = fit_ridge(rows, 2 * rows[:, 7] + 1 + 0.1 * noise)
+    assert np.corrcoef(base + later @ slope, later[:, 7])[0, 1] > 0.95

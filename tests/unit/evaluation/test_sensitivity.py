@@ -12,8 +12,8 @@ from missing_worlds import make_missing
 from etips.errors import DataError, SettingError
 from etips.evaluation import Log, Wald, bound_risk, difference, logged_risk, snips, view
 from etips.evaluation.censoring import LossModel, complete_losses, model_losses
-from etips.evaluation.feature_tables import Units
 from etips.evaluation.missing_loss_bounds import bound_missing
+from etips.evaluation.row_models import Units
 from etips.evaluation.sensitivity import Extremes, extremes
 from etips.evaluation.sensitivity_benchmark import _fit, benchmark_features
 
@@ -252,7 +252,7 @@ def test_two_actions_by_the_formula():
 @pytest.mark.parametrize("columns", [[0], [2], [0, 1]])
 def test_leaving_features_out_is_the_fit_without_them(columns):
     x, action = world(2_000, 4, 2)
-    scaled = Units.of(x).standardised(x, 4.0)
+    scaled = Units.of(x).standardised(x)
     full = _fit(scaled, action, 4)
     bare = _fit(np.delete(scaled, columns, axis=1), action, 4)
     shift = full._log_odds(full.table @ full.slopes) - bare._log_odds(bare.table @ bare.slopes)
