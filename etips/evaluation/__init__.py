@@ -1,32 +1,21 @@
 """Risk of a policy from logged decisions, with its interval, diagnosis and verdict."""
 
 from etips.evaluation.assessment import (
-    AbstentionPoint,
     Assessment,
-    NegativeControl,
     abstention_curve,
     assess,
     bands,
     control_gain,
 )
-from etips.evaluation.calibration import ActionCalibration, Calibration, calibration
+from etips.evaluation.calibration import calibration
 from etips.evaluation.censoring import LossModel, complete_losses, model_losses
-from etips.evaluation.diagnostics import (
-    ActionOverlap,
-    Diagnostics,
-    balance,
-    diagnose,
-    gain,
-    overlap_by_action,
-)
+from etips.evaluation.diagnostics import Diagnostics, balance, diagnose, gain, overlap_by_action
 from etips.evaluation.estimators import ESTIMATORS, Estimator, estimator_names
 from etips.evaluation.inference.betting import guaranteed_gain
-from etips.evaluation.inference.effective_count import EffectiveCount
 from etips.evaluation.inference.estimate import (
     Contrast,
     Estimate,
     Improvement,
-    MatchedContrast,
     atenp,
     difference,
     effective_size,
@@ -37,6 +26,7 @@ from etips.evaluation.inference.estimate import (
 from etips.evaluation.inference.evidence import Evidence
 from etips.evaluation.inference.intervals import (
     DEFAULT,
+    EffectiveCount,
     Interval,
     Logit,
     Percentile,
@@ -44,8 +34,6 @@ from etips.evaluation.inference.intervals import (
     Wald,
 )
 from etips.evaluation.log import Log, View, view
-from etips.evaluation.missing_loss_bounds import bound_missing
-from etips.evaluation.prognosis_balance import PrognosisBalance, PrognosisBalances
 from etips.evaluation.risk import (
     clipped_ips,
     dm,
@@ -59,8 +47,13 @@ from etips.evaluation.risk import (
     switch_dr,
     weigh,
 )
-from etips.evaluation.sensitivity import Bound, Sensitivity, SensitivityBounds, bound_risk
-from etips.evaluation.sensitivity_benchmark import Strength, benchmark_features
+from etips.evaluation.sensitivity import (
+    Sensitivity,
+    Strength,
+    benchmark_features,
+    bound_missing,
+    bound_risk,
+)
 from etips.evaluation.verdict import RULES, Rule, Verdict, judge
 
 
@@ -72,72 +65,13 @@ def __getattr__(name: str) -> object:
 
 
 __all__ = [
-    "DEFAULT",
-    "ESTIMATORS",
-    "RULES",
-    "AbstentionPoint",
-    "ActionCalibration",
-    "ActionOverlap",
-    "Assessment",
-    "Bound",
-    "Calibration",
-    "Contrast",
-    "Diagnostics",
-    "EffectiveCount",
-    "Estimate",
-    "Estimator",
-    "Evidence",
-    "Improvement",
-    "Interval",
-    "Log",
-    "Logit",
-    "LossModel",
-    "MatchedContrast",
-    "NegativeControl",
-    "Percentile",
-    "PrognosisBalance",
-    "PrognosisBalances",
-    "Rule",
-    "Sensitivity",
-    "SensitivityBounds",
-    "Strength",
-    "Studentised",
-    "Verdict",
-    "View",
-    "Wald",
-    "abstention_curve",
-    "assess",
-    "atenp",
-    "balance",
-    "bands",
-    "benchmark_features",
-    "bound_missing",
-    "bound_risk",
-    "calibration",
-    "clipped_ips",
-    "complete_losses",
-    "control_gain",
-    "diagnose",
-    "difference",
-    "dm",
-    "dr",
-    "dr_shrinkage",
-    "effective_size",
-    "estimator_names",
-    "gain",
-    "guaranteed_gain",
-    "holm",
-    "ips",
-    "judge",
-    "logged_risk",
-    "matching_factor",
-    "model_losses",
-    "overlap_by_action",
-    "require_unseen",
-    "safe_improvement",
-    "sndr",
-    "snips",
-    "switch_dr",
-    "view",
-    "weigh",
-]
+    "DEFAULT", "ESTIMATORS", "RULES", "Assessment", "Contrast", "Diagnostics", "EffectiveCount",
+    "Estimate", "Estimator", "Evidence", "Improvement", "Interval", "Log", "Logit", "LossModel",
+    "Percentile", "Rule", "Sensitivity", "Strength", "Studentised", "Verdict", "View", "Wald",
+    "abstention_curve", "assess", "atenp", "balance", "bands", "benchmark_features",
+    "bound_missing", "bound_risk", "calibration", "clipped_ips", "complete_losses",
+    "control_gain", "diagnose", "difference", "dm", "dr", "dr_shrinkage", "effective_size",
+    "estimator_names", "gain", "guaranteed_gain", "holm", "ips", "judge", "logged_risk",
+    "matching_factor", "model_losses", "overlap_by_action", "require_unseen", "safe_improvement",
+    "sndr", "snips", "switch_dr", "view", "weigh",
+]  # fmt: skip

@@ -37,6 +37,13 @@ PROPENSITY_FLOOR = 0.01
 then weighs at most a hundred."""
 
 
+ARRAYS = (
+    *("loss", "action", "propensity", "cluster", "propensities", "predicted", "features"),
+    *("plain_propensity", "plain_predicted"),
+)
+"""Fields of a log that have an entry a decision."""
+
+
 @dataclass(frozen=True)
 class Log:
     """Logged decisions, checked once when made.
@@ -81,25 +88,26 @@ class Log:
             raise SettingError("propensity_floor", "must lie between 0 and 1")
         if self.lag not in (0, 1):
             raise SettingError("lag", "must be 0 or 1")
-        loss = check_numbers("loss", self.loss)
-        n = loss.size
-        self._store("loss", loss)
+        n = np.size(self.loss)
+        self._store("loss", check_numbers("loss", self.loss))
         self._store("action", check_actions(self.action, n=n, n_actions=self.n_actions))
         self._store("propensity", check_propensity(self.propensity, n=n))
         self._store("cluster", np.asarray(self.cluster))
         self._store("clusters", code_clusters(self.cluster, n=n))
-        if self.propensities is not None:
-            self._store("propensities", self._check_propensities(self.propensities))
-        if self.predicted is not None:
-            model = check_table("predicted", self.predicted, n=n, width=self.n_actions)
-            self._store("predicted", model)
+        for name in ("predicted", "plain_predicted"):
+            if (table := getattr(self, name)) is not None:
+                self._store(name, check_table("predicted", table, n=n, width=self.n_actions))
         if self.features is not None:
             self._store("features", check_features(self.features, n=n))
         if self.plain_propensity is not None:
             self._store("plain_propensity", check_propensity(self.plain_propensity, n=n))
-        if self.plain_predicted is not None:
-            plain = check_table("predicted", self.plain_predicted, n=n, width=self.n_actions)
-            self._store("plain_predicted", plain)
+        if self.propensities is not None:
+            values, k = self.propensities, self.n_actions
+            table = check_probabilities("propensities", values, n=n, n_actions=k)
+            raised = np.maximum(table[self.rows, self.action], self.propensity_floor)
+            rule = "must hold the propensity of the logged action, before it is raised to the floor"
+            require("propensities", rule, np.abs(raised - self.propensity) <= 1e-6)
+            self._store("propensities", table)
 
     @classmethod
     def of(
@@ -194,21 +202,9 @@ class Log:
 
     def take(self, keep: NDArray[np.bool_]) -> "Log":
         """The decisions for which `keep` (n,) holds; what all of them lead to expect stays."""
-        part = Log(
-            loss=self.loss[keep],
-            action=self.action[keep],
-            propensity=self.propensity[keep],
-            cluster=self.cluster[keep],
-            n_actions=self.n_actions,
-            propensities=None if self.propensities is None else self.propensities[keep],
-            predicted=None if self.predicted is None else self.predicted[keep],
-            propensity_floor=self.propensity_floor,
-            features=None if self.features is None else self.features[keep],
-            known=self.known,
-            lag=self.lag,
-            plain_propensity=None if self.plain_propensity is None else self.plain_propensity[keep],
-            plain_predicted=None if self.plain_predicted is None else self.plain_predicted[keep],
-        )
+        arrays = ((name, getattr(self, name)) for name in ARRAYS)
+        own: dict[str, Any] = {name: table[keep] for name, table in arrays if table is not None}
+        part = replace(self, **own)
         part._store("_whole", (self, keep))
         return part
 
@@ -230,15 +226,6 @@ class Log:
             other._store("_whole", (whole.as_plainly_predicted, keep))
         other._store("expected", self.expected)
         return other
-
-    def _check_propensities(self, values: Floats) -> Floats:
-        n = self.loss.size
-        table = check_probabilities("propensities", values, n=n, n_actions=self.n_actions)
-        raised = np.maximum(table[self.rows, self.action], self.propensity_floor)
-        agrees = np.abs(raised - self.propensity) <= 1e-6
-        rule = "must hold the propensity of the logged action, before it is raised to the floor"
-        require("propensities", rule, agrees)
-        return table
 
     def _store(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -279,33 +266,22 @@ def view(log: Log, probabilities: ArrayLike, abstains: ArrayLike | None = None) 
     table = check_probabilities(
         "probabilities", probabilities, n=log.n_decisions, n_actions=log.n_actions
     )
-    silent = _abstains(log, table, abstains)
+    n = log.n_decisions
+    if abstains is not None:
+        silent = np.asarray(abstains)
+        if silent.dtype != np.bool_ or silent.shape != (n,):
+            raise DataError("abstains", "must hold yes or no for every decision")
+    elif log.propensities is None:
+        silent = np.zeros(n, dtype=np.bool_)
+    else:
+        silent = np.asarray(np.abs(table - log.propensities).max(axis=1) <= SAME)
     weight = weigh_logged(table[log.rows, log.action], log.propensity)
-    weight = np.where(silent, 1.0, weight)
-    recommended = table.argmax(axis=1)
+    own = View(table, table.argmax(axis=1), np.where(silent, 1.0, weight), abstains=silent)
     if log.predicted is None:
-        return View(table, recommended, weight, abstains=silent)
+        return own
     taken = log.predicted[log.rows, log.action]
     averaged = np.einsum("na,na->n", table, log.predicted)
-    return View(
-        table,
-        recommended,
-        weight,
-        predicted=taken,
-        predicted_policy=np.where(silent, taken, averaged),
-        abstains=silent,
-    )
-
-
-def _abstains(log: Log, table: Floats, given: ArrayLike | None) -> Bools:
-    if given is not None:
-        silent = np.asarray(given)
-        if silent.dtype != np.bool_ or silent.shape != (log.n_decisions,):
-            raise DataError("abstains", "must hold yes or no for every decision")
-        return silent
-    if log.propensities is None:
-        return np.zeros(log.n_decisions, dtype=np.bool_)
-    return np.asarray(np.abs(table - log.propensities).max(axis=1) <= SAME)
+    return replace(own, predicted=taken, predicted_policy=np.where(silent, taken, averaged))
 
 
 MOST_ROWS = 5_000

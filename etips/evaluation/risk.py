@@ -40,6 +40,9 @@ from etips.evaluation.inference.intervals import DEFAULT, Interval
 
 UNIT: Bounds = (0.0, 1.0)
 
+QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
+"""Of the positive weights, tried as limits beside no limit at all."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -55,6 +58,20 @@ class Case:
     clusters: Clusters
     count: Floats | None
 
+    @classmethod
+    def of(
+        cls,
+        loss: ArrayLike,
+        weight: ArrayLike | None,
+        cluster: ClusterLike,
+        count: ArrayLike | None,
+    ) -> "Case":
+        """Check the arrays of a call; without `weight` every decision weighs 1."""
+        losses = check_numbers("loss", loss)
+        n = losses.size
+        weights = np.ones(n) if weight is None else check_weights("weight", weight, n=n)
+        return cls(losses, weights, code_clusters(cluster, n=n), check_counts(count, n=n))
+
     @property
     def bounds(self) -> Bounds | None:
         """Where a risk must lie: in 0..1 if all losses do."""
@@ -69,6 +86,14 @@ class Case:
     def exposure(self) -> Exposure | None:
         """How the losses enter a risk that is made with these weights."""
         return expose(self.loss, self.weight, self.count, self.clusters, self.bounds)
+
+    def model(self, predicted: ArrayLike, predicted_policy: ArrayLike) -> tuple[Floats, Floats]:
+        """Predicted losses of the logged action and of the policy, checked, shape (n,) each."""
+        n = self.loss.size
+        return (
+            check_numbers("predicted", predicted, n=n),
+            check_numbers("predicted_policy", predicted_policy, n=n),
+        )
 
     def mean(self, values: Floats, bounds: Bounds | None = None) -> Evidence:
         """The mean of `values` (n,) over decisions."""
@@ -88,125 +113,48 @@ class Case:
             estimator, evidence, weight=self.weight, count=self.count, interval=interval
         )
 
-
-def make_case(
-    loss: ArrayLike, weight: ArrayLike | None, cluster: ClusterLike, count: ArrayLike | None
-) -> Case:
-    """Check the arrays of a call; without `weight` every decision weighs 1."""
-    losses = check_numbers("loss", loss)
-    n = losses.size
-    weights = np.ones(n) if weight is None else check_weights("weight", weight, n=n)
-    return Case(losses, weights, code_clusters(cluster, n=n), check_counts(count, n=n))
-
-
-def check_model(predicted: ArrayLike, predicted_policy: ArrayLike, n: int) -> tuple[Floats, Floats]:
-    """Predicted losses of the logged action and of the policy, shape (n,) each."""
-    return (
-        check_numbers("predicted", predicted, n=n),
-        check_numbers("predicted_policy", predicted_policy, n=n),
-    )
-
-
-class Formula:
-    """A formula that is called with plain arrays, under its own name."""
-
-    def __init__(self, formula: Callable[..., Evidence]) -> None:
-        self.formula, self.__name__, self.__doc__ = formula, formula.__name__, formula.__doc__
-
-
-class Weighted(Formula):
-    """An estimator that needs weights alone; `risk` says what its arguments are."""
-
-    def __call__(
+    def tuned(
         self,
-        loss: ArrayLike,
-        weight: ArrayLike,
-        cluster: ClusterLike,
-        *,
-        count: ArrayLike | None = None,
-        interval: Interval = DEFAULT,
+        estimator: str,
+        setting: tuple[str, float | None],
+        limited: Callable[[float], Floats],
+        risk: Callable[[Floats], Evidence],
+        interval: Interval,
+        power: int = 1,
     ) -> Estimate:
-        """Estimate the risk from weights."""
-        case = make_case(loss, weight, cluster, count)
-        return case.estimate(self.__name__, self.formula(case), interval)
+        """The risk by limited weights, between the limits of the untuned one, widened to hold it.
 
+        Args:
+            setting: Its name, and the one that was given. Left out, it is that quantile of the
+                positive weights, or no limit at all, with the smallest estimated squared error: the
+                squared standard error plus the squared distance from the estimate without tuning.
+            limited: The weights under a setting, shape (n,).
+            risk: The estimate from weights.
+            power: Of the quantiles, to make settings of them.
+        """
+        name, given = setting
+        if given is not None and not given >= 0:
+            raise SettingError(name, "must be zero or more")
+        plain, settings = risk(self.weight), [np.inf if given is None else float(given)]
+        positive = self.weight[self.weight > 0]
+        if given is None and positive.size:
+            settings += [float(q) ** power for q in np.unique(np.quantile(positive, QUANTILES))]
 
-class Modelled(Formula):
-    """An estimator that needs an outcome model too; `risk` says what its arguments are."""
+        def error(evidence: Evidence) -> float:
+            return float(np.hypot(evidence.std_error, evidence.value - plain.value))
 
-    def __call__(
-        self,
-        loss: ArrayLike,
-        weight: ArrayLike,
-        cluster: ClusterLike,
-        predicted: ArrayLike,
-        predicted_policy: ArrayLike,
-        *,
-        count: ArrayLike | None = None,
-        interval: Interval = DEFAULT,
-    ) -> Estimate:
-        """Estimate the risk from weights and predicted losses."""
-        case = make_case(loss, weight, cluster, count)
-        model = check_model(predicted, predicted_policy, case.loss.size)
-        return case.estimate(self.__name__, self.formula(case, *model), interval)
-
-
-QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.999)
-"""Of the positive weights, tried as limits beside no limit at all."""
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """A tuned value, the root of its estimated squared error, and the evidence without tuning."""
-
-    value: float
-    error: float
-    setting: float
-    plain: Evidence
-
-
-def tune(
-    name: str, given: float | None, limits: list[float], build: Callable[[float], Evidence]
-) -> Tuned:
-    """The given setting, or the one with the smallest estimated squared error.
-
-    That is the squared standard error plus the squared distance from the estimate without tuning.
-    """
-    if given is not None and not given >= 0:
-        raise SettingError(name, "must be zero or more")
-    plain = build(np.inf)
-
-    def at(setting: float) -> Tuned:
-        evidence = plain if np.isinf(setting) else build(setting)
-        bias = evidence.value - plain.value
-        return Tuned(evidence.value, float(np.hypot(evidence.std_error, bias)), setting, plain)
-
-    settings = [np.inf, *limits] if given is None else [float(given)]
-    return min((at(setting) for setting in settings), key=lambda tuned: tuned.error)
-
-
-def weight_limits(weight: Floats) -> list[float]:
-    """Candidate limits: quantiles of the positive weights."""
-    positive = weight[weight > 0]
-    if positive.size == 0:
-        return []
-    return [float(limit) for limit in np.unique(np.quantile(positive, QUANTILES))]
-
-
-def tuned_estimate(
-    case: Case, estimator: str, tuned: Tuned, interval: Interval, *, weight: Floats
-) -> Estimate:
-    """The tuned value between the limits of the untuned one, widened to hold it."""
-    plain = case.estimate(estimator, tuned.plain, interval)
-    return replace(
-        plain,
-        risk=tuned.value,
-        std_error=tuned.error,
-        low=min(plain.low, tuned.value),
-        high=max(plain.high, tuned.value),
-        effective_n=effective_size(weight, count=case.count),
-        tuning=tuned.setting,
-    )
+        tried = [plain if np.isinf(own) else risk(limited(own)) for own in settings]
+        best = min(range(len(tried)), key=lambda place: error(tried[place]))
+        untuned, value = self.estimate(estimator, plain, interval), tried[best].value
+        return replace(
+            untuned,
+            risk=value,
+            std_error=error(tried[best]),
+            low=min(untuned.low, value),
+            high=max(untuned.high, value),
+            effective_n=effective_size(limited(settings[best]), count=self.count),
+            tuning=settings[best],
+        )
 
 
 def weigh(probabilities: ArrayLike, action: ArrayLike, propensity: ArrayLike) -> Floats:
@@ -229,7 +177,7 @@ def logged_risk(
     interval: Interval = DEFAULT,
 ) -> Estimate:
     """Mean logged loss: the risk of what the clinicians did."""
-    case = make_case(loss, None, cluster, count)
+    case = Case.of(loss, None, cluster, count)
     return case.estimate("logged", case.mean(case.loss, case.bounds), interval)
 
 
@@ -241,24 +189,39 @@ def matching_factor(
     interval: Interval = DEFAULT,
 ) -> Estimate:
     """Mean weight (the paper's TMF): 1 in expectation when the propensities are right."""
-    case = make_case(np.zeros(np.shape(weight)), weight, cluster, count)
+    case = Case.of(np.zeros(np.shape(weight)), weight, cluster, count)
     weights = replace(case.mean(case.weight), exposure=None)  # no losses are in it
     return case.estimate("matching_factor", weights, interval)
 
 
-@Weighted
-def ips(case: Case) -> Evidence:
+def ips(
+    loss: ArrayLike,
+    weight: ArrayLike,
+    cluster: ClusterLike,
+    *,
+    count: ArrayLike | None = None,
+    interval: Interval = DEFAULT,
+) -> Estimate:
     """Inverse propensity risk, paper eq. (3): unbiased, and not translation-equivariant."""
-    return case.mean(case.loss * case.weight)
+    case = Case.of(loss, weight, cluster, count)
+    return case.estimate("ips", case.mean(case.loss * case.weight), interval)
 
 
-@Weighted
-def snips(case: Case) -> Evidence:
+def snips(
+    loss: ArrayLike,
+    weight: ArrayLike,
+    cluster: ClusterLike,
+    *,
+    count: ArrayLike | None = None,
+    interval: Interval = DEFAULT,
+) -> Estimate:
     """Self-normalised inverse propensity risk, paper eq. (4).
 
     The standard error carries the noise of the denominator, so a constant loss has none.
     """
-    return case.ratio([(case.loss * case.weight, case.weight)], case.bounds)
+    case = Case.of(loss, weight, cluster, count)
+    evidence = case.ratio([(case.loss * case.weight, case.weight)], case.bounds)
+    return case.estimate("snips", evidence, interval)
 
 
 def clipped_ips(
@@ -272,18 +235,17 @@ def clipped_ips(
 ) -> Estimate:
     """Inverse propensity risk with weights cut at `clip`: less noise, biased towards zero.
 
-    Left out, `clip` is the quantile of the weights, or no limit at all, with the smallest estimated
-    squared error: the squared standard error plus the squared distance from the unclipped estimate.
-    The limits are those without clip, see `Estimate`.
+    Left out, `clip` is chosen as in `Case.tuned`. The limits are those without clip, see
+    `Estimate`.
     """
-    case = make_case(loss, weight, cluster, count)
-
-    def build(limit: float) -> Evidence:
-        return case.mean(case.loss * np.minimum(case.weight, limit))
-
-    tuned = tune("clip", clip, weight_limits(case.weight), build)
-    kept = np.minimum(case.weight, tuned.setting)
-    return tuned_estimate(case, "clipped_ips", tuned, interval, weight=kept)
+    case = Case.of(loss, weight, cluster, count)
+    return case.tuned(
+        "clipped_ips",
+        ("clip", clip),
+        lambda limit: np.minimum(case.weight, limit),
+        lambda weights: case.mean(case.loss * weights),
+        interval,
+    )
 
 
 def dm(
@@ -298,21 +260,43 @@ def dm(
     The interval knows the noise of the sample, not the error of the model.
     """
     model = check_numbers("predicted_policy", predicted_policy)
-    case = make_case(model, None, cluster, count)
+    case = Case.of(model, None, cluster, count)
     return case.estimate("dm", case.mean(model, case.bounds), interval)
 
 
-@Modelled
-def dr(case: Case, model: Floats, model_policy: Floats) -> Evidence:
+def dr(
+    loss: ArrayLike,
+    weight: ArrayLike,
+    cluster: ClusterLike,
+    predicted: ArrayLike,
+    predicted_policy: ArrayLike,
+    *,
+    count: ArrayLike | None = None,
+    interval: Interval = DEFAULT,
+) -> Estimate:
     """Doubly robust risk: right when either the propensities or the outcome model are."""
-    return case.mean(model_policy + case.weight * (case.loss - model), case.bounds)
+    case = Case.of(loss, weight, cluster, count)
+    model, model_policy = case.model(predicted, predicted_policy)
+    corrected = model_policy + case.weight * (case.loss - model)
+    return case.estimate("dr", case.mean(corrected, case.bounds), interval)
 
 
-@Modelled
-def sndr(case: Case, model: Floats, model_policy: Floats) -> Evidence:
+def sndr(
+    loss: ArrayLike,
+    weight: ArrayLike,
+    cluster: ClusterLike,
+    predicted: ArrayLike,
+    predicted_policy: ArrayLike,
+    *,
+    count: ArrayLike | None = None,
+    interval: Interval = DEFAULT,
+) -> Estimate:
     """Doubly robust risk whose correction is divided by the sum of the weights."""
+    case = Case.of(loss, weight, cluster, count)
+    model, model_policy = case.model(predicted, predicted_policy)
     correction = (case.weight * (case.loss - model), case.weight)
-    return case.ratio([(model_policy, np.ones(model.size)), correction], case.bounds)
+    evidence = case.ratio([(model_policy, np.ones(model.size)), correction], case.bounds)
+    return case.estimate("sndr", evidence, interval)
 
 
 def switch_dr(
@@ -330,17 +314,15 @@ def switch_dr(
 
     Left out, `switch` is chosen by the rule of `clipped_ips`.
     """
-    case = make_case(loss, weight, cluster, count)
-    model, model_policy = check_model(predicted, predicted_policy, case.loss.size)
-
-    def keep(limit: float) -> Floats:
-        return np.where(case.weight <= limit, case.weight, 0.0)
-
-    def build(limit: float) -> Evidence:
-        return case.mean(model_policy + keep(limit) * (case.loss - model), case.bounds)
-
-    tuned = tune("switch", switch, weight_limits(case.weight), build)
-    return tuned_estimate(case, "switch_dr", tuned, interval, weight=keep(tuned.setting))
+    case = Case.of(loss, weight, cluster, count)
+    model, model_policy = case.model(predicted, predicted_policy)
+    return case.tuned(
+        "switch_dr",
+        ("switch", switch),
+        lambda limit: np.where(case.weight <= limit, case.weight, 0.0),
+        lambda weights: case.mean(model_policy + weights * (case.loss - model), case.bounds),
+        interval,
+    )
 
 
 def dr_shrinkage(
@@ -359,17 +341,19 @@ def dr_shrinkage(
     `shrinkage` is `s`: 0 is the direct method, infinity plain DR. Left out, it is chosen by the
     rule of `clipped_ips` among the squares of the same limits.
     """
-    case = make_case(loss, weight, cluster, count)
-    model, model_policy = check_model(predicted, predicted_policy, case.loss.size)
+    case = Case.of(loss, weight, cluster, count)
+    model, model_policy = case.model(predicted, predicted_policy)
 
-    def shrink(amount: float) -> Floats:
+    def shrunk(amount: float) -> Floats:
         if amount == 0 or np.isinf(amount):
             return case.weight * float(amount > 0)
         return amount * case.weight / (case.weight**2 + amount)
 
-    def build(amount: float) -> Evidence:
-        return case.mean(model_policy + shrink(amount) * (case.loss - model), case.bounds)
-
-    amounts = [limit**2 for limit in weight_limits(case.weight)]
-    tuned = tune("shrinkage", shrinkage, amounts, build)
-    return tuned_estimate(case, "dr_shrinkage", tuned, interval, weight=shrink(tuned.setting))
+    return case.tuned(
+        "dr_shrinkage",
+        ("shrinkage", shrinkage),
+        shrunk,
+        lambda weights: case.mean(model_policy + weights * (case.loss - model), case.bounds),
+        interval,
+        power=2,
+    )

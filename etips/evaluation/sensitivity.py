@@ -14,24 +14,35 @@ divided by gamma. Where the policy takes an action with probability pi and the l
 pi and `open` is `pi (1/p - 1)`; where it leaves the decision to the clinicians nothing is open.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
+from scipy import special
 
 from etips.errors import SettingError
 from etips.evaluation.censoring import LossModel
-from etips.evaluation.inference.checks import Floats, Ints
+from etips.evaluation.inference.checks import Floats, Ints, check_table
 from etips.evaluation.inference.estimate import Estimate, difference
-from etips.evaluation.inference.evidence import Bounds, divide, ratio_of
+from etips.evaluation.inference.evidence import divide, ratio_of
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
-from etips.evaluation.risk import UNIT, logged_risk
+from etips.evaluation.risk import UNIT, logged_risk, snips
+from etips.evaluation.row_models import Units
 
 MOST_STRATA = 20
 PER_STRATUM = 40  # decisions' worth of open weight: fewer would fit a cut-off to noise
+
+MOST_ROWS = 4_000  # decisions that the strength of features is measured on, drawn evenly
+N_STEPS = 50  # of the fit
+N_LAST_STEPS = 8  # of one without some features, from close by
+PENALTY = 1e-3  # on squared slopes of standardised features, a decision
+TYPICAL = 0.95  # quantile of the change over decisions: not the largest, which is one person's
+N_SINGLE = 5
+N_TOGETHER = 3
 
 
 @dataclass(frozen=True)
@@ -104,7 +115,9 @@ class Extremes:
 
     def _cut_offs(self, share: float, *, most: bool) -> Floats:
         """The loss beyond which `share` of each stratum's open weight lies, shape (s,)."""
-        order, last = self._by_stratum
+        assert self.stratum is not None
+        order = np.lexsort((-self.loss, self.stratum))
+        last = np.cumsum(np.bincount(self.stratum)) - 1
         if not most:
             share = 1 - share  # of the losses above it, sorted downwards as they are
         cumulated = np.cumsum(self._counted(self.open)[order])
@@ -112,8 +125,7 @@ class Extremes:
         start = np.concatenate([[0.0], end[:-1]])
         place = np.searchsorted(cumulated, start + share * (end - start))
         first = np.concatenate([[0], last[:-1] + 1])
-        cut_offs: Floats = self.loss[order[np.clip(place, first, last)]]
-        return cut_offs
+        return np.asarray(self.loss[order[np.clip(place, first, last)]])
 
     def _counted(self, weight: Floats) -> Floats:
         return weight if self.count is None else weight * self.count
@@ -121,13 +133,6 @@ class Extremes:
     @cached_property
     def _falling(self) -> Ints:
         return np.argsort(-self.loss, kind="stable")
-
-    @cached_property
-    def _by_stratum(self) -> tuple[Ints, Ints]:
-        """Decisions by stratum, then by falling loss, and where each stratum ends."""
-        assert self.stratum is not None
-        order = np.lexsort((-self.loss, self.stratum))
-        return order, np.cumsum(np.bincount(self.stratum)) - 1
 
 
 def extremes(
@@ -181,6 +186,7 @@ def _split_sums(above: Floats, below: Floats) -> Floats:
 
 
 GAMMAS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
+MISSING_GAMMAS = (1.0, 1.5, 2.0, 3.0, math.inf)
 GAMMA_LIMIT = 1000.0
 
 
@@ -195,14 +201,11 @@ class Bound:
 
 @dataclass(frozen=True)
 class SensitivityBounds:
-    """Risk and gain under hidden confounding of at most `gamma`.
+    """Risk and gain if odds depend on something that cannot be seen by at most `gamma`.
 
-    The risk lies between `risk_least.low` and `risk_most.high`, hidden confounding and sampling
-    error both allowed for; the gain likewise.
-
-    Args:
-        gain_least: Lower bound of the policy's risk minus the clinicians'.
-        gain_most: Upper bound; the gain is gone when it reaches zero.
+    The risk lies between `risk_least.low` and `risk_most.high`, that and sampling error both
+    allowed for; the gain, the policy's risk minus the clinicians', likewise. It is gone when
+    `gain_most` reaches zero.
     """
 
     gamma: float
@@ -250,17 +253,28 @@ def bound_risk(
         losses: Where the log's losses are stand-ins for missing ones, the losses themselves: the
             noise of a stand-in is not a hidden state.
     """
-    if not gammas or not all(gamma >= 1 for gamma in gammas):
-        raise SettingError("gammas", "must be one or more numbers of at least 1")
-    expected = None if balanced is False else _expected(log, policy)
+    _require_gammas(gammas)
+    expected = None
+    if balanced is not False and policy.predicted is not None:
+        expected = policy.predicted
+    elif balanced is not False and log.expected is not None:
+        expected = log.expected.by_action[log.rows, log.action].astype(np.float64)
     if balanced and expected is None:
         raise SettingError("balanced", "needs a log with predicted losses or features")
     ends = extremes(log, policy, expected=expected, losses=losses)
-
-    bounds = UNIT if ends.loss.min() >= 0 and ends.loss.max() <= 1 else None
+    limits = UNIT if ends.loss.min() >= 0 and ends.loss.max() <= 1 else None
+    clinicians = logged_risk(log.loss, log.clusters)
 
     def bound(gamma: float, *, most: bool) -> tuple[Bound, Bound]:
-        return _bound(log, *ends.reach(gamma, most=most), bounds, interval)
+        """Of the risk and of the gain."""
+        above, below = ends.reach(gamma, most=most)
+        evidence = ratio_of(log.clusters, [(above, below)], bounds=limits)
+        risk = Estimate.of("snips", evidence, weight=below, count=None, interval=interval)
+        gain = difference(risk, clinicians, interval=interval)
+        return (
+            Bound(risk.risk, risk.low, risk.high),
+            Bound(gain.difference, gain.low, gain.high),
+        )
 
     def at(gamma: float) -> SensitivityBounds:
         risk_least, gain_least = bound(gamma, most=False)
@@ -275,39 +289,22 @@ def bound_risk(
     )
 
 
+def _require_gammas(gammas: Sequence[float]) -> None:
+    if not gammas or not all(gamma >= 1 for gamma in gammas):
+        raise SettingError("gammas", "must be one or more numbers of at least 1")
+
+
 def _no_narrower(before: SensitivityBounds, own: SensitivityBounds) -> SensitivityBounds:
     """Limits that leave out nothing that a smaller gamma allows: chance may have them do so."""
-    return replace(
-        own,
-        risk_least=_wider(min, own.risk_least, before.risk_least),
-        risk_most=_wider(max, own.risk_most, before.risk_most),
-        gain_least=_wider(min, own.gain_least, before.gain_least),
-        gain_most=_wider(max, own.gain_most, before.gain_most),
-    )
 
+    def wider(outer: Callable[[float, float], float], name: str) -> Bound:
+        old, new = getattr(before, name), getattr(own, name)
+        return Bound(new.value, outer(new.low, old.low), outer(new.high, old.high))
 
-def _wider(outer: Callable[[float, float], float], own: Bound, before: Bound) -> Bound:
-    return Bound(own.value, outer(own.low, before.low), outer(own.high, before.high))
-
-
-def _expected(log: Log, policy: View) -> Floats | None:
-    """The loss to expect at each decision, made without it, shape (n,); None if not known."""
-    if policy.predicted is not None:
-        return policy.predicted
-    if log.expected is None:
-        return None
-    return log.expected.by_action[log.rows, log.action].astype(np.float64)
-
-
-def _bound(
-    log: Log, above: Floats, below: Floats, bounds: Bounds | None, interval: Interval
-) -> tuple[Bound, Bound]:
-    evidence = ratio_of(log.clusters, [(above, below)], bounds=bounds)
-    risk = Estimate.of("snips", evidence, weight=below, count=None, interval=interval)
-    gain = difference(risk, logged_risk(log.loss, log.clusters), interval=interval)
-    return (
-        Bound(risk.risk, risk.low, risk.high),
-        Bound(gain.difference, gain.low, gain.high),
+    return SensitivityBounds(
+        own.gamma,
+        *(wider(min, "risk_least"), wider(max, "risk_most")),
+        *(wider(min, "gain_least"), wider(max, "gain_most")),
     )
 
 
@@ -325,3 +322,165 @@ def find_crossing(height: Callable[[float], float]) -> float:
         else:
             high = middle
     return float(np.sqrt(low * high))
+
+
+def bound_missing(
+    model: LossModel,
+    log: Log,
+    policy: View,
+    *,
+    gammas: Sequence[float] = MISSING_GAMMAS,
+    interval: Interval = DEFAULT,
+) -> Sensitivity:
+    """What risk and gain could be if who lacks a loss depends on the loss itself, by gamma.
+
+    Nothing in a log can tell. The odds of a missing loss differ by at most gamma between those who
+    look alike, were treated alike and differ in their loss; or nothing at all is assumed and each
+    missing loss of 0 to 1 is whatever harms the claim most (Manski 1990): gamma is infinite. The
+    sampling error takes the models and the extreme losses as given.
+
+    Args:
+        model: What is known and estimated of the losses.
+        gammas: How much the odds of a missing loss may depend on the loss.
+    """
+    _require_gammas(gammas)
+    seen, weight = model.loss[model.observed], policy.weight
+    unit = bool(seen.min() >= 0 and seen.max() <= 1)  # so that a missing loss lies there too
+    mean, everywhere = float(weight.mean()), np.ones(weight.size)
+    # A decision that the policy weighs less than the clinicians counts against the gain.
+    lever = weight / mean - 1 if mean > 0 else -everywhere
+
+    def ways(gamma: float, lever: Floats, sign: float) -> Iterator[Floats]:
+        """Losses that push `lever @ loss` up, or down: within the unit, and within gamma."""
+        if unit:
+            yield np.where(model.observed, model.loss, sign * lever > 0)
+        if math.isfinite(gamma):
+            pushes = sign * lever * (model.loss - model.predicted) > 0
+            odds = (1 / model.chance - 1) * np.where(pushes, gamma, 1 / gamma)
+            yield model.corrected(1 + odds)
+
+    def risk(gamma: float, sign: float) -> Bound:
+        estimates = (
+            snips(loss, weight, log.clusters, interval=interval)
+            for loss in ways(gamma, everywhere, sign)
+        )
+        return _narrowest([Bound(own.risk, own.low, own.high) for own in estimates], sign)
+
+    def gain(gamma: float, sign: float) -> Bound:
+        bounds = []
+        for loss in ways(gamma, lever, sign):
+            own = snips(loss, weight, log.clusters, interval=interval)
+            apart = difference(own, logged_risk(loss, log.clusters), interval=interval)
+            bounds.append(Bound(apart.difference, apart.low, apart.high))
+        return _narrowest(bounds, sign)
+
+    return Sensitivity(
+        bounds=tuple(
+            SensitivityBounds(
+                gamma, risk(gamma, -1), risk(gamma, 1), gain(gamma, -1), gain(gamma, 1)
+            )
+            for gamma in sorted(gammas)
+            if unit or math.isfinite(gamma)
+        ),
+        gamma_point=find_crossing(lambda gamma: gain(gamma, 1).value),
+        gamma_interval=find_crossing(lambda gamma: gain(gamma, 1).high),
+    )
+
+
+def _narrowest(ways: list[Bound], sign: float) -> Bound:
+    """Each is a bound with its limits, so what is nearest to the estimate is one too."""
+    nearest = min if sign > 0 else max
+    return Bound(
+        nearest(bound.value for bound in ways),
+        nearest(bound.low for bound in ways),
+        nearest(bound.high for bound in ways),
+    )
+
+
+@dataclass(frozen=True)
+class Strength:
+    """How much the odds of the actions taken hang on some features.
+
+    Args:
+        gamma: The 95 % quantile over decisions of the factor by which the odds change.
+    """
+
+    names: tuple[str, ...]
+    gamma: float
+
+
+def benchmark_features(
+    features: Floats, groups: Mapping[str, Sequence[int]], action: Ints, n_actions: int
+) -> tuple[Strength, ...]:
+    """How strong hidden confounding would be if it were like what was recorded.
+
+    A gamma by itself says little. So each recorded feature is left out in turn, as if it had not
+    been recorded: by how much do the odds of the actions that were taken change? A multinomial
+    logistic model of the actions stands in for the propensities. Without a feature, what the others
+    tell about it still counts, so its part is replaced by its linear prediction from the others.
+
+    The strongest features one by one, falling, then the strongest two and three together.
+
+    Args:
+        features: What was visible at each decision, without gaps, shape (n, d).
+        groups: Columns of each feature, by its name.
+    """
+    table = check_table("features", features, n=action.size)
+    rows = np.linspace(0, action.size - 1, min(action.size, MOST_ROWS)).astype(np.int64)
+    units, action = Units.of(table[rows]), action[rows]
+    varies = np.isfinite(units.spread)
+    usable = {name: [c for c in columns if varies[c]] for name, columns in groups.items()}
+    usable = {name: columns for name, columns in usable.items() if columns}
+    if not usable or np.unique(action).size < 2:
+        return ()
+    scaled = np.hstack([units.standardised(table[rows]), np.ones((rows.size, 1))])
+    share = np.bincount(action, minlength=n_actions) + 0.5
+    start = np.zeros((scaled.shape[1], n_actions))
+    start[-1] = np.log(share / share.sum())
+    whole = _climb(scaled, action, start, N_STEPS)
+
+    def log_odds(logits: Floats) -> Floats:
+        chance = special.softmax(logits, axis=1)[np.arange(action.size), action]
+        return np.asarray(special.logit(np.clip(chance, 1e-12, 1 - 1e-12)))
+
+    def change(names: Sequence[str], *, refit: bool) -> float:
+        """Replacing columns by what the others predict is nearly the fit without them."""
+        columns = [column for name in names for column in usable[name]]
+        others = np.setdiff1d(np.arange(scaled.shape[1]), columns)
+        known, own = scaled[:, others], scaled[:, columns]
+        predicting = np.linalg.lstsq(known.T @ known, known.T @ own, rcond=1e-10)[0]
+        slopes = whole[others] + predicting @ whole[columns]
+        if refit:
+            slopes = _climb(known, action, slopes, N_LAST_STEPS)
+        shift = log_odds(known @ slopes) - log_odds(scaled @ whole)
+        return float(np.exp(np.quantile(np.abs(shift), TYPICAL)))
+
+    ranked = sorted(usable, key=lambda name: -change([name], refit=False))
+    alone = [Strength((name,), change([name], refit=True)) for name in ranked[:N_SINGLE]]
+    together = [tuple(ranked[:size]) for size in range(2, min(N_TOGETHER, len(ranked)) + 1)]
+    return (
+        *sorted(alone, key=lambda strength: -strength.gamma),
+        *(Strength(names, change(names, refit=True)) for names in together),
+    )
+
+
+def _climb(table: Floats, action: Ints, slopes: Floats, n_steps: int) -> Floats:
+    """Steps up the penalised likelihood by a bound on its curvature (Boehning 1992).
+
+    With momentum; the last column of `table` holds ones and has no penalty.
+    """
+    n, width = table.shape
+    ridge = np.full(width, PENALTY)
+    ridge[-1] = 0
+    step = np.linalg.pinv(table.T @ table / n / 2 + np.diag(ridge))
+    taken = np.eye(slopes.shape[1])[action]
+    ahead, speed = slopes, 1.0
+    for _ in range(n_steps):
+        climb = (
+            table.T @ (taken - special.softmax(table @ ahead, axis=1)) / n - ridge[:, None] * ahead
+        )
+        moved = ahead + step @ climb
+        faster = (1 + np.sqrt(1 + 4 * speed**2)) / 2
+        ahead = moved + (speed - 1) / faster * (moved - slopes)
+        slopes, speed = moved, faster
+    return slopes

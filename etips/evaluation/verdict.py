@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from etips.disclosure import rounds_to_few
-from etips.evaluation.diagnostics import Diagnostics
+from etips.evaluation.diagnostics import Diagnostics, PrognosisBalance, PrognosisBalances
 from etips.evaluation.inference.estimate import Estimate
-from etips.evaluation.prognosis_balance import PrognosisBalance, PrognosisBalances
 
 Label = Literal["reliable", "doubtful", "unusable"]
 

@@ -26,7 +26,7 @@ from etips.evaluation.inference.checks import (
 )
 from etips.evaluation.inference.estimate import Contrast, Estimate
 from etips.evaluation.inference.evidence import Bounds, Evidence
-from etips.evaluation.inference.intervals import DEFAULT, Interval, Range
+from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.verdict import CHANCE, GRAVE, IMBALANCE, RULES, Rule, Verdict, judge, judge_by
 from etips.evaluation.whole_stay_course import Course, Ratios, make_ratios
 
@@ -144,7 +144,7 @@ class Cautious:
     level: float = 0.95
     least_error: float = 0.0
 
-    def __call__(self, evidence: Evidence) -> Range:
+    def __call__(self, evidence: Evidence) -> Bounds:
         """Limits within the bounds."""
         least, most = evidence.bounds or (-math.inf, math.inf)
         if not math.isfinite(evidence.std_error):
@@ -420,7 +420,7 @@ def _estimate(
     )
 
 
-def _widened(limits: Range, slack: float) -> Range:
+def _widened(limits: Bounds, slack: float) -> Bounds:
     return limits[0] - slack, limits[1] + slack
 
 

@@ -21,7 +21,7 @@ from etips.evaluation.calibration import calibration
 from etips.evaluation.diagnostics import RARE, balance, diagnose, overlap_by_action
 from etips.evaluation.inference.checks import Clusters
 from etips.evaluation.log import Log, View, view
-from etips.evaluation.sensitivity_benchmark import benchmark_features
+from etips.evaluation.sensitivity import benchmark_features
 from etips.evaluation.verdict import judge
 from etips.files.fingerprint import fingerprint
 from etips.files.json_documents import plain

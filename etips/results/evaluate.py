@@ -21,8 +21,7 @@ from etips.evaluation.estimators import find_estimators
 from etips.evaluation.inference.estimate import safe_improvement
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View, view
-from etips.evaluation.missing_loss_bounds import bound_missing
-from etips.evaluation.sensitivity import bound_risk
+from etips.evaluation.sensitivity import bound_missing, bound_risk
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.catalogue import find_method
 from etips.learn.training.epoch_report import Report

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from etips.errors import SettingError
+from etips.evaluation.diagnostics import WITHOUT_MODEL
 from etips.evaluation.inference.checks import Floats, check_share
 from etips.evaluation.inference.estimate import Contrast, Estimate, difference, holm
 from etips.evaluation.inference.evidence import (
@@ -25,7 +26,6 @@ from etips.evaluation.inference.evidence import (
 from etips.evaluation.inference.intervals import DEFAULT, Interval, p_of_zero
 from etips.evaluation.log import Log, View
 from etips.evaluation.prognosis import Expected
-from etips.evaluation.prognosis_balance import WITHOUT_MODEL
 from etips.evaluation.verdict import GRAVE, IMBALANCE, Label, Verdict
 
 ROUNDING = 1e-10

@@ -7,13 +7,13 @@ import pytest
 from evaluation_logs import make_log
 
 from etips.evaluation import sndr, snips, view
+from etips.evaluation.diagnostics import MOST_WIDENED, balance_prognosis
 from etips.evaluation.inference.checks import code_clusters
 from etips.evaluation.prognosis import (
     MOST_PRODUCTS,
     cross_fit,
     find_products,
 )
-from etips.evaluation.prognosis_balance import MOST_WIDENED, balance_prognosis
 from etips.evaluation.row_models import REACH, Units, fit_ridge, fit_trees
 
 

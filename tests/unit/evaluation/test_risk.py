@@ -35,7 +35,7 @@ from etips.evaluation import (
     weigh,
 )
 from etips.evaluation.estimators import BESIDE, WEIGHTS, find_estimators
-from etips.evaluation.risk import make_case, tune, tuned_estimate, weight_limits
+from etips.evaluation.risk import QUANTILES
 
 LOSS = np.array([1.0, 0.0, 1.0, 0.0])
 WEIGHT = np.array([2.0, 1.0, 0.0, 1.0])
@@ -238,25 +238,21 @@ def test_the_choice_weighs_noise_against_the_distance_from_no_tuning():
     generator = np.random.default_rng(0)
     n = 400
     weight = np.where(np.arange(n) == 7, 500.0, generator.exponential(size=n))
-    case = make_case(np.ones(n), weight, np.arange(n), None)
-
-    def build(limit):
-        return case.mean(case.loss * np.minimum(case.weight, limit))
-
-    chosen = tune("clip", None, weight_limits(weight), build)
+    loss, stay = np.ones(n), np.arange(n)
+    chosen, plain = clipped_ips(loss, weight, stay), ips(loss, weight, stay)
     errors = {
-        limit: math.hypot(build(limit).std_error, build(limit).value - build(np.inf).value)
-        for limit in (np.inf, *weight_limits(weight))
+        limit: clipped_ips(loss, weight, stay, clip=limit).std_error
+        for limit in (np.inf, *np.quantile(weight, QUANTILES))
     }
-    assert chosen.error == pytest.approx(min(errors.values()))
-    assert errors[chosen.setting] == pytest.approx(chosen.error)
-    assert chosen.setting < 500
-    estimate = tuned_estimate(case, "own", chosen, Wald(), weight=np.minimum(weight, 1.0))
-    plain = ips(case.loss, weight, np.arange(n), interval=Wald())
-    assert (estimate.risk, estimate.tuning) == (chosen.value, chosen.setting)
-    assert estimate.low <= min(plain.low, estimate.risk)
-    assert estimate.high == plain.high
-    assert estimate.effective_n > plain.effective_n
+    assert chosen.std_error == pytest.approx(min(errors.values()))
+    assert errors[chosen.tuning] == pytest.approx(chosen.std_error)
+    assert chosen.tuning < 500
+    kept = np.minimum(weight, chosen.tuning)
+    noise = ips(loss, kept, stay).std_error
+    assert chosen.std_error == pytest.approx(math.hypot(noise, kept.mean() - weight.mean()))
+    assert chosen.low <= min(plain.low, chosen.risk)
+    assert chosen.high == plain.high
+    assert chosen.effective_n > plain.effective_n
 
 
 def test_a_heavy_weight_is_clipped_by_the_default_rule():

@@ -8,7 +8,7 @@ import pytest
 from evaluation_logs import make_log, softmax
 
 from etips.evaluation import RULES, Log, assess, diagnose, judge, matching_factor, view
-from etips.evaluation.prognosis_balance import PrognosisBalance, PrognosisBalances
+from etips.evaluation.diagnostics import PrognosisBalance, PrognosisBalances
 from etips.evaluation.verdict import measures
 
 FACTS = ("unchecked", "own_step_hidden", "model_alone")

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hospital_stays import hospital, make_exhibits
 
-from etips.evaluation.diagnostics import diagnose
+from etips.evaluation.diagnostics import PrognosisBalance, PrognosisBalances, diagnose
 from etips.evaluation.log import view
-from etips.evaluation.prognosis_balance import PrognosisBalance, PrognosisBalances
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.learner import Learner
 from etips.results.data_summary import summarize_data

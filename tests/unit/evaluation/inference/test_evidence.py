@@ -29,13 +29,12 @@ from etips.evaluation import (
     snips,
 )
 from etips.evaluation.inference.checks import code_clusters
-from etips.evaluation.inference.effective_count import EffectiveCount
 from etips.evaluation.inference.evidence import (
     divide,
     expose,
     ratio_of,
 )
-from etips.evaluation.inference.intervals import p_of_zero
+from etips.evaluation.inference.intervals import EffectiveCount, p_of_zero
 
 ONE = np.ones(4)
 CLUSTERS = code_clusters([5, 5, 9, 9], n=4)
