@@ -14,7 +14,7 @@ figure of what is there.
 
 import argparse
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,9 +28,16 @@ from etips.learn.fitting.stages import Training
 from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.baselines import PredictiveModel
 from etips.learn.learners.learner import Fit
-from etips.learn.learners.policy_objectives import Aim
-from etips.learn.learners.policy_search import PolicySearch
-from etips.learn.learners.weighted import EtIPS
+from etips.learn.learners.policy_search import PolicyLearner
+from etips.learn.learners.weighted import (
+    DoublyRobust,
+    EtIPS,
+    ExponentialSmoothing,
+    LogSmoothing,
+    LogSumExp,
+    Pessimistic,
+    WeightedLikelihood,
+)
 from etips.learn.nuisance.fitted_nuisances import SUPPORT, FittedNuisances, logged_propensity
 from etips.learn.nuisance.outcome import FittedOutcome
 from etips.learn.nuisance.propensity import KnownPropensity, PropensityModel
@@ -97,33 +104,18 @@ WORLDS: Mapping[str, Callable[[int, int], Stays]] = {
 }
 
 
-def aims_of(mean_loss: float, *, few: bool = False) -> dict[str, list[Aim]]:
-    """What each objective trains; `doubly robust` is judged by predicted losses, too.
-
-    Args:
-        mean_loss: Of the log.
-        few: Three candidates of an objective at most, and one strength, for small machines.
-    """
-    every = all_aims(mean_loss)
-    if not few:
-        return every
-    middle = [aim for aim in every["translated"] if aim.translation in (0.3, 0.5, 0.7)]
-    short = {name: own[:1] for name, own in every.items()}
-    return {**short, "translated": middle, "smoothed gains": every["smoothed gains"][1:2]}
-
-
-def all_aims(mean_loss: float) -> dict[str, list[Aim]]:
-    """The same, all of them."""
+def learners(*, few: bool = False) -> dict[str, PolicyLearner]:
+    """One learner an objective; `few` asks for fewer candidates of each, for small machines."""
+    half = slice(0, 1 if few else 2)
     return {
-        "translated": [Aim("translated", value) for value in TRANSLATIONS],
-        "smoothed gains": [Aim("smoothed gains", value, 1.0) for value in (0.3, 0.6, 0.9)],
-        "beta-IPS": [Aim("beta-IPS")],
-        "doubly robust": [Aim("doubly robust")],
-        "log-sum-exp": [Aim("log-sum-exp", strength=value) for value in (0.1, 1.0)],
-        "log smoothing": [Aim("logarithmic smoothing", strength=value) for value in (0.1, 1.0)],
-        "exp. smoothing": [Aim("exponential smoothing", strength=value) for value in (0.5, 0.8)],
-        "weighted likelihood": [Aim("weighted likelihood")],
-        "pessimistic": [Aim("pessimistic", mean_loss, value) for value in (1.0, 5.0)],
+        "translated": EtIPS(translations=(0.3, 0.5, 0.7) if few else TRANSLATIONS),
+        "beta-IPS": EtIPS(),
+        "doubly robust": DoublyRobust(),
+        "log-sum-exp": LogSumExp(strengths=(0.1, 1.0)[half]),
+        "log smoothing": LogSmoothing(strengths=(0.1, 1.0)[half]),
+        "exp. smoothing": ExponentialSmoothing(strengths=(0.5, 0.8)[half]),
+        "weighted likelihood": WeightedLikelihood(),
+        "pessimistic": Pessimistic(strengths=(1.0, 5.0)[half]),
     }
 
 
@@ -244,30 +236,16 @@ class Start:
 def sweep_level(start: Start, level: str, *, few: bool) -> dict[str, object]:
     """True risk of what every objective chooses."""
     base, fresh, risks = start.at(level), start.stays.fresh, {}
-    groups = aims_of(float(start.stays.logged.logged_loss.mean()), few=few)
-    aims = [aim for own in groups.values() for aim in own]
-    everything = _search(start, base, aims)
-    n_folds, first = base.prepared.folds.n_networks, 0
-    bundle = Trainer().train(everything.request(range(len(aims))))
-    for name, own in groups.items():
-        networks = bundle.select(range(first * n_folds, (first + len(own)) * n_folds))
-        first += len(own)
+    for name, learner in learners(few=few).items():
+        usual = replace(learner, training=start.learner.training, seed=start.learner.seed)
         outcome = start.outcome if name == "doubly robust" else None
-        search = replace(_search(start, base, own), outcome=outcome)
-        risks[name] = true_risk(search.choose_among(networks, Trainer()), fresh)
+        risks[name] = true_risk(usual.learn_on(base, Trainer(), outcome), fresh)
     return {
         "level": level,
         "risk": risks,
         "clinicians": float(fresh.true_risk(fresh.true_logging())),
         "floor": base.support,
     }
-
-
-def _search(start: Start, base: FittedNuisances, aims: Sequence[Aim]) -> PolicySearch:
-    usual = start.learner.search(base)
-    bundle = base.propensity.bundle
-    sets = bundle.select(list(range(bundle.n_members)) * len(aims))
-    return replace(usual, aims=aims, start=sets, outcome=start.outcome)
 
 
 def main() -> None:

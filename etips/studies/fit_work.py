@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from etips.learn.fitting.stages import Training
 from etips.learn.learners.catalogue import find_method
-from etips.learn.learners.policy_search import MOST
+from etips.learn.learners.policy_search import MAX_FINISH_EPOCHS
 from etips.learn.learners.recipes import make_learner
 from etips.learn.nuisance.fitted_nuisances import shorten
 from etips.learn.training.epoch_report import EpochReport
@@ -95,7 +95,7 @@ def stage_works(
         "outcome": training.outcome.epochs,
         "stay": _STAY_ROUNDS * training.outcome.epochs,
         "policy": training.policy.epochs,
-        "finish": min(training.policy.epochs, MOST),
+        "finish": min(training.policy.epochs, MAX_FINISH_EPOCHS),
     }
     finishes = params.get("selection") != "paper" and training.finish
     return {

@@ -85,7 +85,7 @@ def _one(_: Learner) -> int:
 
 def _one_a_translation(learner: Learner) -> int:
     assert isinstance(learner, EtIPS)
-    return len(learner.aims())
+    return len(learner.variants())
 
 
 def _one_a_strength(learner: Learner) -> int:

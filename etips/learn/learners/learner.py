@@ -1,10 +1,10 @@
 """What every learner can do; a learner of its own adds how it learns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,162 +28,11 @@ from etips.policies.deployed import Deployed
 from etips.policies.policy import FittedPolicy
 from etips.policies.policy_files import save_policy
 
-L = TypeVar("L")
-
-
-def get_params(learner: Any, deep: bool = True) -> dict[str, object]:  # noqa: ANN401
-    """Settings by name.
-
-    Args:
-        learner: The learner itself.
-        deep: Also those within settings.
-    """
-    params = {own.name: getattr(learner, own.name) for own in fields(learner)}
-    return dict(_inside(params)) if deep else params
-
-
-def set_params(learner: L, **params: object) -> L:
-    """Change settings by name, those within settings too; return the learner."""
-    known = get_params(learner)
-    for name in params:
-        if name not in known:
-            raise SettingError(name, f"is not a setting of {type(learner).__name__}")
-    for name, value in sorted(params.items(), key=lambda item: item[0].count("__")):
-        own, *path = name.split("__")
-        setattr(learner, own, _changed(getattr(learner, own), path, value))
-    return learner
-
-
-def _inside(params: dict[str, object]) -> Iterator[tuple[str, object]]:
-    for name, value in params.items():
-        yield name, value
-        if is_dataclass(value) and not isinstance(value, type):
-            within = {own.name: getattr(value, own.name) for own in fields(value)}
-            yield from ((f"{name}__{inner}", held) for inner, held in _inside(within))
-
-
-def _changed(holder: Any, path: list[str], value: object) -> object:  # noqa: ANN401
-    """What to put in place of the holder so that the setting at the path has the value."""
-    if not path:
-        return value
-    return replace(holder, **{path[0]: _changed(getattr(holder, path[0]), path[1:], value)})
-
-
-FIT = ("loss", "groups", "propensity", "static", "lengths")
-"""Arrays beside the features and the actions that `fit` takes; it asks for all that are given."""
-
-SCORE = ("loss", "sample_weight", "propensity", "static", "lengths")
-"""The same of `score`; pipelines insist on handing on a `sample_weight`."""
-
-_OTHERS = "The feature names should match those that were passed during fit."
-
-
-class SklearnEstimator:
-    """Settings by name, tags, and which arrays travel with the rows: scikit-learn's habits."""
-
-    _metadata_request: Any
-
-    def get_params(self, deep: bool = True) -> dict[str, object]:
-        """Settings by name.
-
-        Args:
-            deep: Also those within settings.
-        """
-        return get_params(self, deep=deep)
-
-    def set_params(self, **params: object) -> Self:
-        """Change settings by name, those within settings too; return self."""
-        return set_params(self, **params)
-
-    def get_metadata_routing(self) -> Any:  # noqa: ANN401  # scikit-learn's
-        """Which arrays `fit` and `score` ask for, besides features and actions.
-
-        Losses and whatever else describes rows are asked for unless `set_fit_request` or
-        `set_score_request` says otherwise. It takes
-        `sklearn.set_config(enable_metadata_routing=True)` for searches to hand them on.
-        """
-        if "_metadata_request" not in vars(self):
-            from sklearn.utils.metadata_routing import MetadataRequest  # noqa: PLC0415
-
-            requests = MetadataRequest(owner=self)
-            for method, names in ((requests.fit, FIT), (requests.score, SCORE)):
-                for name in names:
-                    method.add_request(param=name, alias=True)
-            self._metadata_request = requests
-        return self._metadata_request
-
-    def set_fit_request(self, **requests: bool | str | None) -> Self:
-        """Change which arrays `fit` asks for; a text is the name they come under. Return self."""
-        return self._request("fit", FIT, requests)
-
-    def set_score_request(self, **requests: bool | str | None) -> Self:
-        """Change which arrays `score` asks for; return self."""
-        return self._request("score", SCORE, requests)
-
-    def _request(
-        self, method: str, known: Sequence[str], requests: Mapping[str, bool | str | None]
-    ) -> Self:
-        for name in requests:
-            if name not in known:
-                raise SettingError(name, f"is none of the arrays that {method} takes")
-        for name, alias in requests.items():
-            getattr(self.get_metadata_routing(), method).add_request(param=name, alias=alias)
-        return self
-
-    def __sklearn_tags__(self) -> Any:  # noqa: ANN401  # scikit-learn's
-        """A classifier of actions that needs them to learn; features must be dense and known."""
-        from sklearn.utils import (  # noqa: PLC0415
-            ClassifierTags,
-            InputTags,
-            Tags,
-            TargetTags,
-        )
-
-        return Tags(
-            estimator_type="classifier",
-            target_tags=TargetTags(required=True),
-            classifier_tags=ClassifierTags(),
-            input_tags=InputTags(),
-            non_deterministic=False,
-        )
-
-    def _keep_names(self, data: object) -> None:
-        """Remember the names of a frame's columns, as `feature_names_in_`."""
-        names = names_of(data)
-        vars(self).pop("feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = np.array(names, object)
-
-    def _check_names(self, data: object) -> None:
-        """Refuse a frame whose columns are not those fitted on, in their order."""
-        names, known = names_of(data), vars(self).get("feature_names_in_")
-        if names is not None and known is not None and list(known) != names:
-            raise DataError("features", _OTHERS.rstrip("."))
-
-
-def names_of(data: object) -> list[str] | None:
-    """Names of a frame's columns where all of them are texts, otherwise None."""
-    columns = getattr(data, "columns", None)
-    if columns is None:
-        return None
-    names = list(columns)
-    return names if names and all(isinstance(name, str) for name in names) else None
-
-
-def self_normalised_risk(
-    chosen: Floats, propensity: Floats, loss: Floats, count: Floats | None = None
-) -> float:
-    """SNIPS, without anything around it; NaN where nobody was treated as the policy would.
-
-    Args:
-        chosen: Policy's probability of the logged action, shape (n,).
-        propensity: Of the logged action, shape (n,).
-        loss: Of it, shape (n,).
-        count: How much each decision counts, shape (n,); once if left out.
-    """
-    weight = chosen / propensity * (1.0 if count is None else count)
-    total = float(weight.sum())
-    return float(weight @ loss) / total if total > 0 else float("nan")
+ROUTED = {
+    "fit": ("loss", "groups", "propensity", "static", "lengths"),
+    "score": ("loss", "sample_weight", "propensity", "static", "lengths"),
+}
+"""Arrays beside features and actions that scikit-learn's searches and pipelines hand on."""
 
 
 class SelectedRisk(NamedTuple):
@@ -236,12 +85,12 @@ class Fit:
         return SelectedRisk(chosen.corrected, chosen.corrected_error, chosen.risk)
 
 
-class Learner(SklearnEstimator, ABC):
+class Learner(ABC):
     """Learns a policy from logged decisions.
 
     A learner is a dataclass whose keyword-only fields are its settings, with a method `_learn`
-    that has networks trained and returns a `Fit`. It is a scikit-learn estimator too: see
-    `SklearnEstimator`.
+    that has networks trained and returns a `Fit`. It is a scikit-learn estimator too, so that it
+    stands in pipelines and searches; scikit-learn itself is imported only where it asks.
     """
 
     fit_: Fit
@@ -252,6 +101,8 @@ class Learner(SklearnEstimator, ABC):
     support_: float | None
     clipped_share_: float | None
     choice_: ChoiceRecord | None
+    feature_names_in_: np.ndarray
+    _metadata_request: Any
 
     @abstractmethod
     def _learn(self, stays: Trajectories, trainer: Trainer) -> Fit:
@@ -285,13 +136,9 @@ class Learner(SklearnEstimator, ABC):
             trainer = Trainer(report=report, checkpoints=run)
             learned = self._learn(complete_losses(stays), trainer)
         self.fit_ = fit = replace(learned, policy=learned.policy.having_seen(stays))
-        self.policy_ = fit.policy
-        self.path_ = fit.path
-        self.selected_risk_ = fit.selected_risk
-        self.quality_ = fit.quality
-        self.support_ = fit.support
-        self.clipped_share_ = fit.clipped_share
-        self.choice_ = fit.choice
+        self.policy_, self.path_, self.selected_risk_ = fit.policy, fit.path, fit.selected_risk
+        self.quality_, self.support_ = fit.quality, fit.support
+        self.clipped_share_, self.choice_ = fit.clipped_share, fit.choice
         return self
 
     def fitted_policy(self) -> FittedPolicy:
@@ -358,8 +205,11 @@ class Learner(SklearnEstimator, ABC):
         chance = np.maximum(chance, PROPENSITY_FLOOR)
         followed = policy.deployed(stays)
         taken = np.where(followed.abstained, chance, followed.probabilities[rows, logged])
-        count = None if sample_weight is None else numeric("sample_weight", sample_weight)
-        return -self_normalised_risk(taken, chance, stays.logged_loss, count)
+        weight = taken / chance
+        if sample_weight is not None:
+            weight = weight * numeric("sample_weight", sample_weight)
+        total = float(weight.sum())
+        return -float(weight @ stays.logged_loss) / total if total > 0 else float("nan")
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write the fitted policy; `etips.load` reads it back."""
@@ -380,3 +230,101 @@ class Learner(SklearnEstimator, ABC):
         if "fit_" not in vars(self):
             raise AttributeError(f"{type(self).__name__} is not fitted")  # hasattr asks
         return self.fit_.policy.schema
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        """Settings by name; those within settings too if `deep`: `training__policy__epochs`."""
+        params = _fields(self)
+        return _with_inner(params) if deep else params
+
+    def set_params(self, **params: object) -> Self:
+        """Change settings by name, those within settings too; return self."""
+        known = self.get_params()
+        for name in params:
+            if name not in known:
+                raise SettingError(name, f"is not a setting of {type(self).__name__}")
+        for name, value in sorted(params.items(), key=lambda item: item[0].count("__")):
+            outer, *path = name.split("__")
+            setattr(self, outer, _changed(getattr(self, outer), path, value))
+        return self
+
+    def get_metadata_routing(self) -> Any:  # noqa: ANN401  # scikit-learn's
+        """Which arrays `fit` and `score` ask for, besides features and actions: all of `ROUTED`.
+
+        It takes `sklearn.set_config(enable_metadata_routing=True)` for searches to hand them on.
+        """
+        if "_metadata_request" not in vars(self):
+            from sklearn.utils.metadata_routing import MetadataRequest  # noqa: PLC0415
+
+            self._metadata_request = MetadataRequest(owner=self)
+            for method, names in ROUTED.items():
+                self._request(method, dict.fromkeys(names, True))
+        return self._metadata_request
+
+    def set_fit_request(self, **requests: bool | str | None) -> Self:
+        """Change which arrays `fit` asks for; a text is the name they come under. Return self."""
+        return self._request("fit", requests)
+
+    def set_score_request(self, **requests: bool | str | None) -> Self:
+        """Change which arrays `score` asks for; return self."""
+        return self._request("score", requests)
+
+    def _request(self, method: str, requests: Mapping[str, bool | str | None]) -> Self:
+        for name in requests:
+            if name not in ROUTED[method]:
+                raise SettingError(name, f"is none of the arrays that {method} takes")
+        for name, alias in requests.items():
+            getattr(self.get_metadata_routing(), method).add_request(param=name, alias=alias)
+        return self
+
+    def __sklearn_tags__(self) -> Any:  # noqa: ANN401  # scikit-learn's
+        """A classifier of actions that needs them to learn; features must be dense and known."""
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags  # noqa: PLC0415
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(),
+            non_deterministic=False,
+        )
+
+    def _keep_names(self, data: object) -> None:
+        """Remember the names of a frame's columns, as `feature_names_in_`."""
+        names = _names_of(data)
+        vars(self).pop("feature_names_in_", None)
+        if names:
+            self.feature_names_in_ = np.array(names, object)
+
+    def _check_names(self, data: object) -> None:
+        """Refuse a frame whose columns are not those fitted on, in their order."""
+        names, known = _names_of(data), vars(self).get("feature_names_in_")
+        if names and known is not None and list(known) != names:
+            rule = "The feature names should match those that were passed during fit"
+            raise DataError("features", rule)  # scikit-learn's own words, which its checks want
+
+
+def _names_of(data: object) -> Sequence[str]:
+    """Names of a frame's columns where all of them are texts, otherwise none."""
+    names = list(getattr(data, "columns", ()))
+    return names if all(isinstance(name, str) for name in names) else []
+
+
+def _fields(holder: Any) -> dict[str, object]:  # noqa: ANN401  # any dataclass
+    return {field.name: getattr(holder, field.name) for field in fields(holder)}
+
+
+def _with_inner(params: Mapping[str, object]) -> dict[str, object]:
+    """Settings, each followed by those within it."""
+    every: dict[str, object] = {}
+    for name, value in params.items():
+        every[name] = value
+        if is_dataclass(value) and not isinstance(value, type):
+            every |= {f"{name}__{key}": held for key, held in _with_inner(_fields(value)).items()}
+    return every
+
+
+def _changed(holder: Any, path: Sequence[str], value: object) -> object:  # noqa: ANN401
+    """The holder with the setting at the path changed."""
+    if not path:
+        return value
+    return replace(holder, **{path[0]: _changed(getattr(holder, path[0]), path[1:], value)})

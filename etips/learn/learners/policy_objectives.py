@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,11 +13,9 @@ from etips.data.decisions import Floats
 from etips.learn.nuisance.fitted_nuisances import FittedNuisances
 from etips.learn.training import smoothed_risks
 from etips.learn.training.objectives import (
-    Objective,
     Pool,
     Weighted,
     doubly_robust,
-    join_objectives,
     kl_divergence,
     translated_ips,
     weigh,
@@ -81,7 +78,6 @@ def _with_mean(pool: Pool) -> Pool:
 
 Form = Literal[
     "translated",
-    "smoothed gains",
     "doubly robust",
     "beta-IPS",
     "log-sum-exp",
@@ -94,11 +90,11 @@ Form = Literal[
 
 
 @dataclass(frozen=True)
-class Aim:
-    """What one set of networks minimises.
+class Variant:
+    """One of the policies that a learner trains and chooses from: one set of networks, one a fold.
 
     Args:
-        form: The formula.
+        form: The formula, the same for all that one learner trains.
         translation: Taken off the loss; NaN where the form has none, or finds its own.
         strength: How much the form smooths or fears; NaN where it has no such number.
     """
@@ -120,7 +116,7 @@ class Terms(NamedTuple):
     pool: Pool | None = None
 
 
-class Ground(NamedTuple):
+class FormInputs(NamedTuple):
     """What the networks of a form learn from, one entry or row a network.
 
     Args:
@@ -138,69 +134,57 @@ class Ground(NamedTuple):
     expected: Tensor | None
 
 
-def aims_objective(
-    base: FittedNuisances, aims: Sequence[Aim], *, kl: float, expected: Floats | None = None
-) -> Objective:
-    """What sets of networks minimise, one aim a set of one network a fold.
+def form_objective(
+    base: FittedNuisances,
+    variants: Sequence[Variant],
+    *,
+    kl: float,
+    expected: Floats | None = None,
+) -> Weighted:
+    """What sets of networks minimise, one variant a set.
 
     Args:
         base: What they stand on.
-        aims: One a set.
+        variants: One a set.
         kl: Weight of the KL divergence from the propensities.
         expected: Predicted loss of every action, out of fold, shape (n_decisions, n_actions);
-            needed where an aim is doubly robust.
+            needed where the form is doubly robust.
     """
-    parts = [list(own) for _, own in groupby(aims, key=lambda aim: aim.form)]
-    losses = None if expected is None else base.prepared.by_row(expected.astype(np.float32))
-    each: list[Objective] = []
-    for own in parts:
-        risk, pool = _TERMS[own[0].form](_ground(base, own, losses))
-        each.append(policy_objective(base, risk, kl=kl, pool=pool))
-    if len(each) == 1:
-        return each[0]
-    n_folds = base.prepared.folds.n_networks
-    return join_objectives(each, [0, *accumulate(len(own) * n_folds for own in parts)])
-
-
-def _ground(base: FittedNuisances, aims: Sequence[Aim], expected: Tensor | None) -> Ground:
-    n_folds, data = base.prepared.folds.n_networks, base.prepared.data
-    device = base.prepared.steps.device
+    prepared, n_folds = base.prepared, base.prepared.folds.n_networks
+    device = prepared.steps.device
 
     def column(values: Sequence[float]) -> Tensor:
         return torch.tensor(np.repeat(np.asarray(values, np.float32), n_folds)).to(device)[:, None]
 
-    return Ground(
-        column([aim.translation for aim in aims]),
-        column([aim.strength for aim in aims]),
-        float(data.logged_loss.max()),
-        data.n_decisions * max(n_folds - 1, 1) / n_folds,
-        expected,
+    inputs = FormInputs(
+        column([variant.translation for variant in variants]),
+        column([variant.strength for variant in variants]),
+        float(prepared.data.logged_loss.max()),
+        prepared.data.n_decisions * max(n_folds - 1, 1) / n_folds,
+        None if expected is None else prepared.by_row(expected.astype(np.float32)),
     )
+    risk, pool = FORMS[variants[0].form](inputs)
+    return policy_objective(base, risk, kl=kl, pool=pool)
 
 
-def _translated(ground: Ground) -> Terms:
+def _translated(inputs: FormInputs) -> Terms:
     def risk(logits: Tensor, logged: Logged, _: Tensor, these: slice) -> Tensor:
-        return translated_ips(logits, *logged, ground.translation[these])
+        return translated_ips(logits, *logged, inputs.translation[these])
 
     return Terms(risk)
 
 
-def _smoothed_gains(ground: Ground) -> Terms:
+def _log_smoothing(inputs: FormInputs) -> Terms:
     def risk(logits: Tensor, logged: Logged, _: Tensor, these: slice) -> Tensor:
         weight = weigh(logits, logged.action, logged.log_propensity)
-        gain = ground.translation[these] - logged.loss
-        return smoothed_risks.log_smoothed(weight, gain, ground.strength[these])
+        gain = inputs.most - logged.loss
+        return smoothed_risks.log_smoothed(weight, gain, inputs.strength[these])
 
     return Terms(risk)
 
 
-def _log_smoothing(ground: Ground) -> Terms:
-    most = torch.full_like(ground.translation, ground.most)
-    return _smoothed_gains(ground._replace(translation=most))
-
-
-def _doubly_robust(ground: Ground) -> Terms:
-    expected = ground.expected
+def _doubly_robust(inputs: FormInputs) -> Terms:
+    expected = inputs.expected
     assert expected is not None
 
     def risk(logits: Tensor, logged: Logged, seen: Tensor, _: slice) -> Tensor:
@@ -209,7 +193,7 @@ def _doubly_robust(ground: Ground) -> Terms:
     return Terms(risk)
 
 
-def _beta_ips(_: Ground) -> Terms:
+def _beta_ips(_: FormInputs) -> Terms:
     def risk(logits: Tensor, logged: Logged, _: Tensor, __: slice) -> Tensor:
         weight = weigh(logits, logged.action, logged.log_propensity)
         return smoothed_risks.baseline_terms(logits, logged.action, logged.loss, weight)
@@ -217,53 +201,52 @@ def _beta_ips(_: Ground) -> Terms:
     return Terms(risk, Pool(4, lambda means, _: smoothed_risks.baseline_risk(means)))
 
 
-def _log_sum_exp(ground: Ground) -> Terms:
+def _log_sum_exp(inputs: FormInputs) -> Terms:
     def risk(logits: Tensor, logged: Logged, _: Tensor, these: slice) -> Tensor:
         weight = weigh(logits, logged.action, logged.log_propensity)
-        gain = ground.most - logged.loss
-        return smoothed_risks.log_sum_exp_terms(weight, gain, ground.strength[these])
+        gain = inputs.most - logged.loss
+        return smoothed_risks.log_sum_exp_terms(weight, gain, inputs.strength[these])
 
     def combine(means: Tensor, these: slice) -> Tensor:
-        return smoothed_risks.log_sum_exp(means, ground.strength[these, 0])
+        return smoothed_risks.log_sum_exp(means, inputs.strength[these, 0])
 
     return Terms(risk, Pool(1, combine))
 
 
-def _exponential_smoothing(ground: Ground) -> Terms:
+def _exponential_smoothing(inputs: FormInputs) -> Terms:
     def risk(logits: Tensor, logged: Logged, _: Tensor, these: slice) -> Tensor:
         action, loss, log_propensity = logged
         return smoothed_risks.exponentially_smoothed(
-            logits, action, ground.most - loss, log_propensity, ground.strength[these]
+            logits, action, inputs.most - loss, log_propensity, inputs.strength[these]
         )
 
     return Terms(risk)
 
 
-def _weighted_likelihood(ground: Ground) -> Terms:
+def _weighted_likelihood(inputs: FormInputs) -> Terms:
     def risk(logits: Tensor, logged: Logged, _: Tensor, __: slice) -> Tensor:
         action, loss, log_propensity = logged
         return smoothed_risks.weighted_likelihood(
-            logits, action, ground.most - loss, log_propensity
+            logits, action, inputs.most - loss, log_propensity
         )
 
     return Terms(risk)
 
 
-def _pessimistic(ground: Ground) -> Terms:
+def _pessimistic(inputs: FormInputs) -> Terms:
     def risk(logits: Tensor, logged: Logged, _: Tensor, these: slice) -> Tensor:
         weight = weigh(logits, logged.action, logged.log_propensity)
-        return smoothed_risks.bound_terms(weight, logged.loss, ground.translation[these])
+        return smoothed_risks.bound_terms(weight, logged.loss, inputs.translation[these])
 
     def combine(means: Tensor, these: slice) -> Tensor:
-        width = ground.strength[these, 0] / math.sqrt(ground.n_decisions)
+        width = inputs.strength[these, 0] / math.sqrt(inputs.n_decisions)
         return smoothed_risks.upper_bound(means, width)
 
     return Terms(risk, Pool(2, combine))
 
 
-_TERMS: Mapping[Form, Callable[[Ground], Terms]] = {
+FORMS: Mapping[Form, Callable[[FormInputs], Terms]] = {
     "translated": _translated,
-    "smoothed gains": _smoothed_gains,
     "doubly robust": _doubly_robust,
     "beta-IPS": _beta_ips,
     "log-sum-exp": _log_sum_exp,

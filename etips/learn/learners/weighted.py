@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -11,9 +11,10 @@ from etips.errors import SettingError, require_number
 from etips.learn.fitting.prepare import seeds_from
 from etips.learn.fitting.trainer import Trainer
 from etips.learn.learners.learner import Fit
-from etips.learn.learners.policy_objectives import Aim, Form
-from etips.learn.learners.policy_search import PolicyLearner, PolicySearch, Selection
+from etips.learn.learners.policy_objectives import Form, Variant
+from etips.learn.learners.policy_search import PolicyLearner, Selection
 from etips.learn.nuisance.fitted_nuisances import FittedNuisances
+from etips.learn.nuisance.outcome import FittedOutcome
 from etips.learn.nuisance.propensity import KnownPropensity
 from etips.models.bundle import Bundle
 
@@ -46,21 +47,21 @@ class EtIPS(PolicyLearner):
     init: Init = "propensity"
     selection: Selection = "held-out"
 
-    def search(self, base: FittedNuisances) -> PolicySearch:
-        """How the policy is found on fitted nuisances."""
-        usual = super().search(base)
-        start = usual.start
-        if self.init == "random":
-            n_folds = base.prepared.folds.n_networks
-            seeds = list(seeds_from(self.seed, PURPOSE, n_folds)) * len(usual.aims)
-            start = Bundle.start(start.network, seeds)
-        return replace(usual, start=start, selection=self.selection)
-
-    def aims(self, mean_loss: float = math.nan) -> list[Aim]:  # noqa: ARG002  # some have it
-        """What is trained: one set of networks a translation."""
+    def variants(self, mean_loss: float = math.nan) -> list[Variant]:  # noqa: ARG002
+        """One set of networks a translation, or one that finds its own baseline."""
         if self.translations is None:
-            return [Aim("beta-IPS")]
-        return [Aim("translated", value) for value in self.translations]
+            return [Variant("beta-IPS")]
+        return [Variant("translated", value) for value in self.translations]
+
+    @property
+    def _by_paper(self) -> bool:
+        return self.selection == "paper"
+
+    def _start(self, base: FittedNuisances, n_sets: int) -> Bundle:
+        if self.init == "propensity":
+            return super()._start(base, n_sets)
+        seeds = seeds_from(self.seed, PURPOSE, base.prepared.folds.n_networks)
+        return Bundle.start(base.propensity.bundle.network, list(seeds) * n_sets)
 
     def _check(self) -> None:
         super()._check()
@@ -135,14 +136,16 @@ class DoublyRobust(PolicyLearner):
 
     kl: float = 0.01
 
-    def learn_policy(self, base: FittedNuisances, trainer: Trainer) -> Fit:
-        """Predict losses, then learn the policy."""
-        outcome = self._fit_outcome(base, trainer)
-        return replace(self.search(base), outcome=outcome).run(trainer)
+    def learn_on(
+        self, base: FittedNuisances, trainer: Trainer, outcome: FittedOutcome | None = None
+    ) -> Fit:
+        """Predict losses where they are not given, then learn the policy."""
+        outcome = self._fit_outcome(base, trainer) if outcome is None else outcome
+        return super().learn_on(base, trainer, outcome)
 
-    def aims(self, mean_loss: float) -> list[Aim]:  # noqa: ARG002
-        """What is trained: one set of networks."""
-        return [Aim("doubly robust")]
+    def variants(self, mean_loss: float) -> list[Variant]:  # noqa: ARG002
+        """One set of networks."""
+        return [Variant("doubly robust")]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -153,9 +156,9 @@ class WeightedLikelihood(PolicyLearner):
     is easy is another aim: actions become as likely as they gain, not the best one certain.
     """
 
-    def aims(self, mean_loss: float) -> list[Aim]:  # noqa: ARG002
-        """What is trained: one set of networks."""
-        return [Aim("weighted likelihood")]
+    def variants(self, mean_loss: float) -> list[Variant]:  # noqa: ARG002
+        """One set of networks."""
+        return [Variant("weighted likelihood")]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -171,12 +174,10 @@ class StrengthLearner(PolicyLearner):
     form: ClassVar[Form]
     most: ClassVar[float] = math.inf
 
-    def aims(self, mean_loss: float) -> list[Aim]:
-        """What is trained: one set of networks a strength."""
-        return [Aim(self.form, self._translation(mean_loss), value) for value in self.strengths]
-
-    def _translation(self, mean_loss: float) -> float:  # noqa: ARG002
-        return math.nan
+    def variants(self, mean_loss: float) -> list[Variant]:
+        """One set of networks a strength."""
+        translation = mean_loss if self.form == "pessimistic" else math.nan
+        return [Variant(self.form, translation, value) for value in self.strengths]
 
     def _check(self) -> None:
         super()._check()
@@ -250,6 +251,3 @@ class Pessimistic(StrengthLearner):
     strengths: Sequence[float] = (1.0, 5.0)
 
     form: ClassVar[Form] = "pessimistic"
-
-    def _translation(self, mean_loss: float) -> float:
-        return mean_loss

@@ -5,9 +5,8 @@ number and not a NaN. Shapes: J networks, n decisions, K actions.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import Any, Protocol
 
 import torch
@@ -118,60 +117,6 @@ def combine(objective: Objective, means: Tensor) -> Tensor:
     if not isinstance(objective, Weighted) or objective.pool is None:
         return means
     return objective.pool.combine(means, objective.these)
-
-
-def join_objectives(objectives: Sequence[Objective], edges: Sequence[int]) -> Objective:
-    """The objective of a bundle whose networks come from several.
-
-    Args:
-        objectives: One a request.
-        edges: Where the networks of each begin, and where the last ones end.
-    """
-
-    def shares(these: slice) -> Iterator[tuple[Objective, slice]]:
-        """Of some networks: whose objective is for which of the outputs."""
-        chosen = range(edges[-1])[these]
-        for objective, (start, stop) in zip(objectives, pairwise(edges), strict=True):
-            own = [place for place, member in enumerate(chosen) if start <= member < stop]
-            if own:
-                first = chosen[own[0]] - start
-                part = slice(first, chosen[own[-1]] - start + 1, chosen.step)
-                yield part_of(objective, part), slice(own[0], own[-1] + 1)
-
-    pools = [pool for objective in objectives if (pool := pool_of(objective))]
-    most = max((pool.n_terms for pool in pools), default=1)
-
-    def value(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
-        each = [own(outputs[rows], seen) for own, rows in shares(these)]
-        return torch.cat([_filled(own, most) for own in each] if pools else each, dim=-2)
-
-    def pooled(means: Tensor, these: slice) -> Tensor:
-        risks = []
-        for own, rows in shares(these):
-            pool = pool_of(own)
-            risks.append(
-                combine(own, means[0, rows] if pool is None else means[: pool.n_terms, rows])
-            )
-        return torch.cat(risks)
-
-    def weight(outputs: Tensor, seen: Tensor, these: slice) -> Tensor:
-        return torch.cat(
-            [
-                own.weigh(outputs[rows], seen)
-                for own, rows in shares(these)
-                if isinstance(own, Weighted)
-            ]
-        )
-
-    weighted = all(isinstance(objective, Weighted) for objective in objectives)
-    pool = Pool(most, pooled) if pools else None
-    return Weighted(value, weight, pool=pool) if weighted else Sliced(value)
-
-
-def _filled(values: Tensor, n_terms: int) -> Tensor:
-    """Values of decisions, shape (J, n) or fewer terms of them, as (n_terms, J, n)."""
-    terms = values if values.dim() == 3 else values[None]
-    return functional.pad(terms, (0, 0, 0, 0, 0, n_terms - len(terms)))
 
 
 def cross_entropy(logits: Tensor, action: Tensor) -> Tensor:

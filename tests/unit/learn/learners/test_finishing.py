@@ -8,9 +8,9 @@ import torch
 from small_worlds import CLEAR, small, training
 
 from etips.learn import Settings
-from etips.learn.fitting.trainer import Trainer
-from etips.learn.learners.policy_objectives import Aim
-from etips.learn.learners.policy_search import MOST, PolicySearch, finish_epochs, finish_of
+from etips.learn.fitting.trainer import Trainer, TrainingRequest
+from etips.learn.learners.policy_objectives import Variant, form_objective
+from etips.learn.learners.policy_search import MAX_FINISH_EPOCHS, finish_of
 from etips.learn.learners.weighted import EtIPS
 from etips.models.bundle import Trained
 
@@ -23,20 +23,24 @@ def base():
     return learner._fit_nuisances(CLEAR.log(200, seed=0), Trainer(), support=0.0)
 
 
-def starts(base, n_sets):
-    bundle = base.propensity.bundle
-    return bundle.select(list(range(bundle.n_members)) * n_sets)
+def request_of(base):
+    objective = form_objective(base, [Variant("beta-IPS")], kl=0.01)
+    return TrainingRequest(base.prepared, base.propensity.bundle, objective, "policy", SETTINGS)
 
 
-def search(base, **more):
-    aims = [Aim("translated", 0.5), Aim("beta-IPS")]
-    start = starts(base, len(aims))
-    settings = replace(SETTINGS, epochs=3, patience=2)
-    return PolicySearch(base, aims, start, settings, kl=0.01, **more)
+def learn(base, trainer=None, **more):
+    stages = {"finish": more.pop("finish", True), "policy": replace(SETTINGS, epochs=3, patience=2)}
+    learner = EtIPS(**small(training=training(6, **stages)), translations=(0.5, 0.6), **more)
+    return learner.learn_on(base, trainer or Trainer())
 
 
 def ended(base, *epochs):
     return replace(base.propensity.bundle, trained=tuple(map(Trained, epochs)))
+
+
+def finish_epochs(base, settings, *epochs):
+    request = replace(request_of(base), settings=settings)
+    return finish_of(request, ended(base, *epochs)).settings.epochs
 
 
 @pytest.mark.parametrize(
@@ -45,20 +49,20 @@ def ended(base, *epochs):
         ((6, 6), 3),  # best after two, half as long again
         ((5, 6), 3),  # 1.5 on average
         ((5, 5), 2),
-        ((20, 20), MOST),  # to the end, which is too long
+        ((20, 20), MAX_FINISH_EPOCHS),  # to the end, which is too long
         ((4, 4), 1),  # never better than where they began
     ],
 )
 def test_networks_go_on_for_half_as_long_again_as_they_had_learned(base, epochs, expected):
-    assert finish_epochs(ended(base, *epochs), SETTINGS) == expected
+    assert finish_epochs(base, SETTINGS, *epochs) == expected
 
 
 def test_never_longer_than_a_training_may_be(base):
-    assert finish_epochs(ended(base, 3, 3), replace(SETTINGS, epochs=3)) == 3
+    assert finish_epochs(base, replace(SETTINGS, epochs=3), 3, 3) == 3
 
 
 def test_all_stays_are_learned_from_and_none_is_stopped_by(base):
-    request = search(base).request([1])
+    request = request_of(base)
     finish = finish_of(request, ended(base, 6, 6))
     assert (finish.prepared.folds.weight == 1).all()
     assert (finish.prepared.folds.held_out == 0).all()
@@ -68,7 +72,7 @@ def test_all_stays_are_learned_from_and_none_is_stopped_by(base):
 
 
 def test_where_nobody_knows_how_networks_ended_they_stay_as_they_are(base):
-    assert finish_of(search(base).request([0]), replace(base.propensity.bundle, trained=())) is None
+    assert finish_of(request_of(base), replace(base.propensity.bundle, trained=())) is None
 
 
 @pytest.mark.parametrize(
@@ -81,14 +85,14 @@ def test_where_nobody_knows_how_networks_ended_they_stay_as_they_are(base):
 )
 def test_what_is_chosen_goes_on_unless_told_otherwise_or_by_the_papers_rule(base, more, stages):
     epochs = []
-    fit = search(base, **more).run(Trainer(report=epochs.append))
+    fit = learn(base, Trainer(report=epochs.append), **more)
     assert fit.policy.kind == "softmax"
     assert list(dict.fromkeys(at.stage for at in epochs)) == stages
 
 
 def test_it_begins_where_the_chosen_networks_were_best_and_ends_elsewhere(base):
-    stopped = search(base, finish=False).run(Trainer())
-    finished = search(base).run(Trainer())
+    stopped = learn(base, finish=False)
+    finished = learn(base)
     assert [c.risk for c in finished.path] == [c.risk for c in stopped.path]
     before, after = (fit.policy.networks.parameters for fit in (stopped, finished))
     assert all(before[name].shape == after[name].shape for name in before)

@@ -12,10 +12,8 @@ from sklearn.utils import get_tags
 from small_worlds import small, training
 from tabular_worlds import thresholds
 
-from etips.data.tables.arrays import from_arrays
 from etips.errors import DataError, SettingError
-from etips.learn import EtIPS, MostFrequent, PredictiveModel, RandomPolicy
-from etips.learn.learners.learner import names_of, self_normalised_risk
+from etips.learn import EtIPS, MostFrequent, PredictiveModel, RandomPolicy, Training
 
 DATA, ROWS, CORNER = thresholds(400)
 ACTION, LOSS = DATA.logged_action, DATA.logged_loss
@@ -60,8 +58,7 @@ def test_a_better_policy_scores_higher():
     assert better.score(ROWS, ACTION, LOSS) > usual.score(ROWS, ACTION, LOSS) + 0.1
 
 
-def test_nobody_treated_so_has_no_risk_and_no_loss_is_refused():
-    assert np.isnan(self_normalised_risk(np.zeros(3), np.ones(3), np.ones(3)))
+def test_a_score_without_losses_is_refused():
     with pytest.raises(DataError, match=r"^loss: must be given to score\. .*metadata_routing"):
         learner().fit(ROWS, ACTION, LOSS).score(ROWS, ACTION)
 
@@ -131,5 +128,15 @@ def test_names_of_a_frame_are_kept_and_held_against_the_next():
     fitted.fit(ROWS, ACTION, LOSS)
     assert not hasattr(fitted, "feature_names_in_")
     assert fitted.n_features_in_ == 4
-    assert names_of(pd.DataFrame(ROWS)) is None
-    assert names_of(from_arrays(ROWS)) is None
+    assert not hasattr(fitted.fit(pd.DataFrame(ROWS), ACTION, LOSS), "feature_names_in_")
+
+
+def test_a_setting_within_another_is_changed_by_its_path_and_its_neighbours_stay():
+    own = EtIPS()
+    assert own.set_params(training__policy__epochs=5, training=Training(n_folds=3)) is own
+    assert (own.training.n_folds, own.training.policy.epochs) == (3, 5)
+    assert own.get_params()["training__policy__epochs"] == 5
+    assert "training__policy__epochs" not in own.get_params(deep=False)
+    with pytest.raises(SettingError, match=r"^depth: is not a setting of EtIPS"):
+        own.set_params(kl=1.0, depth=5)
+    assert own.kl != 1.0

@@ -36,7 +36,7 @@ def test_they_beat_the_clinicians_of_a_clear_world(kind):
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_the_path_names_the_form_and_every_strength(kind):
     learner = kind(**small()).fit(CLEAR.log(40, seed=0))
-    assert {c.form for c in learner.path_} == {learner.aims(0.5)[0].form}
+    assert {c.form for c in learner.path_} == {learner.variants(0.5)[0].form}
     if isinstance(learner, StrengthLearner):
         assert [c.strength for c in learner.path_] == list(learner.strengths)
 
