@@ -15,8 +15,7 @@ from etips.worlds.classifier import StoppedLstm
 from etips.worlds.clinic import Clinic
 from etips.worlds.deployment import HistoryPolicy
 from etips.worlds.icu_sepsis import deploy_policy
-from etips.worlds.simulation import Simulation
-from etips.worlds.world_registry import WORLDS
+from etips.worlds.world_registry import WORLDS, Simulation
 
 Kind = Literal["labelled", "icu-sepsis", "clinic", "trial"]
 Measure = Literal["accuracy", "risk", "trial"]

@@ -10,8 +10,7 @@ from etips.cli.console import JsonFlag, OverwriteFlag, SeedOption, progress_bar,
 from etips.data import Trajectories
 from etips.errors import FileError, SettingError
 from etips.worlds.raw_tables import MIMIC3_SHAPE, MIMIC4_SHAPE
-from etips.worlds.simulation import Simulation
-from etips.worlds.world_registry import WORLDS
+from etips.worlds.world_registry import WORLDS, Simulation
 
 SHAPES = {"mimic3": MIMIC3_SHAPE, "mimic4": MIMIC4_SHAPE}
 """Not worlds but what one is made of: raw tables, which become a log by `etips cohort`."""

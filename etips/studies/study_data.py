@@ -28,8 +28,7 @@ from etips.progress import no_progress
 from etips.studies.experiment import DATA_FOLDER, Experiment
 from etips.worlds.bandit import Answers, Logging, to_bandit
 from etips.worlds.classifier import StoppedLstm
-from etips.worlds.simulation import Simulation
-from etips.worlds.world_registry import WORLDS
+from etips.worlds.world_registry import WORLDS, Simulation
 
 DATA = "data"
 """Name of the task that makes the data, and of its folder."""

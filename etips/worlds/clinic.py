@@ -9,9 +9,9 @@ from etips.data.coded import Coded, Floats32, Truth
 from etips.data.decisions import Floats
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
-from etips.errors import DataError, SettingError, require
-from etips.worlds.draws import Chances, generator
-from etips.worlds.simulation import Simulation
+from etips.errors import DataError
+from etips.worlds.draws import Chances, generator, require_policy, require_settings
+from etips.worlds.world_registry import Simulation
 
 _SHARPNESS = 3.0  # of the clinicians' preferences; chances of 0.001 appear without `overlap`
 _WORLD, _LOG = 0, 1  # streams of random numbers
@@ -54,19 +54,16 @@ class Clinic:
 
     def __post_init__(self) -> None:
         counts = ("n_contexts", "n_features", "n_types", "decisions_per_stay")
-        limits = {name: (getattr(self, name) >= 1, "must be at least 1") for name in counts}
-        limits |= {
-            "n_actions": (self.n_actions >= 2, "must be at least 2"),
-            "overlap": (0 <= self.overlap <= 1, "must be in [0, 1]"),
-            "base_risk": (0 < self.base_risk < 1, "must be in (0, 1)"),
-            "effect": (0 <= self.effect <= 1, "must be in [0, 1]"),
-            "frailty": (0 <= self.frailty < 1, "must be in [0, 1)"),
-            "confounding": (1 <= self.confounding < np.inf, "must be at least 1 and finite"),
-            "world": (self.world >= 0, "must not be negative"),
-        }
-        for name, (holds, rule) in limits.items():
-            if not holds:
-                raise SettingError(name, rule)
+        require_settings(
+            **{name: (getattr(self, name) >= 1, "must be at least 1") for name in counts},
+            n_actions=(self.n_actions >= 2, "must be at least 2"),
+            overlap=(0 <= self.overlap <= 1, "must be in [0, 1]"),
+            base_risk=(0 < self.base_risk < 1, "must be in (0, 1)"),
+            effect=(0 <= self.effect <= 1, "must be in [0, 1]"),
+            frailty=(0 <= self.frailty < 1, "must be in [0, 1)"),
+            confounding=(1 <= self.confounding < np.inf, "must be at least 1 and finite"),
+            world=(self.world >= 0, "must not be negative"),
+        )
 
     def log(self, n_stays: int, *, seed: int) -> Trajectories:
         """Log `n_stays` stays; a decision sees its own context (`lag=0`).
@@ -74,8 +71,7 @@ class Clinic:
         `propensity` is the logging policy given the context. Under confounding that is not what the
         clinicians used, and the coin that they saw is nowhere in the data.
         """
-        if n_stays < 1:
-            raise SettingError("n_stays", "must be at least 1")
+        require_settings(n_stays=(n_stays >= 1, "must be at least 1"))
         rng, tables = generator(seed, _LOG), self._tables
         per_stay = self.decisions_per_stay
         kind = Chances.of(tables.types[None]).draw(np.zeros(n_stays, np.int64), rng)
@@ -147,8 +143,7 @@ class Clinic:
     def _mean_over_contexts(self, policy: Floats, loss: Floats) -> float:
         if policy.shape != loss.shape:
             raise DataError("policy", f"must have shape {loss.shape}")
-        sound = (policy >= 0).all(axis=1) & (np.abs(policy.sum(axis=1) - 1) < 1e-6)
-        require("policy", "rows must be probabilities that sum to 1", sound)
+        require_policy(policy)
         return float(self.context_probabilities() @ (policy * loss).sum(axis=1))
 
     def _schema(self, seed: int) -> Schema:

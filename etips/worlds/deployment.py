@@ -1,6 +1,6 @@
 """Policies at work in a world: what becomes of whole stays where a policy decides throughout.
 
-A log tells what one changed decision would do. Here the policy's own earlier actions have shaped
+A log shows what one changed decision would do. Here the policy's own earlier actions have shaped
 the patient it decides about, as they would in use.
 """
 
@@ -30,18 +30,6 @@ _NUMBERS_AT_ONCE = 40_000_000  # features
 _DEPLOYMENT = 50  # first stream of random numbers; one more for every batch of stays
 
 
-class Move(NamedTuple):
-    """What came of an action.
-
-    Args:
-        loss: Shape (n,).
-        state: The next one, or `ENDED`, shape (n,).
-    """
-
-    loss: Floats
-    state: Ints
-
-
 class SteppingWorld(Protocol):
     """A world that can be walked through step by step.
 
@@ -69,18 +57,12 @@ class SteppingWorld(Protocol):
     def clinicians(self, state: Ints) -> Floats:
         """What those who made the log do, shape (n, n_actions)."""
 
-    def advance(self, state: Ints, action: Ints, draws: Floats) -> Move:
-        """Loss and next state."""
+    def advance(self, state: Ints, action: Ints, draws: Floats) -> tuple[Floats, Ints]:
+        """Loss, and the next state or `ENDED`, shape (n,) both."""
 
 
 class StayRisk(NamedTuple):
-    """Expected outcome of a stay, found by simulation.
-
-    Args:
-        risk: The mean.
-        std_error: Of the mean.
-        n_stays: How many stays were simulated.
-    """
+    """Mean outcome of a stay and the standard error of that mean, from simulated stays."""
 
     risk: float
     std_error: float
@@ -91,12 +73,8 @@ class StayRisk(NamedTuple):
 class Walk:
     """Stays side by side, shape (n_stays, max_steps) each; what lies past the end is not read.
 
-    Args:
-        state: Hidden or not.
-        features: What was visible, shape (n_stays, max_steps, n_features).
-        action: Taken.
-        loss: Of the action.
-        lengths: Steps of each stay, shape (n_stays,).
+    `features` are those that were visible, shape (n_stays, max_steps, n_features); `lengths` are
+    the steps of each stay, shape (n_stays,).
     """
 
     state: Ints
@@ -104,12 +82,6 @@ class Walk:
     action: Ints
     loss: Floats
     lengths: Ints
-
-    @property
-    def there(self) -> Bools:
-        """Which steps there are."""
-        steps: Bools = np.arange(self.state.shape[1]) < self.lengths[:, None]
-        return steps
 
     def question(self, schema: Schema, stays: Ints, step: int) -> Trajectories:
         """Some stays up to a step, whose action is asked for; the actions before it are known."""
@@ -128,13 +100,7 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class Deployment:
-    """What became of stays that a policy treated.
-
-    Args:
-        total: Sum of the losses of each stay, shape (n_stays,).
-        last: Loss of its last step.
-        lengths: Its steps.
-    """
+    """Stays that a policy treated: sum of losses, last loss and steps of each, shape (n_stays,)."""
 
     total: Floats
     last: Floats
@@ -175,9 +141,9 @@ def deploy(
     for number, first in enumerate(range(0, n_stays, at_once)):
         size = min(at_once, n_stays - first)
         walked = walk(world, policy, n_stays=size, rng=generator(seed, _DEPLOYMENT + number))
-        losses = np.where(walked.there, walked.loss, 0.0)
+        there = np.arange(world.max_steps) < walked.lengths[:, None]
         last = walked.loss[np.arange(size), walked.lengths - 1]
-        parts.append((losses.sum(axis=1), last, walked.lengths))
+        parts.append((np.where(there, walked.loss, 0.0).sum(axis=1), last, walked.lengths))
     total, last, lengths = (np.concatenate(each) for each in zip(*parts, strict=True))
     return Deployment(total, last, lengths)
 
@@ -217,8 +183,9 @@ def walk(
         draws = world.draw(n_stays, rng)[going]  # for all: whoever goes on keeps his own
         walked.state[going, step] = state
         walked.features[going, step] = world.observe(state, draws)
-        chances = _chances(world, policy, walked, going, step)
-        action = _pick(chances, draws[:, 0])
+        # one action a row by inverse cdf; an action without a chance is never taken
+        edges = np.cumsum(_chances(world, policy, walked, going, step), axis=1)
+        action = (edges <= (draws[:, 0] * edges[:, -1])[:, None]).sum(axis=1)
         loss, following = world.advance(state, action, draws)
         walked.action[going, step], walked.loss[going, step] = action, loss
         walked.lengths[going] = step + 1
@@ -236,17 +203,10 @@ def _chances(
     usual = world.clinicians(walked.state[going, step])
     if policy is None or step < world.schema.lag:
         return usual
-    said = np.asarray(policy(walked.question(world.schema, going, step)), np.float64)
-    if said.shape != usual.shape:
+    answer = np.asarray(policy(walked.question(world.schema, going, step)), np.float64)
+    if answer.shape != usual.shape:
         raise DataError("policy", "must give one row a decision, one column an action")
-    total = said.sum(axis=1)
-    sound = (said >= 0).all(axis=1) & ((np.abs(total - 1) < 1e-4) | (total == 0))
+    total = answer.sum(axis=1)
+    sound = (answer >= 0).all(axis=1) & ((np.abs(total - 1) < 1e-4) | (total == 0))
     require("policy", "must give probabilities that sum to 1, or a row of zeros", sound)
-    return np.where(total[:, None] == 0, usual, said)
-
-
-def _pick(chances: Floats, uniform: Floats) -> Ints:
-    """One action a row by inverse cdf; an action without a chance is never taken."""
-    edges = np.cumsum(chances, axis=1)
-    place = (edges <= (uniform * edges[:, -1])[:, None]).sum(axis=1)
-    return np.asarray(place, np.int64)
+    return np.where(total[:, None] == 0, usual, answer)

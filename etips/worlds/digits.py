@@ -1,7 +1,5 @@
 """The paper's two MNIST tasks as logs: count the zeros of a sequence, read a digit row by row."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -17,7 +15,7 @@ from etips.worlds.bandit import Classify, Logging, to_bandit
 from etips.worlds.classifier import StoppedLstm
 from etips.worlds.draws import generator
 from etips.worlds.shipped import read_shipped
-from etips.worlds.simulation import Simulation
+from etips.worlds.world_registry import Simulation
 
 N_ZEROS, N_ROWS = 10_000, 70_000
 """Samples of the two tasks."""
@@ -27,7 +25,6 @@ LOGGING_POLICY = StoppedLstm()
 
 _IMAGES = 0  # stream of random numbers
 _SIDE = 28
-_SOURCE = "MNIST (LeCun and Cortes; CC BY-SA 3.0)"
 
 
 def labelled_zeros(*, n: int | None = None, seed: int = 0) -> Trajectories:
@@ -36,23 +33,14 @@ def labelled_zeros(*, n: int | None = None, seed: int = 0) -> Trajectories:
     size = _size(n, N_ZEROS)
     label, lengths = (values[:size] for values in _labels_and_lengths())
     zero, other = np.flatnonzero(digit == 0), np.flatnonzero(digit != 0)
-    rng = generator(seed, _IMAGES)
-    code = [
-        rng.permutation(
-            np.concatenate(
-                [
-                    rng.choice(zero, n_zeros, replace=False),
-                    rng.choice(other, length - n_zeros, replace=False),
-                ]
-            )
-        )
-        for n_zeros, length in zip(label, lengths, strict=True)
-    ]
+    rng, code = generator(seed, _IMAGES), []
+    for n_zeros, length in zip(label, lengths, strict=True):
+        shown = rng.choice(zero, n_zeros, replace=False)
+        rest = rng.choice(other, length - n_zeros, replace=False)
+        code.append(rng.permutation(np.concatenate([shown, rest])))
     table = images.reshape(len(images), -1)
-    names = tuple(f"pixel_{i}" for i in range(table.shape[1]))
-    return _labelled(
-        Coded(table, np.concatenate(code).astype(np.int32), 1 / 255), lengths, label, names
-    )
+    sequence = Coded(table, np.concatenate(code).astype(np.int32), 1 / 255)
+    return _labelled("digits-zeros", sequence, lengths, label, n_actions=3)
 
 
 def labelled_rows(*, n: int | None = None, seed: int = 0) -> Trajectories:  # noqa: ARG001
@@ -62,62 +50,65 @@ def labelled_rows(*, n: int | None = None, seed: int = 0) -> Trajectories:  # no
     """
     images, digit = _mnist()
     size = _size(n, N_ROWS)
-    table = images.reshape(-1, _SIDE)
     code = np.arange(size * _SIDE, dtype=np.int32)
-    names = tuple(f"column_{i}" for i in range(_SIDE))
-    return _labelled(
-        Coded(table, code, 1 / 255), np.full(size, _SIDE, np.int64), digit[:size], names
+    sequence = Coded(images.reshape(-1, _SIDE), code, 1 / 255)
+    lengths = np.full(size, _SIDE, np.int64)
+    return _labelled("digits-rows", sequence, lengths, digit[:size], n_actions=10)
+
+
+def zeros(
+    *,
+    n: int | None = None,
+    logging: Logging = "sampled",
+    seed: int = 0,
+    train: Classify = LOGGING_POLICY,
+    progress: Progress = no_progress,
+) -> Trajectories:
+    """Count the zeros: 10,000 sequences of 3 to 32 images of which 0, 1 or 2 show the digit 0.
+
+    One decision a sample, at its last step, seen with it (`lag=0`).
+
+    Args:
+        n: Only the first `n` samples.
+        logging: Actions drawn from the logging policy (the paper), or its likeliest (the authors).
+        seed: Of the images, the logging policy and the actions; labels and lengths never change.
+        train: Trains the logging policy.
+        progress: Given how far it is.
+    """
+    labelled = labelled_zeros(n=n, seed=seed)
+    answers = train(labelled, seed=seed, progress=progress)
+    return to_bandit(labelled, answers, logging=logging, seed=seed)
+
+
+def rows(
+    *,
+    n: int | None = None,
+    logging: Logging = "sampled",
+    seed: int = 0,
+    train: Classify = LOGGING_POLICY,
+    progress: Progress = no_progress,
+) -> Trajectories:
+    """Read a digit row by row: 70,000 images, 28 steps of 28 pixels each, which of ten is it?
+
+    Everything else is as in `zeros`.
+    """
+    labelled = labelled_rows(n=n, seed=seed)
+    answers = train(labelled, seed=seed, progress=progress)
+    return to_bandit(labelled, answers, logging=logging, seed=seed)
+
+
+def simulate_zeros(wanted: Simulation) -> Trajectories:
+    """`zeros`, as the registry of worlds asks for it."""
+    return zeros(
+        n=wanted.n_stays, logging=wanted.logging, seed=wanted.seed, progress=wanted.progress
     )
 
 
-@dataclass(frozen=True)
-class DigitTask:
-    """One of the two tasks as a log; call it for the data.
-
-    Args:
-        labelled: Gives its samples with their true labels as actions.
-    """
-
-    labelled: Callable[..., Trajectories]
-
-    def __call__(
-        self,
-        *,
-        n: int | None = None,
-        logging: Logging = "sampled",
-        seed: int = 0,
-        train: Classify = LOGGING_POLICY,
-        progress: Progress = no_progress,
-    ) -> Trajectories:
-        """One decision a sample, at its last step, seen with it (`lag=0`).
-
-        Args:
-            n: Only the first `n` samples.
-            logging: Actions drawn from the logging policy (the paper), or its likeliest (the
-                authors).
-            seed: Of the images, the logging policy and the actions; labels and lengths never
-                change.
-            train: Trains the logging policy.
-            progress: Told how far it is.
-        """
-        labelled = self.labelled(n=n, seed=seed)
-        answers = train(labelled, seed=seed, progress=progress)
-        return to_bandit(labelled, answers, logging=logging, seed=seed)
-
-    def simulate(self, wanted: Simulation) -> Trajectories:
-        """The same, as the registry of worlds asks for it."""
-        return self(
-            n=wanted.n_stays, logging=wanted.logging, seed=wanted.seed, progress=wanted.progress
-        )
-
-
-zeros = DigitTask(labelled_zeros)
-"""Count the zeros: 10,000 sequences of 3 to 32 images of which 0, 1 or 2 show the digit 0."""
-
-rows = DigitTask(labelled_rows)
-"""Read a digit row by row: 70,000 images, 28 steps of 28 pixels each, which of ten digits is it?"""
-
-simulate_zeros, simulate_rows = zeros.simulate, rows.simulate
+def simulate_rows(wanted: Simulation) -> Trajectories:
+    """`rows`, as the registry of worlds asks for it."""
+    return rows(
+        n=wanted.n_stays, logging=wanted.logging, seed=wanted.seed, progress=wanted.progress
+    )
 
 
 def _labels_and_lengths() -> tuple[Ints, Ints]:
@@ -133,18 +124,23 @@ def _labels_and_lengths() -> tuple[Ints, Ints]:
     return label.astype(np.int64), lengths.astype(np.int64)
 
 
-def _labelled(sequence: Coded, lengths: Ints, label: Ints, names: tuple[str, ...]) -> Trajectories:
+def _labelled(
+    task: str, sequence: Coded, lengths: Ints, label: Ints, *, n_actions: int
+) -> Trajectories:
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    last = offsets[1:] - 1
+    last, width = offsets[1:] - 1, sequence.table.shape[1]
     action = np.full(offsets[-1], NO_ACTION)
     loss = np.full(offsets[-1], np.nan)
     action[last], loss[last] = label, 0.0
-    task, n_actions = ("digits-rows", 10) if len(names) == _SIDE else ("digits-zeros", 3)
     schema = Schema(
-        sequence=names,
+        sequence=tuple(f"{'column' if width == _SIDE else 'pixel'}_{i}" for i in range(width)),
         n_actions=n_actions,
         lag=0,
-        provenance={"world": task, "source": _SOURCE, "loss": "1 if the action is not the label"},
+        provenance={
+            "world": task,
+            "source": "MNIST (LeCun and Cortes; CC BY-SA 3.0)",
+            "loss": "1 if the action is not the label",
+        },
     )
     return Trajectories(sequence, offsets, schema, action=action, loss=loss)
 

@@ -1,4 +1,4 @@
-"""Random draws for many rows of a probability table at once."""
+"""Random draws for many rows of a probability table at once, and what a world may be asked."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from etips.data.decisions import Floats, Ints
-from etips.errors import SettingError
+from etips.errors import SettingError, require
 
 
 def generator(seed: int, stream: int = 0) -> np.random.Generator:
@@ -55,3 +55,16 @@ class Chances:
         # Row r's last edge may round to either side of r + 1: keep every draw in its own row.
         kept = np.clip(place, self.first[rows], self.last[rows])
         return self.value[kept].astype(np.int64)
+
+
+def require_policy(table: Floats) -> None:
+    """Refuse rows that are no probabilities."""
+    sound = (table >= 0).all(axis=1) & (np.abs(table.sum(axis=1) - 1) < 1e-6)
+    require("policy", "rows must be probabilities that sum to 1", sound)
+
+
+def require_settings(**limits: tuple[bool, str]) -> None:
+    """Refuse the first setting whose rule does not hold."""
+    for name, (holds, rule) in limits.items():
+        if not holds:
+            raise SettingError(name, rule)

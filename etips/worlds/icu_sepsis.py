@@ -14,18 +14,12 @@ from etips.data.coded import Coded, Floats32, Truth
 from etips.data.decisions import Bools, Floats, Ints
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
-from etips.errors import DataError, SettingError, require
+from etips.errors import DataError, SettingError
 from etips.evaluation.whole_stay_course import Outcome, require_outcome
-from etips.worlds.deployment import (
-    ENDED,
-    Deployment,
-    HistoryPolicy,
-    Move,
-    deploy,
-)
-from etips.worlds.draws import Chances, generator
+from etips.worlds.deployment import ENDED, Deployment, HistoryPolicy, deploy
+from etips.worlds.draws import Chances, generator, require_policy, require_settings
 from etips.worlds.shipped import read_shipped
-from etips.worlds.simulation import Simulation
+from etips.worlds.world_registry import Simulation
 
 N_STATES, N_ACTIONS = 716, 25
 DEATH, SURVIVAL, END = 713, 714, 715
@@ -94,10 +88,8 @@ def simulate(
         max_steps: Longest stay; 18 is the paper's longest history.
         loss: What is logged as the loss of a step.
     """
-    if n_stays < 1:
-        raise SettingError("n_stays", "must be at least 1")
-    _check_max_steps(max_steps)
-    _check_loss(loss)
+    require_settings(n_stays=(n_stays >= 1, "must be at least 1"))
+    _check(max_steps, loss)
     world = _world()
     stay, step, state, action, following = _walk(world, n_stays, max_steps, generator(seed))
     offsets = np.concatenate([[0], np.cumsum(np.bincount(stay, minlength=n_stays))])
@@ -157,7 +149,7 @@ def stay_risk(
         outcome: The sum of the stay's losses, or the last of them.
         max_steps: Longest stay, as in `simulate`; None for stays that run to their end.
     """
-    _check_loss(loss)
+    _check(max_steps, loss)
     require_outcome(outcome)
     patients, world = _of_patients(policy), _world()
     under, now = world.under(patients), world.start[:DEATH]
@@ -165,7 +157,6 @@ def stay_risk(
     if max_steps is None:
         visits = np.linalg.solve(np.eye(DEATH) - under.T, now)
         return float(visits @ (cost if outcome == "sum" else deadly))
-    _check_max_steps(max_steps)
     total = 0.0
     for step in range(max_steps):
         # Of the last losses all but that of a stay cut short are of death or survival.
@@ -215,8 +206,7 @@ class SepsisWard:
     loss: LossKind = "mortality"
 
     def __post_init__(self) -> None:
-        _check_max_steps(self.max_steps)
-        _check_loss(self.loss)
+        _check(self.max_steps, self.loss)
 
     @property
     def schema(self) -> Schema:
@@ -239,12 +229,12 @@ class SepsisWard:
         """What the clinicians do in these states."""
         return _world().clinicians[state]
 
-    def advance(self, state: Ints, action: Ints, draws: Floats) -> Move:
+    def advance(self, state: Ints, action: Ints, draws: Floats) -> tuple[Floats, Ints]:
         """The loss of a step and the next state, over with death or survival."""
         world = _world()
         following = world.moves.at(state * N_ACTIONS + action, draws[:, 1])
         cost = _loss(world, state, following, self.loss)
-        return Move(cost, np.where(following < DEATH, following, ENDED))
+        return cost, np.where(following < DEATH, following, ENDED)
 
 
 def occupancy(*, max_steps: int | None = 18, lag: int = 0) -> Floats:
@@ -256,7 +246,7 @@ def occupancy(*, max_steps: int | None = 18, lag: int = 0) -> Floats:
     if max_steps is None:
         visits = visits + np.linalg.solve(np.eye(N_STATES) - world.under_clinicians.T, world.start)
     else:
-        _check_max_steps(max_steps)
+        _check(max_steps, "sofa")
         if max_steps <= lag:
             raise SettingError("max_steps", "must exceed lag, or no decision is left")
         now = world.start
@@ -320,14 +310,8 @@ def _walk(
         steps.append((stay, np.full(stay.size, step), state, action, following))
         alive = following < DEATH
         stay, state = stay[alive], following[alive]
-    stays, numbers, states, actions, nexts = zip(*steps, strict=True)
-    return (
-        np.concatenate(stays),
-        np.concatenate(numbers),
-        np.concatenate(states),
-        np.concatenate(actions),
-        np.concatenate(nexts),
-    )
+    stays, numbers, states, actions, nexts = map(np.concatenate, zip(*steps, strict=True))
+    return stays, numbers, states, actions, nexts
 
 
 def _loss(world: _World, state: Ints, following: Ints, loss: LossKind) -> Floats:
@@ -341,8 +325,7 @@ def _of_patients(policy: Floats) -> Floats:
     if policy.shape != (N_STATES, N_ACTIONS):
         raise DataError("policy", f"must have shape {(N_STATES, N_ACTIONS)}")
     patients = policy[:DEATH]
-    sound = (patients >= 0).all(axis=1) & (np.abs(patients.sum(axis=1) - 1) < 1e-6)
-    require("policy", "rows must be probabilities that sum to 1", sound)
+    require_policy(patients)
     return patients
 
 
@@ -363,11 +346,8 @@ def _schema(seed: int, lag: int, max_steps: int, loss: LossKind) -> Schema:
     )
 
 
-def _check_loss(loss: str) -> None:
-    if loss not in ("sofa", "mortality"):
-        raise SettingError("loss", "must be 'sofa' or 'mortality'")
-
-
-def _check_max_steps(max_steps: int) -> None:
-    if max_steps < 1:
-        raise SettingError("max_steps", "must be at least 1")
+def _check(max_steps: int | None, loss: str) -> None:
+    require_settings(
+        max_steps=(max_steps is None or max_steps >= 1, "must be at least 1"),
+        loss=(loss in ("sofa", "mortality"), "must be 'sofa' or 'mortality'"),
+    )

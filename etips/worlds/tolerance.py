@@ -1,6 +1,6 @@
 """Tolerance: what helps today builds up harm, so that one decision and a whole stay disagree."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -9,17 +9,11 @@ from etips.data.coded import Floats32, Truth
 from etips.data.decisions import Floats, Ints
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
-from etips.errors import DataError, SettingError, require
+from etips.errors import DataError
 from etips.evaluation.whole_stay_course import Outcome, require_outcome
-from etips.worlds.deployment import (
-    Deployment,
-    HistoryPolicy,
-    Move,
-    deploy,
-    walk,
-)
-from etips.worlds.draws import Chances, generator
-from etips.worlds.simulation import Simulation
+from etips.worlds.deployment import Deployment, HistoryPolicy, deploy, walk
+from etips.worlds.draws import Chances, generator, require_policy, require_settings
+from etips.worlds.world_registry import Simulation
 
 _LOG = 1  # stream of random numbers
 _BYSTANDERS = 2  # features that mean nothing
@@ -65,36 +59,25 @@ class Tolerance:
     noise: float = 0.0
 
     def __post_init__(self) -> None:
-        limits = {
-            "n_actions": (self.n_actions >= 5, "must be at least 5"),
-            "n_visits": (self.n_visits >= 1, "must be at least 1"),
-            "n_levels": (self.n_levels >= 2, "must be at least 2"),
-            "overlap": (0 <= self.overlap <= 1, "must be in [0, 1]"),
-            "buildup": (0 <= self.buildup <= 1, "must be in [0, 1]"),
-            "effect": (0 <= self.effect <= 1, "must be in [0, 1]"),
-            "noise": (0 <= self.noise < np.inf, "must be finite and not negative"),
-        }
-        for name, (holds, rule) in limits.items():
-            if not holds:
-                raise SettingError(name, rule)
+        require_settings(
+            n_actions=(self.n_actions >= 5, "must be at least 5"),
+            n_visits=(self.n_visits >= 1, "must be at least 1"),
+            n_levels=(self.n_levels >= 2, "must be at least 2"),
+            overlap=(0 <= self.overlap <= 1, "must be in [0, 1]"),
+            buildup=(0 <= self.buildup <= 1, "must be in [0, 1]"),
+            effect=(0 <= self.effect <= 1, "must be in [0, 1]"),
+            noise=(0 <= self.noise < np.inf, "must be finite and not negative"),
+        )
 
     def log(self, n_stays: int, *, seed: int) -> Trajectories:
         """Log stays under the clinicians; a decision sees its own visit (`lag=0`)."""
-        if n_stays < 1:
-            raise SettingError("n_stays", "must be at least 1")
+        require_settings(n_stays=(n_stays >= 1, "must be at least 1"))
         walked = walk(self, None, n_stays=n_stays, rng=generator(seed, _LOG))
-        state, action = walked.state.ravel(), walked.action.ravel()
-        schema = self.schema
+        state, action, schema = walked.state.ravel(), walked.action.ravel(), self.schema
         return Trajectories(
             sequence=walked.features.reshape(state.size, -1),
             offsets=np.arange(n_stays + 1) * self.n_visits,
-            schema=Schema(
-                sequence=schema.sequence,
-                n_actions=self.n_actions,
-                lag=0,
-                actions=schema.actions,
-                provenance={**schema.provenance, "seed": str(seed)},
-            ),
+            schema=replace(schema, provenance={**schema.provenance, "seed": str(seed)}),
             action=action,
             loss=walked.loss.ravel(),
             propensity=self._tables.logging[state, action],
@@ -213,7 +196,7 @@ class Tolerance:
         """What the clinicians do in these states, shape (n, n_actions)."""
         return self._tables.logging[state]
 
-    def advance(self, state: Ints, action: Ints, draws: Floats) -> Move:
+    def advance(self, state: Ints, action: Ints, draws: Floats) -> tuple[Floats, Ints]:
         """The loss of a visit, and the state at the next."""
         tables, (phenotype, severity, tolerance) = self._tables, self._parts(state)
         sicker = _moved(tables.sicker[state, action], tables.better[state, action], draws[:, 1])
@@ -223,16 +206,14 @@ class Tolerance:
             phenotype, np.clip(severity + sicker, 0, top), np.clip(tolerance + more, 0, top)
         )
         loss = (draws[:, 3] < tables.loss[state, action]).astype(np.float64)
-        return Move(loss, following)
+        return loss, following
 
     def _visits(self, policy: Floats) -> Floats:
         """A table a visit, refused unless each holds probabilities."""
         shape = (self.n_visits, self.n_states, self.n_actions)
         if policy.shape not in (shape, shape[1:]):
             raise DataError("policy", f"must have shape {shape[1:]} or {shape}")
-        rows = policy.reshape(-1, self.n_actions)
-        sound = (rows >= 0).all(axis=1) & (np.abs(rows.sum(axis=1) - 1) < 1e-6)
-        require("policy", "rows must be probabilities that sum to 1", sound)
+        require_policy(policy.reshape(-1, self.n_actions))
         return np.broadcast_to(policy, shape)
 
     def _parts(self, state: Ints) -> tuple[Ints, Ints, Ints]:

@@ -9,7 +9,27 @@ from importlib import import_module
 from typing import cast
 
 from etips.data.trajectories import Trajectories
-from etips.worlds.simulation import Simulation
+from etips.progress import Progress, no_progress
+from etips.worlds.bandit import Logging
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What to simulate; a world takes what concerns it.
+
+    Args:
+        n_stays: How many stays, or samples; None for all that a world of fixed size has.
+        seed: Same seed, same data.
+        lag: 0 or 1, as far as the world has it.
+        logging: Of labelled samples: how the logging policy acts.
+        progress: Given how far it is.
+    """
+
+    n_stays: int | None
+    seed: int = 0
+    lag: int = 0
+    logging: Logging = "sampled"
+    progress: Progress = no_progress
 
 
 @dataclass(frozen=True)
@@ -96,11 +116,6 @@ _WORLDS = (
 
 WORLDS: Mapping[str, World] = {world.name: world for world in _WORLDS}
 """Every world by its name, in the order of the help page."""
-
-
-def find_world(name: str) -> World | None:
-    """The world of this name, if there is one."""
-    return WORLDS.get(name)
 
 
 def _load(place: str) -> object:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from etips.worlds.simulation import Simulation
-from etips.worlds.world_registry import WORLDS, World, find_world
+from etips.worlds.world_registry import WORLDS, Simulation, World
 
 DOCS = Path(__file__).parents[3] / "docs" / "worlds.md"
 
@@ -32,15 +31,13 @@ def test_a_world_with_labels_gives_them_as_actions(world):
     assert data.schema.provenance["world"] == world.name
 
 
-def test_a_world_is_found_by_its_name():
-    assert find_world("clinic") is WORLDS["clinic"]
-    assert find_world("moon") is None
+def test_a_world_is_known_by_its_name():
     assert all(name == world.name for name, world in WORLDS.items())
 
 
 def test_a_new_world_is_its_function_and_an_entry(monkeypatch):
     monkeypatch.setitem(WORLDS, "ward", World("ward", "a ward", f"{__name__}:simulate_ward"))
-    assert find_world("ward").simulate(Simulation(4, seed=1)).n_stays == 4
+    assert WORLDS["ward"].simulate(Simulation(4, seed=1)).n_stays == 4
 
 
 def simulate_ward(wanted):
