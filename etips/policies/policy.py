@@ -24,10 +24,8 @@ from etips.models.masking import forbid
 from etips.models.stack import FLOOR
 from etips.policies.asking import Asked, Member, arrays_of, singles
 from etips.policies.deployed import Acts, Deployed, draw_from, take_likeliest
-from etips.policies.origin import Origin
+from etips.policies.learned_from import Origin, SeenStays, make_salt
 from etips.policies.rule_tree import RuleTree
-from etips.policies.seen_stays import SeenStays, make_salt
-from etips.policies.uniform import draw_actions
 
 Kind = Literal["softmax", "least loss", "least amount", "constant", "imitation", "uniform", "tree"]
 """How outputs become a policy: their softmax, the action of least predicted loss (as the logit of a
@@ -125,7 +123,8 @@ class FittedPolicy:
     def recommend(self, answer: Answer) -> Ints:
         """An action of each decision: the likeliest, or one drawn by the seed where it draws."""
         if self.kind == "uniform":
-            return draw_actions(self.seed, *answer.probabilities.shape[::-1])
+            n, k = answer.probabilities.shape
+            return np.asarray(np.random.default_rng(self.seed).integers(k, size=n))
         if self.acts == "draws":
             return draw_from(self.seed, answer.probabilities)
         return np.asarray(answer.probabilities.argmax(axis=1))

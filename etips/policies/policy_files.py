@@ -34,15 +34,13 @@ from etips.models.stack import Link, Mixes, Part, Stack
 from etips.models.tree_ensemble import TreeEnsemble
 from etips.policies.asking import Member, arrays_of
 from etips.policies.deployed import Acts
-from etips.policies.origin import Origin
+from etips.policies.learned_from import Origin, SeenStays
 from etips.policies.policy import FittedPolicy, Kind
 from etips.policies.policy_manifest import MANIFEST as MANIFEST
 from etips.policies.rule_tree import RuleTree
-from etips.policies.seen_stays import SeenStays
 
 _WEIGHTS = "weights.safetensors"
 _FORMAT, _VERSION = "etips/policy", 4
-_READ = (2, 3, _VERSION)  # 2 did not say how a policy acts, nor whom it had seen; 3 knew no lean
 _SEEN = "seen.safetensors"
 _PARTS = ("propensity", "networks")
 _LARGEST = 1e300  # of a number in a manifest; JSON's whole numbers have no end
@@ -95,23 +93,21 @@ def load_policy(folder: str | Path, *, encoder: AnyEncoder | None = None) -> Fit
     """
     folder = Path(folder)
     document = read_artifact(folder, manifest_name=MANIFEST)
-    if document.get("format") != _FORMAT or document.get("version") not in _READ:
+    if document.get("format") != _FORMAT or document.get("version") != _VERSION:
         raise FileError(str(folder / MANIFEST), f"must be {_FORMAT}, version {_VERSION}")
     try:
         tensors = load_tensors((folder / _WEIGHTS).read_bytes())
         policy = _rebuild(document, tensors, encoder)
-        return replace(policy, seen=_seen(document, folder / _SEEN), origin=_origin(document))
+        seen = document["seen"]
+        _require((seen is not None) == (folder / _SEEN).exists())
+        if seen is not None:
+            hashes = load_arrays((folder / _SEEN).read_bytes())
+            policy = replace(policy, seen=SeenStays.from_json(seen, hashes))
     except EtipsError:
         raise
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise FileError(str(folder), "does not hold what its manifest says") from error
-
-
-def _origin(document: Mapping[str, object]) -> Origin | None:
-    """What is known of the log it learned from; policies of before know nothing."""
-    told = document.get("origin")
-    n_actions = Schema.from_json(document["schema"]).n_actions
-    return None if told is None else Origin.from_json(told, n_actions)
+    return policy
 
 
 def _rebuild(
@@ -119,52 +115,41 @@ def _rebuild(
     tensors: Mapping[str, Tensor],
     encoder: AnyEncoder | None,
 ) -> FittedPolicy:
+    """The policy without the hashes of whom it learned from."""
     schema, scaler = Schema.from_json(document["schema"]), document["scaler"]
     shapes, earlier_actions = document["shapes"], document["earlier_actions"]
-    constant = document["constant"]
+    constant, origin = document["constant"], document["origin"]
     _require(isinstance(shapes, dict) and set(shapes) == set(_PARTS))
     _require(isinstance(earlier_actions, bool))
     _require(constant is None or _whole(constant, schema.n_actions) >= 0)
-    build = _Builder(schema, cast(bool, earlier_actions), encoder)
+    build = _Builder(schema, bool(earlier_actions), encoder)
     members = {
         part: None if shape is None else build.member(shape, _part(tensors, part))
         for part, shape in cast(dict[str, Mapping[str, object] | None], shapes).items()
     }
     _require(set(tensors) == {f"{p}.{n}" for p, m in members.items() if m for n in arrays_of(m)})
+    tree = None
+    if "tree" in document:
+        width = len(schema.sequence) + len(schema.static)
+        tree = RuleTree.from_json(document["tree"], n_columns=width, n_actions=schema.n_actions)
     policy = FittedPolicy(
         kind=cast(Kind, document["kind"]),
         schema=schema,
         scaler=Scaler.from_json(scaler) if isinstance(scaler, dict) else None,
         temperature=_number(document["temperature"]),
         support=_number(document["support"]),
-        lean=0.0 if document["version"] != _VERSION else _number(document["lean"]),
+        lean=_number(document["lean"]),
         constant=cast(int | None, constant),
-        earlier_actions=cast(bool, earlier_actions),
+        earlier_actions=bool(earlier_actions),
         seed=_whole(document["seed"], MOST_SEEDS),
-        acts=cast(Acts, "likeliest" if document["version"] == 2 else document["acts"]),
+        acts=cast(Acts, document["acts"]),
         propensity=members["propensity"],
         networks=members["networks"],
-        tree=_tree(document, schema),
+        tree=tree,
+        origin=None if origin is None else Origin.from_json(origin, schema.n_actions),
     )
     _require_whole_policy(policy)
     return policy
-
-
-def _tree(document: Mapping[str, object], schema: Schema) -> RuleTree | None:
-    """Its questions, where it is a tree of them."""
-    if "tree" not in document:
-        return None
-    width = len(schema.sequence) + len(schema.static)
-    return RuleTree.from_json(document["tree"], n_columns=width, n_actions=schema.n_actions)
-
-
-def _seen(document: Mapping[str, object], file: Path) -> SeenStays | None:
-    """Whom it learned from; a policy of an earlier version does not say."""
-    told = None if document["version"] == 2 else document["seen"]
-    _require((told is not None) == file.exists())
-    if told is None:
-        return None
-    return SeenStays.from_json(told, load_arrays(file.read_bytes()))
 
 
 def _require_whole_policy(policy: FittedPolicy) -> None:
@@ -264,9 +249,6 @@ class _Builder(NamedTuple):
             _require(shape == rows.shape)
             _require(rows.mean.size == row_width(self.schema, rows.reads))
             return rows
-        if "trees" in shape:
-            rule = "holds boosted trees of a kind that is no longer read"
-            raise SettingError("policy", rule, fix="Fit it again.")
         return self._bundle(shape, tensors)
 
     def _bundle(self, shape: Mapping[str, object], tensors: Mapping[str, Tensor]) -> Bundle:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -19,11 +19,12 @@ from etips.errors import DataError, EtipsError, SettingError
 from etips.policies.written_rules import WrittenRule, unknown_column
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
+    from duckdb import DuckDBPyConnection as Connection
 
 MOST_SECONDS = 120.0
 MOST_MEMORY = "2GB"
+MOST_SINGLES = 2_000  # decisions that are tried one by one, to say where a rule fails
 LONGEST = 100_000  # characters of an expression
 _ROW = "row of the decision"  # no column of a table that DuckDB is given is called so
 _PARTS = {
@@ -75,140 +76,124 @@ class SqlRule(WrittenRule):
 
     def ask(self, data: Trajectories) -> ArrayLike:
         """Its answer to every decision, in its own words."""
+        import duckdb  # noqa: PLC0415
+
+        n = data.n_decisions
         with _closed() as connection:
             asked = self._asked(connection, data.schema)
             rows = last_rows(data, asked.values())
             table = rows.rename_columns(list(asked))
-            self._bind(connection, table.slice(0, 0))
-            return self._answers(connection, table, data.n_decisions)
+            try:  # without a row first: what does not fit the columns' kinds may be quoted
+                self._run(connection, table.slice(0, 0), 0)
+            except duckdb.Error as error:
+                first = str(error).partition("\n")[0].partition("LINE 1")[0].strip()
+                words = re.sub(r"\s+", " ", first.partition("Candidate")[0])[:200]
+                raise SettingError(self._where, f"does not fit the columns: {words}") from None
+            timer = Timer(MOST_SECONDS, connection.interrupt)
+            timer.start()
+            try:
+                return self._run(connection, table, n)
+            except duckdb.InterruptException:
+                rule = f"must take less than {MOST_SECONDS:g} s"
+                raise SettingError(self._where, rule) from None
+            except duckdb.OutOfMemoryException:
+                raise SettingError(self._where, f"must take less than {MOST_MEMORY}") from None
+            except duckdb.Error as error:  # its message may hold a cell
+                raise self._fails(connection, table, n, error) from None
+            finally:
+                timer.cancel()
 
     def check(self, schema: Schema) -> None:
         """Refuse what cannot be asked of such data, before any of it is looked at."""
         with _closed() as connection:
             self._asked(connection, schema)
 
-    def _asked(self, connection: "duckdb.DuckDBPyConnection", schema: Schema) -> dict[str, str]:
+    def _asked(self, connection: "Connection", schema: Schema) -> dict[str, str]:
         """Columns of the data that the expression names, by what it calls them."""
-        tree = self._parse(connection)
         known, asked = visible_columns(schema), dict[str, str]()
         allowed = scalar_functions()
-        for part in _parts(tree):
+        for part in _parts(self._parse(connection)):
             kind = part["class"]
             if kind not in _PARTS:
                 rule = f"must look at one row: {str(kind).lower()} is not for rules"
                 raise SettingError(self._where, rule)
             if kind == "FUNCTION" and (part["function_name"] not in allowed or part.get("schema")):
-                rule = f"must use functions of one row: {_told(part['function_name'])} is none"
+                function = str(part["function_name"]).replace("count_star", "count")
+                rule = f"must use functions of one row: {function} is none"
                 raise SettingError(self._where, rule)
             if kind == "COLUMN_REF":
-                name = ".".join(_texts(part["column_names"]))
-                asked[name] = self._find(name, part["column_names"], known, schema)
+                names = part["column_names"]
+                assert isinstance(names, list)
+                asked[".".join(names)] = self._find(names, known, schema)
         return asked
 
-    def _find(self, name: str, parts: object, known: tuple[str, ...], schema: Schema) -> str:
+    def _find(self, parts: list[str], known: tuple[str, ...], schema: Schema) -> str:
+        """The column that an expression means, whatever its case."""
+        name = ".".join(parts)
         own = [column for column in known if column.lower() == name.lower()]
-        exact = name in own
-        if len(_texts(parts)) > 1:
+        if len(parts) > 1:
             fix = f'Write "{name}" with its quotes.' if own else ""
             raise unknown_column(self._where, name, known, fix=fix)
         if not own:
-            quoted = name in schema.actions
-            fix = f"Text stands in single quotes: '{name}'." if quoted else ""
+            fix = f"Text stands in single quotes: '{name}'." if name in schema.actions else ""
             raise unknown_column(self._where, name, known, fix=fix)
-        if len(own) > 1 and not exact:
+        if len(own) > 1 and name not in own:
             rule = f"is spelt in {len(own)} ways: {', '.join(own)}"
             raise DataError(f"{self._where}, column {name}", rule, fix="Write it as it stands.")
-        return name if exact else own[0]
+        return name if name in own else own[0]
 
-    def _parse(self, connection: "duckdb.DuckDBPyConnection") -> object:
+    def _parse(self, connection: "Connection") -> object:
         """The tree of the expression; refused unless it is one expression and no more."""
         rule = "must be one SQL expression, such as case when map < 65 then 'a' else 'b' end"
         tree = _serialized(connection, f"SELECT (\n{self.expression}\n)")
-        frame = _serialized(connection, "SELECT (1)")
-        message = tree.get("error_message")
         if tree.get("error"):
-            near = re.search(r'near "([^"]*)"', str(message))
+            near = re.search(r'near "([^"]*)"', str(tree.get("error_message")))
             place = f" (near {near.group(1)})" if near and near.group(1).strip(")") else ""
             raise SettingError(self._where, f"{rule}{place}")
-        node, plain = _node(tree), _node(frame)
+        node, plain = _node(tree), _node(_serialized(connection, "SELECT (1)"))
         own, _ = node.pop("select_list"), plain.pop("select_list")
         if node != plain or not isinstance(own, list) or len(own) != 1:
             raise SettingError(self._where, rule)
         return own
 
-    def _bind(self, connection: "duckdb.DuckDBPyConnection", nobody: "pa.Table") -> None:
-        """Refuse what does not fit the columns' kinds; nobody is in the table, nor in the line."""
-        import duckdb  # noqa: PLC0415
-
-        try:
-            self._run(connection, nobody)
-        except duckdb.Error as error:
-            first = str(error).partition("\n")[0].partition("LINE 1")[0].strip()
-            told = re.sub(r"\s+", " ", first.partition("Candidate")[0])[:200]
-            raise SettingError(self._where, f"does not fit the columns: {told}") from None
-
-    def _answers(
-        self, connection: "duckdb.DuckDBPyConnection", table: "pa.Table", n: int
-    ) -> ArrayLike:
-        import duckdb  # noqa: PLC0415
-
-        timer = Timer(MOST_SECONDS, connection.interrupt)
-        timer.start()
-        try:
-            answers = self._run(connection, table, n)
-        except duckdb.InterruptException:
-            raise SettingError(self._where, f"must take less than {MOST_SECONDS:g} s") from None
-        except duckdb.OutOfMemoryException:
-            raise SettingError(self._where, f"must take less than {MOST_MEMORY}") from None
-        except duckdb.Error as error:  # its message may hold a cell
-            raise self._fails(connection, table, n, type(error).__name__) from None
-        finally:
-            timer.cancel()
-        if len(answers) != n:
-            raise DataError(self._where, "must give one answer for each decision")
-        return answers
-
     def _fails(
-        self, connection: "duckdb.DuckDBPyConnection", table: "pa.Table", n: int, kind: str
+        self, connection: "Connection", table: "pa.Table", n: int, error: Exception
     ) -> EtipsError:
         """The refusal, with the decisions at which it fails where they can be told one by one."""
         import duckdb  # noqa: PLC0415
 
-        rule = f"must not fail ({kind.removesuffix('Exception')})"
+        rule = f"must not fail ({type(error).__name__.removesuffix('Exception')})"
         fix = "try_cast gives null where cast would fail."
         failing = []
-        for row in range(min(n, 2_000)):
+        for row in range(n if n <= MOST_SINGLES else 0):
             try:
                 self._run(connection, table.slice(row, 1), 1)
             except duckdb.Error:
                 failing.append(row)
-        if not failing or n > 2_000:
+        if not failing:
             return DataError(self._where, f"{rule} at any decision", fix=fix)
         return DataError(self._where, rule, rows=failing, total=n, fix=fix)
 
     def _run(
-        self, connection: "duckdb.DuckDBPyConnection", table: "pa.Table", n: int | None = None
+        self, connection: "Connection", table: "pa.Table", n: int
     ) -> "np.ndarray[tuple[int], np.dtype[np.object_]]":
+        """The answers of some rows, in their order."""
         import pyarrow as pa  # noqa: PLC0415
 
-        n = table.num_rows if n is None else n
-        numbered = table.append_column(_ROW, pa.array(np.arange(n)))
-        connection.register("decisions", numbered)
+        connection.register("decisions", table.append_column(_ROW, pa.array(np.arange(n))))
         query = f'SELECT (\n{self.expression}\n) FROM decisions ORDER BY "{_ROW}"'  # noqa: S608
-        found = connection.execute(query).fetchall()
+        cells = connection.execute(query).fetchall()
         connection.unregister("decisions")
-        answers = np.empty(len(found), object)
-        answers[:] = [_plain(value) for (value,) in found]
+        answers = np.empty(len(cells), object)
+        answers[:] = [_plain(value) for (value,) in cells]
         return answers
 
 
 @contextmanager
-def _closed() -> "Iterator[duckdb.DuckDBPyConnection]":
+def _closed() -> "Iterator[Connection]":
     """A database in memory that can reach nothing, and whose settings nobody can change."""
-    try:
-        import duckdb  # noqa: PLC0415
-    except ImportError:
-        raise SettingError("rule", "in SQL needs duckdb", fix="pip install duckdb") from None
+    import duckdb  # noqa: PLC0415  # slow to import
+
     connection = duckdb.connect(":memory:", config={**_CLOSED})
     try:
         connection.execute("SET lock_configuration = true")
@@ -228,7 +213,7 @@ def scalar_functions() -> frozenset[str]:
     return frozenset(name for (name,) in rows) | _MACROS
 
 
-def _serialized(connection: "duckdb.DuckDBPyConnection", query: str) -> dict[str, object]:
+def _serialized(connection: "Connection", query: str) -> dict[str, object]:
     import duckdb  # noqa: PLC0415
 
     try:
@@ -259,14 +244,6 @@ def _parts(tree: object) -> Iterator[dict[str, object]]:
     elif isinstance(tree, list):
         for inner in tree:
             yield from _parts(inner)
-
-
-def _texts(value: object) -> Sequence[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
-
-
-def _told(name: object) -> str:
-    return "count" if name == "count_star" else str(name)
 
 
 def _plain(value: object) -> object:

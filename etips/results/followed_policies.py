@@ -12,8 +12,8 @@ from etips.disclosure import part_told
 from etips.errors import DataError, SettingError
 from etips.learn.learners.learner import Learner
 from etips.policies.deployed import Deployed, as_deployed
+from etips.policies.learned_from import Overlap
 from etips.policies.policy import FittedPolicy
-from etips.policies.seen_stays import Overlap
 from etips.policies.written_rules import Rule, WrittenRule
 
 RULE = "rule"

@@ -16,7 +16,7 @@ from etips.evaluation.assessment import assess_part, bands
 from etips.evaluation.inference.checks import Bools, Ints
 from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk
-from etips.policies.rule_answers import near_names
+from etips.policies.written_rules import near_names
 from etips.results.exhibits import Subgroup, SubgroupTable
 
 MOST_TABLES = 12

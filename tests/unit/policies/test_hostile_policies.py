@@ -8,12 +8,13 @@ import time
 import numpy as np
 import pytest
 from small_worlds import manifest_of, reseal, small, ward
+from stacks import stacked
 
 from etips.errors import FileError, SettingError
 from etips.files.json_documents import canonical
 from etips.learn import DoublyRobust
 from etips.models.encoders.transformer import CausalTransformer
-from etips.policies.policy_files import load_policy
+from etips.policies.policy_files import load_policy, save_policy
 
 DATA = ward()
 
@@ -342,3 +343,98 @@ def test_an_honest_change_sealed_anew_still_loads(folder):
     reseal(folder, put("support", value=0.2), weights=lambda tensors: tensors)
     assert load_policy(folder).support == 0.2
     assert canonical(manifest_of(folder)) == (folder / "policy.json").read_bytes()
+
+
+def shape(document, member="networks"):
+    return document["shapes"][member]
+
+
+def part(document, number, member="networks"):
+    return shape(document, member)["members"][number]
+
+
+HOSTILE_STACKS = {
+    "a link that does not mix losses": lambda d: part(d, 0).update(link="softmax"),
+    "a link that is a list": lambda d: part(d, 0).update(link=["amount"]),
+    "no link": lambda d: part(d, 0).pop("link"),
+    "a part more in a member": lambda d: part(d, 0).update(more=1),
+    "a member less": lambda d: shape(d)["members"].pop(),
+    "a member more": lambda d: shape(d)["members"].append(part(d, 0)),
+    "members that are a word": lambda d: shape(d).update(members="three"),
+    "members that are none": lambda d: shape(d).update(members=[]),
+    "a stack in a stack": lambda d: part(d, 0).update(member=shape(d, "propensity")),
+    "a member that is a word": lambda d: part(d, 0).update(member="trees"),
+    "losses for propensities": lambda d: shape(d, "propensity").update(stack="losses"),
+    "propensities for losses": lambda d: shape(d).update(stack="propensities"),
+    "a mix of nothing": lambda d: shape(d).update(stack=["losses"]),
+    "a temperature of zero": lambda d: shape(d, "propensity").update(temperature=0),
+    "a temperature of a word": lambda d: shape(d, "propensity").update(temperature="warm"),
+    "a temperature without end": lambda d: shape(d, "propensity").update(temperature=10**400),
+    "a key more": lambda d: shape(d).update(more=1),
+    "trees that read other rows": lambda d: part(d, 0)["member"].update(ensemble="last"),
+    "trees that read no rows": lambda d: part(d, 0)["member"].update(ensemble=["last"]),
+    "trees of another number": lambda d: part(d, 0)["member"].update(n_trees=3),
+    "rows of another width": lambda d: part(d, 1)["member"].update(rows="history"),
+    "a kind that takes no stack": lambda d: d.update(kind="softmax", lean=0.0),
+    "a lean below zero": lambda d: d.update(lean=-0.1),
+    "a lean of a word": lambda d: d.update(lean="left"),
+    "no lean": lambda d: d.pop("lean"),
+}
+
+
+def put_in(name, place, value):
+    def change(tensors):
+        changed = tensors[name].copy()
+        changed[place] = value
+        return {**tensors, name: changed}
+
+    return change
+
+
+STACK_WEIGHTS = {
+    "weights that sum to more": put_in("networks.weight", 0, 0.7),
+    "a weight below zero": put_in("networks.weight", slice(None), [1.5, -0.7, 0.2]),
+    "a weight that is no number": put_in("propensity.weight", 0, np.nan),
+    "a weight less": lambda t: t | {"networks.weight": t["networks.weight"][:2]},
+    "weights in float32": lambda t: t | {"networks.weight": t["networks.weight"].astype("f4")},
+    "no weights": lambda t: {n: v for n, v in t.items() if n != "networks.weight"},
+    "a loop in a tree": put_in("networks.0.left", 0, 0),
+    "a child of another tree": put_in("networks.0.right", 0, 10_000),
+    "a value without end": put_in("propensity.0.value", (0, 0), np.inf),
+    "a column that is none": put_in("propensity.0.column", 0, 10_000),
+    "a network that is no number": put_in("networks.2.head.bias", 0, np.nan),
+    "a tensor more": lambda t: t | {"networks.3.base": np.zeros(3)},
+    "a model of rows cut short": lambda t: t | {"networks.1.mean": t["networks.1.mean"][1:]},
+}
+
+
+@pytest.fixture(scope="module")
+def stack():
+    return stacked(DATA).having_seen(DATA)
+
+
+@pytest.fixture
+def stack_folder(stack, tmp_path):
+    save_policy(stack, tmp_path / "policy")
+    return tmp_path / "policy"
+
+
+@pytest.mark.parametrize("attack", HOSTILE_STACKS)
+def test_f7_a_hostile_manifest_of_a_stack_is_refused(stack_folder, attack):
+    """F7."""
+    reseal(stack_folder, HOSTILE_STACKS[attack])
+    refuse(stack_folder, r"\.$")
+
+
+@pytest.mark.parametrize("attack", STACK_WEIGHTS)
+def test_f7_hostile_weights_of_a_stack_are_refused(stack_folder, attack):
+    """F7."""
+    reseal(stack_folder, weights=STACK_WEIGHTS[attack])
+    refuse(stack_folder, r"\.$")
+
+
+def test_an_honest_change_of_a_stack_still_loads(stack_folder):
+    honest = put_in("networks.weight", slice(None), [0.2, 0.3, 0.5])
+    reseal(stack_folder, lambda d: d.update(lean=0.5), weights=honest)
+    assert manifest_of(stack_folder)["version"] == 4
+    assert [own.weight for own in load_policy(stack_folder).networks.members] == [0.2, 0.3, 0.5]

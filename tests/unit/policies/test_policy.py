@@ -7,8 +7,9 @@ import pytest
 import torch
 from small_worlds import CLINIC, small, training, ward
 
-from etips.errors import DataError, SettingError
-from etips.learn import DirectMethod, DoublyRobust, EtIPS
+from etips.errors import DataError
+from etips.learn import DoublyRobust, EtIPS
+from etips.policies.deployed import Deployed, draw_from, take_likeliest
 from etips.policies.policy import Answer, FittedPolicy
 
 
@@ -54,12 +55,6 @@ def test_chances_are_averaged_as_chances_and_amounts_as_amounts():
     assert combined("least amount", outputs, every).argmax().item() == 1
 
 
-def test_large_amounts_are_still_told_apart():
-    outputs = torch.tensor([[[310.0, 305.0, 300.0]]], dtype=torch.float64)
-    every = torch.ones(1, 3, dtype=torch.bool)
-    assert combined("least amount", outputs, every).argmax().item() == 2
-
-
 @pytest.mark.parametrize("kind", ["least amount", "least loss"])
 def test_a_policy_that_leans_weighs_predicted_losses_against_what_clinicians_do(kind):
     outputs = torch.tensor([[[0.2, 0.0, 0.1]]], dtype=torch.float64)
@@ -96,15 +91,6 @@ def test_a_constant_gives_way_where_it_has_no_support(learner):
     assert (answer.abstained == (likely[:, 1] < floor)).all()
     assert (answer.probabilities[answer.abstained] == likely[answer.abstained]).all()
     assert (answer.probabilities[~answer.abstained] == [0, 1, 0]).all()
-
-
-def test_answers_agree_with_one_another(learner):
-    data = ward()
-    policy = learner.policy_
-    answer = policy.answer(data)
-    assert (policy.predict_proba(data) == answer.probabilities).all()
-    assert (policy.predict(data) == answer.probabilities.argmax(axis=1)).all()
-    assert (policy.abstains(data) == answer.abstained).all()
 
 
 def test_the_likeliest_action_is_recommended_and_the_first_of_equals_wins():
@@ -220,11 +206,6 @@ def test_a_policy_that_reads_earlier_actions_takes_arrays_with_fewer(reader):
     assert found.shape == (36, 3)
 
 
-def test_a_learner_without_a_policy_is_refused_by_name():
-    with pytest.raises(SettingError, match=r"^DirectMethod: must be fitted first\.$"):
-        DirectMethod().fitted_policy()
-
-
 def test_nothing_of_a_patient_is_in_the_policy(learner):
     """P3: its arrays are the size of its networks, whatever the number of stays."""
     count = sum(
@@ -238,3 +219,32 @@ def test_nothing_of_a_patient_is_in_the_policy(learner):
         for bundle in (bigger.propensity, bigger.networks)
         for value in bundle.parameters.values()
     )
+
+
+TABLE = np.array([[0.2, 0.5, 0.3], [0.4, 0.4, 0.2], [0.1, 0.1, 0.8]])
+AWAY = np.array([False, False, True])
+
+
+def test_the_likeliest_action_is_sure_but_where_it_abstains():
+    found = take_likeliest(TABLE, AWAY)
+    assert found.probabilities.tolist() == [[0, 1, 0], [1, 0, 0], [0.1, 0.1, 0.8]]
+    assert found.abstained is AWAY
+
+
+def test_where_it_abstains_others_decide():
+    theirs = np.full((3, 3), 1 / 3)
+    found = Deployed(TABLE, AWAY).left_to(theirs)
+    assert (found[:2] == TABLE[:2]).all()
+    assert (found[2] == 1 / 3).all()
+    assert Deployed(TABLE, AWAY).judged[1] is AWAY
+
+
+def test_actions_are_drawn_as_often_as_the_probabilities_say_and_never_against_them():
+    table = np.tile([0.0, 0.7, 0.0, 0.3, 0.0], (20_000, 1))
+    found = draw_from(3, table)
+    share = np.bincount(found, minlength=5) / len(found)
+    assert set(found) == {1, 3}
+    assert abs(share[1] - 0.7) < 0.015  # four standard errors
+    assert (found == draw_from(3, table)).all()
+    assert (found != draw_from(4, table)).any()
+    assert draw_from(0, np.zeros((0, 3))).shape == (0,)

@@ -1,18 +1,20 @@
 """F6: policies on disk come back whole."""
 
-import stat
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_worlds import CLINIC, manifest_of, reseal, small, ward
+from small_worlds import CLINIC, manifest_of, small, ward
 
 import etips
-from etips.errors import FileError, SettingError
+from etips.errors import FileError
 from etips.learn import DirectMethod, DoublyRobust, EtIPS, MostFrequent, PredictiveModel
 from etips.models.encoders.gru import GRU
 from etips.models.encoders.registry import ENCODERS, make_encoder
 from etips.policies.policy_files import load_policy, save_policy
+from etips.policies.policy_manifest import read_schema
 
 DATA = ward()
 
@@ -21,6 +23,7 @@ def test_everything_comes_back(learner, folder):
     found = load_policy(folder)
     for name in ("kind", "schema", "temperature", "support", "constant", "earlier_actions", "acts"):
         assert getattr(found, name) == getattr(learner.policy_, name)
+    assert found.origin == learner.policy_.origin is not None
     assert found.scaler.to_json() == learner.policy_.scaler.to_json()
     for part in ("propensity", "networks"):
         mine, theirs = getattr(found, part), getattr(learner.policy_, part)
@@ -42,49 +45,6 @@ def test_whom_a_policy_learned_from_comes_back(learner, folder):
     assert found.overlap(ward(seed=9)).n_stays == DATA.n_stays
 
 
-def test_a_folder_of_an_earlier_version_still_loads(folder):
-    """Version 2 did not say how a policy acts, nor whom it had seen."""
-    (folder / "seen.safetensors").unlink()
-
-    def as_it_was(document):
-        document["version"] = 2
-        for name in ("acts", "seen"):
-            document.pop(name)
-        document["files"].pop("seen.safetensors")
-
-    reseal(folder, as_it_was)
-    found = load_policy(folder)
-    assert (found.acts, found.seen) == ("likeliest", None)
-    assert found.predict_proba(DATA).shape == (DATA.n_decisions, 3)
-
-
-def test_boosted_trees_of_before_are_refused_in_words(folder):
-    def with_trees(document):
-        document["shapes"]["propensity"] = {"trees": 3, "n_members": 2}
-
-    reseal(folder, with_trees)
-    with pytest.raises(SettingError, match=r"^policy: holds boosted trees .* Fit it again\.$"):
-        load_policy(folder)
-
-
-def test_what_a_policy_remembers_of_its_log_comes_back_and_older_manifests_lack_it(learner, folder):
-    assert load_policy(folder).origin == learner.policy_.origin
-    assert learner.policy_.origin is not None
-    reseal(folder, lambda document: document.pop("origin"))
-    found = load_policy(folder)
-    assert found.origin is None
-    assert found.seen is not None
-    np.testing.assert_array_equal(found.predict_proba(DATA), learner.predict_proba(DATA))
-
-
-def test_units_that_read_each_step_first_come_back(tmp_path):
-    learner = DoublyRobust(**small(encoder=GRU(6, embed=5), support=0.1)).fit(DATA)
-    learner.save(tmp_path / "policy")
-    found = load_policy(tmp_path / "policy")
-    assert found.propensity.network.encoder == GRU(6, embed=5)
-    np.testing.assert_array_equal(found.predict_proba(DATA), learner.predict_proba(DATA))
-
-
 @pytest.mark.parametrize("name", ENCODERS)
 def test_a_policy_with_any_encoder_we_know_is_opened_again_without_naming_it(tmp_path, name):
     encoder = make_encoder(name, {}, usual=GRU(8, embed=3))
@@ -93,13 +53,6 @@ def test_a_policy_with_any_encoder_we_know_is_opened_again_without_naming_it(tmp
     found = load_policy(tmp_path / "policy")
     assert found.propensity.network.encoder == encoder
     np.testing.assert_array_equal(found.predict_proba(DATA), learner.predict_proba(DATA))
-
-
-def test_a_folder_holds_three_files_that_nobody_else_can_read(folder):
-    names = ["policy.json", "seen.safetensors", "weights.safetensors"]
-    assert sorted(p.name for p in folder.iterdir()) == names
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert {stat.S_IMODE(p.stat().st_mode) for p in folder.iterdir()} == {0o600}
 
 
 def test_saving_twice_writes_the_same_bytes(learner, folder, tmp_path):
@@ -150,3 +103,21 @@ def test_a_coded_world_is_saved_without_its_truth(tmp_path):
     data = CLINIC.log(30, seed=0)
     PredictiveModel(**small()).fit(data).save(tmp_path / "policy")
     assert "truth" not in manifest_of(tmp_path / "policy")
+
+
+def test_the_schema_is_read_without_torch(folder):
+    assert read_schema(folder) == DATA.schema
+    code = (
+        "import sys; from pathlib import Path;"
+        "from etips.policies.policy_manifest import read_schema;"
+        f"read_schema(Path({str(folder)!r})); assert 'torch' not in sys.modules"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_schema_of_a_folder_that_was_changed_or_is_none_is_refused(folder, tmp_path):
+    with pytest.raises(FileError):
+        read_schema(tmp_path / "none")
+    (folder / "policy.json").write_text("{}")
+    with pytest.raises(FileError, match=r"policy\.json"):
+        read_schema(folder)

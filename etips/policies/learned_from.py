@@ -1,4 +1,4 @@
-"""Whom a policy learned from, as salted hashes: enough to tell whether it is judged on them.
+"""What a policy keeps of its log: salted hashes of the stays it learned from, and aggregates.
 
 Names of stays and patients are hashed, and what stays hold. A stay is known by its name, unless
 names are mere numbers: those count only where what the stay began with agrees. It is also known by
@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from etips.data.coded import Coded, Features, Floats32
 from etips.data.trajectories import Trajectories
+from etips.disclosure import hide_together, shown_parts
+from etips.evaluation.inference.checks import code_ids
 
 Hashes = NDArray[np.uint64]
 
@@ -112,16 +114,19 @@ class SeenStays:
         by_name = np.isin(traces.names, self.names)
         if by_name.any() and (self.numbered or may_be_numbers(stays.stay)):
             agree = np.isin(traces.beginnings, self.beginnings)[by_name]
-            chance = _limit(_equal_pairs(traces.starts), len(agree), n)
-            by_name &= agree.mean() > max(chance, 0.5)
+            counts = np.unique(traces.starts, return_counts=True)[1]
+            equal = float((counts * (counts - 1)).sum() / (n * max(n - 1, 1)))  # of two, by chance
+            by_name &= agree.mean() > max(_limit(equal, len(agree), n), 0.5)
         by_content = np.isin(traces.contents, self.contents)
         repeated = max(_repeated(self.contents), _repeated(traces.contents))
         limit = _limit(repeated, n, len(self.contents))
         enough = by_content.mean() > limit and (by_content.sum() > A_FEW or _tell_apart(stays))
         by_content &= enough
+        named = stays.group is not None and not self.patients_numbered
+        named = named and not are_counted(stays.group)  # type: ignore[arg-type]
         return Overlap(
             n_stays=int((by_name | by_content).sum()),
-            n_patients=self._known_patients(traces.patients, stays),
+            n_patients=int(np.isin(traces.patients, self.patients).sum()) if named else 0,
             alike=limit >= 1,
         )
 
@@ -154,10 +159,53 @@ class SeenStays:
         hashes = {name: arrays[name] for name in _ARRAYS}
         return cls(salt, **hashes, numbered=flags[0], patients_numbered=flags[1])
 
-    def _known_patients(self, patients: Hashes, stays: Trajectories) -> int:
-        if stays.group is None or self.patients_numbered or are_counted(stays.group):
-            return 0
-        return int(np.isin(patients, self.patients).sum())
+
+@dataclass(frozen=True)
+class Origin:
+    """How often each action was taken, and what came of it, where a policy was learned.
+
+    Args:
+        action_shares: Share of the decisions by action; None where that would tell of a few.
+        mean_loss: Of the logged actions; None likewise.
+    """
+
+    action_shares: tuple[float | None, ...]
+    mean_loss: float | None
+
+    @classmethod
+    def of(cls, stays: Trajectories) -> Self:
+        """That of a log."""
+        action, k = stays.logged_action, stays.n_actions
+        counts = np.bincount(action, minlength=k)
+        ids, code = code_ids(stays.cluster)
+        people = np.unique(action * ids.size + code) // ids.size  # the action of each pair
+        hidden = hide_together(np.bincount(people, minlength=k), counts)
+        total = max(int(counts.sum()), 1)
+        shares = tuple(
+            None if gone else float(n / total) for n, gone in zip(counts, hidden, strict=True)
+        )
+        loss = stays.logged_loss
+        loss = loss[~np.isnan(loss)]
+        mean = float(loss.mean()) if loss.size else None
+        if np.isin(loss, (0, 1)).all():  # times the decisions it is a count of events
+            events, _ = shown_parts(int(loss.sum()), loss.size - int(loss.sum()))
+            mean = None if events is None else mean
+        return cls(shares, mean)
+
+    def to_json(self) -> dict[str, object]:
+        """As a manifest holds it."""
+        return {"action_shares": list(self.action_shares), "mean_loss": self.mean_loss}
+
+    @classmethod
+    def from_json(cls, document: object, n_actions: int) -> Self:
+        """What `to_json` gave; a ValueError, TypeError or KeyError if it is not."""
+        told: Any = document
+        shares = tuple(None if own is None else float(own) for own in told["action_shares"])
+        loss = None if told["mean_loss"] is None else float(told["mean_loss"])
+        numbers = [own for own in (*shares, loss) if own is not None]
+        if len(shares) != n_actions or not np.isfinite(numbers).all():
+            raise ValueError("the shares of actions are not those of a log")
+        return cls(shares, loss)
 
 
 def make_salt(stays: Trajectories, *parts: bytes) -> bytes:
@@ -192,15 +240,8 @@ def _limit(chance: float, n: int, n_known: int) -> float:
 
 def _repeated(hashes: Hashes) -> float:
     """Share of stays that hold what another of them holds: about that of others that would."""
-    _, counts = np.unique(hashes, return_counts=True)
+    counts = np.unique(hashes, return_counts=True)[1]
     return float(counts[counts > 1].sum() / hashes.size)
-
-
-def _equal_pairs(hashes: Hashes) -> float:
-    """Chance that two of them are alike."""
-    _, counts = np.unique(hashes, return_counts=True)
-    pairs = hashes.size * max(hashes.size - 1, 1)
-    return float((counts * (counts - 1)).sum() / pairs)
 
 
 def _tell_apart(stays: Trajectories) -> bool:
@@ -212,7 +253,12 @@ def _tell_apart(stays: Trajectories) -> bool:
 def _trace(stays: Trajectories, salt: bytes) -> _Traces:
     space, groups = _name_space(stays), () if stays.group is None else np.unique(stays.group)
     names = _hash((space + _label(name) for name in stays.stay.tolist()), salt, b"stay")
-    codes = _code_steps(stays, salt)
+    # A number for each step: of its features and action, and of the static ones at the first.
+    codes = _code_rows(stays.sequence, salt + b"step")
+    if stays.action is not None:
+        factor = _hash([b""], salt, b"action") | np.uint64(1)
+        codes = codes + stays.action.astype(np.uint64) * factor
+    codes[stays.offsets[:-1]] += _code_rows(stays.static, salt + b"static")
     starts = codes[stays.offsets[:-1]]
     bytes_of, bounds = memoryview(codes.tobytes()), (8 * stays.offsets).tolist()
     held = (bytes_of[start:stop] for start, stop in pairwise(bounds))
@@ -223,16 +269,6 @@ def _trace(stays: Trajectories, salt: bytes) -> _Traces:
         patients=_hash((space + _label(name) for name in groups), salt, b"patient"),
         starts=starts,
     )
-
-
-def _code_steps(stays: Trajectories, salt: bytes) -> Hashes:
-    """A number for each step: of its features and action, and of the static ones at the first."""
-    codes = _code_rows(stays.sequence, salt + b"step")
-    if stays.action is not None:
-        factor = _hash([b""], salt, b"action") | np.uint64(1)
-        codes = codes + stays.action.astype(np.uint64) * factor
-    codes[stays.offsets[:-1]] += _code_rows(stays.static, salt + b"static")
-    return codes
 
 
 def _hash(texts: Iterable[bytes | memoryview], salt: bytes, purpose: bytes) -> Hashes:
@@ -266,22 +302,16 @@ def _code_rows(rows: Features | Floats32, salt: bytes) -> Hashes:
     A sum of the values' bits, each times a secret odd number: quick for millions of rows, and two
     rows that differ agree with a chance below one in a billion.
     """
+    code = None
     if isinstance(rows, Coded):
         used = rows.without_unused()
-        return _code_each(replace(used, code=np.arange(len(used.table), dtype=np.int32)), salt)[
-            used.code
-        ]
-    return _code_each(rows, salt)
-
-
-def _code_each(rows: Features | Floats32, salt: bytes) -> Hashes:
-    """A number for each row, a block of them expanded at a time."""
+        code, rows = used.code, replace(used, code=np.arange(len(used.table), dtype=np.int32))
     columns = (f"{place}".encode() for place in range(rows.shape[1]))
     odd = _hash(columns, salt, b"row") | np.uint64(1)
     codes = np.empty(len(rows), np.uint64)
-    for start in range(0, len(rows), _BLOCK):
+    for start in range(0, len(rows), _BLOCK):  # as many are expanded at a time
         values = np.asarray(rows[start : start + _BLOCK], np.float32) + np.float32(0)  # no -0
         if (gaps := np.isnan(values)).any():
             values[gaps] = np.nan  # one of many
         codes[start : start + _BLOCK] = values.view(np.uint32).astype(np.uint64) @ odd
-    return codes
+    return codes if code is None else codes[code]

@@ -1,6 +1,6 @@
-"""Whom a policy learned from: known again by name, by content, and not by chance."""
+"""What a policy keeps of the log it learned from: hashes of the stays, and aggregates."""
 
-import time
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,8 @@ import etips
 from etips.data.coded import Coded
 from etips.data.splitting import split
 from etips.data.tables.arrays import from_arrays
-from etips.policies.seen_stays import SeenStays, are_counted, make_salt, may_be_numbers
+from etips.policies.learned_from import Origin, SeenStays, are_counted, make_salt, may_be_numbers
+from etips.worlds.two_hospitals import simulate_place
 
 SALT = b"sixteen bytes it"
 
@@ -166,9 +167,43 @@ def test_a_learner_remembers_whom_it_learned_from_unless_it_learned_from_nobody(
     assert etips.RandomPolicy().fit(data).policy_.seen is None
 
 
-def test_twenty_thousand_stays_take_no_time():
-    """A hundred thousand take about a second; a busy machine is allowed five times as long."""
-    data = cohort(20_000, width=20)
-    started = time.perf_counter()
-    assert seen(data).overlap(data).n_stays == 20_000
-    assert time.perf_counter() - started < 2
+@pytest.fixture(scope="module")
+def log():
+    return simulate_place(200, seed=0)
+
+
+def test_an_origin_is_shares_and_a_mean(log):
+    origin = Origin.of(log)
+    taken = np.bincount(log.logged_action, minlength=9) / log.n_decisions
+    assert origin.action_shares == pytest.approx(taken)
+    assert origin.mean_loss == pytest.approx(log.logged_loss.mean())
+    again = Origin.from_json(json.loads(json.dumps(origin.to_json())), 9)
+    assert again == origin
+
+
+def test_what_a_few_had_is_not_remembered(log):
+    rare = log.subset(slice(0, 25))
+    origin = Origin.of(rare)
+    people = [np.unique(rare.cluster[rare.logged_action == a]).size for a in range(9)]
+    assert min(people) < 11
+    assert all(
+        share is None for share, n in zip(origin.action_shares, people, strict=True) if 0 < n < 11
+    )
+    few = np.zeros(log.n_steps)
+    few[log.decision_rows[:4]] = 1
+    assert Origin.of(type(log)(**{**vars_of(log), "loss": few, "truth": None})).mean_loss is None
+
+
+def vars_of(log):
+    names = ("sequence", "offsets", "schema", "action", "static", "stay", "step")
+    return {name: getattr(log, name) for name in names}
+
+
+@pytest.mark.parametrize(
+    "document", [{"action_shares": [0.5], "mean_loss": 0.1}, {"action_shares": [0.5] * 9},
+                 {"action_shares": ["x"] * 9, "mean_loss": 0.1}, 7,
+                 {"action_shares": [float("inf")] * 9, "mean_loss": None}],
+)  # fmt: skip
+def test_an_origin_that_is_none_is_refused(document):
+    with pytest.raises((ValueError, TypeError, KeyError)):
+        Origin.from_json(document, 9)
