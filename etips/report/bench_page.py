@@ -26,42 +26,34 @@ _GROUPS = {
 def render_bench(bench: Bench) -> str:
     """The page; it loads nothing from anywhere."""
     known = [own for own in bench.standings if own.ours_level is not None]
-    everybody = bench.standings[0].rows if bench.standings else ()
+    methods = bench.standings[0].rows if bench.standings else ()
+    groups = [
+        (words, [row.method for row in methods if row.group == group])
+        for group, (_, words) in _GROUPS.items()
+    ]
     finding = {
-        "bench": bench,
         "level": sum(bool(own.ours_level) for own in known),
         "known": len(known),
         "behind": [own for own in known if not own.ours_level],
         "table": summary_table(bench),
     }
-    record = {
-        "bench": bench,
-        "groups": [
-            (words, [row.method for row in everybody if row.group == group])
-            for group, (_, words) in _GROUPS.items()
-        ],
-        "notes": NOTES,
-    }
-    sections = [(own.world, own.world, _world(own, bench)) for own in bench.standings]
+    sections = []
+    for own in bench.standings:
+        context = {
+            "own": own,
+            "table": world_table(own),
+            "plot": behind_plot(own),
+            "failures": failures(own),
+        }
+        sections.append((own.world, own.world, fill("bench_world.html", context)))
+    record = fill("bench_record.html", {"bench": bench, "groups": groups, "notes": NOTES})
     return render_page(
         "Methods side by side, where the truth is known",
         fill("bench_finding.html", finding),
-        [*sections, ("record", "How it was made", fill("bench_record.html", record))],
+        [*sections, ("record", "How it was made", record)],
         lead=bench.lead,
         seconds=bench.seconds,
     )
-
-
-def _world(own: BenchStanding, bench: Bench) -> Markup:
-    context = {
-        "own": own,
-        "table": world_table(own),
-        "plot": behind_plot(own),
-        "failures": failures(own),
-        "labels": bench.labels,
-        "notes": NOTES,
-    }
-    return fill("bench_world.html", context)
 
 
 def behind_plot(own: BenchStanding) -> Markup:
@@ -71,14 +63,8 @@ def behind_plot(own: BenchStanding) -> Markup:
         behind, error = row.behind, row.behind_error or 0.0
         figures = (None,) * 3 if behind is None else (behind, behind - error, behind + error)
         ends += [end for end in figures if end is not None]
-        drawn.append(
-            interval(
-                clean(row.method, 24),
-                figures,
-                "failed" if behind is None else signed(behind, 4),
-                strong=row.place in ("first", "level"),
-                colour=_GROUPS[row.group][0],
-            )
-        )
+        words = "failed" if behind is None else signed(behind, 4)
+        strong, colour = row.place in ("first", "level"), _GROUPS[row.group][0]
+        drawn.append(interval(clean(row.method, 24), figures, words, strong=strong, colour=colour))
     axis = Axis(Scale.around(ends), "behind the first (left is better)", [Mark("guide", 0.0)])
     return rows(drawn, axis, f"{own.world}: risk beyond that of the first")

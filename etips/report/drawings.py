@@ -144,10 +144,9 @@ def _placed(marks: Sequence[Mark], scale: Scale) -> list[tuple[str, str]]:
     """Class and place of what is drawn; points beyond the scale are not."""
     placed = []
     for mark in marks:
-        start = scale.at(mark.start)
         if mark.stop is None:
             if scale.low <= mark.start <= scale.high:
-                placed.append((mark.look, f"left:{start:.2f}%"))
+                placed.append((mark.look, f"left:{scale.at(mark.start):.2f}%"))
             continue
         low, high = sorted((mark.start, mark.stop))
         start, width = scale.at(low), scale.at(high) - scale.at(low)
@@ -161,25 +160,22 @@ def _placed(marks: Sequence[Mark], scale: Scale) -> list[tuple[str, str]]:
 
 def bars(chart: Chart, label: str, *, shares: bool = False) -> Markup:
     """Groups of lying bars, one group a name: names stay legible however many there are."""
-    names = list(dict.fromkeys(str(value) for series in chart.series for value in series.x))
-    values = [value for series in chart.series for value in series.y if value is not None]
+    heights = [dict(zip(map(str, own.x[::-1]), own.y[::-1], strict=True)) for own in chart.series]
     drawn = []
-    for name in names:
-        for place, series in enumerate(chart.series):
-            value = next(
-                (y for x, y in zip(series.x, series.y, strict=True) if str(x) == name), None
-            )
-            words = "hidden" if value is None else percent(value, 1) if shares else _short(value)
-            marks = [] if value is None else [Mark(f"bar c{place % COLOURS}", 0.0, value)]
+    for name in dict.fromkeys(str(value) for series in chart.series for value in series.x):
+        for place, own in enumerate(heights):
+            value = own.get(name)
+            words, marks = "hidden", []
+            if value is not None:
+                digits = 0 if abs(value) >= 100 else 3 if abs(value) < 1 else 2
+                words = percent(value, 1) if shares else number(value, digits)
+                marks.append(Mark(f"bar c{place % COLOURS}", 0.0, value))
             drawn.append(Row("" if place else clean(name, 24), words, marks))
-    scale = Scale(min(0.0, *values, 0.0), max(*values, 1e-9, 0.0))
+    values = [value for series in chart.series for value in series.y if value is not None]
+    axis = Axis(Scale(min(0.0, *values, 0.0), max(*values, 1e-9, 0.0)), "", [Mark("zero", 0.0)])
     many = chart.series if len(chart.series) > 1 else ()
     legend = [(f"bar c{k % COLOURS}", clean(series.name, 40)) for k, series in enumerate(many)]
-    return rows(drawn, Axis(scale, "", [Mark("zero", 0.0)]), label, legend)
-
-
-def _short(value: float) -> str:
-    return number(value, 0 if abs(value) >= 100 else 3 if abs(value) < 1 else 2)
+    return rows(drawn, axis, label, legend)
 
 
 def balance_plot(features: Sequence[FeatureBalance], threshold: float) -> Markup:
@@ -273,20 +269,16 @@ def dose_map(
         looks += [f"ring-{colour}" for own, colour in rings if own == action]
         strength = math.sqrt(abs(value or 0.0) / most)
         cells.append(Cell(strength, " ".join(looks), _dose_share(value, signed=signed)))
-    width = grid.n_columns
-    names = _levels(grid.n_rows, grid.row_levels)
-    drawn = [
-        (names[row], cells[row * width : (row + 1) * width]) for row in reversed(range(grid.n_rows))
-    ]
+    width, names = grid.n_columns, _levels(grid.n_rows, grid.row_levels)
+    drawn = [(name, cells[row * width : (row + 1) * width]) for row, name in enumerate(names)]
     axes = f"{clean(grid.row, 20)} dose class", f"{clean(grid.column, 20)} dose class"
-    return cell_map(drawn, _levels(width, grid.column_levels), label, axes)
+    return cell_map(drawn[::-1], _levels(width, grid.column_levels), label, axes)
 
 
 def _levels(n_levels: int, levels: Sequence[str]) -> list[str]:
     """Dose classes beside a map: their ranges if they are known and short enough."""
-    signs = {"up to ": "\u2264", "over ": ">", "-": "\u2013"}
     ranges = [level.partition(" (")[0] for level in levels]
-    for word, sign in signs.items():
+    for word, sign in {"up to ": "\u2264", "over ": ">", "-": "\u2013"}.items():
         ranges = [level.replace(word, sign) for level in ranges]
     if ranges and max(map(len, ranges)) <= _MAX_RANGE:
         return [clean(level) for level in ranges]
@@ -302,27 +294,3 @@ def _dose_share(value: Share, *, signed: bool) -> str:
         return "~0"
     size = percent(abs(value), 0 if abs(value) >= 0.0995 else 1).removesuffix(PERCENT)
     return size if not signed else f"+{size}" if value > 0 else f"{MINUS}{size}"
-
-
-def _key(*looks: tuple[int, str]) -> Markup:
-    """Small squares for a legend."""
-    square = Markup('<i class="cell s{} {}"></i>')
-    squares = Markup("").join(square.format(*look) for look in looks)
-    return Markup('<span class="key" aria-hidden="true">{}</span>').format(squares)
-
-
-LEGEND = (
-    (
-        _key((2, "c0"), (6, "c0"), (8, "c0")),
-        "few to many decisions; in the difference, more often than the clinicians",
-    ),
-    (
-        _key((2, "c1"), (6, "c1"), (8, "c1")),
-        "in the difference, less often than the clinicians",
-    ),
-    (
-        _key((0, "thin")),
-        "hardly ever given to such patients: the log has little to say, whatever is recommended",
-    ),
-)
-"""What the colours of a dose map mean."""

@@ -16,7 +16,6 @@ from xml.etree import ElementTree
 import matplotlib
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -33,28 +32,25 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7a5c00", "#444444")
 MARKS = ("o", "s", "^")
 """Of points: a study has more methods than there are colours, and the next round is squares."""
 
-_ROOM = 4  # names of series that a legend inside the axes has room for
-_FILE: Any = {"svg.hashsalt": "etips", "svg.fonttype": "path", "font.size": 9, "figure.dpi": 100}
-
-_VARIABLES = ("c0", "c1", "c2", "c3", "c4", "c5", "soft", "line", "card")
-_INKS = {name: f"#0101{number:02x}" for number, name in enumerate(_VARIABLES)}
+_MAX_INSIDE = 4  # names of series that a legend inside the axes has room for
+_NAMES = ("c0", "c1", "c2", "c3", "c4", "c5", "soft", "line", "card")
+_INKS = {name: f"#0101{number:02x}" for number, name in enumerate(_NAMES)}
 """What stands for a colour of the style sheet while matplotlib draws."""
 
+# Names are the user's own: a dollar sign in them begins no formula.
+_ALWAYS: Any = {"svg.hashsalt": "etips", "text.parse_math": False}
+_FILE: Any = {"svg.fonttype": "path", "font.size": 9, "figure.dpi": 100}
 _PAGE: Any = {
-    "svg.hashsalt": "etips",
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), _INKS["soft"]),
+    **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor"), _INKS["soft"]),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "axes.spines.left"), False),
+    **dict.fromkeys(("xtick.bottom", "ytick.left"), False),
     "svg.fonttype": "none",
     "font.size": 11.5,
     "figure.dpi": 72,
-    "text.color": _INKS["soft"],
-    "axes.labelcolor": _INKS["soft"],
-    "xtick.labelcolor": _INKS["soft"],
-    "ytick.labelcolor": _INKS["soft"],
-    "axes.edgecolor": _INKS["soft"],
     "axes.facecolor": "none",
     "axes.axisbelow": True,
     "grid.color": _INKS["line"],
-    "xtick.bottom": False,
-    "ytick.left": False,
 }
 _WIDTH, _HEIGHT = 360, 254  # of a chart of the page; a legend comes below it
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 348, 24, 210  # of its axes
@@ -64,7 +60,7 @@ _DRAWING = Lock()  # matplotlib's settings are those of the process, and the ser
 @contextmanager
 def style(settings: Any) -> Iterator[None]:  # noqa: ANN401  # matplotlib's
     """Draw with these settings, one thread at a time, and leave matplotlib's own as they were."""
-    with _DRAWING, matplotlib.rc_context(settings), warnings.catch_warnings():
+    with _DRAWING, matplotlib.rc_context(_ALWAYS | settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")  # a name may be in any script
         yield
 
@@ -101,23 +97,22 @@ def draw(chart: Chart, format: Format = "svg") -> bytes:  # noqa: A002  # matplo
         raise SettingError("chart", "kind must be scatter, bars or lines")
     with style(_FILE):
         figure = Figure(figsize=(6.4, 4.0), layout="constrained")
-        FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         every = [value for series in chart.series for value in series.x]
         worded = any(isinstance(value, str) for value in every)
         places = list(dict.fromkeys(map(str, every))) if worded else []
         for number, series in enumerate(chart.series):
             _add(axes, chart, series, number, places, COLOURS)
-        axes.set_title(clean(chart.title, 80), loc="left", parse_math=False)
-        axes.set_xlabel(clean(chart.x, 80), parse_math=False)
-        axes.set_ylabel(clean(chart.y, 80), parse_math=False)
+        axes.set_title(clean(chart.title, 80), loc="left")
+        axes.set_xlabel(clean(chart.x, 80))
+        axes.set_ylabel(clean(chart.y, 80))
         if places:
             short = [clean(place, 24) for place in places]
-            axes.set_xticks(range(len(places)), short, rotation=30, ha="right", parse_math=False)
+            axes.set_xticks(range(len(places)), short, rotation=30, ha="right")
         if len(chart.series) > 1:
             beside: Any = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
-            many = len(chart.series) > _ROOM  # whose names would hide points
-            _plain_names(axes.legend(frameon=False, **(beside if many else {})))
+            many = len(chart.series) > _MAX_INSIDE  # whose names would hide points
+            axes.legend(frameon=False, **(beside if many else {}))
         axes.spines[["top", "right"]].set_visible(False)
         axes.grid(axis="y", alpha=0.25)
         file = io.BytesIO()
@@ -134,9 +129,9 @@ def plot(chart: Chart, guides: Guides | None = None) -> Markup:
     if chart.kind == "bars" or any(isinstance(v, str) for s in chart.series for v in s.x):
         return bars(chart, label, shares=guides.shares)
     many = len(chart.series) > 1
-    extra = 18 * ((len(chart.series) + 1) // 2) + 6 if many else 0
+    room = 18 * ((len(chart.series) + 1) // 2) + 6 if many else 0
     with style(_PAGE):
-        figure, axes = _page_axes(chart.x, chart.y if chart.y != chart.title else "", extra)
+        figure, axes = _page_axes(chart.x, chart.y if chart.y != chart.title else "", room)
         inks = [_INKS[f"c{number}"] for number in range(len(COLOURS))]
         for number, series in enumerate(chart.series):
             own = guides if number == 0 else replace(guides, hollow=(), chosen=None)
@@ -149,8 +144,7 @@ def plot(chart: Chart, guides: Guides | None = None) -> Markup:
         else:
             axes.margins(0.05, 0.1)
         if many:
-            below: Any = {"loc": "lower left", "bbox_to_anchor": (0, 0), "ncols": 2}
-            _plain_names(figure.legend(frameon=False, **below))
+            figure.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 0), ncols=2)
         return _inline(figure, label)
 
 
@@ -184,7 +178,7 @@ def _add(
     """Draw the points, lines or bars of a series.
 
     Args:
-        axes: Where to.
+        axes: Drawn on.
         chart: It belongs to.
         series: What is drawn.
         number: Of the series in the chart.
@@ -211,53 +205,40 @@ def _add(
         left = [place + 0.8 * (number - (n - 1) / 2) / n for place in x]
         axes.bar(left, y, 0.8 / n, yerr=spread, color=colour, label=label)
         return
-    form: Any = {"color": colour, "markersize": 4, "capsize": 2, "label": label}
+    form: Any = {"markersize": 4, "capsize": 2}
     if guides is not None:
-        form |= {"markersize": 8 - 2 * (mark != "o"), "capsize": 0, "linewidth": 2}
-    joined = "-" if chart.kind == "lines" else ""
-    axes.errorbar(x, y, yerr=spread, fmt=f"{mark}{joined}", **form)
+        form = {"markersize": 8 - 2 * (mark != "o"), "capsize": 0, "linewidth": 2}
+    look = f"{mark}-" if chart.kind == "lines" else mark
+    axes.errorbar(x, y, yerr=spread, fmt=look, color=colour, label=label, **form)
     for a, b, _, place in points if guides is not None else ():
-        if guides is not None and place == guides.chosen:
+        assert guides is not None
+        if place == guides.chosen:
             axes.plot(a, b, "D", color=colour, markersize=11, zorder=3)
-        elif guides is not None and place in guides.hollow:
+        elif place in guides.hollow:
             hollow: Any = {"markersize": 8, "markerfacecolor": _INKS["card"], "zorder": 3}
             axes.plot(a, b, mark, color=colour, **hollow)
 
 
-def _page_axes(x: str, y: str, extra: float) -> tuple[Figure, Axes]:
+def _page_axes(x: str, y: str, room: float) -> tuple[Figure, Axes]:
     """Axes of a chart of the page, with so much room below for a legend."""
-    height = _HEIGHT + extra
+    height = _HEIGHT + room
     figure = Figure(figsize=(_WIDTH / 72, height / 72), facecolor="none")
-    FigureCanvasAgg(figure)
-    axes = figure.add_axes(
-        (
-            _LEFT / _WIDTH,
-            (extra + _HEIGHT - _BOTTOM) / height,
-            (_RIGHT - _LEFT) / _WIDTH,
-            (_BOTTOM - _TOP) / height,
-        )
-    )
-    axes.spines[["top", "right", "left"]].set_visible(False)
+    low, high = room + _HEIGHT - _BOTTOM, room + _HEIGHT - _TOP
+    place = _LEFT / _WIDTH, low / height, (_RIGHT - _LEFT) / _WIDTH, (high - low) / height
+    axes = figure.add_axes(place)
     axes.grid(axis="y")
     axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-    axes.set_xlabel(clean(x, 44), parse_math=False)
+    axes.set_xlabel(clean(x, 44))
     if y:
-        figure.text(4 / _WIDTH, 1 - 12 / height, clean(y, 50), parse_math=False)
+        figure.text(4 / _WIDTH, 1 - 12 / height, clean(y, 50))
     return figure, axes
 
 
 def _across(axes: Axes, height: float, words: str) -> None:
     axes.axhline(height, linestyle="--", linewidth=1.4, color=_INKS["soft"])
     place: Any = {"xycoords": axes.get_yaxis_transform(), "textcoords": "offset points"}
-    axes.annotate(
-        clean(words, 40), (1, height), (0, 5), ha="right", gid="over", parse_math=False, **place
-    )
-
-
-def _plain_names(legend: Any) -> None:  # noqa: ANN401  # matplotlib's
-    for label in legend.get_texts():
-        label.set_parse_math(False)
+    axes.annotate(clean(words, 40), (1, height), (0, 5), ha="right", gid="over", **place)
 
 
 def _inline(figure: Figure, label: str) -> Markup:

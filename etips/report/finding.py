@@ -1,19 +1,11 @@
 """The finding: what was asked, what was found, how sure that is, and what it does not say."""
 
-from markupsafe import Markup
-
-from etips.report.section import Section
-from etips.report.wording import LONG, clean, count, name, number, signed, span
+from etips.report.wording import LONG, clean, signed
 from etips.results.conclusions import Conclusion, compare_strength, conclude, doubt_of
 from etips.results.records import DataSummary, MethodResult
 from etips.results.results import Results
 
 _ALL = 1 - 1e-9  # a share that is all
-_TRUST = {
-    "reliable": "and the log supports that number (verdict: reliable)",
-    "doubtful": "but the verdict is doubtful, so read that number as a question, not an answer",
-    "unusable": "but the verdict is unusable: the log cannot answer, so do not use that number",
-}
 _HEADINGS = {
     "better": "A lower risk than under the clinicians",
     "none": "No difference shown to the clinicians",
@@ -22,33 +14,26 @@ _HEADINGS = {
     "unusable": "This log cannot answer",
     "unknown": "Not known",
 }
-_SURE = {
-    "reliable": "The log can carry the number: enough decisions were treated as the policy would, "
-    "and the checks on the page found nothing that forbids it.",
-    "doubtful": "The log can hardly carry the number.",
-    "unusable": "The log cannot carry the number.",
-}
 
 
-def _make(results: Results) -> dict[str, object]:
-    head = results.headline
+def summarize_finding(results: Results) -> dict[str, object]:
+    """What the template of the finding shows of the policy that the page is about."""
+    head, data = results.headline, results.data
     if head is None:
         return {"main": None, "kind": "unknown"}
-    conclusion = conclude(head, results.data)
+    conclusion = conclude(head, data)
     return {
         "main": head,
+        "data": data,
         "kind": conclusion.kind,
         "conclusion": conclusion,
         "heading": _heading(head, conclusion),
-        "asked": _asked(head, results),
-        "said": _sentences(head, results.data, len(results.methods)),
-        "sure": _SURE.get(head.verdict or "", "No risk was estimated, so there is no verdict."),
+        "does": what_it_does(results, head.name),
+        "loss": _loss(data),
+        "compared": _compared(head, data, len(results.methods)),
         "warning": _stay_warning(head),
-        "unsaid": _unsaid(head, results.data, conclusion),
+        "unsaid": _unsaid(head, data, conclusion),
     }
-
-
-FINDING = Section("finding", "Finding", "finding.html", _make)
 
 
 def _heading(method: MethodResult, conclusion: Conclusion) -> str:
@@ -60,23 +45,6 @@ def _heading(method: MethodResult, conclusion: Conclusion) -> str:
         return f"{at_one}; the whole stay was not looked at"
     sure = method.gain is not None and method.gain.better
     return f"{at_one}; over the whole stay {'in doubt' if sure else 'not shown'}"
-
-
-def _asked(method: MethodResult, results: Results) -> Markup:
-    """What the results are about: the policy, the loss, the decisions."""
-    data = results.data
-    does = what_it_does(results, method.name)
-    said = "" if does is None else f" (its rule: {does})"
-    return Markup(
-        "Would patients have fared better under the policy <b>{}</b>{} than under the clinicians?"
-        " {} It was judged on {} decisions of {} stays."
-    ).format(
-        name(method.name),
-        said,
-        _loss(data),
-        count(data.n_decisions),
-        count(data.n_stays),
-    )
 
 
 def _loss(data: DataSummary) -> str:
@@ -98,74 +66,49 @@ def _stay_warning(method: MethodResult) -> str | None:
     return f"A gain at one decision that {loss}. {whole.sentence}"
 
 
-def _sentences(method: MethodResult, data: DataSummary, n_policies: int) -> Markup:
-    """Two sentences on one policy; the verdict stands in the sentence that holds the number."""
-    if not method.estimates:
-        return Markup("No risk of {} was estimated from the log.").format(name(method.name))
-    head = method.estimates[0]
-    if head.risk is None:
-        return Markup("What the log says of <b>{}</b> is hidden or not known.").format(
-            name(method.name)
-        )
-    first = Markup(
-        "Had the policy <b>{}</b> decided{}, the risk is estimated at <strong>{}</strong> "
-        "(95\u00a0% interval {}) against {} under the clinicians, {}."
-    ).format(
-        name(method.name),
-        "" if data.one_decision else " once and all else been as logged",
-        number(head.risk),
-        span(head.low, head.high),
-        number(data.mean_loss),
-        _TRUST[method.verdict] if method.verdict else "without a verdict",
-    )
-    return first + " " + _gain(method, data, n_policies)
-
-
-def _gain(method: MethodResult, data: DataSummary, n_policies: int) -> Markup:
+def _compared(method: MethodResult, data: DataSummary, n_policies: int) -> str:
+    """The difference to the clinicians in a sentence."""
     gain = method.gain
     if gain is None or gain.difference is None:
-        return Markup("Whether that is better than the clinicians cannot be said.")
+        return "Whether that is better than the clinicians cannot be said."
     crowd = "" if n_policies == 1 else f", allowing for all {n_policies} policies that were tried"
-    shown = gain.better or gain.better_at_one_decision
     where = "" if data.one_decision or gain.better else "at one decision "
-    doubt = doubt_of(method, data)
     if method.in_sample:
         tail = "the policy learned from some of these stays, so that this shows nothing of others"
-    elif shown and method.verdict == "reliable":
-        tail = f"{where}it is shown to be lower than the clinicians' risk{crowd}"
-        tail += f"; {doubt}" if doubt else ""
-    elif shown:
+    elif gain.better or gain.better_at_one_decision:
         tail = (
             f"{where}it would count as lower than the clinicians' risk{crowd}, "
             f"were the verdict not {method.verdict}"
         )
+        if method.verdict == "reliable":
+            tail = f"{where}it is shown to be lower than the clinicians' risk{crowd}"
+            doubt = doubt_of(method, data)
+            tail += f"; {doubt}" if doubt else ""
     elif conclude(method, data).kind == "worse":
         tail = "it is higher than the clinicians' risk, by more than chance explains"
     else:
         tail = f"it is not shown to be lower than the clinicians' risk{crowd}"
     limits = f"95\u00a0% interval {signed(gain.low)} to {signed(gain.high)}"
-    return Markup("The difference is {} ({}; below zero is better): {}.").format(
-        signed(gain.difference), limits, tail
-    )
+    return f"The difference is {signed(gain.difference)} ({limits}; below zero is better): {tail}."
 
 
 def _unsaid(method: MethodResult, data: DataSummary, conclusion: Conclusion) -> list[str]:
     """What must not be read into the finding."""
-    said = []
+    lines = []
     gain = method.gain
     if conclusion.kind == "none" and gain is not None:
-        said.append(
+        lines.append(
             f"That they are equal: anything from {signed(gain.low)} to {signed(gain.high)} fits "
             "the log (verdict: reliable)."
         )
     if not data.one_decision and method.whole_stay is None:
-        said.append("What would become of stays in which the policy decided throughout.")
-    said.append("What is right for one patient: a risk is a mean over many.")
-    said.append(
+        lines.append("What would become of stays in which the policy decided throughout.")
+    lines.append("What is right for one patient: a risk is a mean over many.")
+    lines.append(
         f"{hidden_confounding(method)} No check on a log can see what the clinicians knew and the "
         "log does not."
     )
-    return said
+    return lines
 
 
 def what_it_does(results: Results, policy: str) -> str | None:
@@ -220,5 +163,5 @@ def one_line(results: Results) -> str:
     where = "" if decisions is None else f" on {decisions:,} decisions"
     verdict = first.verdict or "not estimated"
     words = conclude(first, results.data).words
-    told = "" if words in (verdict, "not known") else f"{words}; "
-    return f"{clean(first.name)}{others}{where}: {told}verdict: {verdict}"
+    finding = "" if words in (verdict, "not known") else f"{words}; "
+    return f"{clean(first.name)}{others}{where}: {finding}verdict: {verdict}"

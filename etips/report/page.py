@@ -4,47 +4,58 @@ The page shows what the results hold and computes nothing new about the data: it
 in `results.json`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from markupsafe import Markup
 
 from etips.files.writing import write_file
-from etips.report.finding import FINDING
+from etips.report import evidence_sections as evidence
+from etips.report import patient_sections as patients
+from etips.report import policy_sections as policies
+from etips.report import record_sections as record
+from etips.report.finding import summarize_finding
 from etips.report.section import Section, fill, render_page, require_ending
-from etips.report.sections.evidence import (
-    CONFOUNDING,
-    CONTROL,
-    ESTIMATORS,
-    MISSING_LOSSES,
-    WHOLE_STAY,
-)
-from etips.report.sections.patients import ACTIONS, BALANCE, OVERLAP, SUBGROUPS
-from etips.report.sections.policies import CHOICES, FOLDS, PATHS, POLICIES, SHIFT
-from etips.report.sections.record import CHECKLIST, FLOW, SETTINGS
 from etips.report.tables import policies_csv
 from etips.report.wording import clean
 from etips.results.results import Results
 from etips.results.study_result import StudyResult
 
 SECTIONS = (
-    POLICIES,
-    SHIFT,
-    FOLDS,
-    WHOLE_STAY,
-    ESTIMATORS,
-    CHOICES,
-    PATHS,
-    ACTIONS,
-    OVERLAP,
-    BALANCE,
-    SUBGROUPS,
-    CONFOUNDING,
-    CONTROL,
-    MISSING_LOSSES,
-    FLOW,
-    SETTINGS,
-    CHECKLIST,
+    Section("policies", "The policies", "policy_table.html", policies.table),
+    Section("shift", "From where it was learned to here", "population_shift.html", policies.shift),
+    Section("folds", "Fold by fold", "study_folds.html", policies.folds),
+    Section(
+        "whole-stay",
+        "One decision, or the whole stay",
+        "whole_stay_risk.html",
+        evidence.whole_stay,
+    ),
+    Section("evidence", "How the evidence holds", "estimator_comparison.html", evidence.estimators),
+    Section(
+        "choice",
+        "What was tried, what was kept, and why",
+        "policy_choice.html",
+        policies.choices,
+    ),
+    Section("path", "The translation path", "candidate_path.html", policies.paths),
+    Section(
+        "actions",
+        "Where the policy differs from the clinicians",
+        "recommended_actions.html",
+        patients.actions,
+    ),
+    Section("overlap", "Overlap and propensities", "propensity_overlap.html", patients.overlap),
+    Section("balance", "Balance", "balance.html", patients.balance),
+    Section("subgroups", "Subgroups", "subgroup_tables.html", patients.subgroups),
+    Section("sensitivity", "Hidden confounding", "confounding.html", evidence.confounding),
+    Section("negative-control", "Negative control", "control.html", evidence.control),
+    Section("missing-losses", "Missing losses", "missing_losses.html", evidence.missing_losses),
+    Section("flow", "Cohort and missing values", "cohort_flow.html", record.flow),
+    Section("settings", "Settings and versions", "reproducibility.html", record.settings),
+    Section(
+        "tripod", "Reporting checklist", "checklist.html", lambda _: {"items": record.checklist()}
+    ),
 )
 """After the finding, in order."""
 
@@ -71,9 +82,8 @@ def fill_sections(
     made = [(section, section.make(results)) for section in sections]
     shown = [(section, context) for section, context in made if context is not None]
     present = {"present": {section.name for section, _ in shown} | {"finding", "notice"}}
-    finding: Mapping[str, object] = FINDING.make(results) or {}
     return (
-        fill(FINDING.template, {**finding, **present}),
+        fill("finding.html", summarize_finding(results)),
         [(section, fill(section.template, {**context, **present})) for section, context in shown],
     )
 

@@ -19,7 +19,7 @@ Figure = tuple[str, Markup]
 
 @dataclass(frozen=True)
 class Section:
-    """One section. To add one, write its module and its template, and list it in `page`.
+    """One section. To add one, write its function and its template, and list it in `page`.
 
     Args:
         name: Its anchor on the page.
@@ -46,9 +46,9 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    shown = (wording.name, wording.clean, wording.cell, wording.badge, wording.found)
-    counted = (wording.number, wording.signed, wording.count, wording.percent)
-    templates.filters |= {show.__name__: show for show in (*shown, *counted)}
+    texts = (wording.name, wording.clean, wording.cell, wording.badge, wording.found)
+    numbers = (wording.number, wording.signed, wording.count, wording.percent)
+    templates.filters |= {show.__name__: show for show in (*texts, *numbers)}
     return templates
 
 

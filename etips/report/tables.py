@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from etips.report.wording import FOUND_MARKS, LONG, NONE, clean, count, name, number, signed, span
-from etips.results.comparison_result import Comparison, PairResult
+from etips.results.comparison_result import Comparison
 from etips.results.conclusions import Kind, conclude
 from etips.results.plain_text import COLUMNS, flat_rows
-from etips.results.records import NOTICE, DataSummary, MethodResult
+from etips.results.records import NOTICE
 from etips.results.results import Results
 
 COLOURS: Mapping[Kind, tuple[str, str]] = {
@@ -22,7 +22,7 @@ COLOURS: Mapping[Kind, tuple[str, str]] = {
     "unusable": ("#a31621", "#fce6e6"),
     "unknown": ("#4a545d", "#e9edf0"),
 }
-"""Letters and ground of each finding: a notebook may be light or dark, so both are said."""
+"""Letters and ground of each finding: a notebook may be light or dark, so both are set."""
 
 _CELL = "padding:.35em .8em;text-align:left;vertical-align:top;white-space:normal"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -47,73 +47,72 @@ def guard(text: str) -> str:
 
 def show_policies(results: Results) -> str:
     """The policies inside a notebook; names are text, whatever they hold."""
+    rows, data = [], results.data
+    for method in results.methods:
+        head = method.estimates[0] if method.estimates else None
+        gain, conclusion = method.gain, conclude(method, data)
+        known = gain is not None and gain.difference is not None
+        rows.append(
+            (
+                Markup("<b>{}</b>").format(name(method.name)),
+                _badge(conclusion.kind, conclusion.words, method.verdict or "no verdict"),
+                _figure(number(head.risk), span(head.low, head.high)) if head else NONE,
+                _difference(gain.difference, gain.low, gain.high) if gain and known else NONE,
+                _lines(method.reasons),
+            )
+        )
     caption = (
-        f"{count(results.data.n_decisions)} decisions; the clinicians' risk is "
-        f"{number(results.data.mean_loss)}, lower is better. {NOTICE}"
+        f"{count(data.n_decisions)} decisions; the clinicians' risk is "
+        f"{number(data.mean_loss)}, lower is better. {NOTICE}"
     )
-    columns = ("Policy", "Finding", "Risk", "Against the clinicians", "Why")
-    rows = [_policy(method, results.data) for method in results.methods]
-    return _table(caption, columns, rows)
-
-
-def _policy(method: MethodResult, data: DataSummary) -> Sequence[str]:
-    head = method.estimates[0] if method.estimates else None
-    gain, conclusion = method.gain, conclude(method, data)
-    known = gain is not None and gain.difference is not None
-    verdict = method.verdict or "no verdict"
-    return (
-        Markup("<b>{}</b>").format(name(method.name)),
-        _badge(conclusion.kind, conclusion.words, verdict),
-        _figure(number(head.risk), span(head.low, head.high)) if head else NONE,
-        _figure(signed(gain.difference), f"{signed(gain.low)} to {signed(gain.high)}")
-        if gain is not None and known
-        else NONE,
-        Markup("<br>").join(clean(reason, LONG) for reason in method.reasons),
-    )
+    return _table(caption, ("Policy", "Finding", "Risk", "Against the clinicians", "Why"), rows)
 
 
 def show_pairs(comparison: Comparison) -> str:
     """The differences inside a notebook."""
+    rows = []
+    for pair in comparison.pairs:
+        gap, shape = pair.difference, Markup("<b>{}</b> against <b>{}</b>")
+        rows.append(
+            (
+                shape.format(name(pair.first), name(pair.second)),
+                _badge(pair.finding, clean(pair.words, 120), pair.verdict or NONE),
+                NONE if gap.value is None else _difference(gap.value, gap.low, gap.high),
+                number(pair.adjusted_p),
+                _lines(pair.reasons),
+            )
+        )
     caption = (
         f"{count(comparison.data.n_decisions)} decisions; first minus second, below zero the first "
         f"is better. {NOTICE}"
     )
-    columns = ("Compared", "Finding", "Difference", "p (Holm)", "Why")
-    return _table(caption, columns, [_pair(pair) for pair in comparison.pairs])
-
-
-def _pair(pair: PairResult) -> Sequence[str]:
-    gap = pair.difference
-    return (
-        Markup("<b>{}</b> against <b>{}</b>").format(name(pair.first), name(pair.second)),
-        _badge(pair.finding, clean(pair.words, 120), pair.verdict or NONE),
-        _figure(signed(gap.value), f"{signed(gap.low)} to {signed(gap.high)}")
-        if gap.value is not None
-        else NONE,
-        number(pair.adjusted_p),
-        Markup("<br>").join(clean(reason, LONG) for reason in pair.reasons),
-    )
+    return _table(caption, ("Compared", "Finding", "Difference", "p (Holm)", "Why"), rows)
 
 
 def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     head = Markup('<th scope="col" style="{}">{}</th>')
     cell = Markup('<td style="{}">{}</td>')
     heads = Markup("").join(head.format(_CELL, title) for title in columns)
-    body = Markup("").join(
-        Markup("<tr>{}</tr>").format(Markup("").join(cell.format(_CELL, own) for own in row))
-        for row in rows
+    lines = (Markup("").join(cell.format(_CELL, own) for own in row) for row in rows)
+    body = Markup("").join(Markup("<tr>{}</tr>").format(line) for line in lines)
+    shape = Markup(
+        '<table class="etips-results"><caption style="text-align:left">{}</caption>'
+        "<thead><tr>{}</tr></thead><tbody>{}</tbody></table>"
     )
-    return str(
-        Markup(
-            '<table class="etips-results"><caption style="text-align:left">{}</caption>'
-            "<thead><tr>{}</tr></thead><tbody>{}</tbody></table>"
-        ).format(caption, heads, body)
-    )
+    return str(shape.format(caption, heads, body))
+
+
+def _lines(reasons: Sequence[str]) -> Markup:
+    return Markup("<br>").join(clean(reason, LONG) for reason in reasons)
 
 
 def _figure(value: str, limits: str) -> Markup:
     shape = Markup('<span style="white-space:nowrap">{}<br><small>{}</small></span>')
     return shape.format(value, limits)
+
+
+def _difference(value: float | None, low: float | None, high: float | None) -> Markup:
+    return _figure(signed(value), f"{signed(low)} to {signed(high)}")
 
 
 def _badge(kind: Kind, words: str, verdict: str) -> Markup:

@@ -60,9 +60,7 @@ def signed(value: object, digits: int = 3) -> str:
 
 def count(value: object) -> str:
     """A whole number with thousands apart; what is hidden says so."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return "hidden"
-    return f"{round(value):,}"
+    return "hidden" if number(value) == NONE else number(value, 0)
 
 
 def percent(value: object, digits: int = 0) -> str:
@@ -88,9 +86,9 @@ def found(conclusion: Conclusion) -> Markup:
 
 def badge(label: object) -> Markup:
     """The verdict: a mark, a colour where it warns, and the word."""
-    word = label if label in MARKS else "no verdict"
+    word = str(label) if label in MARKS else "no verdict"
     shape = Markup('<span class="badge {}"><span aria-hidden="true">{}</span> {}</span>')
-    return shape.format(str(word).replace(" ", "-"), MARKS.get(str(word), "?"), word)
+    return shape.format(word.replace(" ", "-"), MARKS.get(word, "?"), word)
 
 
 def cell(value: object) -> str:

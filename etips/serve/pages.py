@@ -16,10 +16,8 @@ from etips.disclosure import shown_count
 from etips.errors import EtipsError
 from etips.explanation.measure_next import what_to_measure
 from etips.explanation.similar import Neighbourhood, similar_decisions
-from etips.report.page import fill_sections
+from etips.report.page import SECTIONS, fill_sections
 from etips.report.section import environment
-from etips.report.sections.patients import ACTIONS
-from etips.report.sections.policies import PATHS, POLICIES
 from etips.results.records import NOTICE
 from etips.serve.decision import (
     WAIT,
@@ -35,8 +33,8 @@ from etips.serve.fields import Field, Value
 from etips.serve.stays import FILTERS, ORDERS, ServedRun, StayList, StayView
 from etips.serve.values import RANGES, Control, ranges_of, reach_of, show_fact, show_number
 
-SECTIONS = (POLICIES, ACTIONS, PATHS)
-"""Of the report; the rest is in `etips report`."""
+OVERVIEW = [own for own in SECTIONS if own.name in ("policies", "actions", "path")]
+"""Sections of the report; the rest is in `etips report`."""
 
 _CHARTED_FIRST = ("MeanBP", "HR", "Arterial_lactate", "SOFA", "SpO2", "Creatinine", *RANGES)
 _ROWS_A_PAGE = 40
@@ -113,7 +111,7 @@ class Pages:
         if run.stays is not None:
             self._look_at(run.stays)
         results = run.results
-        finding, sections = (None, []) if results is None else fill_sections(results, SECTIONS)
+        finding, sections = (None, []) if results is None else fill_sections(results, OVERVIEW)
         self.overview = _render(
             "overview.html",
             here="overview",

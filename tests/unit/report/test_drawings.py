@@ -20,7 +20,7 @@ from etips.report.drawings import (
     tick_text,
 )
 from etips.report.figures import Guides, band, draw, plot
-from etips.report.sections.evidence import risk_scale
+from etips.report.evidence_sections import risk_scale
 from etips.results.exhibits import DoseGrid, FeatureBalance
 from etips.results.records import EstimateResult, GammaBound, MethodResult
 from etips.results.study_result import Chart, Series

@@ -5,7 +5,7 @@ import re
 from report_documents import Page, changed, document, render, section_of, words
 
 from etips.report.page import SECTIONS
-from etips.report.sections.record import checklist
+from etips.report.record_sections import checklist
 
 
 def test_dose_maps_are_drawn_for_a_grid_and_bars_otherwise(page):

@@ -7,7 +7,7 @@ from report_documents import PATH, Page, changed, render, section_of, words
 
 from etips.evaluation.estimators import ESTIMATORS
 from etips.report.section import fill
-from etips.report.sections.policies import SHIFT, is_by_fold
+from etips.report.policy_sections import is_by_fold, shift
 from etips.results.parsing import parse_results
 from etips.results.records import ActionShift, FeatureShift, ShiftResult
 
@@ -157,7 +157,7 @@ def test_the_kept_risk_is_said_to_be_after_selection_and_corrected(found):
 
 
 def test_a_shift_shows_features_actions_and_losses_side_by_side():
-    shift = ShiftResult(
+    moved = ShiftResult(
         policy="run",
         there={"cohort": "Sepsis-3 from MIMIC-III"},
         here={"cohort": "Sepsis-3 from MIMIC-IV"},
@@ -174,10 +174,10 @@ def test_a_shift_shows_features_actions_and_losses_side_by_side():
         distance="moved",
         sentences=("The two differ.",),
     )
-    assert SHIFT.make(SimpleNamespace(shift=None)) is None
-    context = SHIFT.make(SimpleNamespace(shift=shift))
+    assert shift(SimpleNamespace(shift=None)) is None
+    context = shift(SimpleNamespace(shift=moved))
     assert len(context["actions"]) == 8
-    html = fill(SHIFT.template, context)
+    html = fill("population_shift.html", context)
     for text in ("The two differ.", "MIMIC-IV", "SOFA", "0.424", "+0.50"):
         assert text in html
     assert "<age>" not in html

@@ -7,15 +7,12 @@ from markupsafe import Markup
 from etips.disclosure import FEW
 from etips.report.drawings import Axis, Mark, Row, Scale, interval, rows
 from etips.report.figures import band, plot
-from etips.report.section import Section
-from etips.report.sections.policies import POOLED
-from etips.report.wording import clean, number, percent, signed, span
+from etips.report.policy_sections import POOLED
+from etips.report.wording import clean, number, percent
 from etips.results.records import (
     ONE_DECISION,
     THROUGHOUT,
     DifferenceResult,
-    FeatureStrength,
-    GainResult,
     MethodResult,
     WholeStayResult,
 )
@@ -29,7 +26,7 @@ _OUTCOMES = {
 _FURTHEST = 2.0  # changes beyond twice the clinicians' risk are drawn as arrows
 
 
-def _estimators(results: Results) -> dict[str, object] | None:
+def estimators(results: Results) -> dict[str, object] | None:
     """All estimators side by side, in a simulation beside the truth."""
     mean_loss = results.data.mean_loss
     estimated = [method for method in results.methods if method.estimates]
@@ -40,7 +37,7 @@ def _estimators(results: Results) -> dict[str, object] | None:
     used = {e.estimator: e for method in estimated for e in method.estimates}
     return {
         "with_truth": any(method.truth is not None for method in results.methods),
-        "intervals": [(own, intervals(own, scale, mean_loss)) for own in estimated],
+        "intervals": [(own, _intervals(own, scale, mean_loss)) for own in estimated],
         "formulas": [(e.label or e.estimator, e.sentence) for e in used.values() if e.sentence],
         "charts": [(chart, plot(chart)) for chart in charts if chart.name in POOLED],
     }
@@ -53,30 +50,20 @@ def risk_scale(methods: Sequence[MethodResult], mean_loss: float | None) -> Scal
     return Scale.around([*ends, mean_loss, *(own.truth for own in methods)])
 
 
-def intervals(method: MethodResult, scale: Scale, mean_loss: float | None) -> Markup:
+def _intervals(method: MethodResult, scale: Scale, mean_loss: float | None) -> Markup:
     """All estimates of one policy with their intervals; the truth where known."""
-    drawn = [
-        interval(
-            clean(own.label or own.estimator, 14),
-            (own.risk, own.low, own.high),
-            "none" if own.risk is None else number(own.risk),
-            strong=position == 0,
-        )
-        for position, own in enumerate(method.estimates)
-    ]
-    lines = [
-        Mark(look, value)
-        for look, value in (("guide", mean_loss), ("truth", method.truth))
-        if value is not None
-    ]
+    drawn = []
+    for position, own in enumerate(method.estimates):
+        words = "none" if own.risk is None else number(own.risk)
+        figures, label = (own.risk, own.low, own.high), clean(own.label or own.estimator, 14)
+        drawn.append(interval(label, figures, words, strong=position == 0))
+    ends = (("guide", mean_loss), ("truth", method.truth))
+    lines = [Mark(look, value) for look, value in ends if value is not None]
     label = f"{clean(method.name)}: estimated risks, verdict {method.verdict}"
     return rows(drawn, Axis(scale, "risk (lower is better)", lines), label)
 
 
-ESTIMATORS = Section("evidence", "How the evidence holds", "estimator_comparison.html", _estimators)
-
-
-def _whole_stay(results: Results) -> dict[str, object] | None:
+def whole_stay(results: Results) -> dict[str, object] | None:
     """What a policy changes once, and what it does throughout."""
     looked = [(own, own.whole_stay) for own in results.methods if own.whole_stay is not None]
     if not looked:
@@ -87,26 +74,8 @@ def _whole_stay(results: Results) -> dict[str, object] | None:
         "one_decision": ONE_DECISION,
         "throughout": THROUGHOUT,
         "figures": [(m, w, _both_gains(m, w, results.data.mean_loss)) for m, w in looked],
-        "rows": [_stay_row(method, whole) for method, whole in looked],
+        "few": FEW,
         "formulas": [(e.label or e.estimator, e.sentence or "") for e in whole.estimates],
-    }
-
-
-def _stay_row(method: MethodResult, whole: WholeStayResult) -> dict[str, object]:
-    """A policy over whole stays, in words; see the template for what stands where."""
-    head, gain = whole.estimates[0], whole.gain
-    known = gain.difference is not None
-    corrected = whole.n_corrected >= whole.longest_stay
-    gained = f"{signed(gain.difference)} ({signed(gain.low)} to {signed(gain.high)})"
-    return {
-        "method": method,
-        "whole": whole,
-        "risk": f"{number(head.risk)} ({span(head.low, head.high)})",
-        "clinicians": number(whole.clinicians.risk if whole.clinicians else None),
-        "gain": gained if known else "not shown",
-        "better": "not known" if gain.better is None else "yes" if gain.better else "not shown",
-        "size": FEW if whole.effective_stays is None else number(whole.effective_stays, 0),
-        "reach": "to the end" if corrected else f"the first {whole.n_corrected}",
     }
 
 
@@ -114,7 +83,7 @@ def _both_gains(method: MethodResult, whole: WholeStayResult, mean_loss: float |
     """Both gains with their intervals, as shares of the clinicians' risk."""
     usual = None if whole.clinicians is None else whole.clinicians.risk
     changes = {
-        "one decision": _change(method.gain or GainResult(), mean_loss),
+        "one decision": _change(method.gain, mean_loss),
         "throughout": _change(whole.gain, usual),
     }
     ends = [min(max(end, -_FURTHEST), _FURTHEST) for own in changes.values() if own for end in own]
@@ -132,91 +101,62 @@ def _both_gains(method: MethodResult, whole: WholeStayResult, mean_loss: float |
     return rows(drawn, axis, label)
 
 
-def _change(gain: DifferenceResult, usual: float | None) -> tuple[float, float, float] | None:
+def _change(
+    gain: DifferenceResult | None, usual: float | None
+) -> tuple[float, float, float] | None:
     """A gain with its limits as a share of what it is a gain over; None where not known."""
-    if gain.difference is None or gain.low is None or gain.high is None or not usual:
+    if (
+        gain is None
+        or gain.difference is None
+        or gain.low is None
+        or gain.high is None
+        or not usual
+    ):
         return None
     return gain.difference / abs(usual), gain.low / abs(usual), gain.high / abs(usual)
 
 
-WHOLE_STAY = Section(
-    "whole-stay", "One decision, or the whole stay", "whole_stay_risk.html", _whole_stay
-)
-
-
-def _confounding(results: Results) -> dict[str, object] | None:
+def confounding(results: Results) -> dict[str, object] | None:
     """How strong something unseen would have to be to explain the gain away."""
     head = results.headline
     sensitivity = None if head is None else head.sensitivity
     if head is None or sensitivity is None or not sensitivity.bounds:
         return None
-    label = (
-        f"{clean(head.name)}: bounds of the risk under hidden confounding, verdict {head.verdict}"
-    )
+    words = "bounds of the risk under hidden confounding, verdict"
+    label = f"{clean(head.name)}: {words} {head.verdict}"
+    strengths = []
+    for feature in sensitivity.features:
+        *first, last = (clean(own, 40) for own in feature.names)
+        together = f"{', '.join(first)} and {last} together" if first else last
+        strengths.append((together, feature.gamma))
     return {
         "main": head,
         "figure": band(sensitivity.bounds, results.data.mean_loss, label),
-        "rows": [
-            (own, *(_undoing(own, gamma) for gamma in (looked.gamma_point, looked.gamma_interval)))
-            for own, looked in ((own, own.sensitivity) for own in results.methods)
-            if looked
-        ],
-        "features": [(_names(feature), feature.gamma) for feature in sensitivity.features],
+        "methods": [own for own in results.methods if own.sensitivity],
+        "features": strengths,
         "sharp": sensitivity.balanced,
     }
 
 
-def _names(feature: FeatureStrength) -> str:
-    """One feature, or several together."""
-    *first, last = (clean(own, 40) for own in feature.names)
-    return f"{', '.join(first)} and {last} together" if first else last
-
-
-def _undoing(method: MethodResult, gamma: float | None) -> str:
-    """The odds ratio that could undo the gain, in words."""
-    gain = None if method.gain is None else method.gain.difference
-    if gain is None:
-        return "not known"
-    if gain >= 0:
-        return "no gain"
-    return "over 1000" if gamma is None else number(gamma, 2)
-
-
-CONFOUNDING = Section("sensitivity", "Hidden confounding", "confounding.html", _confounding)
-
-
-def _control(results: Results) -> dict[str, object] | None:
+def control(results: Results) -> dict[str, object] | None:
     """What the method "finds" where no action can have done anything."""
-    looked = [(own, own.negative_control) for own in results.methods]
-    drawn = [
-        (own, control, control.difference / control.spread if control.spread else None)
-        if control.difference is not None
-        else (own, control, None)
-        for own, control in looked
-        if control is not None
-    ]
-    return {"control": drawn[0][1], "rows": drawn} if drawn else None
+    looked = [own for own in results.methods if own.negative_control is not None]
+    return {"control": looked[0].negative_control, "methods": looked} if looked else None
 
 
-CONTROL = Section("negative-control", "Negative control", "control.html", _control)
-
-
-def _missing_losses(results: Results) -> dict[str, object] | None:
+def missing_losses(results: Results) -> dict[str, object] | None:
     """How many losses were not observed, of which actions, and what they could have been."""
     missing, names, head = results.data.missing_loss, results.data.actions, results.headline
     if missing is None:
         return None
     bounded = None if head is None else head.missing_loss
+    by_share = sorted(missing.by_action, key=lambda own: -own.n_missing / own.n_taken)
     return {
         "missing": missing,
         "rows": [
-            (clean(names[own.action]) if names else f"action {own.action}", own)
-            for own in sorted(missing.by_action, key=lambda own: -own.n_missing / own.n_taken)
+            (clean(names[own.action]) if names else f"action {own.action}", own) for own in by_share
         ],
         "main": head,
         "bounds": () if bounded is None else bounded.bounds,
         "gamma": None if bounded is None else bounded.gamma_point,
     }
-
-
-MISSING_LOSSES = Section("missing-losses", "Missing losses", "missing_losses.html", _missing_losses)

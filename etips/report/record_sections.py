@@ -1,53 +1,35 @@
 """Sections on how the results came about: the cohort, the settings, the reporting checklist."""
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from etips.report.section import Section
 from etips.results.records import Record
 from etips.results.results import Results
 from etips.results.study_result import StudyResult
 
-Step = tuple[str, int | None]
-"""What was counted, and how many."""
 
-
-def _flow(results: Results) -> dict[str, object] | None:
+def flow(results: Results) -> dict[str, object] | None:
     """From all stays to those evaluated, and what was not charted."""
     if results.exhibits is None:
         return None
-    flow = results.exhibits.flow
-    most = max((stage.count or 0 for stage in flow.stages), default=0) or 1
-    stays = _together([(stage.name, stage.count) for stage in flow.stages])
-    rows = [("steps in these stays", flow.n_steps), ("decisions evaluated", flow.n_decisions)]
-    return {
-        "flow": flow,
-        "stages": [
-            *((name, count, 100 * (count or 0) / most) for name, count in stays),
-            *((name, count, 0.0) for name, count in _together(rows)),
-        ],
-        "missingness": results.exhibits.missingness,
-    }
-
-
-def _together(steps: Sequence[Step]) -> list[Step]:
-    """Steps of the same count share a row."""
-    merged: list[Step] = []
-    for name, count in steps:
-        if merged and count is not None and merged[-1][1] == count:
-            merged[-1] = (f"{merged[-1][0]}; {name}", count)
+    own = results.exhibits.flow
+    most = max((stage.count or 0 for stage in own.stages), default=0) or 1
+    stays = [(stage.name, stage.count, 100 * (stage.count or 0) / most) for stage in own.stages]
+    others = [("steps in these stays", own.n_steps), ("decisions evaluated", own.n_decisions)]
+    merged: list[tuple[str, int | None, float]] = []
+    for place, (name, count, width) in enumerate([*stays, *((*other, 0.0) for other in others)]):
+        # Counts of the same unit that are the same share a row.
+        if merged and place != len(stays) and count is not None and merged[-1][1] == count:
+            merged[-1] = (f"{merged[-1][0]}; {name}", count, width)
         else:
-            merged.append((name, count))
-    return merged
+            merged.append((name, count, width))
+    return {"flow": own, "stages": merged, "missingness": results.exhibits.missingness}
 
 
-FLOW = Section("flow", "Cohort and missing values", "cohort_flow.html", _flow)
-
-
-def _settings(results: Results) -> dict[str, object]:
+def settings(results: Results) -> dict[str, object]:
     """Settings, seeds and versions: all that it takes to get the same numbers again."""
     exhibits, head = results.exhibits, results.headline
     above = ("title", "lead") if isinstance(results, StudyResult) else ()  # of the page
@@ -89,9 +71,6 @@ def _words(value: object) -> str:
     return "none" if value is None else str(value)
 
 
-SETTINGS = Section("settings", "Settings and versions", "reproducibility.html", _settings)
-
-
 @dataclass(frozen=True)
 class Item:
     """One of the 27 items of the reporting guideline TRIPOD+AI (BMJ 2024;385:e078378).
@@ -120,8 +99,3 @@ def checklist() -> tuple[Item, ...]:
         Item(int(number), topic, asks, where or None, answer)
         for number, topic, asks, where, answer in rows
     )
-
-
-CHECKLIST = Section(
-    "tripod", "Reporting checklist", "checklist.html", lambda _: {"items": checklist()}
-)
