@@ -19,8 +19,8 @@ from etips.report.drawings import (
     rows,
     tick_text,
 )
-from etips.report.figures import Guides, band, draw, plot
 from etips.report.evidence_sections import risk_scale
+from etips.report.figures import Guides, band, draw, plot
 from etips.results.exhibits import DoseGrid, FeatureBalance
 from etips.results.records import EstimateResult, GammaBound, MethodResult
 from etips.results.study_result import Chart, Series

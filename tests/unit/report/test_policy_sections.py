@@ -6,8 +6,8 @@ import pytest
 from report_documents import PATH, Page, changed, render, section_of, words
 
 from etips.evaluation.estimators import ESTIMATORS
-from etips.report.section import fill
 from etips.report.policy_sections import is_by_fold, shift
+from etips.report.section import fill
 from etips.results.parsing import parse_results
 from etips.results.records import ActionShift, FeatureShift, ShiftResult
 
