@@ -84,8 +84,7 @@ def main() -> None:
     """Run the command and print where its time went."""
     from etips.cli import main as command
 
-    command.share_cores()  # before torch is imported, as the command does
-    command.keep_freed()
+    command.own_process()  # before torch is imported, as the command does
     clock = Stopwatch()
     with clock.during("imports"):
         from etips.cli import fitting

@@ -47,10 +47,9 @@ def work(what: str, options: argparse.Namespace, place: Path) -> None:
     """In a process of its own: a fit or an evaluation on stays made in memory; prints JSON."""
     import torch
 
-    from etips.machine import keep_freed, share_cores
+    from etips.machine import own_process
 
-    share_cores()
-    keep_freed()
+    own_process()
     n = options.stays[0]
     data = make(options.world, n, seed=int(what == "evaluate"))
     began, before = time.perf_counter(), time.process_time()

@@ -84,10 +84,8 @@ def tells_few(count: float, known: Iterable[float]) -> bool:
 def shown_apart(counts: Sequence[int | None], *, known: Iterable[int] = ()) -> list[int | None]:
     """Counts of the same people in several units or places; None where one would tell of a few.
 
-    Args:
-        counts: The most important first: a later one that gives a few away is the one to hide; None
-            is hidden already.
-        known: Counts shown elsewhere.
+    The most important comes first: a later one that gives a few away is the one to hide. None is
+    hidden already; `known` counts are shown elsewhere.
     """
     seen = list(known)
     shown: list[int | None] = []
@@ -124,11 +122,6 @@ def shown_funnel(
     """What may be told of a cohort: no two counts that are shown differ by 1 to 10.
 
     The same counts give the same answer, so that no two places tell together what each hides.
-
-    Args:
-        stages: Stays left after each step.
-        rows: Rows of its table.
-        samples: Decisions, by reading.
     """
     kept = shown_flow(stages)
     known = [count for count in kept if count is not None]
@@ -147,6 +140,13 @@ def hide_together(*counts: ArrayLike, also: ArrayLike = False) -> Bools:
         counts: The columns of the table, people first, shape (rows,) each.
         also: Rows to be hidden for another reason, shape (rows,).
     """
+
+    def gives_away() -> bool:
+        """Whether totals minus what is shown pin a hidden count; hidden rows are people."""
+        room = columns[0][hidden].sum() - hidden.sum()
+        small = any(is_small(column[hidden].sum()) for column in columns[1:])
+        return bool(room < LEAST_PEOPLE - 1 or small)
+
     columns = [np.asarray(column) for column in counts]
     hidden = np.any([is_small(column) for column in columns], axis=0) | np.asarray(also)
     if not hidden.any():
@@ -154,7 +154,7 @@ def hide_together(*counts: ArrayLike, also: ArrayLike = False) -> Bools:
     order = np.argsort(columns[0], kind="stable")
     spare = [row for row in order if columns[0][row] > 0 and not hidden[row]]
     for number, row in enumerate(spare):
-        if number and not _gives_away(columns, hidden):
+        if number and not gives_away():
             break
         hidden[row] = True
     if hidden[columns[0] > 0].all():
@@ -165,12 +165,9 @@ def hide_together(*counts: ArrayLike, also: ArrayLike = False) -> Bools:
 def hide_steps(counts: Sequence[int | None], *, known: Sequence[int] = ()) -> Bools:
     """Which steps of a flow are hidden, shape (steps,): who is left out counts too.
 
-    A step is shown if it is not small and differs from every other count that is shown by nothing
-    or by more than 10. The last step is looked at first, since it is what the rest is about.
-
-    Args:
-        counts: People at each step; None is hidden already.
-        known: Counts shown elsewhere.
+    A step is shown if it is not small and differs from every other count that is shown, here or
+    elsewhere (`known`), by nothing or by more than 10. The last step is looked at first, since it
+    is what the rest is about. None is hidden already.
     """
     shown = list(known)
     hidden = np.ones(len(counts), bool)
@@ -183,10 +180,3 @@ def hide_steps(counts: Sequence[int | None], *, known: Sequence[int] = ()) -> Bo
             hidden[place] = False
             shown.append(count)
     return hidden
-
-
-def _gives_away(columns: Sequence[Ints], hidden: Bools) -> bool:
-    """Whether totals minus what is shown pin a hidden count; hidden rows are known to be people."""
-    room = columns[0][hidden].sum() - hidden.sum()
-    small = any(is_small(column[hidden].sum()) for column in columns[1:])
-    return bool(room < LEAST_PEOPLE - 1 or small)

@@ -86,11 +86,7 @@ class ResourceError(FileError):
 
 
 class SeveralFaultsError(DataError):
-    """All that is wrong with one input, in one line.
-
-    Args:
-        faults: The refusals, at least two.
-    """
+    """All that is wrong with one input, at least two refusals, in one line."""
 
     def __init__(self, faults: Sequence[EtipsError]) -> None:
         self.faults = tuple(faults)
@@ -146,12 +142,7 @@ def faults_of(error: EtipsError) -> tuple[EtipsError, ...]:
 
 
 def refuse_file(where: str, faults: Sequence[EtipsError]) -> FileError:
-    """A refusal of a file for all settings in it that are wrong.
-
-    Args:
-        where: The file.
-        faults: What is wrong, one at least.
-    """
+    """A refusal of a file for all settings in it that are wrong, one at least."""
     told = [
         (f"{own.name} {own.rule}", own.fix) if isinstance(own, SettingError) else (str(own), "")
         for own in faults
@@ -162,19 +153,16 @@ def refuse_file(where: str, faults: Sequence[EtipsError]) -> FileError:
     return FileError(where, f"has {len(told)} faults: {'; '.join(lines)}")
 
 
-def _column(fault: EtipsError) -> str | None:
-    return fault.where.partition(", column ")[2] or None if isinstance(fault, DataError) else None
+def _column(fault: EtipsError) -> str:
+    return fault.where.partition(", column ")[2] if isinstance(fault, DataError) else ""
 
 
 def _likeness(fault: EtipsError) -> tuple[str, ...]:
     """Faults of one likeness break the same rule in other columns of the same table."""
     name = _column(fault)
-    if name is None or not isinstance(fault, DataError):
+    if not name or not isinstance(fault, DataError):
         return (str(fault),)
-    return fault.where.partition(", column ")[0], fault.rule, _fix_of(fault.fix, name, _ANY, _ANY)
-
-
-_ANY = "\0"
+    return fault.where.partition(", column ")[0], fault.rule, _fix_of(fault.fix, name, "\0", "\0")
 
 
 def _fix_of(fix: str, name: str, names: str, listed: str) -> str:
@@ -186,20 +174,18 @@ def _fix_of(fix: str, name: str, names: str, listed: str) -> str:
 
 def _tell(group: Sequence[EtipsError]) -> str:
     """Faults of one likeness in one part of the line."""
-    first, names = group[0], [_column(fault) or "" for fault in group]
+    first, names = group[0], [_column(fault) for fault in group]
     if len(group) == 1 or not isinstance(first, DataError):
         return str(first).rstrip(".")
-    counted = [
-        f"{name} ({fault.n_failing} of {fault.total} rows, first {fault.first_row})"
-        if isinstance(fault, DataError) and fault.first_row is not None
-        else name
-        for fault, name in zip(group, names, strict=True)
-    ]
-    rest = [f"and {len(group) - _MOST_TOLD} more"] if len(group) > _MOST_TOLD else []
-    place = first.where.partition(", column ")[0]
-    listed = ", ".join(f'"{name}"' for name in names)
+    counted = list(names)
+    for at, fault in enumerate(group):
+        if isinstance(fault, DataError) and fault.first_row is not None:
+            rows = f"{fault.n_failing} of {fault.total} rows, first {fault.first_row}"
+            counted[at] = f"{names[at]} ({rows})"
+    more = len(group) - _MOST_TOLD
+    shown = ", ".join([*counted[:_MOST_TOLD], *([f"and {more} more"] if more > 0 else [])])
+    place, listed = first.where.partition(", column ")[0], ", ".join(f'"{name}"' for name in names)
     fix = _fix_of(first.fix, names[0], as_option(*names), listed)
-    shown = ", ".join([*counted[:_MOST_TOLD], *rest])
     return f"{place}, columns {shown}: {first.rule}. {fix}".rstrip(". ")
 
 
@@ -211,16 +197,10 @@ def require(
     rows: NDArray[np.int64] | None = None,
     fix: str = "",
 ) -> None:
-    """Refuse unless `rule` holds in every row.
+    """Refuse, in the words of a `DataError`, unless `rule` holds in every row.
 
-    Write `holds` so that NaN fails it: `(p > 0) & (p <= 1)`, not `~(p <= 0)`.
-
-    Args:
-        where: The place, as in `DataError`.
-        rule: What must hold.
-        holds: One verdict a row, shape (n,).
-        rows: Number of each row in the user's own input, shape (n,); positions if left out.
-        fix: What the user can do about it.
+    Write `holds` so that NaN fails it: `(p > 0) & (p <= 1)`, not `~(p <= 0)`. `rows` are those of
+    the user's own input; positions if left out.
     """
     if holds.all():
         return

@@ -12,12 +12,7 @@ _CATALOGUE = "etips.learn.learners.catalogue"
 def load_lazily(package: str, name: str, homes: Mapping[str, str]) -> object:
     """What a package calls so: one of its late names, or a learner of the catalogue.
 
-    `from PACKAGE import *` asks for `__all__`, which names all of them.
-
-    Args:
-        package: Whose name it is.
-        name: The name.
-        homes: Module of each late name.
+    `homes` has the module of each late name. `from PACKAGE import *` asks for `__all__`, all names.
     """
     value: object = None
     if name == "__all__":
@@ -32,12 +27,7 @@ def load_lazily(package: str, name: str, homes: Mapping[str, str]) -> object:
 
 
 def list_lazily(package: str, homes: Mapping[str, str]) -> list[str]:
-    """What `dir` shows of a package: what it offers, its modules, and what Python asks for.
-
-    Args:
-        package: Whose names they are.
-        homes: Module of each late name.
-    """
+    """What `dir` shows of a package: what it offers, its modules, and what Python asks for."""
     held = vars(sys.modules[package])
     modules = [name for name, value in held.items() if isinstance(value, ModuleType)]
     asked = [name for name in held if name.startswith("__") and name.endswith("__")]

@@ -9,6 +9,8 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
+from joblib import cpu_count
+
 from etips.bench.bench_worlds import (
     BENCH_WORLDS,
     QUICK_WORLDS,
@@ -24,7 +26,6 @@ from etips.bench.standings import stand
 from etips.bench.stroke_trial import read_trial
 from etips.errors import SettingError
 from etips.learn.learners.catalogue import METHODS
-from etips.machine import cores
 from etips.progress import Progress
 from etips.results.bench_result import Bench, BenchEntry
 from etips.results.records import Record
@@ -228,7 +229,7 @@ def describe_machine() -> Record:
         processor = next(iter(names), "")
     return {
         "processor": processor or platform.processor() or platform.machine(),
-        "cores": cores(),
+        "cores": cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "etips": __version__,

@@ -13,7 +13,6 @@ from etips.data.tables.table_spec import TableSpec
 from etips.evaluation.estimators import BESIDE, ESTIMATORS
 from etips.files.json_documents import canonical, read_document
 from etips.files.writing import write_file
-from etips.machine import importing
 from etips.results.conclusions import better_words
 from etips.results.records import ONE_DECISION, DataSummary, MethodResult
 from etips.results.results import Results
@@ -60,10 +59,9 @@ def evaluate(
     with progress_bar() as progress:
         progress("reading", 0.0)
         stays = asked.read(columns, allow_seen=allow_seen)
-        with importing():
-            from etips.results.evaluate import evaluate as evaluate_policies  # noqa: PLC0415
-            from etips.results.evaluation_log import Models  # noqa: PLC0415
-            from etips.results.parsing import read_choice  # noqa: PLC0415
+        from etips.results.evaluate import evaluate as evaluate_policies  # noqa: PLC0415
+        from etips.results.evaluation_log import Models  # noqa: PLC0415
+        from etips.results.parsing import read_choice  # noqa: PLC0415
 
         progress("fitting what the estimators need", 0.0)
         results = evaluate_policies(

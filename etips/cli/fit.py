@@ -22,7 +22,6 @@ from etips.data.sizes import count_missing_losses
 from etips.data.tables.reading import as_read, read_data, require_log
 from etips.data.tables.table_spec import TableSpec, read_columns
 from etips.errors import DataError, SettingError
-from etips.machine import importing
 from etips.runs.places import CONFIG, Device, require_room
 
 _LEGEND = (
@@ -83,8 +82,7 @@ def fit(
                 fix = "Name the column of the treatment (--action), or write what was given instead"
                 raise DataError(data.name, rule, fix=f"{fix} of it.")
         progress("getting ready", 0.0)
-        with importing():
-            from etips.cli.fitting import Told, fit_run, table_of  # noqa: PLC0415  # with torch
+        from etips.cli.fitting import Told, fit_run, table_of  # noqa: PLC0415  # with torch
 
         read_as = as_read(columns, stays)
         told = Told(config, method, tuple(set_ or ()), read_as, device, seed, hold_out)

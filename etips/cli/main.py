@@ -1,9 +1,9 @@
 """The `etips` command."""
 
 import ast
+import gc
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from etips.cli.console import INTERRUPTED, refusals
-from etips.machine import importing, keep_freed, own_process, share_cores
+from etips.machine import own_process
 from etips.version import __version__
 
 COMMANDS = (
@@ -23,7 +23,6 @@ COMMANDS = (
 )
 """Every command, in the order of the help page; each is a function in the module of its name."""
 
-_TRAIN = ("demo", "fit", "tune", "explain", "reproduce", "bench")
 _ELSEWHERE = {"validate": "cohort"}
 
 
@@ -51,10 +50,7 @@ class _Group(TyperGroup):
         module = _ELSEWHERE.get(cmd_name, cmd_name)
         if self._lists:
             return TyperCommand(cmd_name, help=_first_line(module, cmd_name))
-        if cmd_name in _TRAIN:
-            keep_freed()
-        with importing() if cmd_name in _TRAIN else nullcontext():
-            command = getattr(import_module(f"etips.cli.{module}"), cmd_name)
+        command = getattr(import_module(f"etips.cli.{module}"), cmd_name)
         own = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
         own.command(cmd_name)(refusing(command))
         return get_command(own)
@@ -109,7 +105,6 @@ def _root(
 
 def main() -> None:
     """Run the command line; a slip in the options is refused in one line like any other."""
-    share_cores()
     own_process()
     try:
         code = app(prog_name="etips", standalone_mode=False)
@@ -126,4 +121,6 @@ def main() -> None:
             text = " ".join(error.format_message().split())
             typer.echo(f"{context.command_path}: {text}", err=True)
         sys.exit(2)
+    finally:
+        gc.freeze()  # or all that was imported is looked through once more at the end, 0.4 s
     sys.exit(code if isinstance(code, int) else 0)

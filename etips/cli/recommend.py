@@ -14,7 +14,6 @@ from etips.data.tables.table_spec import TableSpec
 from etips.disclosure import FEW, are_few, shown_parts
 from etips.errors import FileError
 from etips.files.writing import write_file
-from etips.machine import importing
 
 _WRITERS = {".parquet": pq.write_table, ".csv": pa_csv.write_csv}
 _MOST_ROWS = 30
@@ -39,9 +38,8 @@ def recommend(
         progress("reading", 0.1)
         stays = read_like([run], data, columns)
         progress("asking the policy", 0.4)
-        with importing():
-            from etips.policies.recommendations import Recommendations  # noqa: PLC0415  # torch
-            from etips.runs.folder import RunFolder  # noqa: PLC0415
+        from etips.policies.recommendations import Recommendations  # noqa: PLC0415  # torch
+        from etips.runs.folder import RunFolder  # noqa: PLC0415
 
         policy = RunFolder(run).open_policy()
         advice = Recommendations.of(policy, stays)

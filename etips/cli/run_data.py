@@ -17,7 +17,6 @@ from etips.data.trajectories import Trajectories
 from etips.disclosure import part_told
 from etips.errors import DataError, FileError, SettingError
 from etips.files.toml import read_toml
-from etips.machine import importing
 from etips.notes import note
 from etips.policies.policy_manifest import read_schema
 from etips.policies.sql_rules import SqlRule
@@ -98,8 +97,7 @@ class AskedPolicies:
         """The run folders."""
         if not self.runs:
             return {}
-        with importing():
-            from etips.runs.folder import RunFolder  # noqa: PLC0415  # torch
+        from etips.runs.folder import RunFolder  # noqa: PLC0415  # torch
 
         return {name: RunFolder(run) for name, run in self.runs.items()}
 

@@ -31,7 +31,6 @@ from etips.files.json_documents import canonical
 from etips.files.lock import Lock
 from etips.files.writing import write_file
 from etips.learn.fitting.prepare import choose_device
-from etips.machine import keep_freed
 from etips.progress import Progress, duration
 from etips.runs.checkpoint import ForeignError
 
@@ -415,7 +414,6 @@ def _raise_any(_: Task, problem: Exception | None) -> None:
 @cache
 def _become_worker(parent: int) -> None:
     """Once a process: end with the command, however it ends, and leave the terminal to it."""
-    keep_freed()
     os.dup2(2, 1)  # what some library prints is no part of the command's output
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command ends its workers
 

@@ -1,108 +1,15 @@
-"""Memory that is free and kept; threads that let others have the cores."""
+"""Memory that is free; threads that let others have the cores."""
 
-import gc
 import os
-import platform
 import resource
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
-import etips
 from etips import machine
-from etips.cli import main as cli
-from etips.runs import tasks
-
-glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="mallopt is glibc's")
 
 GROUPS = machine._GROUPS
-SET_UP = ("MALLOC_", "GLIBC_TUNABLES", "LD_PRELOAD")
-
-TAKE_AND_FREE = """
-import resource, sys
-import numpy as np
-from etips.machine import keep_freed
-if sys.argv[1] == "keep":
-    assert keep_freed()
-def faults():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-def work():
-    for _ in range(50):
-        np.ones(2**23)  # 64 MiB: more than malloc keeps by itself
-work()
-before = faults()
-work()
-print(faults() - before)
-"""
-
-
-def faults(kind):
-    """Pages that the system had to hand out for the same work again, in a process of its own."""
-    own = {k: v for k, v in os.environ.items() if not k.startswith(SET_UP)}
-    command = [sys.executable, "-c", TAKE_AND_FREE, kind]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, env=own)
-    assert done.returncode == 0, done.stderr
-    return int(done.stdout)
-
-
-@glibc
-def test_what_was_freed_is_taken_again_without_the_system():
-    assert faults("keep") < faults("leave") / 10
-
-
-def test_an_allocation_set_up_by_the_user_is_left_alone(monkeypatch):
-    monkeypatch.setenv("MALLOC_ARENA_MAX", "2")
-    assert not machine.keep_freed()
-
-
-@pytest.mark.parametrize("error", [AttributeError, OSError, TypeError])
-def test_a_c_library_that_cannot_do_it_is_no_error(monkeypatch, error):
-    def missing(_):
-        raise error
-
-    for name in [n for n in os.environ if n.startswith(SET_UP)]:
-        monkeypatch.delenv(name)
-    monkeypatch.setattr(machine.ctypes, "CDLL", missing)
-    assert not machine.keep_freed()
-
-
-def test_a_worker_keeps_its_own_before_all_else(monkeypatch):
-    """Once there are threads, some of it has no effect."""
-
-    def stop():
-        raise RuntimeError("reached")
-
-    def too_late(*_):
-        raise AssertionError
-
-    with monkeypatch.context() as own:
-        own.setattr(tasks, "keep_freed", stop)
-        own.setattr(tasks, "do", too_late)
-        with pytest.raises(RuntimeError, match="reached"):
-            tasks._do_in_process(tasks.Task("a", None), Path(), 0)
-
-
-@pytest.mark.parametrize("name", cli.COMMANDS)
-def test_commands_that_train_keep_theirs(monkeypatch, name):
-    kept = []
-    monkeypatch.setattr(cli, "keep_freed", lambda: kept.append(name))
-    get_command(cli.app).get_command(None, name)
-    training = ("demo", "fit", "tune", "reproduce", "bench", "explain")
-    assert kept == ([name] if name in training else [])
-
-
-def test_importing_the_library_leaves_the_allocation_alone():
-    code = (
-        "import sys, etips.machine as machine\n"
-        "machine.keep_freed = lambda: sys.exit('changed')\n"
-        "import etips, etips.learn, etips.studies.study, etips.runs.tasks\n"
-        "etips.EtIPS()\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture
@@ -155,22 +62,6 @@ def test_where_the_system_tells_nothing_nothing_is_known(system):
     assert machine.free_memory() is None
 
 
-@pytest.mark.parametrize(("quota", "granted"), [("150000 100000", 2), ("5000 100000", 1)])
-@pytest.mark.parametrize("n_files", [1, 2])
-def test_cores_are_those_that_a_container_is_granted(
-    tmp_path, monkeypatch, quota, granted, n_files
-):
-    files = tuple(tmp_path / str(number) for number in range(n_files))
-    monkeypatch.setattr(machine, "_QUOTAS", ((tmp_path / "none",), files))
-    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: range(7), raising=False)
-    assert machine.cores() == 7
-    for file, word in zip(files, [quota] if n_files == 1 else quota.split(), strict=True):
-        file.write_text(f"{word}\n")
-    assert machine.cores() == granted
-    files[0].write_text("max 100000\n" if n_files == 1 else "-1\n")
-    assert machine.cores() == 7
-
-
 THREADS = ("OMP_", "GOMP_", "KMP_", "OPENBLAS_", "MKL_")
 
 
@@ -217,57 +108,6 @@ def test_products_do_without_threads_until_the_last_who_asked_for_it_has_ended()
     assert set(n_threads()) == {1}
     second.__exit__(None, None, None)
     assert n_threads() == before
-
-
-@pytest.mark.skipif(not machine._products(), reason="NumPy's products are another library's")
-def test_an_evaluation_and_a_fit_in_somebody_elses_process_leave_its_threads_as_they_were():
-    before = n_threads()
-    seen = []
-
-    @machine.still_products()
-    def work():
-        seen.extend(n_threads())
-        raise ValueError("nothing to do")
-
-    with pytest.raises(ValueError, match="nothing to do"):
-        work()
-    assert set(seen) == {1}
-    assert n_threads() == before
-    for taken in (etips.evaluate, etips.compare):
-        assert hasattr(taken, "__wrapped__")
-
-
-@pytest.mark.parametrize("collects", [True, False])
-def test_nothing_is_looked_for_among_objects_while_modules_are_imported(monkeypatch, collects):
-    monkeypatch.delenv("TORCH_DEVICE_BACKEND_AUTOLOAD", raising=False)
-    monkeypatch.setattr(machine, "_OURS", [None])
-    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(gc.isenabled()))
-    frozen, before = [], gc.isenabled()
-    (gc.enable if collects else gc.disable)()
-    try:
-        with machine.importing():
-            assert not gc.isenabled()
-            assert os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] == "0"
-        assert frozen == [False]  # what was imported is left out from then on
-        assert gc.isenabled() == collects
-    finally:
-        (gc.enable if before else gc.disable)()
-
-
-def test_backends_that_somebody_asked_for_are_loaded(monkeypatch):
-    monkeypatch.setenv("TORCH_DEVICE_BACKEND_AUTOLOAD", "1")
-    monkeypatch.setattr(machine, "_OURS", [None])
-    monkeypatch.setattr(gc, "freeze", lambda: None)
-    with machine.importing():
-        assert os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] == "1"
-
-
-def test_somebody_elses_process_imports_as_it_always_does(monkeypatch):
-    monkeypatch.setattr(gc, "freeze", lambda: pytest.fail("changed"))
-    monkeypatch.setattr(machine, "_OURS", [])
-    before = gc.isenabled()
-    with machine.importing():
-        assert gc.isenabled() == before
 
 
 def test_a_fit_leaves_torch_out_of_the_search_for_garbage(tmp_path):

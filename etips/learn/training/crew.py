@@ -22,11 +22,11 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, NoReturn, Protocol
 
 import torch
+from joblib import cpu_count
 from torch import Tensor
 
 from etips.errors import ResourceError
 from etips.learn.training.forking import can_fork, end_children, fork_child, holding_interrupts
-from etips.machine import cores
 
 Order = tuple[int | str, ...]
 """What to do: words and numbers that the work understands."""
@@ -54,7 +54,7 @@ class Crew(Protocol):
 
 def n_workers(n_pieces: int) -> int:
     """How many are of use: as torch may use threads, cores there are, and pieces to do at once."""
-    return min(torch.get_num_threads(), cores(), n_pieces)
+    return int(min(torch.get_num_threads(), cpu_count(), n_pieces))
 
 
 def run(
