@@ -27,7 +27,7 @@ from pathlib import Path
 
 from etips.data.splitting import split
 from etips.data.trajectories import Trajectories
-from etips.data.trajectory_writer import write_table
+from etips.data.storage import write_table
 from etips.worlds import icu_sepsis
 from etips.worlds.clinic import Clinic
 

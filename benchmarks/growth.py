@@ -83,7 +83,7 @@ def measure(what: str, n: int, options: argparse.Namespace, place: Path) -> list
         own = [sys.executable, "-m", "etips", what]
         run, table = place / f"run-{n}", place / f"{what}-{n}.parquet"
         if not table.exists():
-            from etips.data.trajectory_writer import write_table
+            from etips.data.storage import write_table
 
             write_table(make(options.world, n, seed=int(what == "evaluate")), table)
         own += [str(table), "--out", str(run)] if what == "fit" else [str(run), str(table)]

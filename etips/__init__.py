@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from etips.checks.examination import check as check
     from etips.checks.table_check import TableCheck as TableCheck
     from etips.data.alignment import align as align
+    from etips.data.storage import write_table as write_table
     from etips.data.tables.reading import read_table as read_table
-    from etips.data.trajectory_writer import write_table as write_table
     from etips.explanation.explain import explain as explain
     from etips.learn.learners.catalogue import *  # noqa: F403  # the learners
     from etips.policies.d3rlpy_bridge import D3rlpyPolicy as D3rlpyPolicy
@@ -90,7 +90,7 @@ _LATER = {
     "load": "etips.runs.folder",
     "read_table": "etips.data.tables.reading",
     "to_d3rlpy": "etips.policies.d3rlpy_bridge",
-    "write_table": "etips.data.trajectory_writer",
+    "write_table": "etips.data.storage",
 }
 
 

@@ -10,36 +10,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from etips.data.decisions import Floats, Ints
+from etips.data.tables.arrow_columns import encode, is_text
+from etips.data.tables.layout import MOST_LEVELS
 from etips.data.tables.sources import Source, whole_column
 from etips.errors import EtipsError
 
 Shape = Literal["number", "yes_no", "text", "time", "mixed", "other"]
 """What stands in the cells; `mixed` what is refused as numbers and is no text either."""
 
-Codes = NDArray[np.int64]
-MOST_LEVELS = 50
-YES_NO = (
+_YES_NO = (
     *({"y", "n"}, {"yes", "no"}, {"true", "false"}, {"t", "f"}, {"j", "n"}, {"ja", "nein"}),
     *({"oui", "non"}, {"o", "n"}, {"si", "no"}, {"s", "n"}, {"sim", "nao"}, {"ja", "nee"}),
 )
-DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ]|$)|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([T ]|$)")
-_LOOKED_AT = 50  # cells that tell a date
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([T ]|$)|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}([T ]|$)")
+_LOOKED_AT = 50  # different texts that tell a date
 
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """A column in figures.
+    """A column in figures: its place in the table from 0, and what stands in its cells.
 
     Args:
-        name: Of the column.
-        position: Its place in the table, from 0.
-        shape: What stands in its cells.
-        n_rows: Rows of the table.
-        n_missing: Cells that hold nothing.
-        n_distinct: Different values.
         whole: Whether it holds numbers without a fraction.
-        low: Smallest number.
-        high: Largest number.
         levels: The texts, where there are at most fifty.
     """
 
@@ -75,91 +68,53 @@ def look_at(source: Source) -> tuple[ColumnFacts, ...]:
     """Every column of a table; one that cannot be read is "other"."""
     facts = []
     for position, name in enumerate(source.columns):
+        own, fault = ColumnFacts(name, position, "other", source.n_rows), None
         try:
             form, fault = source.form(name)
-            column = _plain(whole_column(source, name))
-            if form.kind != "text":
-                column = form.apply(column)
-            own = _facts(name, position, column)
+            own = _with_values(own, *_values(form.apply(whole_column(source, name))))
         except (EtipsError, pa.ArrowException):
-            own, fault = ColumnFacts(name, position, "other", source.n_rows), None
+            fault = None
         slips = fault is not None and own.shape == "text"  # a date meant in two ways is one
         facts.append(replace(own, shape="mixed", levels=()) if slips else own)
     return tuple(facts)
 
 
-def codes_of(source: Source, name: str) -> Codes:
-    """Number of each row's value, -1 where it is missing, shape (n_rows,)."""
-    column = _plain(whole_column(source, name)).combine_chunks()
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
-    coded = column.dictionary_encode()
-    if isinstance(coded, pa.ChunkedArray):
-        coded = coded.combine_chunks()
-    return np.asarray(pc.fill_null(coded.indices, -1)).astype(np.int64)
+def _values(column: pa.ChunkedArray) -> tuple[pa.Array, Ints]:
+    """The distinct values of a column, and which each row has, -1 where it is null or NaN."""
+    values, code = encode(column)
+    if pa.types.is_floating(values.type):
+        nan = np.append(pc.is_nan(values).to_numpy(zero_copy_only=False), False)
+        code = np.where(nan[code], -1, code)
+        if nan.any():
+            kept = np.flatnonzero(~nan[:-1])
+            place = np.full(nan.size, -1)
+            place[kept] = np.arange(kept.size)
+            values, code = values.take(pa.array(kept)), place[code]
+    return values, code
 
 
-def hours_of(source: Source, name: str) -> NDArray[np.float64]:
-    """Times of a column as hours since 1970, NaN where there is none, shape (n_rows,)."""
-    form, _ = source.form(name)
-    column = form.apply(_plain(whole_column(source, name)))
-    try:
-        micros = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-    except pa.ArrowException:
-        return np.full(source.n_rows, np.nan)
-    known = pc.fill_null(micros.cast(pa.float64(), safe=False), np.nan)
-    return np.asarray(known, np.float64) / 3.6e9
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_dictionary(column.type):
-        return column.cast(column.type.value_type)
-    return column
-
-
-def _facts(name: str, position: int, column: pa.ChunkedArray) -> ColumnFacts:
-    kind, n_rows = column.type, len(column)
-    if pa.types.is_floating(kind):
-        column = pc.if_else(pc.is_nan(column), None, column)
-    missing = int(column.null_count)
-    if missing == n_rows:
-        return ColumnFacts(name, position, "other", n_rows, missing)
-    distinct = int(pc.count_distinct(column).as_py())
+def _with_values(own: ColumnFacts, values: pa.Array, code: Ints) -> ColumnFacts:
+    own = replace(own, n_missing=int((code < 0).sum()), n_distinct=len(values))
+    kind = values.type
+    if not len(values):
+        return replace(own, n_distinct=0)
     if pa.types.is_boolean(kind):
-        return ColumnFacts(name, position, "yes_no", n_rows, missing, distinct)
+        return replace(own, shape="yes_no")
     if pa.types.is_temporal(kind):
-        return ColumnFacts(name, position, "time", n_rows, missing, distinct)
+        return replace(own, shape="time")
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return _number(name, position, column.cast(pa.float64()), missing, distinct)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _text(name, position, column, missing, distinct)
-    return ColumnFacts(name, position, "other", n_rows, missing, distinct)
-
-
-def _number(
-    name: str, position: int, column: pa.ChunkedArray, missing: int, distinct: int
-) -> ColumnFacts:
-    limits = pc.min_max(column).as_py()
-    whole = bool(pc.all(pc.equal(pc.floor(column), column)).as_py())
-    low, high = limits["min"], limits["max"]
-    return ColumnFacts(name, position, "number", len(column), missing, distinct, whole, low, high)
-
-
-def _text(
-    name: str, position: int, column: pa.ChunkedArray, missing: int, distinct: int
-) -> ColumnFacts:
-    levels: tuple[str, ...] = ()
-    if distinct <= MOST_LEVELS:
-        levels = tuple(
-            sorted(level for level in pc.unique(column).to_pylist() if level is not None)
-        )
-    shape: Shape = "text"
-    if {level.strip().lower() for level in levels} in YES_NO:
-        shape = "yes_no"
-    some = pc.drop_null(column).slice(0, _LOOKED_AT).to_pylist()
-    if all(DATE.match(cell.strip()) for cell in some):
-        shape, levels = "time", ()
-    return ColumnFacts(name, position, shape, len(column), missing, distinct, levels=levels)
+        numbers = values.cast(pa.float64()).to_numpy()
+        whole = bool((np.floor(numbers) == numbers).all())
+        low, high = float(numbers.min()), float(numbers.max())
+        return replace(own, shape="number", whole=whole, low=low, high=high)
+    if not is_text(kind):
+        return own
+    texts = values.cast(pa.string())
+    if all(_DATE.match(cell.strip()) for cell in texts[:_LOOKED_AT].to_pylist()):
+        return replace(own, shape="time")
+    levels = tuple(sorted(texts.to_pylist())) if len(texts) <= MOST_LEVELS else ()
+    yes_no = {level.strip().lower() for level in levels} in _YES_NO
+    return replace(own, shape="yes_no" if yes_no else "text", levels=levels)
 
 
 @dataclass(frozen=True)
@@ -170,12 +125,14 @@ class Structure:
     stay: str
 
     @cached_property
-    def _order(self) -> tuple[Codes, Codes]:
+    def _order(self) -> tuple[Ints, Ints]:
         """Rows sorted by stay, and where each stay begins."""
-        codes = codes_of(self.source, self.stay)
+        codes = self._codes(self.stay)
         order = np.argsort(codes, kind="stable")
-        starts = np.flatnonzero(np.diff(codes[order], prepend=codes.min() - 1))
-        return order, starts
+        return order, np.flatnonzero(np.diff(codes[order], prepend=codes.min() - 1))
+
+    def _codes(self, column: str) -> Ints:
+        return _values(whole_column(self.source, column))[1]
 
     @property
     def n_stays(self) -> int:
@@ -183,34 +140,40 @@ class Structure:
         return self._order[1].size
 
     @property
-    def longest(self) -> int:
-        """Rows of the longest stay."""
+    def lengths(self) -> Ints:
+        """Rows of each stay."""
         order, starts = self._order
-        return int(np.diff(np.append(starts, order.size)).max(initial=0))
+        return np.diff(np.append(starts, order.size))
 
     def is_constant(self, column: str) -> bool:
         """Whether a column has one value in each stay; a gap is no other value."""
         order, starts = self._order
-        codes = codes_of(self.source, column)[order]
+        codes = self._codes(column)[order]
         most = np.maximum.reduceat(codes, starts)
         least = np.minimum.reduceat(np.where(codes < 0, np.iinfo(np.int64).max, codes), starts)
         return bool(((most < 0) | (most == least)).all())
 
     def is_unique(self, column: str) -> bool:
         """Whether no value of a column occurs twice in a stay."""
-        order, starts = self._order
-        codes = codes_of(self.source, column)
-        stay = np.zeros(codes.size, np.int64)
-        stay[order] = np.repeat(np.arange(starts.size), np.diff(np.append(starts, order.size)))
-        pairs = stay * (codes.max(initial=0) + 2) + codes + 1
+        codes = self._codes(column)
+        pairs = self._codes(self.stay) * (codes.max(initial=0) + 2) + codes + 1
         return bool(np.unique(pairs).size == pairs.size and (codes >= 0).all())
 
     def hours_per_row(self, column: str) -> float | None:
         """Hours that a stay lasts for each of its rows, the median stay; None if not known."""
         order, starts = self._order
-        hours = hours_of(self.source, column)[order]
-        last = np.fmax.reduceat(hours, starts)
-        span = last - np.fmin.reduceat(hours, starts)
-        rows = np.diff(np.append(starts, order.size))
-        each = (span / rows)[np.isfinite(span) & (span > 0)]
+        hours = self._hours(column)[order]
+        span = np.fmax.reduceat(hours, starts) - np.fmin.reduceat(hours, starts)
+        each = (span / self.lengths)[np.isfinite(span) & (span > 0)]
         return float(np.median(each)) if each.size else None
+
+    def _hours(self, column: str) -> Floats:
+        """Times as hours since 1970, NaN where there is none, shape (n_rows,)."""
+        form, _ = self.source.form(column)
+        times = form.apply(whole_column(self.source, column))
+        try:
+            micros: NDArray[np.datetime64] = times.cast(pa.timestamp("us"), safe=False).to_numpy()
+        except pa.ArrowException:
+            return np.full(self.source.n_rows, np.nan)
+        hours = micros.astype("datetime64[us]") - np.datetime64(0, "us")
+        return np.asarray(hours / np.timedelta64(1, "h"), np.float64)

@@ -23,22 +23,17 @@ from etips.data.tables.sources import TableLike, open_source
 from etips.data.tables.table_spec import TableSpec
 from etips.data.trajectories import Trajectories
 from etips.disclosure import hide_together, rounds_to_few, shown_apart, shown_count, shown_parts
-from etips.errors import (
-    DataError,
-    EtipsError,
-    ResourceError,
-    SeveralFaultsError,
-    as_option,
-)
+from etips.errors import DataError, EtipsError, ResourceError, as_option, faults_of
 from etips.evaluation.detectable import detectable_differences
 from etips.notes import collecting_notes
 
-MOST_TRIES = 5
+_MOST_TRIES = 5
+_NEEDS_ACTION = "loss: needs action."
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What reading a table came to."""
+    """What reading a table came to, and the columns that were left out to read it."""
 
     stays: Trajectories | None
     faults: tuple[str, ...] = ()
@@ -50,34 +45,29 @@ def try_reading(table: TableLike, columns: TableSpec, features: Collection[str])
     """Read a table; where features are faulty, once more without them."""
     faults: list[str] = []
     aside: list[str] = []
-    for _ in range(MOST_TRIES):
+    for _ in range(_MOST_TRIES):
+        known = len(aside)
         with collecting_notes() as notes:
             try:
                 stays = read_by(table, columns)
+                return Trial(stays, tuple(faults), tuple(notes), tuple(aside))
             except ResourceError:
                 raise
             except EtipsError as error:
-                known = len(aside)
-                for fault in error.faults if isinstance(error, SeveralFaultsError) else (error,):
-                    faults += [line for line in (str(fault),) if line not in faults]
+                for fault in faults_of(error):
+                    faults += [] if str(fault) in faults else [str(fault)]
                     place = fault.where if isinstance(fault, DataError) else ""
                     named = place.partition(", column ")[2]
                     aside += [named] if named in features else []
-            else:
-                return Trial(stays, tuple(faults), tuple(notes), tuple(aside))
         if len(aside) == known:
             break
-        columns = _without(columns, aside)
+        rest = {
+            name: tuple(own for own in getattr(columns, name) if own not in aside)
+            for name in ("static", "categorical")
+            if name in columns.given
+        }
+        columns = columns.but(drop=tuple(dict.fromkeys([*columns.drop, *aside])), **rest)
     return Trial(None, tuple(faults), without=tuple(aside))
-
-
-def _without(columns: TableSpec, aside: list[str]) -> TableSpec:
-    rest = {
-        name: tuple(own for own in getattr(columns, name) if own not in aside)
-        for name in ("static", "categorical")
-        if name in columns.given
-    }
-    return columns.but(drop=tuple(dict.fromkeys([*columns.drop, *aside])), **rest)
 
 
 def check(table: TableLike, **columns: Any) -> TableCheck:  # noqa: ANN401  # as read_table's
@@ -87,9 +77,6 @@ def check(table: TableLike, **columns: Any) -> TableCheck:  # noqa: ANN401  # as
     not stop it. Only a table that cannot be opened is refused.
     """
     return check_table(table, TableSpec.of_arguments(columns))
-
-
-_NEEDS_ACTION = "loss: needs action."
 
 
 def check_table(table: TableLike, said: TableSpec) -> TableCheck:
@@ -102,13 +89,11 @@ def check_table(table: TableLike, said: TableSpec) -> TableCheck:
     guessed = guess_columns(source, facts, said)
     trial = try_reading(source, guessed.columns, set(feature_names(facts, guessed.columns)))
     notes = tuple(dict.fromkeys([*opening, *trial.notes]))
-    made = _describe(source.name, facts, guessed, replace(trial, notes=notes))
-    if trial.stays is None:
-        return made
-    return _count(made, trial.stays)
+    made = _described(source.name, facts, guessed, replace(trial, notes=notes))
+    return made if trial.stays is None else _counted(made, trial.stays)
 
 
-def _describe(
+def _described(
     name: str, facts: Sequence[ColumnFacts], guessed: Guesses, trial: Trial
 ) -> TableCheck:
     columns = guessed.columns
@@ -131,19 +116,18 @@ def _describe(
 
 
 def _all_faults(
-    facts: Sequence[ColumnFacts], columns: TableSpec, told: Sequence[str]
+    facts: Sequence[ColumnFacts], columns: TableSpec, refused: Sequence[str]
 ) -> tuple[str, ...]:
     """What a log needs and neither words nor guesses have named, then what reading refused."""
-    missing, faults = [], list(told)
+    missing: list[str] = []
     if not columns.treatment:
-        missing += stacked(facts)
         named = [own for own in facts if likeness(own.name, ACTION) >= SURE]
         single = [own.name for own in named if own.n_distinct == 1 and not is_earlier(own.name)]
         rule = "must name a column; no name looks like a treatment"
         if single:
             rule = f"column {single[0]} holds one value only, so nothing compares"
-        missing.append(f"action: {rule}. Use --action, or --dose for amounts.")
-        faults = [line for line in faults if line != _NEEDS_ACTION]
+        missing = [*stacked(facts), f"action: {rule}. Use --action, or --dose for amounts."]
+        refused = [line for line in refused if line != _NEEDS_ACTION]
     if columns.columns["loss"] is None:
         rule = "must name a column; none with several values is named like an outcome"
         fix = "Use --loss (with --bad 1,2 where codes or words are the harm), or --reward."
@@ -152,18 +136,14 @@ def _all_faults(
             rule = f"column {coded[0]} is named like an outcome but holds codes"
             fix = f"Name it and those that are the harm: --loss {as_option(coded[0])} --bad 1,2."
         missing.append(f"loss: {rule}. {fix}")
-    return (*missing, *faults)
+    return (*missing, *refused)
 
 
-def _count(made: TableCheck, stays: Trajectories) -> TableCheck:
+def _counted(made: TableCheck, stays: Trajectories) -> TableCheck:
     """The same with what was read counted."""
-    people = np.unique(stays.units).size
-    made = replace(
-        made,
-        n_stays=shown_count(stays.n_stays),
-        n_people=None if stays.group is None else shown_count(int(people)),
-        lag=stays.lag,
-    )
+    grouped = stays.group is not None
+    people = shown_count(int(np.unique(stays.units).size)) if grouped else None
+    made = replace(made, n_stays=shown_count(stays.n_stays), n_people=people, lag=stays.lag)
     if not stays.logged or not stays.n_decisions:
         return made
     lost = stays.with_lag(0).n_decisions - stays.n_decisions if stays.lag else 0
@@ -173,40 +153,33 @@ def _count(made: TableCheck, stays: Trajectories) -> TableCheck:
         (made.n_rows or 0, stays.n_decisions + lost, lost), known=sizes.counts
     )
     names = stays.schema.actions or tuple(str(n) for n in range(stays.n_actions))
-    hidden, counts = _action_counts(stays)
-    actions = tuple(
-        ActionCount(name, *((None, None) if unseen else (int(n), int(who))))
-        for name, unseen, (n, who) in zip(names, hidden, counts, strict=True)
-    )
+    action = stays.logged_action
+    decisions = np.bincount(action, minlength=stays.n_actions)
+    pairs = np.unique(np.stack([action, stays.cluster], axis=1), axis=0)
+    who = np.bincount(pairs[:, 0], minlength=stays.n_actions)
+    hidden = hide_together(who, decisions).tolist()
+    counts = [
+        (None, None) if unseen else own
+        for unseen, *own in zip(hidden, decisions.tolist(), who.tolist(), strict=True)
+    ]
     return replace(
         made,
         n_rows=rows,
         n_stays=sizes.n_stays,
-        n_people=None if stays.group is None else sizes.n_people,
+        n_people=sizes.n_people if grouped else None,
         n_decisions=sizes.n_decisions,
         lost_to_lag=None if able is None or sizes.n_decisions is None else away,
         mean_loss=_mean_loss(stays),
-        actions=actions,
+        actions=tuple(ActionCount(name, *own) for name, own in zip(names, counts, strict=True)),
         contrasts=_contrasts(stays, names, hidden),
     )
 
 
-def _action_counts(stays: Trajectories) -> tuple[list[bool], list[tuple[int, int]]]:
-    action, who = stays.logged_action, stays.cluster
-    decisions = np.bincount(action, minlength=stays.n_actions)
-    pairs = np.unique(np.stack([action, who], axis=1), axis=0)
-    people = np.bincount(pairs[:, 0], minlength=stays.n_actions)
-    hidden = hide_together(people, decisions)
-    return hidden.tolist(), list(zip(decisions.tolist(), people.tolist(), strict=True))
-
-
 def _mean_loss(stays: Trajectories) -> float | None:
     """The mean loss; of a loss of 0 and 1 it would tell how many had one."""
-    loss = stays.logged_loss
-    loss = loss[~np.isnan(loss)]
-    if not loss.size:
-        return None
-    if np.isin(loss, (0, 1)).all() and None in shown_parts(int(loss.sum()), int((1 - loss).sum())):
+    loss = stays.logged_loss[~np.isnan(stays.logged_loss)]
+    two = bool(np.isin(loss, (0, 1)).all())
+    if not loss.size or (two and None in shown_parts(int(loss.sum()), int((1 - loss).sum()))):
         return None
     return float(loss.mean())
 
@@ -214,9 +187,10 @@ def _mean_loss(stays: Trajectories) -> float | None:
 def _contrasts(
     stays: Trajectories, names: Sequence[str], hidden: Sequence[bool]
 ) -> tuple[Contrast, ...]:
-    rows = visible_rows(stays)
     _, clusters = np.unique(stays.cluster, return_inverse=True)
-    found = detectable_differences(rows, stays.logged_action, stays.logged_loss, clusters)
+    found = detectable_differences(
+        visible_rows(stays), stays.logged_action, stays.logged_loss, clusters
+    )
     return tuple(
         Contrast(names[own.action], own.difference, own.effective_n)
         for own in found

@@ -96,7 +96,10 @@ PERSONAL = (
     *("nom_patient", "apellido", "cognome", "name"),
 )
 """What names a person."""
-ROW_NUMBER = ("index", "row", "rownum", "row_id", "rowid", "unnamed", "unnamed_0", "x1", "nr")
+ROW_NUMBER = (
+    *("index", "row", "rownum", "row_id", "rowid", "rownames", "seqn", "unnamed", "unnamed_0"),
+    *("x1", "nr"),
+)
 CODE = (
     *("code", "num", "type", "class", "ward", "site", "center", "centre", "hospital", "unit"),
     *("country", "region", "clinic", "provider", "category", "cat", "race", "ethnicity"),

@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from etips.checks.column_facts import ColumnFacts
-from etips.checks.guessing import Guess, Suspect, part_columns
+from etips.checks.guessing import Guess, part_columns
+from etips.checks.suspects import Suspect
 from etips.data.recipe import ColumnKind
 from etips.data.tables.table_spec import TABLE_FILE, TableSpec
 from etips.disclosure import LEAST_PEOPLE, are_few
@@ -21,66 +22,25 @@ from etips.errors import FileError
 from etips.files.toml import format_toml
 from etips.files.writing import write_file
 
+PAGE = 80
+"""Letters of a line that goes to no terminal."""
 
-def format_table_file(
-    columns: TableSpec, guesses: Sequence[Guess], suspects: Sequence[Suspect], data: str
-) -> str:
-    """The text of a table.toml, commented."""
-    why = {own.field: own.reason for own in guesses}
-    lines = [
-        f"# How etips reads {_one_line(data)}. Written by `etips check`.",
-        "# Lines marked GUESSED were not said by anybody: look at them before you use the file.",
-        f"# Then: etips fit {_one_line(data)} --table {TABLE_FILE} --hold-out 0.3 --out run",
-        "",
-        "[data]",
-    ]
-    tables = []
-    for name, value in columns.to_document().items():
-        words = f"# {TableSpec.model_fields[name].description}"
-        if name in why:
-            words += f" GUESSED: {_one_line(why[name])}"
-        text = format_toml({name: value}).strip()
-        if isinstance(value, Mapping):  # a table of its own stands behind all plain keys
-            tables += ["", words, text.replace(f"[{name}]", f"[data.{name}]")]
-        else:
-            lines += [words, text]
-    left_out = "drop" in why or "features" in why
-    kept = [own for own in suspects if not (own.leave_out and left_out)]
-    lines += [f"# {_one_line(own.column)}: {_one_line(own.reason)}. See drop." for own in kept]
-    return "\n".join([*lines, *tables]) + "\n"
-
-
-def _one_line(text: str) -> str:
-    """Names are the user's own and may hold anything; a comment is one line."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
-
-
-MOST_SHOWN_LEVELS = 6
-
-_SHAPES: Mapping[str, str] = {
-    "number": "number",
-    "yes_no": "yes/no",
-    "text": "category",
-    "time": "time",
-    "mixed": "not readable",
-    "other": "not readable",
-}
+_MOST_LEVELS = 6  # that are named
+_SHOWN_SUSPECTS, _SHOWN_ACTIONS, _LISTED = 8, 30, 6
 _KINDS: Mapping[str, str] = {
     "number": "number",
     "yes_no": "yes/no",
+    "text": "category",
     "category": "category",
-    "hours": "time",
-    "years": "time",
-    "age": "time",
-    "duration": "time",
+    **dict.fromkeys(("time", "hours", "years", "age", "duration"), "time"),
+    **dict.fromkeys(("mixed", "other"), "not readable"),
 }
-KINDS = ("number", "yes/no", "category", "time", "not readable")
-"""In the order in which they are told."""
+"""What a shape or a kind of a column is called, in the order in which they are listed."""
 
 
 @dataclass(frozen=True)
 class FeatureSummary:
-    """A feature of a table."""
+    """A feature of a table; `missing` is in percent, None where it would tell of few people."""
 
     name: str
     kind: str
@@ -89,16 +49,27 @@ class FeatureSummary:
     n_levels: int | None = None
     levels: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        words = []
+        if self.n_levels is not None:
+            words.append("|".join(self.levels) if self.levels else f"{self.n_levels:,} levels")
+        if self.missing is None:
+            words.append("few or nearly all missing")
+        elif self.missing:
+            words.append(f"{self.missing} % missing")
+        return f"{self.name} ({', '.join(words)})" if words else self.name
+
 
 def feature_names(facts: Sequence[ColumnFacts], columns: TableSpec) -> tuple[str, ...]:
     """The columns that would be features, in the order of the table."""
-    static = set(columns.static)
-    taken = set(part_columns(columns)) - static
+
+    def matches(name: str, patterns: Sequence[str]) -> bool:
+        return any(name == own or fnmatchcase(name, own) for own in patterns)
+
+    taken = set(part_columns(columns)) - set(columns.static)
+    wanted = (*columns.features, *columns.static) if columns.features else ("*",)
     names = [own.name for own in facts if own.name not in taken]
-    names = [name for name in names if not _matches(name, columns.drop)]
-    if not columns.features:
-        return tuple(names)
-    return tuple(name for name in names if name in static or _matches(name, columns.features))
+    return tuple(n for n in names if matches(n, wanted) and not matches(n, columns.drop))
 
 
 def summarize_features(
@@ -106,51 +77,28 @@ def summarize_features(
     columns: TableSpec,
     kinds: Mapping[str, ColumnKind] | None = None,
 ) -> tuple[FeatureSummary, ...]:
-    """Every feature."""
-    wanted = set(feature_names(facts, columns))
-    static, codes = set(columns.static), set(columns.categorical)
-    return tuple(
-        _summary(own, (kinds or {}).get(own.name), own.name in static, own.name in codes)
-        for own in facts
-        if own.name in wanted
-    )
-
-
-def _summary(own: ColumnFacts, read: ColumnKind | None, static: bool, code: bool) -> FeatureSummary:
-    kind = _SHAPES[own.shape] if read is None else _KINDS.get(read.kind, read.kind)
-    if code:
-        kind = "category"
-    category = kind == "category"
-    common = own.n_rows >= LEAST_PEOPLE * max(len(own.levels), 1)
-    shown = category and len(own.levels) <= MOST_SHOWN_LEVELS and common
-    return FeatureSummary(
-        own.name,
-        kind,
-        static,
-        _percent(own),
-        own.n_distinct if category else None,
-        own.levels if shown else (),
-    )
-
-
-def _percent(own: ColumnFacts) -> int | None:
-    known = own.n_rows - own.n_missing
-    if not own.n_missing:
-        return 0
-    if are_few(own.n_missing) or are_few(known):
-        return None
-    return round(100 * own.n_missing / max(own.n_rows, 1))
-
-
-def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(name == own or fnmatchcase(name, own) for own in patterns)
-
-
-PAGE = 80
-"""Letters of a line that goes to no terminal."""
-_SHOWN_SUSPECTS = 8
-_SHOWN_ACTIONS = 30
-_LISTED = 6  # columns of a list that are named
+    """Every feature, by how it was read where it was."""
+    wanted, summaries = set(feature_names(facts, columns)), []
+    for own in facts:
+        if own.name not in wanted:
+            continue
+        read = (kinds or {}).get(own.name)
+        kind = _KINDS[own.shape if read is None else read.kind]
+        category = kind == "category" or own.name in columns.categorical
+        common = own.n_rows >= LEAST_PEOPLE * max(len(own.levels), 1)
+        known = own.n_rows - own.n_missing
+        few = bool(own.n_missing) and (are_few(own.n_missing) or are_few(known))
+        summaries.append(
+            FeatureSummary(
+                own.name,
+                "category" if category else kind,
+                own.name in columns.static,
+                None if few else round(100 * own.n_missing / max(own.n_rows, 1)),
+                own.n_distinct if category else None,
+                own.levels if category and common and len(own.levels) <= _MOST_LEVELS else (),
+            )
+        )
+    return tuple(summaries)
 
 
 @dataclass(frozen=True)
@@ -176,24 +124,18 @@ class TableCheck:
     """What a table would be read as. A count of fewer than eleven people is None.
 
     Args:
-        name: Of the table.
-        n_rows: Its rows.
-        n_columns: Its columns.
         columns: Who plays which part.
-        guesses: What of that nobody said.
+        guesses: What of that was not said.
         suspects: Columns that a policy had better not see.
         features: What it would see.
         faults: What is refused, a line each.
         questions: What somebody who knows the data should answer.
         remarks: What would be done on the way.
-        n_stays: Stays.
         n_people: Patients, where they are named.
-        n_decisions: Decisions.
         lag: Whether a decision sees its own step (0) or only earlier ones (1).
         lost_to_lag: Decisions that have no history under that lag.
         mean_loss: Of the decisions.
-        actions: The actions.
-        contrasts: What could be told of some of them, the surest first.
+        contrasts: What could be told of some of the actions, the surest first.
     """
 
     name: str
@@ -216,10 +158,9 @@ class TableCheck:
     contrasts: tuple[Contrast, ...] = ()
 
     def __str__(self) -> str:
-        console = Console(file=StringIO(), width=PAGE, highlight=False)
-        print_check(self, console)
-        assert isinstance(console.file, StringIO)
-        return console.file.getvalue().rstrip()
+        text = StringIO()
+        print_check(self, Console(file=text, width=PAGE, highlight=False))
+        return text.getvalue().rstrip()
 
     def to_json(self) -> dict[str, object]:
         """A JSON-ready copy."""
@@ -235,8 +176,40 @@ class TableCheck:
         write_file(Path(path), self.to_toml(data).encode())
 
 
+def format_table_file(
+    columns: TableSpec, guesses: Sequence[Guess], suspects: Sequence[Suspect], data: str
+) -> str:
+    """The text of a table.toml, commented."""
+
+    def one_line(text: str) -> str:  # names are the user's own and may hold anything
+        return "".join(letter if letter.isprintable() else " " for letter in text)
+
+    why = {own.field: own.reason for own in guesses}
+    lines = [
+        f"# How etips reads {one_line(data)}. Written by `etips check`.",
+        "# Lines marked GUESSED were not said by anybody: look at them before you use the file.",
+        f"# Then: etips fit {one_line(data)} --table {TABLE_FILE} --hold-out 0.3 --out run",
+        "",
+        "[data]",
+    ]
+    tables = []
+    for name, value in columns.to_document().items():
+        words = f"# {TableSpec.model_fields[name].description}"
+        if name in why:
+            words += f" GUESSED: {one_line(why[name])}"
+        text = format_toml({name: value}).strip()
+        if isinstance(value, Mapping):  # a table of its own stands behind all plain keys
+            tables += ["", words, text.replace(f"[{name}]", f"[data.{name}]")]
+        else:
+            lines += [words, text]
+    left_out = "drop" in why or "features" in why
+    kept = [own for own in suspects if not (own.leave_out and left_out)]
+    lines += [f"# {one_line(own.column)}: {one_line(own.reason)}. See drop." for own in kept]
+    return "\n".join([*lines, *tables]) + "\n"
+
+
 def require_free(path: Path, *, overwrite: bool) -> None:
-    """Refuse to write where no folder is, and over a file unless somebody asked for it."""
+    """Refuse to write where no folder is, and over a file unless that was asked for."""
     if not path.parent.is_dir():
         raise FileError(str(path.parent), "must be a folder that exists")
     if path.exists() and not overwrite:
@@ -248,20 +221,24 @@ def print_check(found: TableCheck, console: Console) -> None:
     """Print what was found, what needs an eye first."""
     rows = _counted(found.n_rows, "rows")
     console.print(Text(f"{found.name}: {rows}, {found.n_columns:,} columns", style="bold"))
-    if found.faults:
-        _heading(console, f"Faults ({len(found.faults)})", "bold red")
-        _bullets(console, found.faults)
-    _print_suspects(console, found)
-    if found.questions:
-        _heading(console, f"Questions ({len(found.questions)})", "bold yellow")
-        _bullets(console, found.questions)
+    _section(console, f"Faults ({len(found.faults)})", found.faults, "bold red")
+    suspects = f"Columns to look at ({len(found.suspects)})"
+    _section(console, suspects, _suspect_lines(found), "bold yellow")
+    _section(console, f"Questions ({len(found.questions)})", found.questions, "bold yellow")
     _print_roles(console, found)
     _print_counts(console, found)
-    _print_features(console, found.features)
-    if found.remarks:
-        _heading(console, "On the way")
-        _bullets(console, found.remarks)
-    _print_contrasts(console, found)
+    _heading(console, f"Features ({len(found.features)})")
+    table = _plain_table()
+    for kind in dict.fromkeys(_KINDS.values()):
+        for static in (False, True):
+            own = [str(f) for f in found.features if f.kind == kind and f.static == static]
+            if own:
+                label = f"  {kind}{', static' if static else ''} ({len(own)})"
+                table.add_row(Text(label), Text(", ".join(own)))
+    console.print(table)
+    _section(console, "On the way", found.remarks, "bold")
+    if found.contrasts:
+        _print_contrasts(console, found)
 
 
 def print_next(found: TableCheck, console: Console, *, data: str, place: str) -> None:
@@ -276,20 +253,15 @@ def print_next(found: TableCheck, console: Console, *, data: str, place: str) ->
 
 def next_lines(found: TableCheck, *, data: str, place: str) -> list[str]:
     """What to do now, the command to type last."""
-    lines = []
+    lines, table = [], f"{quote(data)} --table {quote(place)}"
     if found.guesses:
-        fields = list(dict.fromkeys(own.field for own in found.guesses))
-        lines.append(f"Look at what was guessed ({', '.join(fields)}); it is marked in {place}.")
+        fields = ", ".join(dict.fromkeys(own.field for own in found.guesses))
+        lines.append(f"Look at what was guessed ({fields}); it is marked in {place}.")
     if found.faults:
         lines.append("Mend the faults, or name the options that they tell of; then check again:")
-        lines.append(
-            f"etips check {quote(data)} --table {quote(place)} --out {quote(place)} --overwrite"
-        )
-        return lines
-    lines.append(f"etips fit {quote(data)} --table {quote(place)} --hold-out 0.3 --out run")
-    lines.append(f"etips evaluate run {quote(data)}")
-    lines.append("etips report run --out report.html")
-    return lines
+        return [*lines, f"etips check {table} --out {quote(place)} --overwrite"]
+    lines.append(f"etips fit {table} --hold-out 0.3 --out run")
+    return [*lines, f"etips evaluate run {quote(data)}", "etips report run --out report.html"]
 
 
 def _heading(console: Console, text: str, style: str = "bold") -> None:
@@ -297,7 +269,10 @@ def _heading(console: Console, text: str, style: str = "bold") -> None:
     console.print(Text(text, style=style))
 
 
-def _bullets(console: Console, lines: Sequence[str]) -> None:
+def _section(console: Console, title: str, lines: Sequence[str], style: str) -> None:
+    if not lines:
+        return
+    _heading(console, title, style)
     table = _plain_table()
     for line in lines:
         table.add_row(Text(" -"), Text(line))
@@ -311,21 +286,21 @@ def _plain_table(*, columns: int = 2) -> Table:
     return table
 
 
-def _print_suspects(console: Console, found: TableCheck) -> None:
+def _suspect_lines(found: TableCheck) -> list[str]:
     """By reason, since a table as wide as a trial's has dozens for the same one."""
-    if not found.suspects:
-        return
-    _heading(console, f"Columns to look at ({len(found.suspects)})", "bold yellow")
     by_reason: dict[tuple[str, bool], list[str]] = {}
     for own in found.suspects:
         by_reason.setdefault((own.reason, own.leave_out), []).append(own.column)
     left_out = any(own.field in ("drop", "features") for own in found.guesses)
-    table = _plain_table()
+    plurals = {"is": "are", "holds": "hold", "stands": "stand", "has": "have"}
+    lines = []
     for (reason, unsafe), names in by_reason.items():
-        told = "left out" if unsafe and left_out else "kept"
-        said = reason if len(names) == 1 else _plural(reason)
-        table.add_row(Text(" -"), Text(f"{_listed(names, _SHOWN_SUSPECTS)}: {said} ({told})"))
-    console.print(table)
+        if len(names) > 1:
+            verb, _, rest = reason.partition(" ")
+            reason = f"{plurals.get(verb, verb)} {rest}"
+        fate = "left out" if unsafe and left_out else "kept"
+        lines.append(f"{_listed(names, _SHOWN_SUSPECTS)}: {reason} ({fate})")
+    return lines
 
 
 def _print_roles(console: Console, found: TableCheck) -> None:
@@ -347,9 +322,9 @@ def _print_roles(console: Console, found: TableCheck) -> None:
 
 def _print_counts(console: Console, found: TableCheck) -> None:
     _heading(console, "Counts")
+    grouped = found.columns.group is not None
     words = [_counted(found.n_stays, "stays")]
-    if found.columns.group is not None:
-        words.append(_counted(found.n_people, "patients"))
+    words += [_counted(found.n_people, "patients")] if grouped else []
     if found.actions:
         words.append(_counted(found.n_decisions, "decisions"))
         if found.lag:
@@ -361,45 +336,22 @@ def _print_counts(console: Console, found: TableCheck) -> None:
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("  action", overflow="fold")
-    for name in ("decisions", "share", "patients" if found.columns.group else "stays"):
+    for name in ("decisions", "share", "patients" if grouped else "stays"):
         table.add_column(name, justify="right")
     for own in found.actions[:_SHOWN_ACTIONS]:
+        decisions, people = (
+            "not shown" if count is None else f"{count:,}" for count in (own.decisions, own.people)
+        )
         share = "-"
         if own.decisions is not None and found.n_decisions:
             share = f"{own.decisions / found.n_decisions:.1%}"
-        table.add_row(Text(f"  {own.name}"), _count(own.decisions), share, _count(own.people))
+        table.add_row(Text(f"  {own.name}"), decisions, share, people)
     console.print(table)
     if len(found.actions) > _SHOWN_ACTIONS:
         console.print(f"  and {len(found.actions) - _SHOWN_ACTIONS} more actions")
 
 
-def _print_features(console: Console, features: Sequence[FeatureSummary]) -> None:
-    """By kind; static ones are told apart, and gaps and levels stand beside the name."""
-    _heading(console, f"Features ({len(features)})")
-    table = _plain_table()
-    for kind in KINDS:
-        for static in (False, True):
-            own = [f for f in features if f.kind == kind and f.static == static]
-            if own:
-                label = f"  {kind}{', static' if static else ''} ({len(own)})"
-                table.add_row(Text(label), Text(", ".join(map(_feature, own))))
-    console.print(table)
-
-
-def _feature(own: FeatureSummary) -> str:
-    words = []
-    if own.n_levels is not None:
-        words.append("|".join(own.levels) if own.levels else f"{own.n_levels:,} levels")
-    if own.missing is None:
-        words.append("few or nearly all missing")
-    elif own.missing:
-        words.append(f"{own.missing} % missing")
-    return f"{own.name} ({', '.join(words)})" if words else own.name
-
-
 def _print_contrasts(console: Console, found: TableCheck) -> None:
-    if not found.contrasts:
-        return
     _heading(console, "What such a log could show")
     lead = (
         "Smallest true difference of risk to what was done that four of five such logs find "
@@ -419,17 +371,6 @@ def _listed(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
-def _plural(reason: str) -> str:
-    """What is said of one column, of several."""
-    verb, _, rest = reason.partition(" ")
-    verbs = {"is": "are", "holds": "hold", "stands": "stand", "has": "have"}
-    return f"{verbs.get(verb, verb)} {rest}"
-
-
 def _counted(count: int | None, what: str) -> str:
     """How many there are, or that this would tell of few people."""
     return f"{count:,} {what}" if count is not None else f"{what} (number not shown)"
-
-
-def _count(count: int | None) -> str:
-    return "not shown" if count is None else f"{count:,}"

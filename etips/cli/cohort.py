@@ -13,7 +13,7 @@ from etips.cohorts.dataset.agreement import Check, Evidence, Outcome
 from etips.cohorts.dataset.sepsis_cohort import Cohort, to_trajectories
 from etips.cohorts.engines.address import Engine
 from etips.cohorts.sepsis3.rules import steps_of_hours
-from etips.data.trajectory_writer import MANIFEST, save_trajectories
+from etips.data.storage import MANIFEST, save_trajectories
 from etips.disclosure import FEW, are_few, hide_together
 from etips.files.artifacts import require_place
 

@@ -12,9 +12,8 @@ from etips.data.tables.arrays import from_arrays, from_obp, obp_propensities, to
 from etips.data.trajectories import Histories, Trajectories
 
 if TYPE_CHECKING:
+    from etips.data.storage import load_trajectories, write_table
     from etips.data.tables.reading import read_table
-    from etips.data.trajectory_reader import load_trajectories
-    from etips.data.trajectory_writer import write_table
 
 __all__ = [
     "Coded",
@@ -41,9 +40,9 @@ __all__ = [
 ]
 
 _NEED_PYARROW = {
-    "load_trajectories": "trajectory_reader",
+    "load_trajectories": "storage",
     "read_table": "tables.reading",
-    "write_table": "trajectory_writer",
+    "write_table": "storage",
 }
 
 

@@ -5,7 +5,7 @@ import types
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import product
-from typing import Any, Literal, Self, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from etips.data.intake.dose_classes import DoseClasses
 from etips.errors import SettingError
@@ -31,52 +31,35 @@ def from_document(kind: type[T], document: object, *, where: str) -> T:
     return cast(T, _value(kind, document, where))
 
 
-def _value(kind: Any, document: object, where: str) -> object:  # noqa: ANN401  # a type hint
-    if is_dataclass(kind):
-        return _object(cast(type, kind), document, where)
+def _value(kind: Any, document: Any, where: str) -> object:  # noqa: ANN401  # a type hint, JSON
     origin, args = get_origin(kind), get_args(kind)
+    damaged = SettingError(where, "is not as it was saved")
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        if not isinstance(document, dict) or not set(document) <= set(hints):
+            raise damaged
+        given = {n: _value(hints[n], item, f"{where}, {n}") for n, item in document.items()}
+        try:
+            return cast(type, kind)(**given)
+        except TypeError:
+            raise damaged from None
     if origin in (Union, types.UnionType):
         if document is None and type(None) in args:
             return None
         return _value(next(arg for arg in args if arg is not type(None)), document, where)
-    if origin is Literal:
-        return _require(document, document in args, where)
-    if origin is tuple:
-        _require(document, isinstance(document, list), where)
-        return tuple(_value(args[0], item, where) for item in cast(list[object], document))
-    if origin is Mapping:
-        _require(document, isinstance(document, dict), where)
-        told = cast(dict[str, object], document)
-        return {str(key): _value(args[1], item, where) for key, item in told.items()}
-    return _plain(kind, document, where)
-
-
-def _plain(kind: type, document: object, where: str) -> object:
-    if kind is float:
-        if document is None:
-            return math.nan
-        number = isinstance(document, int | float) and not isinstance(document, bool)
-        return float(cast(float, _require(document, number, where)))
-    sound = isinstance(document, kind) and (kind is bool or not isinstance(document, bool))
-    return _require(document, sound, where)
-
-
-def _object(kind: type[T], document: object, where: str) -> T:
-    hints = get_type_hints(kind)
-    _require(document, isinstance(document, dict), where)
-    told = cast(dict[str, object], document)
-    _require(document, set(told) <= set(hints), where)
-    given = {name: _value(hints[name], item, f"{where}, {name}") for name, item in told.items()}
-    try:
-        return kind(**given)
-    except TypeError:
-        raise SettingError(where, "is not as it was saved") from None
-
-
-def _require(document: object, sound: bool, where: str) -> object:
-    if not sound:
-        raise SettingError(where, "is not as it was saved")
-    return document
+    if origin is tuple and isinstance(document, list):
+        return tuple(_value(args[0], item, where) for item in document)
+    if origin is Mapping and isinstance(document, dict):
+        return {str(key): _value(args[1], item, where) for key, item in document.items()}
+    if kind is float and document is None:
+        return math.nan
+    true_or_false = isinstance(document, bool)
+    if kind is float and isinstance(document, int | float) and not true_or_false:
+        return float(document)
+    fits = isinstance(kind, type) and origin is None and isinstance(document, kind)
+    if (fits and true_or_false == (kind is bool)) or (origin is Literal and document in args):
+        return cast(object, document)
+    raise damaged
 
 
 Kind = Literal["number", "category", "yes_no", "hours", "years", "age", "duration"]
@@ -178,15 +161,6 @@ class Recipe:
     outcome: Outcome = field(default_factory=Outcome)
     every: StepRule | None = None
 
-    def to_json(self) -> object:
-        """A JSON-ready copy."""
-        return to_document(self)
-
-    @classmethod
-    def from_json(cls, document: object) -> Self:
-        """Rebuild a recipe; anything unexpected raises `SettingError`, never a traceback."""
-        return from_document(cls, document, where="schema, recipe")
-
 
 @dataclass(frozen=True)
 class Component:
@@ -211,16 +185,14 @@ def find_components(recipe: Recipe | None) -> tuple[Component, ...]:
         return ()
     if recipe.doses:
         numbers = product(*(range(dose.n_classes) for dose in recipe.doses))
-        classes = zip(*numbers, strict=True)
         return tuple(
             Component(dose.name, dose.labels, own, dose.descriptions)
-            for dose, own in zip(recipe.doses, classes, strict=True)
+            for dose, own in zip(recipe.doses, zip(*numbers, strict=True), strict=True)
         )
     if recipe.action is None or len(recipe.action.columns) < 2:
         return ()
-    columns = zip(*recipe.action.labels, strict=True)
     components = []
-    for name, labels in zip(recipe.action.columns, columns, strict=True):
+    for name, *labels in zip(recipe.action.columns, *recipe.action.labels, strict=True):
         levels = tuple(dict.fromkeys(labels))
         of_action = tuple(levels.index(label) for label in labels)
         components.append(Component(name, levels, of_action, levels))

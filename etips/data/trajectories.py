@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -324,9 +325,8 @@ class Trajectories:
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write a Trajectories folder; it appears whole or not at all."""
         # Files need pyarrow; learning does not, and must run where only torch and numpy are.
-        from etips.data.trajectory_writer import save_trajectories  # noqa: PLC0415
-
-        save_trajectories(self, Path(folder), overwrite=overwrite)
+        storage = import_module("etips.data.storage")
+        storage.save_trajectories(self, Path(folder), overwrite=overwrite)
 
     def __repr__(self) -> str:
         parts = [

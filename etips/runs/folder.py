@@ -12,10 +12,10 @@ import numpy as np
 import torch
 
 from etips.choice_record import ChoiceRecord
+from etips.data.storage import MANIFEST as DATA_MANIFEST
+from etips.data.storage import load_trajectories
 from etips.data.tables.table_spec import TableSpec, read_columns
 from etips.data.trajectories import Trajectories
-from etips.data.trajectory_reader import load_trajectories
-from etips.data.trajectory_writer import MANIFEST as DATA_MANIFEST
 from etips.errors import Faults, FileError, SettingError, refuse_file
 from etips.files.json_documents import canonical, finite, read_document
 from etips.files.toml import format_toml, read_toml

@@ -102,7 +102,7 @@ class FolderData:
 
     def open_log(self, _: Path | None = None) -> Trajectories:
         """The logged decisions; a folder that has changed is refused."""
-        from etips.data.trajectory_reader import load_trajectories  # noqa: PLC0415  # brings pyarrow
+        from etips.data.storage import load_trajectories  # noqa: PLC0415  # brings pyarrow
 
         folder = Path(self.folder)
         if _seal(folder) != self.sha256:
@@ -216,7 +216,7 @@ def load_array(path: Path) -> Floats:
 
 
 def _seal(folder: Path) -> str:
-    from etips.data.trajectory_writer import MANIFEST  # noqa: PLC0415
+    from etips.data.storage import MANIFEST  # noqa: PLC0415
 
     try:
         return hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()

@@ -9,8 +9,8 @@ import numpy as np
 from etips.choice_record import ChoiceRecord
 from etips.data.decisions import Floats
 from etips.data.splitting import assign_folds
+from etips.data.storage import load_trajectories
 from etips.data.trajectories import Trajectories
-from etips.data.trajectory_reader import load_trajectories
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.files.fingerprint import fingerprint
 from etips.learn.fitting.candidates import Candidate, estimate_candidate

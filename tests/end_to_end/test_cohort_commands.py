@@ -13,7 +13,7 @@ from commands import refuse, run
 
 from etips.cohorts.databases import DATABASES
 from etips.cohorts.dataset.agreement import Check, Outcome
-from etips.data.trajectory_reader import load_trajectories
+from etips.data.storage import load_trajectories
 from etips.files.lock import Lock
 from etips.worlds.raw_tables import MIMIC3_SHAPE
 

@@ -13,7 +13,7 @@ import pytest
 from commands import refuse
 from served_runs import TOKEN, fitted, question, ward
 
-from etips.data.trajectory_writer import save_trajectories
+from etips.data.storage import save_trajectories
 from etips.policies.policy_files import save_policy
 
 pytest.importorskip("fastapi")

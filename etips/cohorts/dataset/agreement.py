@@ -25,7 +25,7 @@ from etips.cohorts.sepsis3.variables import (
     STATIC_FEATURES,
     step_names,
 )
-from etips.data.trajectory_writer import MANIFEST
+from etips.data.storage import MANIFEST
 from etips.disclosure import any_few, tells_few
 from etips.errors import FileError
 from etips.files.artifacts import read_artifact

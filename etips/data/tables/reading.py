@@ -18,14 +18,13 @@ from etips.data.intake.step_grid import put_into_steps, step_rule
 from etips.data.recipe import Missing, Recipe
 from etips.data.schema import Schema
 from etips.data.sizes import count_missing_losses
+from etips.data.storage import MANIFEST, load_trajectories
 from etips.data.tables.arrow_columns import is_text, labels, numbers, text_flags
 from etips.data.tables.layout import lay_out
 from etips.data.tables.sorting import SortedTable, read_sorted
 from etips.data.tables.sources import Source, TableLike, open_source
 from etips.data.tables.table_spec import TABLE_FILE, TableSpec
 from etips.data.trajectories import Trajectories
-from etips.data.trajectory_reader import load_trajectories
-from etips.data.trajectory_writer import MANIFEST
 from etips.errors import DataError, Faults, FileError, SettingError, require
 
 log = logging.getLogger(__name__)

@@ -50,70 +50,34 @@ WHOLE: Mapping[str, tuple[int, int | None]] = {
 """Fields that hold a whole number, and within which limits."""
 
 _SETTLED_BY_POLICY = (
-    "static",
-    "features",
-    "drop",
-    "every",
-    "combine",
-    "lag",
-    "n_actions",
-    "actions",
+    *("static", "features", "drop", "every", "combine", "lag", "n_actions", "actions"),
 )
 _ALTERNATIVES = {"loss": "reward", "reward": "loss", "action": "dose", "dose": "action"}
 _FINGERPRINT = "fingerprint"  # of the data, which a run keeps beside the columns
 
 
-def _texts(value: object, what: str) -> tuple[str, ...]:
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        raise ValueError(f"must be a list of {what}")  # noqa: TRY004  # pydantic's way to refuse
-    if not all(isinstance(own, str) for own in value):
-        raise ValueError(f"must be a list of {what}")
-    return tuple(value)
+def _texts(rule: str, *, alone: bool = False, numbers: bool = False) -> BeforeValidator:
+    """A list of texts; one `alone` stands for a list of it, `numbers` are texts too."""
+    kinds = (str, int, float) if numbers else (str,)
 
+    def parse(value: object) -> tuple[str, ...]:
+        one = isinstance(value, kinds)
+        many = [value] if one else value
+        if (one and not (alone or numbers)) or not isinstance(many, Sequence):
+            raise ValueError(rule)
+        if isinstance(many, str) or not all(isinstance(own, kinds) for own in many):
+            raise ValueError(rule)
+        return tuple(str(own) for own in many)
 
-def _columns(value: object) -> tuple[str, ...]:
-    return _texts(value, "columns")
-
-
-def _names(value: object) -> tuple[str, ...]:
-    return _texts(value, "names")
-
-
-def _column_or_columns(value: object) -> tuple[str, ...]:
-    try:
-        return (value,) if isinstance(value, str) else _columns(value)
-    except ValueError:
-        raise ValueError("must be a text or a list of columns") from None
-
-
-def _cells(value: object) -> tuple[str, ...]:
-    """Values of cells: texts or numbers, one or several."""
-    one = isinstance(value, str | int | float)
-    many = [value] if one or not isinstance(value, Sequence) else list(value)
-    if not all(isinstance(own, str | int | float) for own in many):
-        raise ValueError("must be a list of values, texts or numbers")
-    return tuple(str(own) for own in many)
+    return BeforeValidator(parse)
 
 
 def _pairs(value: object) -> dict[str, str]:
-    texts = isinstance(value, Mapping) and all(
+    if not isinstance(value, Mapping) or not all(
         isinstance(own, str) for own in (*value, *value.values())
-    )
-    if not isinstance(value, Mapping) or not texts:
+    ):
         raise ValueError("must be a table of columns, each with a text")
     return dict(value)
-
-
-Columns = Annotated[tuple[str, ...], BeforeValidator(_columns)]
-Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
-ColumnOrColumns = Annotated[tuple[str, ...], BeforeValidator(_column_or_columns)]
-Cells = Annotated[tuple[str, ...], BeforeValidator(_cells)]
-Pairs = Annotated[Mapping[str, str], BeforeValidator(_pairs)]
-
-
-def _said(text: str, default: object = None) -> Any:  # noqa: ANN401  # as pydantic's
-    """A field and what it means, in the words of the command line and of a table.toml."""
-    return Field(default, description=text)
 
 
 def _whole(value: object, info: ValidationInfo) -> object:
@@ -130,7 +94,21 @@ def _whole(value: object, info: ValidationInfo) -> object:
     return value
 
 
+Columns = Annotated[tuple[str, ...], _texts("must be a list of columns")]
+Names = Annotated[tuple[str, ...], _texts("must be a list of names")]
+ColumnOrColumns = Annotated[
+    tuple[str, ...], _texts("must be a text or a list of columns", alone=True)
+]
+Cells = Annotated[
+    tuple[str, ...], _texts("must be a list of values, texts or numbers", numbers=True)
+]
+Pairs = Annotated[Mapping[str, str], BeforeValidator(_pairs)]
 Whole = Annotated[int, BeforeValidator(_whole)]
+
+
+def _said(text: str, default: object = None) -> Any:  # noqa: ANN401  # as pydantic's
+    """A field and what it means, in the words of the command line and of a table.toml."""
+    return Field(default, description=text)
 
 
 class TableSpec(BaseModel):
@@ -189,14 +167,12 @@ class TableSpec(BaseModel):
 
     def __init__(self, **given: Any) -> None:  # noqa: ANN401  # as pydantic's
         """None means that nothing was said; all that is wrong is refused at once."""
+        faults = Faults()
         try:
             super().__init__(**{name: value for name, value in given.items() if value is not None})
         except ValidationError as error:
-            faults = Faults()
             for own in error.errors(include_url=False):
                 faults.note(_refusal(own))
-        else:
-            return
         faults.raise_any()
 
     @classmethod
@@ -207,15 +183,14 @@ class TableSpec(BaseModel):
         """
         said: dict[str, object] = {}
         for name, value in given.items():
-            own = value
             if isinstance(value, int) and name not in WHOLE:
-                own = str(value)
+                value = str(value)
             elif isinstance(value, np.integer):
-                own = int(value)
-            if name in LISTS and own is not None:
-                own = (own,) if isinstance(own, str) else tuple(own)  # type: ignore[arg-type]
-            if own not in ((), {}):
-                said[name] = own
+                value = int(value)
+            if name in LISTS and value is not None:
+                value = (value,) if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]
+            if value not in ((), {}):
+                said[name] = value
         return cls(**said)
 
     @classmethod
@@ -224,16 +199,15 @@ class TableSpec(BaseModel):
 
         A name that holds a comma stands in quotes.
         """
-        parsed: dict[str, object] = {}
+        parsed: dict[str, object] = dict(given)
         for name, text in given.items():
             if not isinstance(text, str) or name in WHOLE:
-                parsed[name] = text
-            elif name in LISTS or name == "combine":
-                typed = next(csv.reader([text], skipinitialspace=True), [])
-                parts = [part.strip() for part in typed if part.strip()]
+                continue
+            parsed[name] = text.strip()
+            if name in LISTS or name == "combine":
+                fields = next(csv.reader([text], skipinitialspace=True), [])
+                parts = [part.strip() for part in fields if part.strip()]
                 parsed[name] = parts if name in LISTS else _typed_pairs(name, parts)
-            else:
-                parsed[name] = text.strip()
         return cls(**parsed)
 
     @classmethod
@@ -241,16 +215,14 @@ class TableSpec(BaseModel):
         """As in a file: `[data]` of a run's config.toml, or a table.toml."""
         if not isinstance(document, Mapping):
             raise SettingError("data", "must be a table")
-        faults, known, made = Faults(), dict[str, object](), cls()
-        for name, value in document.items():
-            if name in SAID:
-                known[name] = value
-            elif name != _FINGERPRINT:
+        faults, made = Faults(), cls()
+        for name in document:
+            if name not in (*SAID, _FINGERPRINT):
                 meant = get_close_matches(name, SAID, n=1)
                 fix = f"Do you mean {meant[0]}?" if meant else f"The keys are {', '.join(SAID)}."
                 faults.note(SettingError(f"data.{name}", "is not a key", fix=fix))
         try:
-            made = cls(**known)
+            made = cls(**{name: value for name, value in document.items() if name in SAID})
         except (SettingError, SeveralFaultsError) as error:
             for own in faults_of(error):
                 assert isinstance(own, SettingError)
@@ -265,12 +237,10 @@ class TableSpec(BaseModel):
 
     def to_document(self) -> dict[str, object]:
         """What TOML holds; `from_document` reads it back. One action's column is a text."""
-        document: dict[str, object] = {}
-        for name, value in self.given.items():
-            document[name] = value
-            if isinstance(value, tuple):
-                alone = name in ("action", "dose") and len(value) == 1
-                document[name] = value[0] if alone else list(value)
+        document = {n: list(v) if isinstance(v, tuple) else v for n, v in self.given.items()}
+        for name in ("action", "dose"):
+            if name in document and len(getattr(self, name)) == 1:
+                document[name] = getattr(self, name)[0]
         return document
 
     def but(self, **changes: Any) -> Self:  # noqa: ANN401  # values of fields

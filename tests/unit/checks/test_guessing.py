@@ -8,8 +8,9 @@ import pytest
 
 from etips.checks import role_words
 from etips.checks.column_facts import ColumnFacts, look_at
-from etips.checks.guessing import ask, find_suspects, guess_columns, stacked
+from etips.checks.guessing import ask, guess_columns, stacked
 from etips.checks.role_words import likeness
+from etips.checks.suspects import find_suspects
 from etips.data.tables.sources import open_source
 from etips.data.tables.table_spec import TableSpec
 

@@ -6,7 +6,8 @@ import tomllib
 import pytest
 
 from etips.checks.column_facts import ColumnFacts
-from etips.checks.guessing import Guess, Suspect
+from etips.checks.guessing import Guess
+from etips.checks.suspects import Suspect
 from etips.checks.table_check import (
     ActionCount,
     Contrast,

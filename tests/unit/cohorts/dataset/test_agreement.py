@@ -11,7 +11,7 @@ from etips.cohorts.dataset.dose_actions import DoseClasses
 from etips.cohorts.dataset.funnel import Funnel, Stage
 from etips.cohorts.dataset.sepsis_cohort import to_trajectories
 from etips.cohorts.sepsis3.variables import TABLE_COLUMNS
-from etips.data.trajectory_writer import save_trajectories
+from etips.data.storage import save_trajectories
 from etips.errors import FileError
 from etips.worlds.clinic import Clinic
 

@@ -11,7 +11,7 @@ from etips.cohorts.dataset.sepsis_cohort import to_trajectories
 from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES
 from etips.data import Scaler, sofa_change, split
 from etips.data.scale import SEPSIS_LOG
-from etips.data.trajectory_reader import load_trajectories
+from etips.data.storage import load_trajectories
 from etips.errors import DataError
 from etips.worlds.raw_tables import MIMIC3_SHAPE
 
