@@ -26,8 +26,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from etips.data.splitting import split
-from etips.data.trajectories import Trajectories
 from etips.data.storage import write_table
+from etips.data.trajectories import Trajectories
 from etips.worlds import icu_sepsis
 from etips.worlds.clinic import Clinic
 
