@@ -79,14 +79,14 @@ class ChoiceRecord:
     @property
     def kept(self) -> Tried:
         """What became the policy."""
-        return next(own for own in self.tried if own.kept and own.tier != "model")
+        return next(tried for tried in self.tried if tried.kept and tried.tier != "model")
 
     @property
     def sentence(self) -> str:
         """What was kept and why, in words."""
         low, high = (self.corrected + sign * 1.96 * self.error for sign in (-1, 1))
         difference = f"{self.corrected:+.4f} (95 % interval {low:+.4f} to {high:+.4f})"
-        n = sum(own.tier == "policy" for own in self.tried)
+        n = sum(tried.tier == "policy" for tried in self.tried)
         if self.kept.tier == "clinicians" and self.corrected + self.limit * self.error < 0:
             return (
                 f"Kept: as the clinicians. None of {n} policies can be judged by this log: the "
@@ -121,7 +121,7 @@ class ChoiceRecord:
     @property
     def disclosed(self) -> Self:
         """The same as results show it: with equal weights an effective size is a count."""
-        tried = (replace(own, size=own.size and shown_count(own.size)) for own in self.tried)
+        tried = (replace(one, size=one.size and shown_count(one.size)) for one in self.tried)
         return replace(self, tried=tuple(tried))
 
     @property

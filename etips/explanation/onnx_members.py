@@ -299,6 +299,9 @@ def add_row_model(graph: Graph, model: RowModel, rows: str) -> list[str]:
     if model.form == "waves":
         size = np.float64(np.sqrt(2 / max(len(model.phase), 1)))
         lifted = add("Mul", size, add("Cos", add("Add", lifted, model.phase)))
+    elif model.form == "squares":
+        lifted = add("Add", lifted, model.phase)
+        lifted = add("Mul", lifted, lifted)
     elif model.form == "nearest":
         near = add("Sub", (model.basis**2).sum(axis=1), add("Mul", lifted, np.float64(2)))
         lifted, kind = add("ArgMin", near, axis=-1, keepdims=0), "Gather"

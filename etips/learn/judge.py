@@ -140,8 +140,8 @@ def choose(judge: Judge, policies: Callable[[int | None], Sequence[Ints]]) -> Ch
             what is fitted to the scores must not have seen the fold that it is judged on.
     """
     everything = policies(None)
-    verdicts = tuple(judge.verdict(own) for own in everything)
-    best = int(np.argmin([own.standing for own in verdicts]))
+    verdicts = tuple(judge.verdict(chosen) for chosen in everything)
+    best = int(np.argmin([verdict.standing for verdict in verdicts]))
     gaps = np.zeros(len(judge.loss))
     rows = np.arange(len(gaps))
     for number in np.unique(judge.fold):
@@ -149,8 +149,7 @@ def choose(judge: Judge, policies: Callable[[int | None], Sequence[Ints]]) -> Ch
         if inside.all():
             gaps = judge.scores[rows, everything[best]] - judge.loss
             break
-        others = [own[~inside] for own in policies(int(number))]
-        some = Judge(
+        others = Judge(
             judge.action[~inside],
             judge.loss[~inside],
             judge.chance[~inside],
@@ -158,8 +157,9 @@ def choose(judge: Judge, policies: Callable[[int | None], Sequence[Ints]]) -> Ch
             np.unique(judge.patient[~inside], return_inverse=True)[1],
             judge.fold[~inside],
         )
-        standings = [some.verdict(own).standing for own in others]
-        own = policies(int(number))[int(np.argmin(standings))]
-        gaps[inside] = (judge.scores[rows, own] - judge.loss)[inside]
+        candidates = policies(int(number))
+        standings = [others.verdict(chosen[~inside]).standing for chosen in candidates]
+        chosen = candidates[int(np.argmin(standings))]
+        gaps[inside] = (judge.scores[rows, chosen] - judge.loss)[inside]
     corrected, error = judge.mean(gaps)
     return Choice(best, verdicts, corrected, error)

@@ -42,7 +42,7 @@ from etips.models.stack import Part
 
 NETWORK = "network"
 
-MODELS = (*dict.fromkeys(own.name for own in (*LOSSES, *PROPENSITIES)), NETWORK)
+MODELS = (*dict.fromkeys(recipe.name for recipe in (*LOSSES, *PROPENSITIES)), NETWORK)
 """What a stack is made of, where its cost allows."""
 
 SECONDS = 20.0
@@ -50,12 +50,12 @@ SECONDS = 20.0
 5,000 rows by 10 columns has all of them, a history of 25 actions what networks leave time for."""
 
 
-Begun = Sequence[Callable[[], CrossFitted]]
+PendingFits = Sequence[Callable[[], CrossFitted]]
 """Models of rows that threads are fitting; call one for what it says."""
 
 
-class Said(NamedTuple):
-    """What one model of the stack says of decisions that it did not learn from.
+class ModelPredictions(NamedTuple):
+    """What one model of the stack predicts for decisions that it did not learn from.
 
     Args:
         name: What it is called.
@@ -83,9 +83,9 @@ class Nuisances:
         imitation: The network among the propensities; None without networks.
     """
 
-    propensities: Sequence[Said]
+    propensities: Sequence[ModelPredictions]
     mixture: Mixture
-    outcomes: Sequence[Said]
+    outcomes: Sequence[ModelPredictions]
     weights: Floats
     expected: Floats
     imitation: FittedPropensity | None
@@ -146,7 +146,7 @@ class CrossFit:
         data, table = prepared.data, Table.of(prepared.data)
         centre, unit = spread(data)
         kept, dear, everything = affordable(
-            [own for own in recipes if own.name in models],
+            [recipe for recipe in recipes if recipe.name in models],
             Size(data.n_decisions, len(table.columns), data.n_actions),
             n_folds=prepared.folds.n_networks,
             seconds=seconds,
@@ -180,20 +180,20 @@ class CrossFit:
 
     def nuisances(self) -> Nuisances:
         """Propensities and predicted losses, each stacked by what fits held-out decisions."""
-        tables, losses = self.begin_propensities(), self.begin_outcomes()
+        tables, losses = self.start_propensities(), self.start_outcomes()
         propensities, mixture, imitation = self.propensities(tables)
         outcomes, weights, expected = self.outcomes(losses)
         return Nuisances(propensities, mixture, outcomes, weights, expected, imitation)
 
     def propensities(
-        self, begun: Begun | None = None
-    ) -> tuple[list[Said], Mixture, FittedPropensity | None]:
+        self, pending: PendingFits | None = None
+    ) -> tuple[list[ModelPredictions], Mixture, FittedPropensity | None]:
         """The models of who was given what, their mixture, and the network of these.
 
         Args:
-            begun: Models of rows that were begun before.
+            pending: Models of rows that threads are fitting already.
         """
-        begun = self.begin_propensities() if begun is None else begun
+        pending = self.start_propensities() if pending is None else pending
         models, imitation, data = [], None, self.data
         if NETWORK in self.models:
             settings = suit(shorten(self.training.propensity, data.n_stays), data.n_stays)
@@ -207,13 +207,15 @@ class CrossFit:
                 strict=True,
             )
             models.append(_imitation(imitation))
-        models = [*self.collect(begun), *models]
-        mixture = mix_propensities([own.table for own in models], data.logged_action)
+        models = [*self.collect(pending), *models]
+        mixture = mix_propensities([model.table for model in models], data.logged_action)
         return models, mixture, imitation
 
-    def outcomes(self, begun: Begun | None = None) -> tuple[list[Said], Floats, Floats]:
+    def outcomes(
+        self, pending: PendingFits | None = None
+    ) -> tuple[list[ModelPredictions], Floats, Floats]:
         """The models of losses, their weights, and what they come to; as `propensities`."""
-        begun = self.begin_outcomes() if begun is None else begun
+        pending = self.start_outcomes() if pending is None else pending
         models, data = [], self.data
         if NETWORK in self.models:
             started = time.perf_counter()
@@ -222,49 +224,57 @@ class CrossFit:
                 self.prepared, self.encoder, settings, self.trainer, seed=self.seed, strict=True
             )
             models.append(self._outcome(outcome)._replace(seconds=time.perf_counter() - started))
-        models = [*self.collect(begun), *models]
+        models = [*self.collect(pending), *models]
         rows = np.arange(data.n_decisions)
-        logged = [own.table[rows, data.logged_action] for own in models]
+        logged = [model.table[rows, data.logged_action] for model in models]
         weights = LeastSquares(logged, self.loss, self.fold).weights()
-        return models, weights, weigh(weights, [own.table for own in models])
+        return models, weights, weigh(weights, [model.table for model in models])
 
-    def begin_propensities(self) -> Begun:
+    def start_propensities(self) -> PendingFits:
         """Begin to fit who was given what."""
-        return self.begin(PROPENSITIES, self.loss)
+        return self.start_fits(PROPENSITIES, self.loss)
 
-    def begin_outcomes(self) -> Begun:
+    def start_outcomes(self) -> PendingFits:
         """Begin to fit what the logged actions led to."""
-        return self.begin([own for own in LOSSES if own.target == "loss"], self.loss)
+        return self.start_fits([recipe for recipe in LOSSES if recipe.target == "loss"], self.loss)
 
     def policy_settings(self) -> Settings:
         """How a policy network is trained."""
         return suit(self.training.policy, self.data.n_stays)
 
-    def begin(self, recipes: Sequence[Recipe], target: Floats) -> Begun:
+    def start_fits(self, recipes: Sequence[Recipe], target: Floats) -> PendingFits:
         """Begin to fit those whose cost allows."""
         action, n_actions = self.data.logged_action, self.data.n_actions
         task = Task(self.table, action, target, self.fold, n_actions, self.seed)
-        return [self.workers.cross_fit(own, task) for own in recipes if own in self.affordable]
+        return [
+            self.workers.cross_fit(recipe, task) for recipe in recipes if recipe in self.affordable
+        ]
 
-    def collect(self, begun: Sequence[Callable[[], CrossFitted]]) -> list[Said]:
+    def collect(self, pending: PendingFits) -> list[ModelPredictions]:
         """Wait for models of rows and say of each that it is there."""
         each = []
-        for wait in begun:
+        for wait in pending:
             fitted = wait()
-            each.append(self.said(fitted))
+            each.append(self.row_model_predictions(fitted))
             self.trainer.fitted(fitted.recipe.label, fitted.seconds)
         return each
 
-    def own(self, answers: OwnAnswers) -> Said:
-        """What a candidate of a user's own says, in standard deviations as all others."""
+    def candidate_predictions(self, answers: OwnAnswers) -> ModelPredictions:
+        """What a user's candidate predicts, in standard deviations as all others."""
         part = partial(answers.part, data=self.data)
-        return Said(answers.name, (answers.table - self.centre) / self.unit, part, answers.seconds)
+        return ModelPredictions(
+            answers.name, (answers.table - self.centre) / self.unit, part, answers.seconds
+        )
 
-    def said(self, fitted: CrossFitted) -> Said:
-        """What a model of rows says; as part of a policy it is in the units of the loss."""
-        own = fitted.recipe
-        part = fitted.part if own.target == "action" else lambda w: self._amounts(fitted.part(w))
-        return Said(own.name, fitted.said, part, fitted.seconds)
+    def row_model_predictions(self, fitted: CrossFitted) -> ModelPredictions:
+        """What a model of rows predicts; as part of a policy it is in the units of the loss."""
+        recipe = fitted.recipe
+
+        def amounts(weight: float) -> Part:
+            return self._amounts(fitted.part(weight))
+
+        part = fitted.part if recipe.target == "action" else amounts
+        return ModelPredictions(recipe.name, fitted.predicted, part, fitted.seconds)
 
     def _amounts(self, part: Part) -> Part:
         """A model of standardised losses as one of losses, but for what actions have in common."""
@@ -276,7 +286,7 @@ class CrossFit:
         }
         return replace(part, member=replace(member, **changed))
 
-    def _outcome(self, fitted: FittedOutcome) -> Said:
+    def _outcome(self, fitted: FittedOutcome) -> ModelPredictions:
         """The network that predicts losses; beyond shares its outputs are standard deviations."""
         share = is_share(self.data)
 
@@ -287,16 +297,16 @@ class CrossFit:
             assert isinstance(fitted.bundle, Bundle)
             return Part(fitted.bundle.shrink(nothing, self.unit, nothing), weight, "amount")
 
-        return Said(NETWORK, (fitted.expected - self.centre) / self.unit, part, 0.0)
+        return ModelPredictions(NETWORK, (fitted.expected - self.centre) / self.unit, part, 0.0)
 
 
-def _imitation(fitted: FittedPropensity) -> Said:
+def _imitation(fitted: FittedPropensity) -> ModelPredictions:
     def part(weight: float) -> Part:
         return Part(fitted.together, weight, "softmax")
 
-    return Said(NETWORK, np.exp(fitted.log_probabilities), part, 0.0)
+    return ModelPredictions(NETWORK, np.exp(fitted.log_probabilities), part, 0.0)
 
 
-def shares(each: Sequence[Said], weights: Floats) -> Mapping[str, float]:
+def shares(models: Sequence[ModelPredictions], weights: Floats) -> Mapping[str, float]:
     """Weight of each model, by name."""
-    return {own.name: float(weight) for own, weight in zip(each, weights, strict=True)}
+    return {model.name: float(weight) for model, weight in zip(models, weights, strict=True)}

@@ -57,9 +57,9 @@ class OwnAnswers(NamedTuple):
 
     def part(self, weight: float, *, data: Trajectories) -> Part:
         """A copy fitted to all stays, as part of a stack."""
-        own = copy.deepcopy(self.candidate)
-        own.fit(data)
-        return Part(OwnModel(partial(losses_of, own)), weight, "amount")
+        candidate = copy.deepcopy(self.candidate)
+        candidate.fit(data)
+        return Part(OwnModel(partial(losses_of, candidate)), weight, "amount")
 
 
 def losses_of(candidate: OwnCandidate, data: Trajectories) -> Floats:
@@ -82,11 +82,11 @@ class Candidates:
     Args:
         names: Of our models; the first of them where there are objects alone, since all are weighed
             by propensities.
-        own: Learners, by what they are called.
+        objects: Learners, by what they are called.
     """
 
     names: tuple[str, ...]
-    own: dict[str, OwnCandidate]
+    objects: dict[str, OwnCandidate]
 
     @classmethod
     def of(cls, asked: Sequence[object] | None, known: Sequence[str]) -> "Candidates":
@@ -95,29 +95,29 @@ class Candidates:
             return cls(tuple(known), {})
         rule = f"must be some of {', '.join(known)}"
         fix = "Objects need fit(trajectories) and predict_proba(trajectories)."
-        names = tuple(own for own in asked if isinstance(own, str))
-        others = [own for own in asked if isinstance(own, OwnCandidate)]
+        names = tuple(item for item in asked if isinstance(item, str))
+        others = [item for item in asked if isinstance(item, OwnCandidate)]
         if isinstance(asked, str) or not asked or not set(names) <= set(known):
             raise SettingError("candidates", rule, fix=fix)
-        classes = any(isinstance(own, type) for own in asked)
+        classes = any(isinstance(item, type) for item in asked)
         if classes or len(names) + len(others) < len(asked):
             raise SettingError("candidates", rule, fix=fix)
         called: dict[str, OwnCandidate] = {}
-        for own in others:
-            name = type(own).__name__
-            called[name if name not in called else f"{name} {len(called) + 1}"] = own
+        for candidate in others:
+            name = type(candidate).__name__
+            called[name if name not in called else f"{name} {len(called) + 1}"] = candidate
         return cls(names or tuple(known[:1]), called)
 
     def cross_fit(self, data: Trajectories, fold: Ints) -> list[OwnAnswers]:
         """What each says of stays that it did not learn from; `fold` is of each stay."""
         each = []
-        for name, candidate in self.own.items():
+        for name, candidate in self.objects.items():
             started = time.thread_time()
             table = np.zeros((data.n_decisions, data.n_actions))
             for number in np.unique(fold):
                 inside = fold == number
-                own = copy.deepcopy(candidate)
-                own.fit(data if inside.all() else data.subset(~inside))
-                table[inside[data.decisions().stay]] = losses_of(own, data.subset(inside))
+                fitted = copy.deepcopy(candidate)
+                fitted.fit(data if inside.all() else data.subset(~inside))
+                table[inside[data.decisions().stay]] = losses_of(fitted, data.subset(inside))
             each.append(OwnAnswers(name, candidate, table, time.thread_time() - started))
         return each

@@ -77,10 +77,10 @@ class LeastSquares:
     def __init__(self, predicted: Sequence[Floats], target: Floats, fold: Ints) -> None:
         self._gram, self._cross = {}, {}
         for number in np.unique(fold):
-            own = fold == number
-            columns = np.stack([table[own].ravel() for table in predicted], axis=1)
+            inside = fold == number
+            columns = np.stack([table[inside].ravel() for table in predicted], axis=1)
             self._gram[number] = columns.T @ columns
-            self._cross[number] = columns.T @ target[own].ravel()
+            self._cross[number] = columns.T @ target[inside].ravel()
 
     def weights(self, without: int | None = None) -> Floats:
         """Not negative, summing to one, shape (m,); as all folds have it, or all but one."""

@@ -28,7 +28,7 @@ from etips.learn.nuisance.propensity import (
     cross_fit_model,
     measure,
 )
-from etips.learn.nuisances import MODELS, SECONDS, CrossFit, Nuisances, Said, shares
+from etips.learn.nuisances import MODELS, SECONDS, CrossFit, ModelPredictions, Nuisances, shares
 from etips.learn.own_candidates import Candidates, OwnAnswers, OwnCandidate
 from etips.learn.policy_network import PolicyNetwork
 from etips.learn.stacking import LeastSquares, about_mean, weigh
@@ -85,16 +85,18 @@ class SuperLearner(Learner):
         try:
             nuisances = log.nuisances()
             judge = self._judge(log, nuisances)
-            recipes = [own for own in LOSSES if own.target == "scores"]
+            recipes = [recipe for recipe in LOSSES if recipe.target == "scores"]
             scores = about_mean(judge.scores)
-            on_scores = log.collect(log.begin(recipes, scores))
-            own = wanted.cross_fit(log.data, log.prepared.folds.fold)
-            for answers in own:
+            on_scores = log.collect(log.start_fits(recipes, scores))
+            candidates = wanted.cross_fit(log.data, log.prepared.folds.fold)
+            for answers in candidates:
                 trainer.fitted(answers.name, answers.seconds)
-            stacked = [log.own(answers) for answers in own if answers.is_stacked]
-            beside = [answers for answers in own if not answers.is_stacked]
+            stacked = [
+                log.candidate_predictions(answers) for answers in candidates if answers.is_stacked
+            ]
+            beside = [answers for answers in candidates if not answers.is_stacked]
             library = [*nuisances.outcomes, *on_scores, *stacked]
-            predicted = [about_mean(own.table) for own in library]
+            predicted = [about_mean(model.table) for model in library]
             stack = LeastSquares(predicted, scores, judge.fold)
             log_chance = np.log(nuisances.mixture.table)
             leans = self._leans(log.data)
@@ -171,7 +173,7 @@ class _Kept:
     log: CrossFit
     nuisances: Nuisances
     judge: Judge
-    library: Sequence[Said]
+    library: Sequence[ModelPredictions]
     weights: Floats
     choice: Choice
     leans: Sequence[float]
@@ -218,22 +220,24 @@ class _Kept:
         stacked = won and choice.best < len(self.leans)
         models = [
             replace(
-                self._tried(own.name, "model", self.judge.verdict(own.table.argmin(axis=1))),
+                self._tried(model.name, "model", self.judge.verdict(model.table.argmin(axis=1))),
                 weight=float(weight),
                 kept=bool(stacked and weight > 0),
             )
-            for own, weight in zip(self.library, self.weights, strict=True)
+            for model, weight in zip(self.library, self.weights, strict=True)
         ]
         leans = [*self.leans, None] if self.network is not None else self.leans
         named = [(name_of(lean), lean) for lean in leans]
         named += [(answers.name, None) for answers in self.beside]
         policies = [
             replace(
-                self._tried(name, "policy", own),
+                self._tried(name, "policy", verdict),
                 lean=lean,
                 kept=won and place == choice.best,
             )
-            for place, ((name, lean), own) in enumerate(zip(named, choice.verdicts, strict=True))
+            for place, ((name, lean), verdict) in enumerate(
+                zip(named, choice.verdicts, strict=True)
+            )
         ]
         size = float(len(self.judge.loss))
         clinicians = Tried("as the clinicians", "clinicians", 0.0, 0.0, 1.0, size, kept=not won)
@@ -246,13 +250,15 @@ class _Kept:
             outcomes=shares(nuisances.outcomes, nuisances.weights),
             left_out=self.log.left_out,
             seconds_of_all=self.log.seconds_of_all,
-            seconds={own.name: own.seconds for own in self.library}
-            | {own.name: own.seconds for own in self.beside},
+            seconds={model.name: model.seconds for model in self.library}
+            | {answers.name: answers.seconds for answers in self.beside},
         )
 
-    def _tried(self, name: str, tier: Tier, own: Verdict) -> Tried:
+    def _tried(self, name: str, tier: Tier, verdict: Verdict) -> Tried:
         unit = self.log.unit
-        return Tried(name, tier, own.gap * unit, own.error * unit, own.factor, own.size)
+        return Tried(
+            name, tier, verdict.gap * unit, verdict.error * unit, verdict.factor, verdict.size
+        )
 
 
 def name_of(lean: float | None) -> str:
@@ -262,7 +268,7 @@ def name_of(lean: float | None) -> str:
     return "the stack" if not lean else f"the stack, leaning {lean:g} to the clinicians"
 
 
-def _parts(each: Sequence[Said], weights: Floats) -> tuple[Part, ...]:
+def _parts(models: Sequence[ModelPredictions], weights: Floats) -> tuple[Part, ...]:
     """The models that count, fitted to all decisions."""
-    kept = [(own, float(weight)) for own, weight in zip(each, weights, strict=True) if weight]
-    return tuple(own.part(weight) for own, weight in kept)
+    shared = zip(models, weights, strict=True)
+    return tuple(model.part(float(weight)) for model, weight in shared if weight)

@@ -1,4 +1,4 @@
-"""Models of single rows as arrays: linear, by random waves, or by the nearest of some centres.
+"""Models of single rows as arrays: linear, by squares or waves, or by the nearest of some centres.
 
 What methods without memory keep: a penalised regression, a support vector machine, a linear policy,
 a table of states. Nothing here holds the row of a patient: centres are means of many. NumPy alone.
@@ -20,9 +20,9 @@ Reads = Literal["summary", "last", "history"]
 """What a row is made of: the summary of the history, the last visible step alone, or the summary
 and the lowest, the highest and the first value so far of every feature."""
 
-Form = Literal["linear", "waves", "nearest"]
-"""What weights stand on: the columns, cosines of random directions (a Gaussian kernel), or which
-centre is the nearest."""
+Form = Literal["linear", "squares", "waves", "nearest"]
+"""What weights stand on: the columns, squares of directions (sums of products of two columns),
+cosines of random directions (a Gaussian kernel), or which centre is the nearest."""
 
 LIMIT = 10.0
 """Standardised values are held within this many standard deviations."""
@@ -76,8 +76,11 @@ class RowModel:
     def _say(self, rows: Floats) -> Floats:
         if self.form == "nearest":
             return self.weight[:, nearest(rows, self.basis)] + self.base[:, None]
-        lifted = lift(rows, self.basis, self.phase) if self.form == "waves" else rows
-        return lifted @ self.weight + self.base[:, None]
+        if self.form == "waves":
+            rows = lift(rows, self.basis, self.phase)
+        elif self.form == "squares":
+            rows = (rows @ self.basis.T + self.phase) ** 2
+        return rows @ self.weight + self.base[:, None]
 
     def select(self, members: Sequence[int]) -> Self:
         """Some of the members, in the order given."""

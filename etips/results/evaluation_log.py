@@ -17,7 +17,7 @@ from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.fitting.trainer import Trainer
 from etips.learn.library import LOSSES, PROPENSITIES
 from etips.learn.nuisance.outcome import SklearnOutcome
-from etips.learn.nuisances import NETWORK, SECONDS, CrossFit, Said, shares
+from etips.learn.nuisances import NETWORK, SECONDS, CrossFit, ModelPredictions, shares
 from etips.learn.training.epoch_report import Report
 from etips.models.encoders.registry import AnyEncoder
 from etips.policies.policy import FittedPolicy
@@ -194,7 +194,7 @@ def _fit(
         return np.asarray(np.clip(log.centre + log.unit * standard, loss.min(), loss.max()))
 
     def stack() -> _Fitted:
-        losses = log.begin_outcomes() if models.outcome is True else None
+        losses = log.start_outcomes() if models.outcome is True else None
         fitted = _Fitted()
         if propensities:
             each, mixture, _ = log.propensities()
@@ -220,7 +220,7 @@ def _fit(
         log.close()
 
 
-def _network(each: Sequence[Said], weights: Floats) -> Floats | None:
+def _network(each: Sequence[ModelPredictions], weights: Floats) -> Floats | None:
     """What the network alone says, unless others have no weight beside it."""
     alone = [
         own.table for own, w in zip(each, weights, strict=True) if own.name == NETWORK and w < 1
