@@ -100,8 +100,8 @@ class ChoiceRecord:
                 f"better beyond noise (it must be below zero by {self.limit:g} standard errors)."
             )
         return (
-            f"Kept: {self.kept.name}, of {n} policies the one of least held-out risk that the log "
-            f"can judge. Choosing so changes the clinicians' risk by {difference} on decisions "
+            f"Kept: {self.kept.name}, of {n} policies the one whose held-out risk, with a standard "
+            f"error added, is least. Choosing so changes the clinicians' risk by {difference} on decisions "
             f"held out from choosing too, which is better beyond noise ({self.limit:g} standard "
             "errors)."
         )

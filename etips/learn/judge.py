@@ -16,6 +16,11 @@ Z = 1.64
 """Standard errors by which the corrected gap must be below zero: a test at 5 %, one-sided. Of 21
 logs of 600 rows in which nothing helps 1.28, 1.64 and 2 let 5, 4 and 4 pass."""
 
+CAUTION = 1.0
+"""Standard errors that are added to a gap before policies are compared: of two that promise the
+same the surer one. With 0 the noisiest is the luckiest; in 25 curved worlds (1,500 stays, one log
+each, 0, 0.5, 1 and 1.64) the mean share of the best possible gain was 0.71, 0.71, 0.74 and 0.71."""
+
 LEANS = (0.0, 0.1, 0.3, 1.0, 3.0)
 """How much what the clinicians do may count, in standard deviations of the loss a unit of
 log-propensity: from not at all to nearly all. Floors of 0 to 0.2 in their place gained less
@@ -99,10 +104,10 @@ class Verdict:
 
     @property
     def standing(self) -> float:
-        """The gap, by which policies are compared; infinite for what the log cannot judge."""
+        """By which policies are compared, the least first; infinite for what the log cannot judge."""
         low, high = FACTORS
         fit = low <= self.factor <= high and self.size >= LEAST_SIZE
-        return self.gap if fit else float("inf")
+        return self.gap + CAUTION * self.error if fit else float("inf")
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +115,7 @@ class Choice:
     """What a judge keeps.
 
     Args:
-        best: Number of the policy with the least gap.
+        best: Number of the policy whose gap plus `CAUTION` standard errors is least.
         verdicts: Of every policy.
         corrected: Gap of what choosing comes to: each fold judged by what the other folds choose.
         error: Standard error of that.
@@ -132,7 +137,7 @@ class Choice:
 
 
 def choose(judge: Judge, policies: Callable[[int | None], Sequence[Ints]]) -> Choice:
-    """The policy of the least gap, and what choosing so comes to.
+    """The policy of the least gap with some caution, and what choosing so comes to.
 
     Args:
         judge: The decisions.
