@@ -101,9 +101,9 @@ class ChoiceRecord:
             )
         return (
             f"Kept: {self.kept.name}, of {n} policies the one whose held-out risk, with a standard "
-            f"error added, is least. Choosing so changes the clinicians' risk by {difference} on decisions "
-            f"held out from choosing too, which is better beyond noise ({self.limit:g} standard "
-            "errors)."
+            f"error added, is least. Choosing so changes the clinicians' risk by {difference} on "
+            "decisions held out from choosing too, which is better beyond noise "
+            f"({self.limit:g} standard errors)."
         )
 
     @property

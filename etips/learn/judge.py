@@ -104,7 +104,7 @@ class Verdict:
 
     @property
     def standing(self) -> float:
-        """By which policies are compared, the least first; infinite for what the log cannot judge."""
+        """What policies are compared by; infinite for what the log cannot judge."""
         low, high = FACTORS
         fit = low <= self.factor <= high and self.size >= LEAST_SIZE
         return self.gap + CAUTION * self.error if fit else float("inf")
