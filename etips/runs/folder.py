@@ -3,7 +3,7 @@
 import math
 import platform
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import cast
@@ -28,7 +28,6 @@ from etips.policies.policy_files import MANIFEST, load_policy, save_policy
 from etips.runs.places import (
     CHOICE,
     CONFIG,
-    LOG,
     PATH,
     POLICY,
     PROPENSITY,
@@ -38,7 +37,6 @@ from etips.runs.places import (
 )
 from etips.version import __version__
 
-_TOLD = ("method", "seed", "device", "hold_out", "settings")
 _NUMBERS = ("translation", "risk", "std_error", "matching_factor", "effective_size", "strength")
 
 
@@ -91,9 +89,9 @@ class RunFolder:
         return self.place / RESULTS
 
     @property
-    def log(self) -> Path:
-        """What happened while it was fitted."""
-        return self.place / LOG
+    def choice(self) -> Path:
+        """What a super learner tried and kept."""
+        return self.place / CHOICE
 
     @property
     def has_policy(self) -> bool:
@@ -115,29 +113,26 @@ class RunFolder:
 
     def read_hold_out(self) -> float | None:
         """Share of the stays that it was kept from; None where it learned from all of them."""
-        document = read_toml(self.config) if self.config.is_file() else {}
-        return share_held_out(document.get("hold_out"))
+        return share_held_out(self._document().get("hold_out"))
 
     def read_columns(self) -> TableSpec:
-        """How the table that it was fitted on was read; nothing where no file says so."""
+        """How the table that it was fitted on was read; nothing without a file."""
         return read_columns(self.config, of_run=True) if self.config.is_file() else TableSpec()
 
     def read_told(self) -> dict[str, object]:
         """How it was fitted, for the record; columns and versions have places of their own."""
-        document = read_toml(self.config) if self.config.is_file() else {}
-        return {name: document[name] for name in _TOLD if name in document}
+        names = ("method", "seed", "device", "hold_out", "settings")
+        document = self._document()
+        return {name: document[name] for name in names if name in document}
 
     def read_fingerprint(self) -> str | None:
-        """Fingerprint of the stays that it was fitted on; None where no file says so."""
-        document = read_toml(self.config) if self.config.is_file() else {}
-        data = document.get("data")
-        told = data.get("fingerprint") if isinstance(data, dict) else None
-        return told if isinstance(told, str) else None
+        """Fingerprint of the stays that it was fitted on; None without a file."""
+        data = self._document().get("data")
+        stated = data.get("fingerprint") if isinstance(data, dict) else None
+        return stated if isinstance(stated, str) else None
 
-    @property
-    def choice(self) -> Path:
-        """What a super learner tried and kept."""
-        return self.place / CHOICE
+    def _document(self) -> dict[str, object]:
+        return read_toml(self.config) if self.config.is_file() else {}
 
     def read_path(self) -> tuple[Candidate, ...]:
         """Every candidate that was compared; none if the run keeps no path."""
@@ -232,21 +227,17 @@ def share_held_out(share: object) -> float | None:
     return float(share)
 
 
-def _candidate(entry: dict[str, object]) -> Candidate:
+def _candidate(entry: Mapping[str, object]) -> Candidate:
+    """A candidate as a file has it; what is no number there is NaN."""
     numbers = {name: finite(entry.get(name)) for name in _NUMBERS}
     known = {name: math.nan if number is None else number for name, number in numbers.items()}
     epochs, form = entry.get("epochs"), entry.get("form")
     return Candidate(
-        translation=known["translation"],
-        risk=known["risk"],
-        std_error=known["std_error"],
-        matching_factor=known["matching_factor"],
-        effective_size=known["effective_size"],
+        **known,
         chosen=entry.get("chosen") is True,
         clinicians=entry.get("clinicians") is True,
         corrected=finite(entry.get("corrected")),
         corrected_error=finite(entry.get("corrected_error")),
         epochs=epochs if isinstance(epochs, int) else None,
         form=form if isinstance(form, str) else "translated",
-        strength=known["strength"],
     )

@@ -55,29 +55,29 @@ class RunLog:
         self._path = path
         self._lines = read_log(path) if path.exists() else []
 
-    def add(self, standing: EpochReport) -> None:
+    def add(self, at: EpochReport) -> None:
         """Log an epoch. Infinities and NaN, which JSON lacks, become null."""
 
         def comes_again(line: dict[str, object]) -> bool:
-            logged = line.get("epoch")
-            past = isinstance(logged, int | float) and logged >= standing.epoch
-            return line.get("stage") == standing.stage and past
+            epoch = line.get("epoch")
+            past = isinstance(epoch, int | float) and epoch >= at.epoch
+            return line.get("stage") == at.stage and past
 
         self._lines = [line for line in self._lines if not comes_again(line)]
-        plain: dict[str, object] = {
-            name: value if isinstance(value, str) or math.isfinite(value) else None
-            for name, value in standing.to_json().items()
-        }
-        self._lines.append(plain)
-        self._write()
+        self._append(
+            {
+                name: value if isinstance(value, str) or math.isfinite(value) else None
+                for name, value in at.to_json().items()
+            }
+        )
 
     def note(self, stage: str, event: str) -> None:
         """Log something else, in words without a value from the data."""
-        self._lines.append({"stage": stage, "event": event})
-        self._write()
+        self._append({"stage": stage, "event": event})
 
-    def _write(self) -> None:
-        text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in self._lines)
+    def _append(self, line: dict[str, object]) -> None:
+        self._lines.append(line)
+        text = "".join(json.dumps(own, allow_nan=False) + "\n" for own in self._lines)
         write_file(self._path, text.encode())
 
 
@@ -106,9 +106,7 @@ class KeptStage:
 
     Args:
         name: What it is called in the run folder.
-        path: Its checkpoint.
-        mark: What that belongs to.
-        log: Of the run.
+        path: Its checkpoint, and what that belongs to, `mark`.
         every: Seconds between two checkpoints.
         earlier: What an earlier process left.
     """

@@ -43,7 +43,7 @@ TRIES = 3
 Json = Mapping[str, object]
 """An object that JSON can hold."""
 
-_BEGUN = "work.json"  # says whose checkpoints a folder holds
+_BEGUN = "work.json"  # holds the identity of the work whose checkpoints are in a folder
 _ON_CPU = 4  # tasks at a time: each holds the data
 _IDLE = 20.0  # seconds after which a process that has nothing to do gives its memory back
 _NAMED = 3  # tasks at work that progress names; more are counted
@@ -146,16 +146,15 @@ class Clock:
     def began(self, name: str) -> None:
         """A task was taken up."""
         self._at_work = [*(n for n in self._at_work if n != name), name]  # again, if one was lost
-        self.tell()
+        self._tell()
 
     def done(self, name: str, cost: float, seconds: float) -> None:
         """A task is done, and took so long."""
         self._at_work = [n for n in self._at_work if n != name]
         self.done_before(cost, seconds)
-        self.tell()
+        self._tell()
 
-    def tell(self) -> None:
-        """Report how things stand."""
+    def _tell(self) -> None:
         if self._report is None:
             return
         what = ", ".join(self._at_work[:_NAMED])
@@ -169,6 +168,7 @@ class Clock:
         self._report(what.removeprefix("; "), low + (high - low) * share)
 
     def _left(self, share: float) -> float | None:
+        """Seconds that the rest takes, by the pace so far and by what was expected."""
         left = self._total - self._cost
         if left <= 1e-9 * self._total:
             return None
@@ -194,9 +194,8 @@ def run_tasks(
     """Do every task that is not done yet; return what each found, by its name.
 
     With one job the tasks are done one after the other in this process, otherwise by several
-    processes, or by the machines of a Ray cluster. A task whose worker is lost is
-    done again, a few times. A refusal ends the run; what other tasks have finished stays, and is
-    not done again.
+    processes, or by the machines of a Ray cluster. A task whose worker is lost is done again, a few
+    times. A refusal ends the run; what other tasks have finished stays, and is not done again.
 
     Args:
         tasks: None of which needs another one.
@@ -206,16 +205,21 @@ def run_tasks(
         inputs: Folders within `folder` that the tasks read; a cluster is sent them.
         clock: Reports how far they are.
     """
-    _check(tasks, jobs)
+    if jobs < 1:
+        raise SettingError("jobs", "must be at least 1")
+    if not all(task.name.replace("-", "").isalnum() and task.name.isascii() for task in tasks):
+        raise SettingError("task", "must be named by letters, digits and hyphens")
+    if len({task.name for task in tasks}) < len(tasks):
+        raise SettingError("task", "must have a name of its own")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     clock = clock or Clock(sum(task.cost for task in tasks), None)
     with Lock(folder):
-        records: dict[str, Record] = {}
+        found: dict[str, Json] = {}
         for task in tasks:
             if (record := recorded(task, folder / task.name)) is not None:
-                records[task.name] = record
+                found[task.name] = record.findings
                 clock.done_before(task.cost, record.seconds)
-        waiting = [task for task in tasks if task.name not in records]
+        waiting = [task for task in tasks if task.name not in found]
         if cluster is None and jobs == 1:
             finishing = _one_by_one(waiting, folder, clock)
         else:
@@ -224,16 +228,14 @@ def run_tasks(
             for task in finishing:
                 record = recorded(task, folder / task.name)
                 assert record is not None
-                records[task.name] = record
+                found[task.name] = record.findings
                 clock.done(task.name, task.cost, record.seconds)
-    return {task.name: records[task.name].findings for task in tasks}
+    return {task.name: found[task.name] for task in tasks}
 
 
 def jobs_for(device: str) -> int:
-    """How many tasks at a time suit this machine, if the user does not say."""
-    if choose_device(device).type == "cuda":
-        return 1
-    return min(os.cpu_count() or 1, _ON_CPU)
+    """How many tasks at a time suit this machine, unless the user says."""
+    return 1 if choose_device(device).type == "cuda" else min(os.cpu_count() or 1, _ON_CPU)
 
 
 def recorded(task: Task, folder: Path) -> Record | None:
@@ -386,19 +388,19 @@ def _named(work: Callable[[Task], Any], task: Task) -> tuple[str, Any]:
 def _pool(
     tasks: Sequence[Task], folder: Path, jobs: int, cluster: str | None, inputs: Sequence[str]
 ) -> Iterator[Pool]:
-    if cluster is not None:
-        try:
-            ray = import_module("etips.runs.cluster")
-        except ImportError:
-            fix = "Install it with: pip install 'etips[ray]'."
-            raise SettingError("cluster", "needs ray", fix=fix) from None
-        on_gpu = any(task.device == "cuda" for task in tasks)
-        with ray.cluster_pool(cluster, folder, inputs, on_gpu=on_gpu) as pool:
-            yield pool
+    if cluster is None:
+        process = partial(_do_in_process, folder=folder, parent=os.getpid())
+        backend = {"backend": "loky", "idle_worker_timeout": _IDLE}
+        yield Pool(min(jobs, len(tasks)), backend, process, _raise_any)
         return
-    process = partial(_do_in_process, folder=folder, parent=os.getpid())
-    backend = {"backend": "loky", "idle_worker_timeout": _IDLE}
-    yield Pool(min(jobs, len(tasks)), backend, process, _raise_any)
+    try:
+        ray = import_module("etips.runs.cluster")
+    except ImportError:
+        fix = "Install it with: pip install 'etips[ray]'."
+        raise SettingError("cluster", "needs ray", fix=fix) from None
+    on_gpu = any(task.device == "cuda" for task in tasks)
+    with ray.cluster_pool(cluster, folder, inputs, on_gpu=on_gpu) as pool:
+        yield pool
 
 
 def _do_in_process(task: Task, folder: Path, parent: int) -> Exception | None:
@@ -407,6 +409,7 @@ def _do_in_process(task: Task, folder: Path, parent: int) -> Exception | None:
 
 
 def _raise_any(_: Task, problem: Exception | None) -> None:
+    """Raise what `outcome_of` returned, if anything."""
     if problem is not None:
         raise problem
 
@@ -423,16 +426,6 @@ def _become_worker(parent: int) -> None:
         os._exit(0)  # or it would work on in a folder that another command may take
 
     threading.Thread(target=end_with_command, daemon=True).start()
-
-
-def _check(tasks: Sequence[Task], jobs: int) -> None:
-    if jobs < 1:
-        raise SettingError("jobs", "must be at least 1")
-    for task in tasks:
-        if not task.name.replace("-", "").isalnum() or not task.name.isascii():
-            raise SettingError("task", "must be named by letters, digits and hyphens")
-    if len({task.name for task in tasks}) < len(tasks):
-        raise SettingError("task", "must have a name of its own")
 
 
 def _other_work(folder: Path) -> FileError:

@@ -11,7 +11,6 @@ from etips.files.lock import LOCK_NAME
 from etips.learn import DoublyRobust
 from etips.learn.fitting.candidates import Candidate
 from etips.learn.learners.recipes import Recipe
-from etips.policies.recommendations import Recommendations
 from etips.runs.folder import RunConfig, RunFolder, load, read_config
 from etips.runs.places import Device, holds_policy, require_room
 
@@ -47,12 +46,6 @@ def test_what_was_written_is_read_back(folder, policy):
     assert folder.read_told() == told
 
 
-def test_a_service_recommends_from_a_run_without_the_command_line(folder, policy):
-    write(folder, policy)
-    advice = Recommendations.of(folder.open_policy(), DATA.without_log())
-    assert advice.table().num_rows == len(advice.advised)
-
-
 def test_the_clinicians_are_kept_where_they_were_fitted_and_go_where_they_were_not(folder, policy):
     write(folder, policy)
     imitation = RunFolder(folder.place / "propensity").open_policy()
@@ -62,27 +55,13 @@ def test_the_clinicians_are_kept_where_they_were_fitted_and_go_where_they_were_n
     assert not (folder.place / "propensity").exists()
 
 
-def test_results_of_an_earlier_policy_go(folder, policy):
+def test_a_policy_of_a_killed_run_is_replaced_without_asking_and_its_results_go(folder, policy):
+    assert (folder.read_told(), folder.read_path(), folder.has_policy) == ({}, (), False)
+    write(folder, policy)
     folder.results.write_text("of an earlier policy")
     write(folder, policy)
-    assert not folder.results.exists()
-
-
-def test_a_policy_of_a_killed_run_is_replaced_without_asking(folder, policy):
-    write(folder, policy)
-    write(folder, policy)
     assert folder.has_policy
-
-
-def test_a_folder_that_is_itself_a_policy_is_opened(tmp_path, policy, folder):
-    write(folder, policy)
-    assert RunFolder(folder.place / "policy").open_policy().schema == DATA.schema
-
-
-def test_a_run_without_config_or_path_has_none(folder):
-    assert folder.read_told() == {}
-    assert folder.read_path() == ()
-    assert not folder.has_policy
+    assert not folder.results.exists()
 
 
 def test_a_run_tells_how_its_table_was_read(folder, policy):
@@ -141,11 +120,6 @@ def test_a_config_reads_back_from_its_text(tmp_path):
     config = RunConfig(Recipe("direct", {"policy.epochs": 3}, 4), columns, Device.CPU, 0.25)
     (tmp_path / "config.toml").write_text(config.to_toml(data="0" * 64))
     assert read_config(tmp_path / "config.toml") == config
-
-
-def test_what_is_left_out_has_its_default(tmp_path):
-    (tmp_path / "config.toml").write_text("")
-    assert read_config(tmp_path / "config.toml") == RunConfig(Recipe())
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from etips.errors import DataError, FileError, SettingError
-from etips.learn.fitting.checkpoints import Checkpoints
 from etips.learn.training.epoch_report import EpochReport
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import State
@@ -53,10 +52,6 @@ def test_a_fresh_stage_has_nothing_a_kept_one_its_state_a_finished_one_its_netwo
             assert torch.equal(done.parameters[name], value)
             assert done.parameters[name].data_ptr() != value.data_ptr()
         assert run.stage("policy", start, SETTINGS).networks is None
-
-
-def test_a_run_is_a_place_that_keeps_the_stages_of_a_learner(folder):
-    assert isinstance(Run(folder, "id"), Checkpoints)
 
 
 def test_another_run_s_checkpoint_is_refused_on_opening_and_the_lock_let_go(folder, start):
@@ -110,13 +105,6 @@ def test_clearing_removes_checkpoints_and_their_remains_and_nothing_else(folder,
         (folder / "checkpoint" / "notes.txt").unlink()
         run.clear()
     assert list(folder.iterdir()) == []
-
-
-def test_f9_the_folders_of_a_run_are_0700(folder):
-    """F9."""
-    with Run(folder, "id"):
-        for made in (folder, folder / "checkpoint"):
-            assert stat.S_IMODE(made.stat().st_mode) == 0o700
 
 
 def test_a_run_needs_a_parent_a_folder_and_sound_settings(tmp_path, start):
@@ -268,14 +256,6 @@ def test_within_an_epoch_a_state_is_kept_when_ten_seconds_have_passed(folder, st
             stage.keep(at(start))
             saved.append(clock.saved)
     assert saved == [0] * 10 + [1] * 10 + [2] * 5
-
-
-def test_with_an_interval_of_zero_every_batch_is_kept(folder, start, clock):
-    with Run(folder, "id", every=0) as run:
-        stage = run.stage("propensity", start, SETTINGS)
-        for _ in range(3):
-            stage.keep(at(start))
-    assert clock.saved == 3
 
 
 def test_the_end_of_an_epoch_is_kept_unless_saving_would_cost_more_than_it_may(
