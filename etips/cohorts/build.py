@@ -6,15 +6,21 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from etips.cohorts.dataset import funnel
 from etips.cohorts.dataset.dose_actions import (
     N_ACTIONS,
+    DoseClasses,
     action_of,
     add_samples,
     classify,
     training_stays,
 )
-from etips.cohorts.dataset.funnel import Funnel, Stage, require_stays
+from etips.cohorts.dataset.funnel import (
+    Funnel,
+    Stage,
+    count_gaps,
+    missing_shares,
+    require_stays,
+)
 from etips.cohorts.dataset.sepsis_cohort import Cohort
 from etips.cohorts.mimic.extraction import Extraction
 from etips.cohorts.sepsis3 import infection
@@ -42,12 +48,9 @@ _DECISION_COLUMNS: Final = (
 
 
 def build_cohort(extraction: Extraction, *, progress: Progress = no_progress) -> Cohort:
-    """Build the Sepsis-3 cohort from raw tables.
+    """Build the Sepsis-3 cohort from a database opened under a profile, as by `databases.extract`.
 
-    Args:
-        extraction: A database opened under a profile, as by `databases.extract`; its source is
-            not closed.
-        progress: Is given what is being done, and which share of the whole is done.
+    Its source is not closed. `progress` is given what is being done and the share that is done.
     """
     rules = extraction.rules
     extraction.begin()
@@ -64,10 +67,8 @@ def build_cohort(extraction: Extraction, *, progress: Progress = no_progress) ->
     _stage(stages, "with data in the pass 1 window", pass_1)
     extraction.require_rows("charted", "laboratory", "urine")
     training = training_stays(people, rules)
-    left, dropped = exclude(
-        complete(tidy(pass_1), rules, training=training, second_pass=False), rules
-    )
-    _count_dropped(stages, dropped)
+    left = complete(tidy(pass_1), rules, training=training, second_pass=False)
+    left = _exclude(left, rules, stages)
     kept = left.group_by("icustayid").agg(
         pl.col("mortality_90d").first(),
         max_sofa=pl.col("SOFA").max(),
@@ -82,22 +83,24 @@ def build_cohort(extraction: Extraction, *, progress: Progress = no_progress) ->
     scored = complete(pass_2, rules, training=training, second_pass=True)
     if rules.recheck_in_pass_2:
         again = replace(rules, no_scattered_deletion=True)  # a slip of pass 1 only
-        scored, dropped = exclude(scored, again)
-        _count_dropped(stages, {f"{name}, pass 2": n for name, n in dropped.items()})
-    cohort = _finish(scored, training, extraction)
-    return replace(
-        cohort,
+        scored = _exclude(scored, again, stages, ", pass 2")
+    rows, fluid, vasopressor = _decisions(scored, training, rules)
+    return Cohort(
+        table=scored.select(TABLE_COLUMNS).rename(step_names(rules.step_hours)),
+        decisions=rows.select(_DECISION_COLUMNS),
         onsets=onsets.rename({"stay": extraction.stay_column}),
+        sofa_parts=scored.select("bloc", "icustayid", *SOFA_PARTS, sofa="SOFA"),
+        fluid=fluid,
+        vasopressor=vasopressor,
+        funnel=_funnel(rows, extraction, tuple(stages), missing_shares(pass_2, FINAL_CHARTED)),
+        units=extraction.audit(),
+        unread=extraction.unread(),
         before_imputation=(pass_1.select(PASS_1_COLUMNS), pass_2.select(PASS_2_COLUMNS)),
         kept=kept,
         patients=people.select("stay", "patient"),
-        units=extraction.audit(),
-        unread=extraction.unread(),
-        funnel=replace(
-            cohort.funnel,
-            stages=tuple(stages),
-            missing_share=funnel.missing_shares(pass_2, FINAL_CHARTED),
-        ),
+        label=extraction.label,
+        profile=extraction.profile,
+        settings={"database": extraction.name, **extraction.settings},
     )
 
 
@@ -149,28 +152,37 @@ def complete(
     return add_scores(add_ratios(rows, capped=second_pass, reference=reference), rules)
 
 
-def _finish(scored: pl.DataFrame, training: frozenset[int], extraction: Extraction) -> Cohort:
-    """Actions, samples and the figures of the final table."""
-    rules = extraction.rules
+def _decisions(
+    scored: pl.DataFrame, training: frozenset[int], rules: Rules
+) -> tuple[pl.DataFrame, DoseClasses, DoseClasses]:
+    """Rows with their actions, losses and samples, and the classes of both doses."""
     in_training = _rows_of(scored, training)
     fit = in_training if rules.fit_on_training_only else None
     fluid_class, fluid = classify(scored["input_4hourly"].to_numpy(), training=fit)
     vaso_class, vasopressor = classify(scored["max_dose_vaso"].to_numpy(), training=fit)
-    action = action_of(fluid_class, vaso_class)
     rows = add_samples(scored).with_columns(
         fluid_class=pl.Series(fluid_class),
         vaso_class=pl.Series(vaso_class),
-        action=pl.Series(action),
+        action=pl.Series(action_of(fluid_class, vaso_class)),
         loss=pl.col("loss_next_bloc"),
         training=pl.Series(in_training),
     )
+    return rows, fluid, vasopressor
+
+
+def _funnel(
+    rows: pl.DataFrame,
+    extraction: Extraction,
+    stages: tuple[Stage, ...],
+    missing_share: dict[str, float],
+) -> Funnel:
     samples = rows.filter("sample_A")
     lengths, some = samples["rows_before"].to_numpy(), samples.height > 0
-    n_gaps, n_first = funnel.count_gaps(rows)
-    figures = Funnel(
+    n_gaps, n_first = count_gaps(rows)
+    return Funnel(
         profile=extraction.profile,
-        antibiotic_order=rules.antibiotic_order.value,
-        stages=(),
+        antibiotic_order=extraction.rules.antibiotic_order.value,
+        stages=stages,
         n_rows=rows.height,
         n_single_row_stays=rows.filter(pl.len().over("icustayid") == 1).height,
         n_gaps=n_gaps,
@@ -180,25 +192,8 @@ def _finish(scored: pl.DataFrame, training: frozenset[int], extraction: Extracti
             (int(lengths.min()), float(lengths.mean()), int(lengths.max())) if some else (0, 0.0, 0)
         ),
         mean_loss=float(samples["loss"].to_numpy().mean()) if some else float("nan"),
-        action_counts=tuple(np.bincount(action, minlength=N_ACTIONS).tolist()),
-        missing_share={},
-    )
-    return Cohort(
-        table=scored.select(TABLE_COLUMNS).rename(step_names(rules.step_hours)),
-        decisions=rows.select(_DECISION_COLUMNS),
-        onsets=pl.DataFrame(),
-        sofa_parts=scored.select("bloc", "icustayid", *SOFA_PARTS, sofa="SOFA"),
-        fluid=fluid,
-        vasopressor=vasopressor,
-        funnel=figures,
-        before_imputation=(pl.DataFrame(), pl.DataFrame()),
-        kept=pl.DataFrame(),
-        patients=pl.DataFrame(),
-        units=(),
-        unread=(),
-        label=extraction.label,
-        profile=extraction.profile,
-        settings={"database": extraction.name, **extraction.settings},
+        action_counts=tuple(np.bincount(rows["action"].to_numpy(), minlength=N_ACTIONS).tolist()),
+        missing_share=missing_share,
     )
 
 
@@ -207,10 +202,16 @@ def _stage(stages: list[Stage], name: str, rows: pl.DataFrame) -> None:
     require_stays(stages)
 
 
-def _count_dropped(stages: list[Stage], dropped: dict[str, int]) -> None:
+def _exclude(
+    rows: pl.DataFrame, rules: Rules, stages: list[Stage], which: str = ""
+) -> pl.DataFrame:
+    """Rows that are left, and a stage for what each rule dropped."""
+    left, dropped = exclude(rows, rules)
     for name, n in dropped.items():
-        stages.append(Stage(f"after exclusion: {name}", (stages[-1].n_stays or 0) - n))
+        before = stages[-1].n_stays or 0
+        stages.append(Stage(f"after exclusion: {name}{which}", before - n))
         require_stays(stages)
+    return left
 
 
 def _rows_of(rows: pl.DataFrame, stays: frozenset[int]) -> Bools:

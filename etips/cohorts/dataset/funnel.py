@@ -42,21 +42,10 @@ class Stage:
 class Funnel:
     """From all stays to the samples.
 
-    Attributes:
-        profile: Name of the settings.
-        antibiotic_order: Order in which antibiotics were tried.
-        stages: Stays left after each step, in order.
-        n_rows: Rows of the final table.
-        n_single_row_stays: Stays with one row.
-        n_gaps: Missing stretches of blocks inside stays.
-        n_gaps_after_first_row: Those right after a stay's first row.
-        n_samples: By reading A, B and C of section 18.2.
-        history: Shortest, mean and longest history of samples A, in rows.
-        mean_loss: Over samples A.
-        action_counts: Rows per action, 25 of them.
-        missing_share: Of each charted column before imputation, pass 2.
-
-    A file holds null where a number would tell of 1 to 10 people; see `to_document`.
+    A gap is a missing stretch of blocks inside a stay. Samples are by reading A, B and C of section
+    18.2, the history (shortest, mean, longest, in rows) and the mean loss those of samples A; the
+    missing share is of each charted column before imputation, pass 2. A file holds null where a
+    number would tell of 1 to 10 people; see `to_document`.
     """
 
     profile: str
@@ -80,20 +69,20 @@ class Funnel:
 
     def to_document(self) -> dict[str, object]:
         """What `funnel.json` holds: null where the drawing hides a number, or would have to."""
-        told = self.shown
+        shown = self.shown
         rest = (self.n_single_row_stays, self.n_gaps, self.n_gaps_after_first_row)
-        single, gaps, first = shown_apart(rest, known=told.counts)
-        stages = zip(self.stages, told.stages, strict=True)
+        single, gaps, first = shown_apart(rest, known=shown.counts)
+        stages = zip(self.stages, shown.stages, strict=True)
         counts = [count or 0 for count in self.action_counts]
         hidden = hide_together(counts)
         return {
             **asdict(self),
             "stages": [{"name": stage.name, "n_stays": left} for stage, left in stages],
-            "n_rows": told.rows,
+            "n_rows": shown.rows,
             "n_single_row_stays": single,
             "n_gaps": gaps,
             "n_gaps_after_first_row": first,
-            "n_samples": dict(zip(self.n_samples, told.samples, strict=True)),
+            "n_samples": dict(zip(self.n_samples, shown.samples, strict=True)),
             "mean_loss": _shown_share(self.mean_loss, self.n_samples["A"]),
             "action_counts": [
                 None if unseen else count for count, unseen in zip(counts, hidden, strict=True)

@@ -1,7 +1,6 @@
 """Fluids, urine and vasopressors of each step (docs/cohort/rules.md sections 4.2 and 12)."""
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -22,26 +21,17 @@ VASOPRESSIN_LIMIT: Final = 0.2
 _LONG_AGO: Final = -(10**12)  # seconds; 30,000 years
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Events of stays that have steps: whose, when, how much; sorted so that sums repeat exactly.
+class Moments(NamedTuple):
+    """Events of stays that have steps, shape (n,) each, sorted so that sums repeat exactly.
 
-    Attributes:
-        owner: Position of the stay in `Steps.stays`, shape (n,).
-        start: Seconds since the left edge of the stay's step 0, shape (n,).
-        end: The same for the end of an interval; equal to `start` for a moment, shape (n,).
-        size: Volume, rate or dose, shape (n,).
+    `owner` is the position of the stay in `Steps.stays`; `start` and `end`, equal for a moment, are
+    seconds since the left edge of the stay's step 0; `size` is a volume, a rate or a dose.
     """
 
     owner: Ints
     start: Ints
     end: Ints
     size: Floats
-
-    def volume(self, t0: Ints, t1: Ints, steps: Steps, *, at: Ints | slice) -> Floats:
-        """Volume that infusions at some positions give between two times each."""
-        start, end, rate = self.start[at], self.end[at], self.size[at]
-        return infused_volume(start, end, t0, t1, rate, half_open=steps.rules.half_open_steps)
 
 
 def moments(rows: pl.DataFrame, steps: Steps, *, start: str, end: str, size: str) -> Moments:
@@ -121,17 +111,15 @@ def infused_volume(
 
 def _per_stay(rows: pl.DataFrame, steps: Steps) -> Floats:
     """`volume` by stay, 0 where a stay has none."""
-    wanted = pl.DataFrame({"stay": steps.stays})
-    joined = wanted.join(rows, on="stay", how="left", maintain_order="left")
-    volume: Floats = joined["volume"].fill_null(0.0).to_numpy()
-    return volume
+    volumes = dict(rows.select("stay", "volume").rows())
+    return np.array([volumes.get(stay) or 0.0 for stay in steps.stays.tolist()], np.float64)
 
 
 def _running_total(initial: Floats, in_step: Floats, owner: Ints) -> Floats:
     """Initial amount plus the sum over the steps that exist, up to and including each."""
     frame = pl.DataFrame({"owner": owner, "in_step": in_step})
-    total: Floats = frame.select(pl.col("in_step").cum_sum().over("owner"))["in_step"].to_numpy()
-    return initial[owner] + total
+    total = frame.select(pl.col("in_step").cum_sum().over("owner")).to_series()
+    return np.asarray(initial[owner] + total.to_numpy())
 
 
 def fluid_columns(events: Events, steps: Steps) -> dict[str, Floats]:
@@ -139,14 +127,16 @@ def fluid_columns(events: Events, steps: Steps) -> dict[str, Floats]:
     bolus = moments(events.boluses, steps, start="t", end="t", size="volume")
     infusion = moments(events.infusions, steps, start="start", end="end", size="rate")
     event, position, t0 = _touched(infusion, steps)
-    running = infusion.volume(t0, t0 + steps.rules.step_seconds, steps, at=event)
+    half_open, (owner, start, end, rate) = steps.rules.half_open_steps, infusion
+    t1 = t0 + steps.rules.step_seconds
+    running = infused_volume(start[event], end[event], t0, t1, rate[event], half_open=half_open)
     in_step = _sum_in_steps(bolus, steps)[0] + _sum(position, running, steps.number.size)
-    start = np.zeros_like(infusion.start)
-    earlier = infusion.volume(start + _LONG_AGO, start, steps, at=slice(None))
+    zero = np.zeros_like(start)
+    earlier = infused_volume(start, end, zero + _LONG_AGO, zero, rate, half_open=half_open)
     initial = (
         _per_stay(events.fluid_before, steps)
         + _sum_before(bolus, steps)
-        + _sum(infusion.owner, earlier, steps.stays.size)
+        + _sum(owner, earlier, steps.stays.size)
     )
     total = _running_total(initial, in_step, steps.owner)
     return {"input_4hourly": in_step, "input_total": total}

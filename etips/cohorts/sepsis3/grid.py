@@ -74,10 +74,7 @@ def first_of_run(key: Ints) -> Ints:
 def make_grid(events: Events, windows: pl.DataFrame, rules: Rules) -> Grid:
     """Pivot the measurements of some stays to one row per timestamp inside the window.
 
-    Args:
-        events: What happened to the stays.
-        windows: stay, opens, closes (seconds, both included).
-        rules: What happens to several values for one cell.
+    `windows` has stay, opens and closes (seconds, both included).
     """
     measured = events.measurements.join(windows.select("stay", "opens", "closes"), on="stay")
     measured = measured.filter(pl.col("t").is_between("opens", "closes")).select(
@@ -216,12 +213,9 @@ def gcs_from_rass(rass: Floats) -> Floats:
 
 
 def fio2_from_flow(device: Floats, flow: Floats, *, unknown_is_mask: bool) -> Floats:
-    """Percent of oxygen by device and flow (L/min): the table of 10.3.
+    """Percent of oxygen by code of the device and flow (L/min), NaN if unknown: the table of 10.3.
 
-    Args:
-        device: Code of the oxygen device, NaN if unknown, shape (n,).
-        flow: NaN if unknown, shape (n,).
-        unknown_is_mask: Read an unknown device as a mask (oddity 18, corrected).
+    With `unknown_is_mask`, an unknown device is read as a mask (oddity 18, corrected).
     """
     mask = np.isin(device, _MASK)
     if unknown_is_mask:

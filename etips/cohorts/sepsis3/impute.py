@@ -5,12 +5,10 @@ The rules: docs/cohort/rules.md section 13.
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from etips.cohorts.sepsis3.grid import Bools, Floats, Ints, first_of_run
 from etips.cohorts.sepsis3.rules import Rules
@@ -124,76 +122,53 @@ def _impute_chunk(values: Floats, donors: Bools, *, partial: bool) -> Floats:
         if known.size > 1 and known.std(ddof=1) > 0:
             scale[position] = known.std(ddof=1)
     points = points / scale[:, None]
-    pool = _Pool.of(points[:, donors], values[:, donors], whole=not partial)
+    pool = _Pool(points[:, donors], values[:, donors], whole=not partial)
     rows_to_fill = np.flatnonzero(missing.any(axis=0))
     starts = range(0, rows_to_fill.size, _ROWS_AT_ONCE)
 
     def fill(start: int) -> None:
         rows = rows_to_fill[start : start + _ROWS_AT_ONCE]
-        near = pool.nearest(points[:, rows])
+        donor, distance, reach = pool.nearest(points[:, rows])
         for column in np.flatnonzero(missing[:, rows].any(axis=1)):
-            lacking = np.flatnonzero(missing[column, rows])
-            filled[column, rows[lacking]] = pool.given(int(column), lacking, near)
+            at = np.flatnonzero(missing[column, rows])
+            has = pool.has[column]
+            value, near = _mean_of_nearest(
+                distance[at], pool.values[column][donor[at]], has[donor[at]]
+            )
+            doubtful = np.flatnonzero(~(near + _TIE * (1 + near) < reach[at]))
+            value[doubtful] = pool.exact(int(column), points[:, rows[at[doubtful]]])
+            filled[column, rows[at]] = value
 
     with ThreadPoolExecutor(min(os.cpu_count() or 1, _MAX_THREADS)) as threads:
         list(threads.map(fill, starts))  # each writes to different rows
     return filled
 
 
-@dataclass(frozen=True)
-class _Nearest:
-    """For some rows, the donors that come first into question.
-
-    Attributes:
-        points: Where the rows are, shape (measured columns, rows).
-        donor: Positions of candidates in the pool, shape (rows, k).
-        distance: Exact distances to them, shape (rows, k).
-        reach: Every donor left out is at least this far away, shape (rows,).
-    """
-
-    points: Floats
-    donor: Ints
-    distance: Floats
-    reach: Floats
-
-
-@dataclass(frozen=True)
 class _Pool:
     """Rows that values may be taken from.
 
-    Attributes:
+    Args:
         points: Where they are, NaN where unknown, shape (measured columns, donors).
-        centre: The middle of them, shape (measured columns, 1).
-        screen: Donors as one factor of a matrix product that gives rough squared distances.
+        values: What they have to give, shape (columns, donors); `has` says whether they have it.
         whole: Whether no coordinate of a row or donor is unknown.
-        values: What they have to give, shape (columns, donors).
-        has: Whether they have it.
     """
 
-    points: Floats
-    centre: Floats
-    screen: NDArray[np.float32]
-    whole: bool
-    values: Floats
-    has: Bools
-
-    @classmethod
-    def of(cls, points: Floats, values: Floats, *, whole: bool) -> Self:
-        """Put donors together."""
+    def __init__(self, points: Floats, values: Floats, *, whole: bool) -> None:
         known = ~np.isnan(points)
-        centre = np.zeros((len(points), 1))
+        self.centre = np.zeros((len(points), 1))
         for position in np.flatnonzero(known.any(axis=1)):
-            centre[position] = np.median(points[position, known[position]])
-        moved = np.where(known, points - centre, 0)
+            self.centre[position] = np.median(points[position, known[position]])
+        moved = np.where(known, points - self.centre, 0)
         parts = [-2 * moved, (moved**2).sum(axis=0)]
         if not whole:
             parts = [-2 * moved, moved**2 - _STRANGERS * known, known]
-        screen = np.vstack(parts).astype(np.float32)
-        points = np.ascontiguousarray(points)
-        return cls(points, centre, screen, whole, values, ~np.isnan(values))
+        # one factor of a matrix product that gives rough squared distances
+        self.screen = np.vstack(parts).astype(np.float32)
+        self.points = np.ascontiguousarray(points)
+        self.values, self.has, self.whole = values, ~np.isnan(values), whole
 
-    def nearest(self, points: Floats) -> _Nearest:
-        """The nearest donors by the expanded square, then their distances from differences.
+    def nearest(self, points: Floats) -> tuple[Ints, Floats, Floats]:
+        """The donors that come first into question for rows at `points` (measured columns, rows).
 
         Complete columns: (x - y)^2 = -2xy + y^2 + x^2. Otherwise, with 1 for known and 0 for not, a
         column adds kx ky (x - y)^2 + 2 (1 - kx ky), which is x ky (-2y) + kx (ky y^2 - 2 ky) +
@@ -201,6 +176,10 @@ class _Pool:
         That product loses exact ties to rounding, so it only chooses whom to look at. A donor
         farther than `_FAR` from a row is out of reach anyway; for all others the square is wrong by
         less than `slack`, so that `reach` is a safe lower limit.
+
+        Returns:
+            Their positions and exact distances, shape (rows, k), and how far away every donor left
+            out is at least, shape (rows,).
         """
         n = self.values.shape[1]
         if n <= _CANDIDATES:
@@ -224,23 +203,19 @@ class _Pool:
         total = np.zeros(donor.shape)
         for mine, theirs in zip(points, self.points, strict=True):
             total += self._squared(mine[:, None] - theirs[donor])
-        return _Nearest(points, donor, np.sqrt(total), reach)
+        return donor, np.sqrt(total), reach
 
-    def given(self, column: int, lacking: Ints, near: _Nearest) -> Floats:
-        """A column's value for the rows at positions `lacking`, from the nearest that have it."""
-        donor, has = near.donor[lacking], self.has[column]
-        value, distance = _mean_of_nearest(
-            near.distance[lacking], self.values[column][donor], has[donor]
-        )
-        doubtful = np.flatnonzero(~(distance + _TIE * (1 + distance) < near.reach[lacking]))
-        for at in range(0, doubtful.size, _ROWS_AT_ONCE):  # look at every donor that has it
-            some = doubtful[at : at + _ROWS_AT_ONCE]
-            total = np.zeros((some.size, int(has.sum())))
-            places = near.points[:, lacking[some]]
-            for mine, theirs in zip(places, self.points[:, has], strict=True):
+    def exact(self, column: int, points: Floats) -> Floats:
+        """A column's value for rows at `points`, looking at every donor that has it."""
+        value, has = np.empty(points.shape[1]), self.has[column]
+        for start in range(0, value.size, _ROWS_AT_ONCE):
+            some = points[:, start : start + _ROWS_AT_ONCE]
+            total = np.zeros((some.shape[1], int(has.sum())))
+            for mine, theirs in zip(some, self.points[:, has], strict=True):
                 total += self._squared(mine[:, None] - theirs[None, :])
             given = np.broadcast_to(self.values[column][has], total.shape)
-            value[some] = _mean_of_nearest(np.sqrt(total), given, np.ones(total.shape, bool))[0]
+            found, _ = _mean_of_nearest(np.sqrt(total), given, np.ones(total.shape, bool))
+            value[start : start + _ROWS_AT_ONCE] = found
         return value
 
     def _squared(self, difference: Floats) -> Floats:
@@ -253,12 +228,7 @@ def _mean_of_nearest(distance: Floats, value: Floats, has: Bools) -> tuple[Float
     """Mean over the donors at the smallest distance, and that distance; NaN and inf without one.
 
     Distances within 1e-9 x (1 + d) count as equal. The mean is taken of differences to the smallest
-    value, so that equal values give exactly themselves.
-
-    Args:
-        distance: Shape (rows, donors).
-        value: Shape (rows, donors).
-        has: Which donors have the value, shape (rows, donors).
+    value, so that equal values give exactly themselves. All shapes are (rows, donors).
     """
     if distance.shape[1] == 0:
         return np.full(len(distance), np.nan), np.full(len(distance), np.inf)

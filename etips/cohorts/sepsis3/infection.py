@@ -19,7 +19,11 @@ _SAMPLE_FIRST: Final = 72 * HOUR
 
 def demographics(stays: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     """Derive the per-stay columns of the final table from times in seconds."""
-    interval = _plain if rules.plain_intervals else _calendar
+
+    def interval(later: str, earlier: str) -> pl.Expr:
+        plain = pl.col(later) - pl.col(earlier)
+        return plain if rules.plain_intervals else _calendar(later, earlier)
+
     earlier = pl.col("icu_in").rank("min") > 1  # stays that begin together have the same rank
     group = "admission" if rules.readmission_within_admission else "patient"
     flags = {
@@ -34,10 +38,6 @@ def demographics(stays: pl.DataFrame, rules: Rules) -> pl.DataFrame:
         # without a date of death nobody died
         **{name: holds.fill_null(False).cast(pl.Float64) for name, holds in flags.items()},
     ).sort("stay")
-
-
-def _plain(later: str, earlier: str) -> pl.Expr:
-    return pl.col(later) - pl.col(earlier)
 
 
 def _calendar(later: str, earlier: str) -> pl.Expr:
@@ -65,13 +65,7 @@ def _calendar(later: str, earlier: str) -> pl.Expr:
 
 
 def attach_samples(samples: pl.DataFrame, stays: pl.DataFrame, rules: Rules) -> pl.DataFrame:
-    """Give each sample (patient, admission, t) a stay: stay and t; those without one are left out.
-
-    Args:
-        samples: As an `Extraction` gives them.
-        stays: stay, patient, admission, icu_in, icu_out of all stays.
-        rules: `attach_nearest_stay`.
-    """
+    """Stay and t of the samples (patient, admission, t) that belong to one."""
     rows = samples.with_row_index("row")
     parts = [_attach(rows, stays, "patient", rules)]
     if not rules.attach_nearest_stay:
@@ -126,12 +120,8 @@ def find_onsets(antibiotics: pl.DataFrame, samples: pl.DataFrame, rules: Rules) 
 
     The scripts test each antibiotic against the sample nearest to it, of two equally near the
     earlier one, and take the first antibiotic that passes. Corrected (oddity 11), it is the
-    earliest onset that any antibiotic makes with any sample.
-
-    Args:
-        antibiotics: As `attach_antibiotics` gives them.
-        samples: stay and t of microbiology and cultures together.
-        rules: Order of the antibiotics, and whether only the nearest sample counts.
+    earliest onset that any antibiotic makes with any sample. `samples` are stay and t of
+    microbiology and cultures together.
     """
     given = antibiotics.drop_nulls(["stay", "t"]).sort("stay", "t", "entry")
     taken = samples.drop_nulls().select("stay", sample="t").unique().sort("stay", "sample")

@@ -35,18 +35,12 @@ def rows_of_both_windows(
     *,
     progress: Progress = no_progress,
 ) -> tuple[pl.DataFrame, Callable[[], pl.DataFrame]]:
-    """Rows of the first window, and a way to get those of the second.
+    """Rows of the first window of the candidates `people`, and a way to get those of the second.
 
-    They are computed block by block of stays, so that memory stays bounded, and for all candidates:
-    until imputation no stay depends on another, and so each block is read once. Where there are
-    several, each is kept on disk when it is done, and a build that was killed goes on from there.
-
-    Args:
-        read: Gives the events of the stays from one id to another.
-        people: Demographics and onset of the candidates, sorted by stay.
-        rules: The switches, and how many stays make a block.
-        kept: Where blocks are kept.
-        progress: Is given the share of blocks that are done.
+    They are computed block by block of stays, so that memory stays bounded: until imputation no
+    stay depends on another, and so each block is read once. Where there are several, each is kept
+    on disk when it is done, and a build that was killed goes on from there. `read` gives the events
+    of the stays from one id to another.
     """
 
     def both(stays: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -99,16 +93,10 @@ def require_memory(n_rows: int) -> None:
 def step_rows(
     events: Events, stays: pl.DataFrame, rules: Rules, *, second_pass: bool
 ) -> pl.DataFrame:
-    """Rows of one pass, sorted by stay and block number; missing values are NaN.
+    """Rows of one pass, sorted by stay and block: `PASS_1_COLUMNS` and n_urine_records.
 
-    Args:
-        events: What happened to these stays.
-        stays: Demographics and `onset` of the stays to build, sorted by stay.
-        rules: The switches.
-        second_pass: Which window, and whether the two extra outlier limits apply.
-
-    Returns:
-        `PASS_1_COLUMNS` and n_urine_records.
+    Missing values are NaN. `stays` are demographics and `onset`, sorted by stay; the second pass
+    has another window and two more outlier limits.
     """
     window = rules.window_2 if second_pass else rules.window_1
     windows = stays.select(

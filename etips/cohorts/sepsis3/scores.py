@@ -23,12 +23,8 @@ def recent_sum(rows: pl.DataFrame, name: str, rules: Rules) -> pl.Series:
     """Sum of a column over the steps of the last four hours that the stay has, shape (n,).
 
     Limits on what runs in or out were written for steps of four hours. Shorter steps look back as
-    far, so that a rule means the same whatever the length of a step.
-
-    Args:
-        rows: icustayid, bloc and the column, sorted by stay and block.
-        name: Of the column.
-        rules: For the length of a step; at four hours it is the column itself.
+    far, so that a rule means the same whatever the length of a step. `rows` are sorted by stay and
+    block.
     """
     if rules.steps_per_rule == 1:
         return rows[name]
@@ -85,14 +81,9 @@ def renal_part(
 ) -> Floats:
     """Creatinine (mg/dL) and urine of four hours (mL); 84 and 34 are 500 and 200 mL a day over 6.
 
-    Creatinine of exactly 5 with urine of 84 or more is a hole unless `closed`.
-
-    Args:
-        creatinine: Shape (n,).
-        urine: Shape (n,).
-        closed: Whether the hole is closed.
-        has_urine: Steps with a urine record; only there does urine count (oddity 2, corrected).
-        share: How much of the four hours the urine is of.
+    Creatinine of exactly 5 with urine of 84 or more is a hole unless `closed`. Given `has_urine`,
+    urine counts in steps with a record only (oddity 2, corrected). `share` is how much of the four
+    hours the urine is of.
     """
     limits = [creatinine >= x for x in (1.2, 2, 3.5, 5)]
     of_blood = _points(creatinine, limits, (creatinine == 5) & (not closed))
@@ -158,10 +149,8 @@ def add_scores(rows: pl.DataFrame, rules: Rules) -> pl.DataFrame:
 def add_ratios(rows: pl.DataFrame, *, capped: bool, reference: Bools | None = None) -> pl.DataFrame:
     """PaO2_FiO2 and Shock_Index, after imputation.
 
-    Args:
-        rows: Needs paO2, FiO2_1, HR, SysBP.
-        capped: Whether the shock index is cut at its 99.9th percentile (pass 2).
-        reference: Rows that the mean and the percentile are taken from; all if left out.
+    `capped`, the shock index is cut at its 99.9th percentile (pass 2); the mean and the percentile
+    are taken from the `reference` rows, from all if left out.
     """
     pao2, fio2, rate, pressure = (
         rows[name].to_numpy() for name in ("paO2", "FiO2_1", "HR", "SysBP")

@@ -23,12 +23,6 @@ def stopped(images):
     return QUICK(images, seed=0, progress=no_progress)
 
 
-def test_it_answers_every_sample_with_probabilities(images, stopped):
-    assert stopped.probabilities.shape == (500, 10)
-    assert stopped.probabilities.sum(axis=1) == pytest.approx(1)
-    assert (stopped.probabilities > 0).all()
-
-
 def test_its_accuracy_on_the_rest_is_in_the_band_and_in_the_notes(images, stopped):
     noted = float(stopped.notes["logging_accuracy"])
     assert abs(noted - 0.5) <= 0.01
@@ -65,11 +59,6 @@ def test_the_same_seed_gives_the_same_policy_whatever_the_global_generator_says(
     torch.manual_seed(99)
     again = QUICK(images, seed=0, progress=no_progress)
     assert (again.probabilities == stopped.probabilities).all()
-
-
-def test_another_seed_gives_another_policy(images, stopped):
-    other = QUICK(images, seed=1, progress=no_progress)
-    assert (other.probabilities != stopped.probabilities).any()
 
 
 def test_progress_rises_to_one(images):

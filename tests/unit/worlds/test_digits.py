@@ -61,16 +61,6 @@ def test_a_sequence_holds_as_many_zeros_as_its_label_and_no_image_twice(all_zero
     assert len(np.unique(np.column_stack([stay, code]), axis=0)) == len(code)
 
 
-def test_zeros_stand_anywhere_in_a_sequence(all_zeros):
-    digit = np.concatenate(read_shipped("mnist.npz", "y_train", "y_test"))
-    step = np.arange(all_zeros.n_steps) - np.repeat(
-        all_zeros.offsets[:-1], np.diff(all_zeros.offsets)
-    )
-    share = step / np.repeat(np.diff(all_zeros.offsets) - 1, np.diff(all_zeros.offsets))
-    # 10,000 zeros at uniform places: mean 1/2, standard error 0.003.
-    assert share[digit[all_zeros.sequence.code] == 0].mean() == pytest.approx(0.5, abs=0.015)
-
-
 def test_zeros_reads_as_pixels_between_zero_and_one(all_zeros):
     (train,) = read_shipped("mnist.npz", "x_train")
     code = all_zeros.sequence.code
@@ -99,11 +89,6 @@ def test_rows_are_the_rows_of_each_image_in_the_official_order():
     assert data.logged_action.tolist() == [5, 0, 4]
 
 
-def test_rows_share_the_pixels_of_mnist_with_zeros():
-    rows, zeros = digits.labelled_rows(n=3), digits.labelled_zeros(n=3)
-    assert np.shares_memory(rows.sequence.table, zeros.sequence.table)
-
-
 @pytest.mark.parametrize(("task", "n_actions"), [(digits.zeros, 3), (digits.rows, 10)])
 def test_a_log_has_one_decision_a_sequence_at_its_last_step(task, n_actions):
     log = task(n=200, train=nearly_right)
@@ -129,13 +114,6 @@ def test_argmax_logging_always_takes_the_likeliest():
     assert log.schema.provenance["logged_action_accuracy"] == "1.0000"
 
 
-def test_seed_and_progress_reach_the_trainer():
-    told = []
-    log = digits.zeros(n=20, seed=7, train=nearly_right, progress=lambda *event: told.append(event))
-    assert told == [("thinking", 1.0)]
-    assert log.schema.provenance["trainer_seed"] == "7"
-
-
 def test_a_seed_changes_images_and_actions_but_no_label():
     first, again, other = (digits.zeros(n=50, seed=s, train=nearly_right) for s in (1, 1, 2))
     assert first.sequence.code.tolist() == again.sequence.code.tolist()
@@ -148,10 +126,6 @@ def test_the_first_sequences_are_those_of_the_whole(all_zeros):
     part = digits.labelled_zeros(n=30)
     assert (part.sequence.code == all_zeros.sequence.code[: part.n_steps]).all()
     assert (part.logged_action == all_zeros.logged_action[:30]).all()
-
-
-def test_the_built_in_logging_policy_aims_at_the_papers_accuracy_and_share():
-    assert StoppedLstm(target=0.66, tolerance=0.01, share=0.05) == digits.LOGGING_POLICY
 
 
 @pytest.mark.parametrize("task", [digits.zeros, digits.rows])

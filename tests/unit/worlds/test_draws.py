@@ -30,13 +30,6 @@ def plain_draw(row, uniform):
     return positive[min(np.searchsorted(edges, uniform, side="right"), positive.size - 1)]
 
 
-def test_a_draw_falls_where_its_uniform_number_says():
-    chances = Chances.of(np.array([[0.2, 0.0, 0.8], [0.5, 0.5, 0.0]]))
-    rows = np.array([0, 0, 0, 1, 1, 1, 1])
-    found = chances.draw(rows, Uniforms([0.0, 0.19, 0.21, 0.0, 0.49, 0.5, 0.999]))
-    assert found.tolist() == [0, 0, 2, 0, 0, 1, 1]
-
-
 @given(weights, st.lists(st.floats(0, 0.999), min_size=4, max_size=4))
 def test_draws_agree_with_the_textbook_one_row_at_a_time(table, uniforms):
     table[:, 2] += 1  # no row without a chance

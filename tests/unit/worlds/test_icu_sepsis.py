@@ -52,27 +52,6 @@ def test_expected_loss_agrees_with_a_plain_sum_over_next_states():
         assert found == pytest.approx(expected, abs=1e-12)
 
 
-def test_the_cap_tends_to_no_cap():
-    capped = icu_sepsis.occupancy(max_steps=200)
-    assert capped == pytest.approx(icu_sepsis.occupancy(max_steps=None), abs=1e-7)
-
-
-def test_one_step_stays_visit_the_states_of_admission():
-    (start,) = read_shipped("icu_sepsis.npz", "d_0")
-    assert icu_sepsis.occupancy(max_steps=1) == pytest.approx(start)
-
-
-def test_features_carry_their_names():
-    positions = {"age": 4, "SOFA": 31, "cumulated_balance": 35, "SpO2": 36, "input_4hourly": 44}
-    assert {name: icu_sepsis.FEATURES.index(name) for name in positions} == positions
-    centers, sofa, clinicians = read_shipped(
-        "icu_sepsis.npz", "state_cluster_centers", "sofa_scores", "expert_policy"
-    )
-    fluid = clinicians[:713] @ (np.arange(25) // 5)
-    assert np.corrcoef(centers[:713, 31], sofa[:713])[0, 1] > 0.99
-    assert np.corrcoef(centers[:713, 44], fluid)[0, 1] > 0.98
-
-
 def test_hiding_the_state_promises_a_risk_that_is_not_there():
     """Endless data, `lag=1`, last visible state: docs/worlds.md gives these figures."""
     (moves,) = read_shipped("icu_sepsis.npz", "tx_mat")
@@ -121,12 +100,6 @@ def test_consecutive_steps_are_possible_moves_with_the_loss_of_that_move(logged)
     rises = sofa[after] > sofa[before]
     stuck = (after == before) & (sofa[before] > 5)
     assert (logged.loss[now] == (rises | stuck)).all()
-
-
-def test_stays_last_from_one_step_to_the_cap(logged):
-    lengths = np.diff(logged.offsets)
-    assert (lengths.min(), lengths.max()) == (1, 18)
-    assert np.diff(icu_sepsis.simulate(50, seed=0, max_steps=3).offsets).max() == 3
 
 
 def test_simulated_risks_agree_with_the_exact_ones(logged):
@@ -232,16 +205,6 @@ def test_looking_ahead_saves_more_patients_than_the_next_step_does(clinicians):
     assert icu_sepsis.stay_risk(improved) == pytest.approx(0.14155, abs=6e-6)
 
 
-def test_the_sum_of_the_papers_losses_is_their_risk_times_the_length_of_stays(clinicians):
-    (start,) = read_shipped("icu_sepsis.npz", "d_0")
-    _, step = moves_of(clinicians)
-    now, length = start[:713], 0.0
-    for _ in range(18):
-        length, now = length + now.sum(), now @ step[:, :713]
-    found = icu_sepsis.stay_risk(clinicians, loss="sofa", max_steps=18)
-    assert found == pytest.approx(icu_sepsis.exact_risk(clinicians) * length, abs=1e-9)
-
-
 @pytest.mark.parametrize("loss", ["sofa", "mortality"])
 @pytest.mark.parametrize("outcome", ["sum", "last"])
 def test_a_simulated_log_agrees_with_the_exact_outcome_of_its_stays(clinicians, loss, outcome):
@@ -250,18 +213,6 @@ def test_a_simulated_log_agrees_with_the_exact_outcome_of_its_stays(clinicians, 
     each = np.add.reduceat(log.loss, log.offsets[:-1]) if outcome == "sum" else log.loss[ends]
     exact = icu_sepsis.stay_risk(clinicians, loss=loss, outcome=outcome, max_steps=18)
     assert abs(each.mean() - exact) < 4 * each.std() / np.sqrt(4_000)
-
-
-def test_with_mortality_as_the_loss_only_the_last_step_of_the_dead_costs(logged):
-    log = icu_sepsis.simulate(4_000, seed=0, lag=0, loss="mortality")
-    assert (log.truth.code == logged.truth.code).all()  # the same stays
-    inside = np.ones(log.n_steps, bool)
-    inside[log.offsets[1:] - 1] = False
-    assert (log.loss[inside] == 0).all()
-    dead = log.loss[~inside] == 1
-    assert (logged.loss[~inside][dead] == 1).all()
-    (moves,) = read_shipped("icu_sepsis.npz", "tx_mat")
-    assert (log.true_expected_loss()[:9] == moves[log.truth.code[:9], :, icu_sepsis.DEATH]).all()
 
 
 @pytest.mark.parametrize("lag", [0, 1])

@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from etips.data.splitting import split
 from etips.errors import DataError, SettingError
 from etips.worlds.tolerance import Tolerance
 
@@ -59,13 +58,6 @@ def test_the_risk_of_a_stay_is_the_sum_over_every_course_it_can_take(outcome):
 
 
 @pytest.mark.parametrize("outcome", ["sum", "last"])
-def test_a_policy_of_one_table_a_visit_has_the_risk_of_the_one_table(outcome):
-    table = random_table(TINY)
-    repeated = np.stack([table] * 3)
-    assert TINY.stay_risk(repeated, outcome=outcome) == TINY.stay_risk(table, outcome=outcome)
-
-
-@pytest.mark.parametrize("outcome", ["sum", "last"])
 def test_no_policy_is_better_than_the_best(outcome):
     best = TINY.stay_risk(TINY.best_table(outcome), outcome=outcome)
     tables = [random_table(TINY, seed) for seed in range(20)]
@@ -97,12 +89,6 @@ def test_without_buildup_the_best_for_now_is_the_best_for_the_stay():
     world = Tolerance(buildup=0.0)
     best = world.stay_risk(world.best_table())
     assert world.stay_risk(world.greedy_table()) == pytest.approx(best, abs=1e-12)
-
-
-def test_without_buildup_and_effect_all_policies_are_alike():
-    world = Tolerance(buildup=0.0, effect=0.0)
-    risks = [world.stay_risk(random_table(world, seed)) for seed in range(3)]
-    assert risks == pytest.approx([world.stay_risk(world.best_table())] * 3, abs=1e-12)
 
 
 def test_a_log_reads_as_the_clinicians_treat_and_agrees_with_the_exact_risks():
@@ -137,13 +123,6 @@ def test_a_noisy_marker_changes_what_is_seen_and_nothing_else():
     assert error.std() == pytest.approx(0.5, abs=0.03)
 
 
-def test_the_clinicians_treat_the_sicker_harder_and_a_trial_everybody_alike():
-    logging = Tolerance().logging_table()
-    calm, sick = (Tolerance().state_of(0, level, 0) for level in (0, 4))
-    assert logging[sick, 4] > 3 * logging[calm, 4]
-    assert TRIAL.logging_table() == pytest.approx(0.2)
-
-
 def test_more_actions_are_more_phenotypes():
     world = Tolerance(n_actions=7, n_levels=3, n_visits=2)
     assert world.schema.actions == (
@@ -160,11 +139,6 @@ def test_a_seed_names_one_log_and_leaves_global_generators_alone(generators_left
     with generators_left_alone():
         first, again, other = (Tolerance().log(30, seed=s).action for s in (5, 5, 6))
     assert first.tolist() == again.tolist() != other.tolist()
-
-
-def test_a_log_can_be_split():
-    parts = split(TRIAL.log(40, seed=0), test=0.5, seed=0)
-    assert sum(part.n_stays for part in parts) == 40
 
 
 @pytest.mark.parametrize(

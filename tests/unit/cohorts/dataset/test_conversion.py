@@ -9,7 +9,7 @@ from cohort_building import built
 
 from etips.cohorts.dataset.sepsis_cohort import to_trajectories
 from etips.cohorts.sepsis3.variables import SEQUENTIAL_FEATURES, STATIC_FEATURES
-from etips.data import Scaler, sofa_change, split
+from etips.data import Scaler, sofa_change
 from etips.data.scale import SEPSIS_LOG
 from etips.data.storage import load_trajectories
 from etips.errors import DataError
@@ -48,10 +48,6 @@ def test_the_loss_is_that_of_the_data_model(cohort):
     assert np.array_equal(data.logged_loss, again.logged_loss)
 
 
-def test_skewed_features_are_marked_for_their_logarithm(cohort):
-    assert "max_dose_vaso" in to_trajectories(cohort).schema.logarithms
-
-
 def test_stays_of_a_patient_share_a_group_that_is_not_the_subject_id(cohort):
     data = to_trajectories(cohort)
     subject = dict(cohort.patients.select("stay", "patient").rows())
@@ -60,13 +56,6 @@ def test_stays_of_a_patient_share_a_group_that_is_not_the_subject_id(cohort):
     assert len(set(zip(subjects, data.group.tolist(), strict=True))) == len(set(subjects))
     assert sorted(set(data.group.tolist())) == list(range(len(set(subjects))))
     assert data.group.tolist() != subjects
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_a_split_keeps_a_patient_s_stays_together(cohort, seed):
-    """D3: no patient on both sides."""
-    train, test = split(to_trajectories(cohort), test=0.3, seed=seed)
-    assert not set(train.group.tolist()) & set(test.group.tolist())
 
 
 def test_the_patient_survives_saving_and_raw_ids_are_nowhere_in_the_files(cohort, tmp_path):

@@ -88,13 +88,6 @@ def test_neither_a_small_count_nor_one_that_tells_it_is_drawn(paper_cohort):
     ]  # fmt: skip
 
 
-def test_names_are_escaped(paper_cohort):
-    odd = replace(paper_cohort.funnel, stages=(Stage("a <b> & 'c' \"d\"", 900),), profile="<x>")
-    drawn = draw_funnel(odd)
-    assert "a <b> & 'c' \"d\"" in texts(drawn)
-    assert "<b>" not in drawn
-
-
 def test_the_drawing_follows_the_reader_s_light_or_dark_page(paper_cohort):
     drawn = draw_funnel(paper_cohort.funnel)
     assert "prefers-color-scheme:dark" in drawn

@@ -1,6 +1,5 @@
 """Bad input: one line, the place and the rule, never a value; and what a source may look like."""
 
-import contextlib
 import gzip
 import logging
 
@@ -9,7 +8,7 @@ import polars as pl
 import pytest
 from cohort_building import built
 
-from etips.cohorts.databases import LAYOUTS, open_source
+from etips.cohorts.databases import LAYOUTS
 from etips.cohorts.engines.tablefiles import find
 from etips.errors import DataError, FileError
 
@@ -149,9 +148,3 @@ def test_nothing_is_left_behind_and_no_value_is_logged(hospital, tmp_path, caplo
     assert list(tmp_path.iterdir()) == []
     ids = pl.read_csv(hospital / "ICUSTAYS.csv.gz")["icustay_id"].cast(pl.String)
     assert not any(i in caplog.text for i in ids)
-
-
-def test_a_closed_source_leaves_no_folder_behind(hospital, tmp_path):
-    with contextlib.closing(open_source(hospital, work=tmp_path)):
-        assert len(list(tmp_path.iterdir())) == 1
-    assert list(tmp_path.iterdir()) == []

@@ -46,26 +46,6 @@ def test_another_key_begins_anew(tmp_path):
     second.close(keep=False)
 
 
-def test_a_result_that_was_not_finished_does_not_count(tmp_path):
-    opened = store(tmp_path / "work")
-    opened.begin("key")
-    opened.put("rows", pl.DataFrame({"a": [1]}).to_arrow(), append=False)
-    assert not opened.has("rows")
-    opened.close(keep=False)
-
-
-@pytest.mark.parametrize(("given", "left"), [("500MB", "244.1 MiB"), ("100MB", "95.3 MiB")])
-def test_memory_for_speed_is_given_back_and_rows_stay(tmp_path, given, left):
-    opened = Store(duckdb.connect(), Scratch(tmp_path, memory_limit=given))
-    opened.begin("key")
-    put(opened, a=list(range(1000)))
-    opened.shrink()
-    limit = opened.connection.execute("SELECT current_setting('memory_limit')").fetchall()
-    assert limit == [(left,)]
-    assert opened.rows("rows").height == 1000
-    opened.close()
-
-
 @pytest.mark.parametrize(
     ("text", "size"), [("2GB", 2e9), (" 64 MiB", 64e6), ("1.5tb", 1.5e12), ("2", None), ("", None)]
 )
@@ -91,17 +71,6 @@ def test_the_folder_is_private_and_no_link_is_followed(tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(FileError, match="must not be a link"):
         store(tmp_path / "link")
-
-
-def test_counts_rows_and_ranges(tmp_path):
-    opened = store(tmp_path / "work")
-    put(opened, owner=[1, 2, 3], kind=[7, 7, 8], unit=["a", "a", None])
-    assert opened.height("rows") == 3
-    assert sorted(opened.counts("rows", "kind", "unit")["n"]) == [1, 2]
-    assert opened.rows("rows", columns=["kind"], between=("owner", 2, 3)).columns == ["kind"]
-    assert opened.rows("rows", among=("kind", [])).height == 0
-    assert opened.rows("rows", among=("kind", [8]))["owner"].to_list() == [3]
-    opened.close(keep=False)
 
 
 @contextlib.contextmanager

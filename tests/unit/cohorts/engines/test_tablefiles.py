@@ -89,12 +89,6 @@ def test_a_folder_may_have_any_name(copy, name):
     assert read(copy.rename(copy.parent / name)).equals(before)
 
 
-def test_an_upper_case_ending_is_gzip_too(copy):
-    before = read(copy)
-    (copy / "ICUSTAYS.csv.gz").rename(copy / "ICUSTAYS.CSV.GZ")
-    assert read(copy).equals(before)
-
-
 # ---- times -------------------------------------------------------------------------------------
 
 
@@ -202,11 +196,6 @@ def test_a_memory_limit_that_is_none_is_refused_before_anything_is_made(hospital
     with pytest.raises(SettingError, match="memory limit: must be a size such as 2GB"):
         open_source(hospital, keep=tmp_path / "work", memory_limit=size)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("size", ["64MB", "1.5GiB", "2 gb"])
-def test_a_memory_limit_of_any_spelling_is_taken(hospital, size):
-    open_source(hospital, memory_limit=size).close()
 
 
 def test_a_folder_with_other_files_only_is_refused(tmp_path):

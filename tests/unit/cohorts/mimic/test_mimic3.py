@@ -28,28 +28,6 @@ def test_clean_needs_what_its_corrections_look_at():
     assert set(clean["labevents"]) - set(paper["labevents"]) == {"value"}
 
 
-def test_units_are_read_where_they_are_and_null_where_they_are_not(hospital):
-    assert "valueuom" in needed(PAPER.reading, optional=True)["labevents"]
-    with contextlib.closing(open_source(hospital)) as source:
-        tables = Mimic3Extraction.open_tables(source, PAPER.reading)
-        assert set(tables) == set(needed(PAPER.reading))
-        assert "amountuom" in tables["inputevents_cv"].columns
-
-
-def test_mimic_iii_is_told_by_what_only_it_has():
-    assert Mimic3Extraction.recognises({"icustays": frozenset({"icustay_id"})})
-    assert Mimic3Extraction.recognises({"patients": frozenset({"dob"})})
-    assert Mimic3Extraction.recognises({"inputevents_cv": frozenset()})
-    assert not Mimic3Extraction.recognises(
-        {"icustays": frozenset({"stay_id"}), "inputevents": frozenset()}
-    )
-    assert not Mimic3Extraction.recognises({})
-
-
-def test_the_engines_are_told_of_every_table():
-    assert set(Mimic3Extraction.layout.tables) == {*needed(CLEAN.reading)}
-
-
 def test_mimic_iv_is_refused_by_its_name(tmp_path):
     (tmp_path / "icustays.csv").write_text("stay_id\n1\n")
     with (
@@ -189,14 +167,6 @@ def test_a_stay_has_its_age_in_days_and_the_times_of_its_admission(tmp_path):
     assert (stay["age"], stay["death"]) == (18262, None)
     assert stay["icu_out"] - stay["icu_in"] == 4 * 24 * 3600
     assert stay["discharge"] - stay["icu_in"] == 8 * 24 * 3600
-
-
-def test_rows_marked_as_errors_are_dropped_in_clean_only(tmp_path):
-    rows = [f"{STAY},{T},211,80,80,1"]
-    for profile, kept in ((PAPER, 1), (CLEAN, 0)):
-        with extraction(tmp_path, profile, chartevents=rows) as opened:
-            opened.keep([STAY])
-            assert opened.kept.rows("chart").height == kept
 
 
 def test_line_tips_count_whatever_their_value_in_the_scripts_and_only_if_taken_in_clean(tmp_path):

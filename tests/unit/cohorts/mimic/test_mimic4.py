@@ -32,16 +32,6 @@ def test_every_table_has_a_folder_and_a_profile_needs_what_it_reads():
     assert "valueuom" in needed(PAPER.reading, optional=True)["chartevents"]
 
 
-def test_mimic_iv_is_told_by_what_only_it_has():
-    assert Mimic4Extraction.recognises({"icustays": frozenset({"stay_id"})})
-    assert Mimic4Extraction.recognises({"patients": frozenset({"anchor_age"})})
-    assert Mimic4Extraction.recognises({"inputevents": frozenset()})
-    assert not Mimic4Extraction.recognises(
-        {"icustays": frozenset({"icustay_id"}), "inputevents_mv": frozenset()}
-    )
-    assert not Mimic4Extraction.recognises({})
-
-
 def test_mimic_iii_is_refused_by_its_name(hospital):
     with (
         contextlib.closing(open_source(hospital)) as source,

@@ -62,12 +62,6 @@ def test_other_shapes_and_orders_of_the_same_rows_give_the_identical_cohort(
     same(built(address, "clean"), cohorts["clean"])
 
 
-def test_small_blocks_give_the_identical_cohort(hospital4, cohorts):
-    profile = CLEAN.changed(stays_per_block=7)
-    small = built(hospital4, profile, reading=Mimic4Extraction)
-    assert small.table.equals(cohorts["clean"].table)
-
-
 def test_another_definition_gives_another_cohort_and_blocks_do_not_matter(hospital4, cohorts):
     profile = CLEAN.changed(onset=Onset.MIMIC_CODE)
     one = built(hospital4, profile, reading=Mimic4Extraction)

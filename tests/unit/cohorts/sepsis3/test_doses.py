@@ -20,7 +20,7 @@ from etips.cohorts.sepsis3.doses import (
     vasopressor_columns,
 )
 from etips.cohorts.sepsis3.grid import Steps
-from etips.cohorts.sepsis3.rules import CLEAN, PAPER, Potency, steps_of_hours
+from etips.cohorts.sepsis3.rules import CLEAN, PAPER, steps_of_hours
 from etips.cohorts.sepsis3.variables import HOUR
 
 HALF_OPEN = replace(PAPER, half_open_steps=True)
@@ -117,14 +117,6 @@ def test_boluses_count_where_they_are_given_and_on_an_edge_twice():
     both = events(boluses=[(1, 500.0), (4, 250.0)])
     assert fluids(both)["input_4hourly"].tolist() == [750, 250, 0]
     assert fluids(both, HALF_OPEN)["input_4hourly"].tolist() == [500, 250, 0]
-
-
-def test_what_is_given_as_the_first_step_begins_counts_before_it_and_in_it_if_closed():
-    happened = events(boluses=[(0, 100.0)], urine=[(0, 50.0)])
-    assert fluids(happened)["input_total"][0] == 200
-    assert fluids(happened, HALF_OPEN)["input_total"][0] == 100
-    assert urine(happened)["output_total"][0] == 100
-    assert urine(happened, HALF_OPEN)["output_total"][0] == 50
 
 
 def test_the_total_starts_from_everything_before_and_skips_missing_steps():
@@ -236,15 +228,6 @@ def test_a_rate_without_an_end_counts_at_its_time_or_is_held_until_the_next():
     rates = [(3, 0.1, "mcg/kg/min"), (5, 0.2, "mcg/kg/min"), (20, 0.3, "mcg/kg/min")]
     assert held(0, *rates) == [(3, 3), (5, 5), (20, 20)]
     assert held(4, *rates) == [(3, 5), (5, 9), (20, 24)]
-
-
-def test_a_rate_in_a_unit_that_gives_no_dose_ends_no_other():
-    assert held(4, (3, 0.1, "mcg/kg/min"), (5, 0.2, None)) == [(3, 7)]
-
-
-def test_potencies_are_settings():
-    weaker = replace(PAPER, potency=Potency(phenylephrine=0.1))
-    assert dose("phenylephrine", 1.0, "mcg/kg/min", weaker) == 0.1
 
 
 @given(st.integers(-10_000_000, 10_000_000))

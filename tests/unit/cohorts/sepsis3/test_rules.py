@@ -1,21 +1,18 @@
 """Settings of the rules: limits, what the profiles turn on, names of the variables."""
 
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import replace
 
-import polars as pl
 import pytest
 
-from etips.cohorts.sepsis3.events import CONCEPT
 from etips.cohorts.sepsis3.rules import (
     CLEAN,
     PAPER,
     STEP_HOURS,
     SWITCHES,
-    AntibioticOrder,
     Window,
     steps_of_hours,
 )
-from etips.cohorts.sepsis3.variables import GRID, TABLE_COLUMNS, step_names
+from etips.cohorts.sepsis3.variables import TABLE_COLUMNS, step_names
 from etips.errors import SettingError
 
 
@@ -45,12 +42,6 @@ def test_an_empty_window_is_refused():
         Window(-5, 5)
 
 
-def test_settings_are_frozen_and_the_order_is_a_setting():
-    assert CLEAN.antibiotic_order is AntibioticOrder.DATE
-    with pytest.raises(FrozenInstanceError):
-        PAPER.n_steps = 4
-
-
 @pytest.mark.parametrize("rules", [PAPER, CLEAN])
 @pytest.mark.parametrize("hours", STEP_HOURS)
 def test_a_stay_has_the_same_hours_whatever_a_step_is(rules, hours):
@@ -68,9 +59,3 @@ def test_volumes_of_a_step_are_called_after_its_length(hours):
         "output_4hourly": f"output_{hours}hourly",
     }
     assert set(step_names(hours)) <= set(TABLE_COLUMNS)
-
-
-def test_concepts_sort_in_the_order_of_the_grid():
-    names = pl.Series(GRID[::-1], dtype=CONCEPT)
-    assert names.sort().to_list() == list(GRID)
-    assert names.to_physical().to_list() == list(range(len(GRID)))[::-1]

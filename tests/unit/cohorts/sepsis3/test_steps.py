@@ -16,7 +16,7 @@ from etips.cohorts.sepsis3 import rows
 from etips.cohorts.sepsis3.grid import INDEX, Grid, first_of_run, make_steps, steps_of
 from etips.cohorts.sepsis3.rows import rows_of_both_windows, step_rows
 from etips.cohorts.sepsis3.rules import CLEAN, PAPER
-from etips.cohorts.sepsis3.variables import DELAY, GRID, PASS_1_COLUMNS
+from etips.cohorts.sepsis3.variables import GRID, PASS_1_COLUMNS
 from etips.errors import ResourceError
 
 STEP = 4 * HOUR
@@ -38,44 +38,8 @@ def test_a_timestamp_on_an_edge_counts_in_both_steps_and_in_one_if_half_open():
     np.testing.assert_array_equal(one.means[INDEX["HR"]], [60, 90])
 
 
-def test_there_are_twenty_steps_at_most():
-    steps = heart_rates(np.arange(0, 100, 2), 80)
-    assert steps.number.tolist() == list(range(20))
-
-
-def test_the_right_edge_of_the_last_step_belongs_to_it():
-    steps = heart_rates([0, 80], [60, 100])
-    assert steps.number.tolist() == [0, 19]
-
-
 def test_a_nine_hour_hole_leaves_a_gap_in_the_block_numbers():
     assert heart_rates([0, 1, 3.5, 12.5, 13], 80).number.tolist() == [0, 3]
-
-
-def test_missing_values_are_ignored_by_the_mean_and_an_empty_step_stays_missing():
-    steps = heart_rates([0, 1, 2, 5], [60, np.nan, 90, np.nan])
-    np.testing.assert_array_equal(steps.means[INDEX["HR"]], [75, np.nan])
-
-
-def test_stays_do_not_mix_and_each_begins_at_its_own_first_record():
-    steps = heart_rates([0, 1, 2, 3], [60, 62, 90, 92], stays=[1, 1, 2, 2])
-    np.testing.assert_array_equal(steps.means[INDEX["HR"]], [61, 91])
-    assert (steps.beg - T).tolist() == [0, 2 * HOUR]
-    assert (steps.last - T).tolist() == [HOUR, 3 * HOUR]
-
-
-def test_steps_may_be_anchored_elsewhere_and_opened_by_some_rows_only():
-    anchor = np.full(3, T - 4 * HOUR)
-    opening = np.array([False, True, True])
-    steps = heart_rates([-3, 1, 2], [60, 80, 90], config=CLEAN, anchor=anchor, opening=opening)
-    assert steps.number.tolist() == [1]
-    np.testing.assert_array_equal(steps.means[INDEX["HR"]], [85])
-
-
-def test_a_stay_without_an_opened_step_vanishes():
-    steps = heart_rates([0, 1], [60, 80], stays=[1, 2], opening=np.array([False, True]))
-    assert steps.stays.tolist() == [2]
-    assert steps.owner.tolist() == [0]
 
 
 @given(st.lists(st.integers(-STEP, 25 * STEP), max_size=30), st.booleans())
@@ -104,33 +68,11 @@ def test_rows_begin_at_the_first_measurement_of_the_window_or_at_its_edge_in_cle
     assert clean["bloc"].to_list() == [1, 7]
 
 
-def test_the_second_pass_looks_later():
-    one, two = (
-        step_rows(hearts(-50, 50), stay(), PAPER, second_pass=second) for second in (False, True)
-    )
-    assert one["HR"].to_list() == [30.0]
-    assert two["HR"].to_list() == [130.0]
-
-
 def test_only_measurements_in_the_icu_open_a_step_in_clean():
     icu = stay(icu_in=T)
     rules = replace(PAPER, open_steps_in_icu_only=True)
     assert step_rows(hearts(-5, 1), icu, PAPER, second_pass=False).height == 2
     assert step_rows(hearts(-5, 1), icu, rules, second_pass=False)["bloc"].to_list() == [2]
-
-
-def test_volumes_doses_and_the_delay_stand_beside_the_means():
-    happened = events(
-        measured=[("HR", 0, 80.0), ("HR", 1, 90.0)],
-        boluses=[(1, 500.0)],
-        urine=[(2, 80.0)],
-        drugs=[("norepinephrine", 1, 2, 0.2)],
-    )
-    (row,) = step_rows(happened, stay(), PAPER, second_pass=False).iter_rows(named=True)
-    assert (row["HR"], row["input_total"], row["output_total"]) == (85, 500, 80)
-    assert (row["cumulated_balance"], row["max_dose_vaso"]) == (420, 0.2)
-    assert row[DELAY] == pytest.approx(199)
-    assert np.isnan(row["Sodium"])
 
 
 PEOPLE = pl.concat([stay(stay=number) for number in (1, 2, 3)])
