@@ -2,14 +2,12 @@
 
     python -m benchmarks.noise_sweep --out sweep                 # what is there is not done again
     python -m benchmarks.noise_sweep --out sweep --worlds icu clinic --levels known "noise 1"
-    python -m benchmarks.noise_sweep --out sweep --page docs/method/noise.md
 
 Levels: known propensities; the same times lognormal noise of growing spread; fitted as learners do
 it; fitted on 500, 2,000 and 10,000 other stays; fitted on 10,000 without the feature that tells
 most of what clinicians do. Of each world and seed the clinicians are fitted once; all objectives
 learn from the same start, and each chooses among its candidates by the held-out rule. Written: one
-file a world, level and seed. A stopped sweep goes on where it was; `--page` makes a page and a
-figure of what is there.
+file a world, level and seed. A stopped sweep goes on where it was.
 """
 
 import argparse
@@ -20,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.noise_page import write_page
 from etips.data.coded import Coded
 from etips.data.decisions import Floats
 from etips.data.trajectories import Trajectories
@@ -259,11 +256,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--device", default="auto")
     parser.add_argument("--few", action="store_true", help="fewer candidates of each objective")
-    parser.add_argument("--page", type=Path, help="write this page of what is there, and stop")
     given = parser.parse_args()
-    if given.page is not None:
-        write_page(given.out, given.page, LEVELS)
-        return
     given.out.mkdir(parents=True, exist_ok=True)
     training = Training(device=given.device, n_folds=given.folds)
     for world in given.worlds:

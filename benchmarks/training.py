@@ -5,7 +5,6 @@
     python -m benchmarks.training --quick           a smaller part of the data, rougher figures
     python -m benchmarks.training --check --device cuda    do GPU and CPU learn the same?
     python -m benchmarks.training --device cuda --precision bfloat16    products in bfloat16
-    python -m benchmarks.training --against PATH    an older checkout beside this one, in turns
 
 Needs torch, numpy and safetensors, nothing else. The data are seeded noise of the paper's shape:
 20,944 stays with up to 18 decisions (224,000 in all, 7.3 steps of history each on average), 44
@@ -22,10 +21,8 @@ GPU the first two epochs, in which steps are captured, are timed apart.
 
 import argparse
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -33,7 +30,6 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from benchmarks.side_by_side import compare_checkouts
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.learn.fitting.prepare import Prepared, prepare
@@ -248,18 +244,6 @@ def verdict(figure: float, goal: float, aim: float) -> str:
     return f"goal {goal}, aim {aim}: {'aim reached' if figure >= aim else reached}"
 
 
-def common_arguments() -> list[str]:
-    """The command line without what is for comparing checkouts."""
-    rest = iter(sys.argv[1:])
-    kept: list[str] = []
-    for word in rest:
-        if word in ("--against", "--turns"):
-            next(rest)
-        elif not word.startswith(("--against=", "--turns=")):
-            kept.append(word)
-    return kept
-
-
 def parser() -> argparse.ArgumentParser:
     """What the command line takes."""
     known = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -271,16 +255,11 @@ def parser() -> argparse.ArgumentParser:
     known.add_argument("--precision", default="float32", choices=get_args(Precision))
     known.add_argument("--quick", action="store_true", help="fewer stays and rounds")
     known.add_argument("--check", action="store_true", help="compare the device with the CPU")
-    known.add_argument("--against", type=Path, help="root of an older checkout")
-    known.add_argument("--turns", type=int, default=3, help="how often each checkout runs")
     return known
 
 
 def main() -> None:
     options = parser().parse_args()
-    if options.against is not None:
-        compare_checkouts(options.against, common_arguments(), turns=options.turns)
-        return
     torch.set_num_threads(options.threads)
     device = torch.device(options.device)
     if options.check:
