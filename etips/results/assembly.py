@@ -27,7 +27,7 @@ from etips.files.fingerprint import fingerprint
 from etips.files.json_documents import plain
 from etips.learn.fitting.candidates import Candidate
 from etips.policies.deployed import Deployed, as_deployed
-from etips.results.data_summary import count_missing, trace_flow
+from etips.results.data_summary import count_missing, source_of, trace_flow
 from etips.results.exhibits import (
     Absent,
     AbstentionRow,
@@ -124,9 +124,10 @@ def _abstention(log: Log, policy: View) -> tuple[AbstentionRow, ...] | Absent:
     for point in (point for point, unseen in zip(points, hidden, strict=True) if not unseen):
         speaks = log.propensities[log.rows, policy.recommended] >= point.support
         mixed = view(log, np.where(speaks[:, None], policy.probabilities, log.propensities))
-        verdict, risk = judge(diagnose(log, mixed)), point.risk
-        figures = point.support, point.coverage, risk.risk, risk.low, risk.high
-        rows.append(AbstentionRow(*figures, verdict.label))
+        label, risk = judge(diagnose(log, mixed)).label, point.risk
+        rows.append(
+            AbstentionRow(point.support, point.coverage, risk.risk, risk.low, risk.high, label)
+        )
     return tuple(rows)
 
 
@@ -173,29 +174,24 @@ def doses_of(schema: Schema) -> tuple[Component, ...]:
 
 
 def grid_of(schema: Schema) -> DoseGrid | None:
-    """Rows and columns of doses, if actions are pairs of their classes."""
+    """Rows and columns of doses, if actions are pairs of their classes.
+
+    Or if their names are "fluid 0, vasopressor 0" and so on in order.
+    """
     doses = doses_of(schema)
-    if len(doses) != 2:
-        return None if schema.components else _grid_by_name(schema.actions)
-    row, column = doses
-    sizes = len(row.levels), len(column.levels)
-    return DoseGrid(*sizes, row.name, column.name, row.descriptions, column.descriptions)
-
-
-def _grid_by_name(names: tuple[str, ...]) -> DoseGrid | None:
-    """The same if the names are "fluid 0, vasopressor 0" and so on in order."""
-    parts = [_DOSES.fullmatch(name) for name in names]
-    doses = [part.groups() for part in parts if part is not None]
-    if not doses or len(doses) != len(names):
+    if len(doses) == 2:
+        row, column = doses
+        sizes = len(row.levels), len(column.levels)
+        return DoseGrid(*sizes, row.name, column.name, row.descriptions, column.descriptions)
+    parts = [_DOSES.fullmatch(name) for name in schema.actions]
+    pairs = [part.groups() for part in parts if part is not None]
+    if schema.components or not pairs or len(pairs) != len(parts):
         return None
-    row, _, column, _ = doses[0]
-    n_columns = 1 + max(int(level) for *_, level in doses)
-    for number, (first, high, second, low) in enumerate(doses):
-        if (first, second) != (row, column) or divmod(number, n_columns) != (int(high), int(low)):
+    names, n_columns = (pairs[0][0], pairs[0][2]), 1 + max(int(level) for *_, level in pairs)
+    for number, (first, high, second, low) in enumerate(pairs):
+        if (first, second) != names or divmod(number, n_columns) != (int(high), int(low)):
             return None
-    if len(names) % n_columns:
-        return None
-    return DoseGrid(len(names) // n_columns, n_columns, row, column)
+    return None if len(pairs) % n_columns else DoseGrid(len(pairs) // n_columns, n_columns, *names)
 
 
 def calibrate(
@@ -324,15 +320,10 @@ def measure_features(data: Trajectories) -> tuple[FeatureStrength, ...]:
     _, table = visible_features(data)
     groups: dict[str, list[int]] = {}
     for column, name in enumerate(names):
-        groups.setdefault(_feature_of(name, data.schema), []).append(column)
+        groups.setdefault(source_of(name.removesuffix(MISSING_SUFFIX), data.schema), []).append(
+            column
+        )
     strengths = benchmark_features(table, groups, data.logged_action, data.n_actions)
     return tuple(
         FeatureStrength(own.names, float(own.gamma)) for own in strengths if np.isfinite(own.gamma)
     )
-
-
-def _feature_of(name: str, schema: Schema) -> str:
-    """The feature that a column belongs to: its mark of gaps and its levels are one with it."""
-    plain = name.removesuffix(MISSING_SUFFIX)
-    source, level, _ = plain.partition("=")
-    return source if level and source in schema.categories else plain

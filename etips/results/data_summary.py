@@ -69,12 +69,12 @@ def describe_loss(schema: Schema, losses: Floats) -> str:
 def trace_flow(data: Trajectories, cohort: Record | None) -> Flow:
     """Stays left after each step, from the cohort's `funnel.json` if given, to the decisions."""
     sizes, shown = _sizes(data, cohort), _shown(cohort)
-    own = [
+    names = [name for name, _ in _stages(cohort)]
+    before = () if shown is None else zip(names, shown.stages, strict=True)
+    own = (
         ("stays in the evaluated data", sizes.n_stays),
         ("stays with a decision", sizes.n_with_decision),
-    ]
-    stages = [name for name, _ in _stages(cohort)]
-    before = () if shown is None else zip(stages, shown.stages, strict=True)
+    )
     return Flow(
         source="data" if cohort is None else "cohort",
         stages=tuple(FlowStage(name, count) for name, count in (*before, *own)),
@@ -102,6 +102,15 @@ def _shown(cohort: Record | None) -> ShownFunnel | None:
     )
 
 
+def _stages(cohort: Record | None) -> list[tuple[str, int | None]]:
+    listed = cohort.get("stages") if cohort is not None else None
+    return [
+        (str(stage["name"]), stage.get("n_stays"))
+        for stage in (listed if isinstance(listed, Sequence) else ())
+        if isinstance(stage, Mapping) and isinstance(stage.get("n_stays"), int | None)
+    ]
+
+
 def count_missing(data: Trajectories, cohort: Record | None) -> Missingness:
     """Share of rows in which each feature was missing, the most incomplete first."""
     if cohort is not None:
@@ -117,41 +126,30 @@ def count_missing(data: Trajectories, cohort: Record | None) -> Missingness:
     )
 
 
-def _stages(cohort: Record | None) -> list[tuple[str, int | None]]:
-    listed = cohort.get("stages") if cohort is not None else None
-    if not isinstance(listed, Sequence):
-        return []
-    return [
-        (str(stage["name"]), stage.get("n_stays"))
-        for stage in listed
-        if isinstance(stage, Mapping) and isinstance(stage.get("n_stays"), int | None)
-    ]
-
-
 def _charted(cohort: Record) -> dict[str, float | None]:
     shares, n_rows = cohort.get("missing_share"), cohort.get("n_rows")
     if not isinstance(shares, Mapping) or not isinstance(n_rows, int):
         return {}
-    known = {str(name): None if share is None else float(share) for name, share in shares.items()}
-    gone = {name: round((share or 0.0) * n_rows) for name, share in known.items()}
-    return {
-        name: None if any_few((gone[name], n_rows - gone[name])) else share
-        for name, share in known.items()
-    }
+    shown: dict[str, float | None] = {}
+    for name, share in shares.items():
+        gone = round((share or 0.0) * n_rows)
+        few = share is None or any_few((gone, n_rows - gone))
+        shown[str(name)] = None if few else float(share)
+    return shown
 
 
 def _gaps(data: Trajectories) -> dict[str, float | None]:
     """Of every feature that may be missing; a flag beside it says where, or it is NaN there."""
-    names = {_source(name, data.schema) for name in (*data.schema.sequence, *data.schema.static)}
+    schema = data.schema
+    names = {source_of(name, schema) for name in (*schema.sequence, *schema.static)}
     stay = np.repeat(np.arange(data.n_stays), np.diff(data.offsets))
     shares: dict[str, float | None] = {}
-    for part, owner, columns in (
-        (data.sequence, stay, data.schema.sequence),
-        (data.static, np.arange(data.n_stays), data.schema.static),
+    for table, owner, columns in (
+        (data.sequence[:], stay, schema.sequence),
+        (data.static, np.arange(data.n_stays), schema.static),
     ):
-        table = part[:]
         for number, column_name in enumerate(columns):
-            name = _source(column_name, data.schema)
+            name = source_of(column_name, schema)
             if name in shares or name.removesuffix(MISSING_SUFFIX) in names - {name}:
                 continue
             flag = f"{name}{MISSING_SUFFIX}"
@@ -163,7 +161,7 @@ def _gaps(data: Trajectories) -> dict[str, float | None]:
     return shares
 
 
-def _source(name: str, schema: Schema) -> str:
+def source_of(name: str, schema: Schema) -> str:
     """The feature a column stands for: a rare level of a category may name a person."""
     source, level, _ = name.partition("=")
     return source if level and source in schema.categories else name

@@ -20,7 +20,6 @@ from etips.learn.nuisance.outcome import SklearnOutcome
 from etips.learn.nuisances import NETWORK, SECONDS, CrossFit, ModelPredictions, shares
 from etips.learn.training.epoch_report import Report
 from etips.models.encoders.registry import AnyEncoder
-from etips.policies.policy import FittedPolicy
 from etips.results.followed_policies import Policy, as_fitted
 
 AGREEMENT = 1e-6
@@ -113,125 +112,101 @@ def make_log(
     say: cross-fitted on `data`, by stay, as predicted losses always are. `report` is told after
     every epoch of what is fitted.
     """
-    by_policy = next(((n, own) for n, p in policies.items() if (own := _fitted(p))), None)
-    table = None
+    fitted_by = ((name, as_fitted(policy)) for name, policy in policies.items())
+    with_some = ((name, own) for name, own in fitted_by if own is not None and own.propensity)
+    name, fitted_policy = next(with_some, ("", None))
+    by_design, source, table = known is not None or data.propensity is not None, "", None
     if known is not None:
         table, source = check_known(known, data), "known of every action, as given"
     elif data.propensity is not None:
         source = "known, from the data"
-    elif models.propensity == "policy" and by_policy is not None:
-        table, source = by_policy[1].propensities(data), _with_policy(by_policy[0])
-    else:
-        source = ""
-    by_design = known is not None or data.propensity is not None
-    fitted = _Fitted()
+    elif models.propensity == "policy" and fitted_policy is not None:
+        table = fitted_policy.propensities(data)
+        source = f"fitted with the policy {name}, on its training stays"
+    propensities, predicted = _Stacked(table, source), _Stacked(by="none")
     if not source or models.outcome is True:
-        fitted = _fit(data, models, propensities=not source, report=report)
-    predicted, by = fitted.predicted, fitted.predicted_by
+        stacked, predicted = _fit(data, models, propensities=not source, report=report)
+        propensities = propensities if source else stacked
     if isinstance(models.outcome, SklearnOutcome):
         fold = assign_folds(data, n_folds=models.n_folds, seed=models.seed)
-        predicted, by = models.outcome.cross_fit(data, fold), CROSS_FITTED
-    table = fitted.propensities if table is None else table
-    figures = {"propensities": table, "predicted": predicted}
+        predicted = _Stacked(models.outcome.cross_fit(data, fold), CROSS_FITTED)
+    figures = {"propensities": propensities.table, "predicted": predicted.table}
     log = Log.of(data, **figures, floor=models.clip, known=by_design)
     if not by_design:  # with known propensities nothing hangs on the models
-        log = log.beside(fitted.by_network, fitted.predicted_by_network)
+        log = log.beside(propensities.network, predicted.network)
     notes = {
-        "propensities": source or fitted.propensities_by,
-        "predicted losses": by,
+        "propensities": propensities.by,
+        "predicted losses": predicted.by,
         "clip": f"{log.propensity_floor:g}",
     }
     if not by_design:
         notes["intervals of snips and ips leave out"] = LEFT_OUT
-    beside = data.propensity is not None and known is None and by_policy is not None
-    stated = by_policy[1].propensities(data) if by_policy and beside else None
+    stated = None
+    if data.propensity is not None and known is None and fitted_policy is not None:
+        stated = fitted_policy.propensities(data)
     return EvaluationLog(log, notes, stated)
 
 
 @dataclass(frozen=True, eq=False)
-class _Fitted:
-    """What was fitted on the evaluated stays, out of fold, and by which models.
+class _Stacked:
+    """What models say of all actions, out of fold, shape (n_decisions, n_actions).
 
     Args:
-        propensities: Of every action, shape (n_decisions, n_actions).
-        propensities_by: In words.
-        predicted: Loss of every action, of the same shape.
-        predicted_by: In words.
-        by_network: Propensities by the network alone; None where it is the only one.
-        predicted_by_network: Losses likewise.
+        by: Which models, in words.
+        network: The network alone, unless others have no weight beside it.
     """
 
-    propensities: Floats | None = None
-    propensities_by: str = ""
-    predicted: Floats | None = None
-    predicted_by: str = "none"
-    by_network: Floats | None = None
-    predicted_by_network: Floats | None = None
+    table: Floats | None = None
+    by: str = ""
+    network: Floats | None = None
+
+    @classmethod
+    def of(cls, table: Floats, each: Sequence[ModelPredictions], weights: Floats) -> "_Stacked":
+        """The models that count are named, the most important first."""
+        kept = sorted(shares(each, weights).items(), key=lambda own: -own[1])
+        by = ", ".join(f"{name} {weight:.2g}" for name, weight in kept if weight)
+        pairs = zip(each, weights, strict=True)
+        alone = (own.table for own, weight in pairs if own.name == NETWORK and weight < 1)
+        return cls(table, f"{CROSS_FITTED}: {by}", next(alone, None))
 
 
 def _fit(
     data: Trajectories, models: Models, *, propensities: bool, report: Report | None
-) -> _Fitted:
-    """Stack models of what is wanted; losses stay within those that were logged."""
+) -> tuple[_Stacked, _Stacked]:
+    """Stacks of models of propensities and of losses, as far as they are wanted."""
     device = choose_device(models.training.device)
     prepared = prepare(data, n_folds=models.n_folds, seed=models.seed, device=device)
-    training = replace(models.training, calibrate=True)
     with_network = NETWORK in models.models  # without it dear models may be all that there are
     log = CrossFit.of(
         prepared,
         Trainer(report=report),
         encoder=models.encoder,
-        training=training,
+        training=replace(models.training, calibrate=True),
         seed=models.seed,
         models=models.models,
         recipes=(*PROPENSITIES, *(own for own in LOSSES if own.target == "loss")),
         seconds=min(SECONDS_A_DECISION * data.n_decisions, SECONDS) if with_network else np.inf,
     )
+    low, high = data.logged_loss.min(), data.logged_loss.max()
 
-    loss = data.logged_loss
+    def unscaled(standard: Floats) -> Floats:
+        """Losses, which stay within those that were logged."""
+        return np.asarray(np.clip(log.centre + log.unit * standard, low, high))
 
-    def losses_from(standard: Floats) -> Floats:
-        return np.asarray(np.clip(log.centre + log.unit * standard, loss.min(), loss.max()))
-
-    def stack() -> _Fitted:
+    chances, predicted = _Stacked(), _Stacked(by="none")
+    try:
         losses = log.start_outcomes() if models.outcome is True else None
-        fitted = _Fitted()
         if propensities:
             each, mixture, _ = log.propensities()
-            by = _by(shares(each, mixture.weights))
-            alone = _network(each, mixture.weights)
-            fitted = replace(
-                fitted, propensities=mixture.table, propensities_by=by, by_network=alone
-            )
+            chances = _Stacked.of(mixture.table, each, mixture.weights)
         if losses is not None:
             each, weights, expected = log.outcomes(losses)
-            alone = _network(each, weights)
-            fitted = replace(
-                fitted,
-                predicted=losses_from(expected),
-                predicted_by=_by(shares(each, weights)),
-                predicted_by_network=None if alone is None else losses_from(alone),
-            )
-        return fitted
-
-    try:
-        return stack()
+            own = _Stacked.of(unscaled(expected), each, weights)
+            alone = None if own.network is None else unscaled(own.network)
+            predicted = replace(own, network=alone)
     finally:
         log.close()
-
-
-def _network(each: Sequence[ModelPredictions], weights: Floats) -> Floats | None:
-    """What the network alone says, unless others have no weight beside it."""
-    alone = [
-        own.table for own, w in zip(each, weights, strict=True) if own.name == NETWORK and w < 1
-    ]
-    return alone[0] if alone else None
-
-
-def _by(weights: Mapping[str, float]) -> str:
-    """Where cross-fitted figures come from: the models that count, the most important first."""
-    kept = sorted(((w, name) for name, w in weights.items() if w), key=lambda own: -own[0])
-    return f"{CROSS_FITTED}: " + ", ".join(f"{name} {w:.2g}" for w, name in kept)
+    return chances, predicted
 
 
 def check_known(table: Floats, data: Trajectories) -> Floats:
@@ -249,13 +224,3 @@ def check_known(table: Floats, data: Trajectories) -> Floats:
         agrees = np.abs(own - data.logged_propensity) <= AGREEMENT
         require("propensities", "must agree with the propensity in the data", agrees)
     return checked
-
-
-def _with_policy(name: str) -> str:
-    return f"fitted with the policy {name}, on its training stays"
-
-
-def _fitted(policy: Policy) -> FittedPolicy | None:
-    """The policy as it was fitted, where propensities were fitted with it."""
-    own = as_fitted(policy)
-    return None if own is None or own.propensity is None else own

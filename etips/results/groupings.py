@@ -1,7 +1,7 @@
 """Ways to part the decisions: subgroups of a report, and places or years of a comparison."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from etips.evaluation.inference.checks import Bools, Ints
 from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk
 from etips.policies.written_rules import near_names
+from etips.results.data_summary import source_of
 from etips.results.exhibits import Subgroup, SubgroupTable
 
 MOST_TABLES = 12
@@ -127,15 +128,14 @@ def _groupings(data: Trajectories) -> Iterator[Grouping]:
             place = np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), len(levels))
             yield Grouping(source, (*levels, MISSING), place[stay], telling=True)
     for number, name in enumerate(names):
-        source, _, level = name.partition("=")
-        if name.endswith(MISSING_SUFFIX) or (level and source in categories):
+        if name.endswith(MISSING_SUFFIX) or source_of(name, data.schema) != name:
             continue
         values = data.static[:, number].astype(np.float64)
         if name == "age" and (values > MOST_YEARS).mean() > 0.5:
             name, values = "age in years", values / 365.25
         by_stay = group_by_value(name, values)
         if by_stay is not None:
-            yield Grouping(name, by_stay.labels, by_stay.place[stay], by_stay.telling)
+            yield replace(by_stay, place=by_stay.place[stay])
     timing = group_by_value("step of the stay", step.astype(np.float64) + 1, most_levels=4)
     if timing is not None:
         yield timing
@@ -269,34 +269,33 @@ def _few_kinds(values: NDArray[np.generic]) -> bool:
 
 
 def _by_level(name: str, values: NDArray[np.generic]) -> Grouping:
-    known = (None if value != value else value for value in values.tolist())  # NaN is not itself
+    def order(label: str) -> tuple[bool, float, str]:
+        """Numbers by size, then text by letters."""
+        try:
+            return False, float(label), label
+        except ValueError:
+            return True, 0.0, label
+
     texts = [
-        f"{value:g}" if isinstance(value, float) else None if value is None else str(value)
-        for value in known
+        None
+        if value is None or value != value  # NaN is not itself
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+        for value in values.tolist()
     ]
-    labels = sorted({text for text in texts if text is not None}, key=_order)
+    labels = sorted({text for text in texts if text is not None}, key=order)
     number = {label: place for place, label in enumerate(labels)}
     place = np.array([len(labels) if text is None else number[text] for text in texts], np.int64)
     return Grouping(name, (*labels, MISSING), place, telling=True)
 
 
-def _order(label: str) -> tuple[bool, float, str]:
-    """Numbers by size, then text by letters."""
-    try:
-        return False, float(label), label
-    except ValueError:
-        return True, 0.0, label
-
-
 def source_features(data: Trajectories, name: str) -> tuple[Sequence[int], Sequence[int]]:
     """Numbers of the sequential and the static features that do not tell the place itself."""
-    schema = data.schema
-    own = {
-        name,
-        f"{name}_missing",
-        *(f"{name}={level}" for level in schema.categories.get(name, ())),
-    }
-    return (
-        [number for number, feature in enumerate(schema.sequence) if feature not in own],
-        [number for number, feature in enumerate(schema.static) if feature not in own],
+    levels = data.schema.categories.get(name, ())
+    own = {name, f"{name}{MISSING_SUFFIX}", *(f"{name}={level}" for level in levels)}
+    sequence, static = (
+        [number for number, feature in enumerate(features) if feature not in own]
+        for features in (data.schema.sequence, data.schema.static)
     )
+    return sequence, static

@@ -32,34 +32,37 @@ _OTHER_UNIT = 5.0
 
 def find_shift(policies: Mapping[str, Policy], data: Trajectories, log: Log) -> ShiftResult | None:
     """The shift of the first policy that was learned on data of another source, if there is one."""
+
+    def source(provenance: Mapping[str, str]) -> dict[str, str]:
+        """Simulations with another seed are of the same place."""
+        return {name: value for name, value in provenance.items() if name != "seed"}
+
     for name, policy in policies.items():
         own = as_fitted(policy)
         if own is None or own.scaler is None or own.origin is None:
             continue
-        if _place(own.schema.provenance) != _place(data.schema.provenance):
+        if source(own.schema.provenance) != source(data.schema.provenance):
             return existing(_shift(name, own, data, log))
     return None
 
 
-def _place(provenance: Mapping[str, str]) -> dict[str, str]:
-    """Where data came from; simulations with another seed are the same place."""
-    return {name: value for name, value in provenance.items() if name != "seed"}
-
-
 def _shift(name: str, policy: FittedPolicy, data: Trajectories, log: Log) -> ShiftResult:
-    features = _features(policy, data)
-    stated = None if policy.propensity is None else policy.propensities(data)
-    actions = _actions(policy, data, stated)
+    assert policy.origin is not None
+    features, stated = _features(policy, data), None
     practice = None
-    if stated is not None:  # total variation: what was done, what the others would have done
+    if policy.propensity is not None:
+        stated = policy.propensities(data)
+        # total variation: what was done, what the others would have done
         taken = np.bincount(data.logged_action, minlength=data.n_actions) / data.n_decisions
         practice = float(np.abs(taken - stated.mean(axis=0)).sum() / 2)
     unlike, n = _unlike(policy, data), data.n_decisions
     n_unlike = round(unlike * n)
     n_apart = sum(abs(own.difference) > APART for own in features)
-    distance = _distance(features, n_apart, unlike, practice)
-    own = None if log.propensities is None else _log_loss(log.propensities, data)
-    assert policy.origin is not None
+    largest = max((abs(own.difference) for own in features), default=0.0)
+    few = n_apart <= _NEAR_SHARE * max(len(features), 1)
+    distance: Distance = "near" if few and (practice or 0.0) <= _NEAR_PRACTICE else "moved"
+    if largest > _FAR_APART or unlike > _FAR_UNLIKE or (practice or 0.0) > _FAR_PRACTICE:
+        distance = "far"
     return ShiftResult(
         policy=name,
         there=dict(policy.schema.provenance),
@@ -68,10 +71,10 @@ def _shift(name: str, policy: FittedPolicy, data: Trajectories, log: Log) -> Shi
         n_features=len(features),
         n_apart=n_apart,
         unlike=None if any_few((n_unlike, n - n_unlike)) else unlike,
-        actions=actions,
+        actions=_actions(policy, data, stated),
         practice=practice,
         log_loss_there=None if stated is None else _log_loss(stated, data),
-        log_loss_here=own,
+        log_loss_here=None if log.propensities is None else _log_loss(log.propensities, data),
         loss_there=policy.origin.mean_loss,
         loss_here=summarize_data(data).mean_loss,
         distance=distance,
@@ -126,17 +129,6 @@ def _actions(
 def _log_loss(stated: Floats, data: Trajectories) -> float:
     chance = stated[np.arange(data.n_decisions), data.logged_action]
     return float(-np.log(np.maximum(chance, 1e-6)).mean())
-
-
-def _distance(
-    features: Sequence[FeatureShift], n_apart: int, unlike: float, practice: float | None
-) -> Distance:
-    largest = max((abs(own.difference) for own in features), default=0.0)
-    changed = practice or 0.0
-    if largest > _FAR_APART or unlike > _FAR_UNLIKE or changed > _FAR_PRACTICE:
-        return "far"
-    few = n_apart <= _NEAR_SHARE * max(len(features), 1)
-    return "near" if few and changed <= _NEAR_PRACTICE else "moved"
 
 
 _WORDS: dict[Distance, str] = {
