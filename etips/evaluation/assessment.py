@@ -120,25 +120,17 @@ def abstention_curve(
     if not supports or not all(0 <= support <= 1 for support in supports):
         raise SettingError("supports", "must be one or more numbers from 0 to 1")
     known = log.propensities[log.rows, policy.recommended]
-    return tuple(_point(log, policy, known, support, interval) for support in sorted(supports))
-
-
-def _point(
-    log: Log, policy: View, known: Floats, support: float, interval: Interval
-) -> AbstentionPoint:
-    speaks = known >= support
-    if policy.abstains is not None:
-        speaks &= ~policy.abstains
-    weight = np.where(speaks, policy.weight, 1.0)  # the clinicians' weight under their own policy
-    risk = snips(log.loss, weight, log.clusters, interval=interval)
-    clinicians = logged_risk(log.loss, log.clusters)
-    return AbstentionPoint(
-        support=support,
-        coverage=float(speaks.mean()),
-        n_abstained=int((~speaks).sum()),
-        risk=risk,
-        gain=difference(risk, clinicians, interval=interval),
-    )
+    clinicians, points = logged_risk(log.loss, log.clusters), []
+    for support in sorted(supports):
+        speaks = known >= support
+        if policy.abstains is not None:
+            speaks &= ~policy.abstains
+        weight = np.where(speaks, policy.weight, 1.0)  # the clinicians' under their own policy
+        risk = snips(log.loss, weight, log.clusters, interval=interval)
+        gain = difference(risk, clinicians, interval=interval)
+        n_abstained = int((~speaks).sum())
+        points.append(AbstentionPoint(support, float(speaks.mean()), n_abstained, risk, gain))
+    return tuple(points)
 
 
 CONTROL_LEVEL = 0.99

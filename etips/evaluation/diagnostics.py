@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from etips.errors import DataError
 from etips.evaluation.calibration import (
     CERTAIN,
     LEAST_TAKEN,
@@ -391,7 +390,7 @@ def diagnose(
 
 @dataclass(frozen=True)
 class ActionOverlap:
-    """How the log and the policy use each action, shape (n_actions,) each; see also `grid`.
+    """How the log and the policy use each action, shape (n_actions,) each.
 
     Args:
         n_logged: Decisions at which it was taken.
@@ -406,13 +405,6 @@ class ActionOverlap:
     policy_share: Floats
     effective_n: Floats
     least_propensity: Floats
-
-    def grid(self, *, n_fluid: int = 5, n_vasopressor: int = 5) -> "ActionOverlap":
-        """The same by dose class, shape (n_fluid, n_vasopressor) each; fluid is the slow index."""
-        if self.n_logged.size != n_fluid * n_vasopressor:
-            raise DataError("action", f"must have {n_fluid} x {n_vasopressor} levels for this grid")
-        shape = (n_fluid, n_vasopressor)
-        return ActionOverlap(**{name: column.reshape(shape) for name, column in vars(self).items()})
 
 
 def overlap_by_action(log: Log, policy: View) -> ActionOverlap:

@@ -314,8 +314,13 @@ def _plain(balances: PrognosisBalances) -> float:
 
 
 def _beyond_chance(balance: PrognosisBalance) -> float:
-    """Its share of the half-width, or 0; short of unusable unless it is certain."""
-    if not abs(balance.z) > IMBALANCE:
-        return 0.0
     most = math.inf if abs(balance.z) > GRAVE else 1.99
-    return min(balance.half_width_share, most)
+    return min(balance.half_width_share, most) if abs(balance.z) > IMBALANCE else 0.0
+
+
+def beyond_chance(size: float, error: float, half_width: float) -> float:
+    """The share of a half-width, or 0 for chance; short of unusable unless it is certain."""
+    if not size > IMBALANCE * error:
+        return 0.0
+    most = math.inf if size > GRAVE * error else 1.99
+    return min(size / half_width, most) if half_width > 0 else most

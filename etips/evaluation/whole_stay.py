@@ -27,7 +27,15 @@ from etips.evaluation.inference.checks import (
 from etips.evaluation.inference.estimate import Contrast, Estimate
 from etips.evaluation.inference.evidence import Bounds, Evidence
 from etips.evaluation.inference.intervals import DEFAULT, Interval
-from etips.evaluation.verdict import CHANCE, GRAVE, IMBALANCE, RULES, Rule, Verdict, judge, judge_by
+from etips.evaluation.verdict import (
+    CHANCE,
+    RULES,
+    Rule,
+    Verdict,
+    beyond_chance,
+    judge,
+    judge_by,
+)
 from etips.evaluation.whole_stay_course import Course, Ratios, make_ratios
 
 
@@ -237,18 +245,17 @@ def assess_stays(log: StayLog, *, level: float = 0.95, n_policies: int = 1) -> S
         n_policies: How many are looked at; each makes a lucky one likelier, so that "better" asks
             for an interval below zero at a level that allows for all (Bonferroni).
     """
-    least = 0.0 if log.value is None else usual_error(log)
+    least, slack = 0.0, 0.0
+    makers = {"pdwis": pdwis}
+    if log.value is not None:
+        least, slack = usual_error(log), allowance(log)
+        makers = {"wdr": wdr, "fqe": fqe, "pdwis": pdwis}
     limits, strict = Cautious(level, least), Cautious(1 - (1 - level) / n_policies, least)
-    makers = {"wdr": wdr, "fqe": fqe, "pdwis": pdwis}
-    if log.value is None:
-        makers = {"pdwis": pdwis}
-    evidence = {name: make(log) for name, make in makers.items()}
-    slack = 0.0 if log.value is None else allowance(log)
     estimates = tuple(
-        _estimate(log, name, own, limits, slack)
+        _estimate(log, name, make(log), limits, slack)
         if name == HEADLINE
-        else _estimate(log, name, own, Cautious(level), 0.0)
-        for name, own in evidence.items()
+        else _estimate(log, name, make(log), Cautious(level), 0.0)
+        for name, make in makers.items()
     )
     clinicians = _estimate(log, "logged", logged(log), DEFAULT, 0.0)
     headline = estimates[0]
@@ -337,11 +344,7 @@ def weight_shift(log: StayLog, half_width: float) -> float | None:
     if log.value is None or log.ratios.n_terms == 0:
         return None
     found = imbalance(log)
-    size, error = abs(found.value), found.std_error
-    if not size > IMBALANCE * error:
-        return 0.0
-    most = math.inf if size > GRAVE * error else 1.99  # short of unusable unless it is certain
-    return min(size / half_width, most) if half_width > 0 else most
+    return beyond_chance(abs(found.value), found.std_error, half_width)
 
 
 def ratio_error(log: StayLog) -> float:

@@ -119,7 +119,10 @@ def draw_bars(bars: Sequence[Bar], *, width: int = WIDTH) -> list[str]:
     """
     every = [end for bar in bars for end in (bar.value, bar.low, bar.high)]
     ends = [abs(end) for end in every if end is not None and math.isfinite(end)]
-    reach = round_up(max(ends, default=1.0) or 1.0)
+    most = max(ends, default=1.0) or 1.0
+    power = 10.0 ** math.floor(math.log10(most))
+    unit = next(unit for unit in (1, 2, 5, 10) if unit * power >= most * (1 - 1e-9))
+    reach = float(f"{unit * power:.3g}")
     room = width - _PLOT - _FIGURES - 4
     longest = max((len(bar.label) for bar in bars), default=0)
     wrap = textwrap.TextWrapper(width - 2, break_long_words=False, break_on_hyphens=False)
@@ -155,13 +158,6 @@ def draw_bar(bar: Bar, reach: float) -> str:
         cells[-1] = ">"
     cells[at(bar.value)] = "o"
     return "".join(cells)
-
-
-def round_up(value: float) -> float:
-    """The next of 1, 2, 5, 10, ... times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(value))
-    step = next(unit for unit in (1, 2, 5, 10) if unit * power >= value * (1 - 1e-9))
-    return float(f"{step * power:.3g}")
 
 
 def _figures(bar: Bar) -> str:

@@ -7,10 +7,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from etips.errors import SettingError
@@ -55,12 +53,13 @@ def hold_alike(parts: Sequence[Evidence], *, interval: Interval = DEFAULT) -> He
     A patient may have been in two of them: errors go by cluster over all places. A variance is no
     less than the interval's width tells, so that a place without any event is not sure.
     """
-    usable = [own for own in parts if _is_usable(own)]
+    usable = [own for own in parts if np.isfinite([own.value, own.std_error]).all()]
     if len(usable) < 2:
         return None
     values = np.array([own.value for own in usable])
     errors = np.array([_error(own, interval) for own in usable])
-    scale = max(float(np.abs(_ratios(own)).max()) for own in usable)
+    ratios = (divide(own.numerator.sum(axis=0), own.denominator.sum(axis=0)) for own in usable)
+    scale = max(float(np.abs(ratio).max()) for ratio in ratios)
     if not (errors > ROUNDING * scale).all():
         return None  # nothing but rounding: the same everywhere, and nothing to test
     inverse = np.linalg.pinv(_covariance(usable, errors))
@@ -69,52 +68,37 @@ def hold_alike(parts: Sequence[Evidence], *, interval: Interval = DEFAULT) -> He
     apart = values - pooled
     q = max(float(apart @ inverse @ apart), 0.0)
     freedom = len(usable) - 1
+    # of a variance: about the clusters that make it, less one
+    own_freedom = np.array([max(effective_number(own.errors) - 1, 1.0) for own in usable])
     return Heterogeneity(
         q=q,
         freedom=freedom,
-        p_value=_welch(q, 1 / errors**2, np.array([_freedom(own) for own in usable])),
+        p_value=_welch(q, 1 / errors**2, own_freedom),
         i_squared=max(0.0, 1 - freedom / q) if q > 0 else 0.0,
         pooled=pooled,
-    )
-
-
-def spread_over(evidence: Evidence, clusters: NDArray[Any]) -> Evidence:
-    """The same quantity, with every one of these clusters in its table; most add nothing.
-
-    So quantities of different places can be subtracted as those of one place are.
-    """
-    place = np.searchsorted(clusters, evidence.clusters)
-    exposure = evidence.exposure
-    if exposure is not None:
-        exposure = replace(exposure, share=_expand(exposure.share, place, clusters.size))
-    return replace(
-        evidence,
-        numerator=_expand(evidence.numerator, place, clusters.size),
-        denominator=_expand(evidence.denominator, place, clusters.size),
-        clusters=clusters,
-        exposure=exposure,
     )
 
 
 def subtract(first: Evidence, second: Evidence) -> Evidence:
     """First minus second, each of its own clusters, some of which may be the same."""
     every = np.union1d(first.clusters, second.clusters)
-    return spread_over(first, every).minus(spread_over(second, every))
 
+    def spread(own: Evidence) -> Evidence:
+        """The same quantity with every one of the clusters in its table; most add nothing."""
+        place = np.searchsorted(every, own.clusters)
 
-def _expand(values: Floats, place: NDArray[Any], n: int) -> Floats:
-    wide = np.zeros((n, *values.shape[1:]))
-    wide[place] = values
-    return wide
+        def wide(values: Floats) -> Floats:
+            result = np.zeros((every.size, *values.shape[1:]))
+            result[place] = values
+            return result
 
+        exposure = own.exposure
+        if exposure is not None:
+            exposure = replace(exposure, share=wide(exposure.share))
+        above, below = wide(own.numerator), wide(own.denominator)
+        return replace(own, numerator=above, denominator=below, clusters=every, exposure=exposure)
 
-def _is_usable(evidence: Evidence) -> bool:
-    return bool(np.isfinite(evidence.value) and np.isfinite(evidence.std_error))
-
-
-def _ratios(evidence: Evidence) -> Floats:
-    """The ratios that a quantity is made of, shape (terms,)."""
-    return divide(evidence.numerator.sum(axis=0), evidence.denominator.sum(axis=0))
+    return spread(first).minus(spread(second))
 
 
 def _error(evidence: Evidence, interval: Interval) -> float:
@@ -133,11 +117,6 @@ def _covariance(parts: Sequence[Evidence], errors: Floats) -> Floats:
     covariance = columns.T @ columns
     covariance[np.diag_indices(len(parts))] = errors**2
     return covariance
-
-
-def _freedom(evidence: Evidence) -> float:
-    """Degrees of freedom of a variance: about the clusters that make it, less one."""
-    return max(effective_number(evidence.errors) - 1, 1.0)
 
 
 def _welch(q: float, weight: Floats, freedom: Floats) -> float:
@@ -180,7 +159,11 @@ def compare_pairs(
     check_share("alpha", alpha)
     if len(estimates) < 2:
         raise SettingError("policies", "must be two at least, the clinicians among them")
-    pairs = list(_pairs(tuple(estimates), reference))
+    if reference is not None and reference not in estimates:
+        raise SettingError("reference", f"must be one of {', '.join(estimates)}")
+    pairs = list(combinations(estimates, 2))
+    if reference is not None:
+        pairs = [(name, reference) for name in estimates if name != reference]
     contrasts = [difference(estimates[a], estimates[b], interval=interval) for a, b in pairs]
     p_values = np.array([p_of_zero(interval, own.evidence) for own in contrasts])
     adjusted = holm(p_values)
@@ -188,15 +171,6 @@ def compare_pairs(
         Pair(a, b, own, float(p), float(q), bool(q <= alpha))
         for (a, b), own, p, q in zip(pairs, contrasts, p_values, adjusted, strict=True)
     )
-
-
-def _pairs(names: tuple[str, ...], reference: str | None) -> Iterator[tuple[str, str]]:
-    if reference is None:
-        yield from combinations(names, 2)
-        return
-    if reference not in names:
-        raise SettingError("reference", f"must be one of {', '.join(names)}")
-    yield from ((name, reference) for name in names if name != reference)
 
 
 def join_verdicts(parts: Mapping[str, Verdict], more: Verdict | None = None) -> Verdict:
@@ -247,17 +221,13 @@ def judge_difference(
 
 def _imbalances(log: Log, first: View, second: View, expected: Expected) -> Iterator[Evidence]:
     """Weighted means of the expected loss, first minus second; by action too."""
-    own = expected.by_action[log.rows, log.action].astype(np.float64)
+    if not all(view.weight.any() for view in (first, second)):
+        return
     plain = [(view.weight * expected.plain, view.weight) for view in (first, second)]
-    if all(view.weight.any() for view in (first, second)):
-        yield ratio_of(log.clusters, plain, sign=(1.0, -1.0))
-        terms = []
-        for view in (first, second):
-            terms.append((view.weight * own, view.weight))
-            terms.append((_averaged(view, expected, own), np.ones(own.size)))
-        yield ratio_of(log.clusters, terms, sign=(1.0, -1.0, -1.0, 1.0))
-
-
-def _averaged(view: View, expected: Expected, own: Floats) -> Floats:
-    mean = np.einsum("na,na->n", view.probabilities, expected.by_action)
-    return mean if view.abstains is None else np.where(view.abstains, own, mean)
+    yield ratio_of(log.clusters, plain, sign=(1.0, -1.0))
+    own, terms = expected.by_action[log.rows, log.action].astype(np.float64), []
+    for view in (first, second):
+        mean = np.einsum("na,na->n", view.probabilities, expected.by_action)
+        mean = mean if view.abstains is None else np.where(view.abstains, own, mean)
+        terms += [(view.weight * own, view.weight), (mean, np.ones(own.size))]
+    yield ratio_of(log.clusters, terms, sign=(1.0, -1.0, -1.0, 1.0))

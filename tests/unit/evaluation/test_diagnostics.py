@@ -124,17 +124,6 @@ def test_overlap_by_action_by_hand():
     assert found.least_propensity.tolist() == [0.1, 0.5]
 
 
-def test_overlap_of_25_actions_is_laid_out_by_fluid_and_vasopressor():
-    log, table, _ = make_log(n_stays=200, n_actions=25)
-    found = overlap_by_action(log, view(log, table))
-    grid = found.grid()
-    assert grid.n_logged.shape == (5, 5)
-    assert grid.n_logged[2].tolist() == [(log.action == 5 * 2 + j).sum() for j in range(5)]
-    assert grid.least_propensity.shape == (5, 5)
-    with pytest.raises(DataError, match=r"^action: must have 5 x 5 levels for this grid\.$"):
-        overlap_by_action(*seen()).grid()
-
-
 def test_an_action_never_taken_has_no_least_propensity():
     log, _ = seen(action=[0, 0, 0, 0])
     assert np.isnan(overlap_by_action(log, view(log, np.full((4, 2), 0.5))).least_propensity[1])

@@ -15,7 +15,6 @@ from etips.results.plain_text import (
     draw_bars,
     flat_rows,
     make_frame,
-    round_up,
 )
 from etips.results.records import DataSummary, EstimateResult, GainResult, MethodResult
 from etips.results.results import Results
@@ -172,10 +171,6 @@ def test_no_line_is_wider_than_a_terminal():
     assert max(map(len, lines)) <= 80
     assert any("another one of the kind" in line for line in lines)
     assert draw_bars([])
-
-
-def test_reach_is_a_round_number():
-    assert [round_up(v) for v in (0.031, 0.05, 0.0748, 1.0, 2.1)] == [0.05, 0.05, 0.1, 1.0, 5.0]
 
 
 def test_nothing_has_no_sign_of_its_own():

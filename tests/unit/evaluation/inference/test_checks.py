@@ -52,48 +52,84 @@ def refusal(call, *args, **options):
     return text
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_a_loss_that_is_not_finite_is_refused_by_row(bad):
-    expected = "loss: must be finite; 2 of 20 rows fail, first at row 3."
-    assert refusal(snips, values(bad=bad), np.ones(N), CLUSTER) == expected
-    assert refusal(logged_risk, values(bad=bad), CLUSTER) == expected
+ONES, EVEN, FIRST = np.ones(N), np.full(N, 0.5), np.zeros(N, dtype=int)
+AT_3 = "2 of 20 rows fail, first at row 3."
+LENGTH = "must have as many rows as there are decisions; 3 of 20 rows fail, first at row 17."
+ONE_EACH = "must have one entry a decision."
+HALF = CLUSTER.astype(float)
+HALF[5] = math.nan
+ALONE = "cluster: must name at least two clusters. One cluster has no spread to learn from."
+SHAPE = "probabilities: must have two axes and one column for each action."
+TEXT = [str(SECRET)] * (N - 1) + ["unknown"]
+SHORT = {"predicted": ONES, "predicted_policy": ONES[:-3]}
+TINY = f"propensity: must not be so small that a weight is infinite; {AT_3}"
 
 
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -SECRET])
-def test_a_weight_that_is_not_finite_or_negative_is_refused_by_row(bad):
-    expected = "weight: must be finite and not negative; 2 of 20 rows fail, first at row 3."
-    for estimator in (ips, snips):
-        assert refusal(estimator, np.ones(N), values(bad=bad), CLUSTER) == expected
-    assert refusal(matching_factor, values(bad=bad), CLUSTER) == expected
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, 0.0, -SECRET, 7.0])
-def test_a_propensity_outside_its_range_is_refused_by_row(bad):
-    action = np.zeros(N, dtype=int)
-    expected = "propensity: must be above 0 and at most 1; 2 of 20 rows fail, first at row 3."
-    assert refusal(weigh, probabilities(), action, values(bad=bad)) == expected
-    arrays = {"loss": np.ones(N), "action": action, "cluster": CLUSTER, "n_actions": 2}
-    assert refusal(Log, **arrays, propensity=values(bad=bad)) == expected
+def log_of(**more):
+    fields = {"loss": ONES, "action": FIRST, "cluster": CLUSTER, "propensity": EVEN, "n_actions": 2}
+    return Log(**{**fields, **more})
 
 
 @pytest.mark.parametrize(
-    ("bad", "rule"),
+    ("words", "call", "arguments"),
     [
-        ([math.nan, 0.5], "must be finite"),
-        ([math.inf, 0.5], "must be finite"),
-        ([math.inf, -math.inf], "must be finite"),
-        ([-0.5, 1.5], "must lie between 0 and 1"),
-        ([1.5, -0.5], "must lie between 0 and 1"),
-        ([0.25, 0.5], "must sum to one in every row"),
-        ([0.75, 0.75], "must sum to one in every row"),
-        ([0.0, 0.0], "must sum to one in every row"),
+        *((f"loss: must be finite; {AT_3}", snips, (values(bad=bad), ONES, CLUSTER))
+          for bad in (math.nan, math.inf, -math.inf)),
+        (f"loss: must be finite; {AT_3}", logged_risk, (values(bad=math.nan), CLUSTER)),
+        *((f"weight: must be finite and not negative; {AT_3}", call, arguments)
+          for bad in (math.nan, math.inf, -SECRET)
+          for call, arguments in ((ips, (ONES, values(bad=bad), CLUSTER)),
+                                  (snips, (ONES, values(bad=bad), CLUSTER)),
+                                  (matching_factor, (values(bad=bad), CLUSTER)))),
+        *((f"propensity: must be above 0 and at most 1; {AT_3}", weigh,
+           (probabilities(), FIRST, values(bad=bad)))
+          for bad in (math.nan, math.inf, 0.0, -SECRET, 7.0)),
+        *((f"probabilities: {rule}; 1 of 20 rows fail, first at row 4.", call, arguments)
+          for bad, rule in (([math.nan, 0.5], "must be finite"),
+                            ([math.inf, 0.5], "must be finite"),
+                            ([math.inf, -math.inf], "must be finite"),
+                            ([-0.5, 1.5], "must lie between 0 and 1"),
+                            ([1.5, -0.5], "must lie between 0 and 1"),
+                            ([0.25, 0.5], "must sum to one in every row"),
+                            ([0.75, 0.75], "must sum to one in every row"),
+                            ([0.0, 0.0], "must sum to one in every row"))
+          for call, arguments in ((weigh, (probabilities(bad=bad), FIRST, EVEN)),
+                                  (atenp, (ONES, FIRST, probabilities(bad=bad), CLUSTER)))),
+        *((f"action: must be a whole number from 0 to 1; {AT_3}", weigh,
+           (probabilities(), np.where(np.isin(np.arange(N), (3, 7)), bad, 0), EVEN))
+          for bad in (-1, 2, 0.5, math.nan)),
+        (f"weight: {LENGTH}", snips, (ONES, ONES[:-3], CLUSTER)),
+        (f"weight: {LENGTH}", snips, (ONES[:-3], ONES, CLUSTER)),
+        (f"cluster: {LENGTH}", snips, (ONES, ONES, CLUSTER[:-3])),
+        (f"cluster: {LENGTH}", snips, (ONES[:-3], ONES[:-3], log_of().clusters)),
+        (f"probabilities: {LENGTH}", weigh, (probabilities()[:-3], FIRST, ONES)),
+        (ALONE, snips, (ONES, ONES, FIRST)),
+        (ALONE, snips, (ONES, ONES, np.full(N, "stay"))),
+        ("cluster: must be a whole number; 1 of 20 rows fail, first at row 5.", snips,
+         (ONES, ONES, HALF)),
+        (f"loss: {ONE_EACH}", snips, (ONES[:, None], ONES, CLUSTER)),
+        (f"weight: {ONE_EACH}", snips, (ONES, ONES[:, None], CLUSTER)),
+        (f"cluster: {ONE_EACH}", logged_risk, (ONES, ONES[:, None])),
+        (f"predicted_policy: {ONE_EACH}", dm, (0.5, CLUSTER)),
+        ("loss: must have at least one row.", snips, ([], [], [])),
+        ("loss: must be numbers, with rows of one length.", logged_risk, (TEXT, CLUSTER)),
+        (SHAPE, weigh, (ONES, FIRST, EVEN)),
+        (SHAPE, weigh, (np.ones((N, 0)), FIRST, EVEN)),
+        ("probabilities: must have two axes and 2 columns.", view, (log_of(), np.ones((N, 1)))),
+        (TINY, weigh, (probabilities(), FIRST, np.where(values(bad=0.0) > 0, 0.5, 1e-320))),
+        (TINY, view, (log_of(propensity=np.where(values(bad=0.0) > 0, 0.5, 1e-320)),
+                      probabilities())),
     ],
-)
-def test_a_row_that_is_no_distribution_is_refused(bad, rule):
-    expected = f"probabilities: {rule}; 1 of 20 rows fail, first at row 4."
-    action, propensity = np.zeros(N, dtype=int), np.full(N, 0.5)
-    assert refusal(weigh, probabilities(bad=bad), action, propensity) == expected
-    assert refusal(atenp, np.ones(N), action, probabilities(bad=bad), CLUSTER) == expected
+)  # fmt: skip
+def test_what_is_wrong_is_refused_by_place_rule_and_row(words, call, arguments):
+    assert refusal(call, *arguments) == words
+
+
+def test_what_is_given_by_name_is_refused_likewise():
+    assert refusal(dr, ONES, ONES, CLUSTER, **SHORT) == f"predicted_policy: {LENGTH}"
+    assert refusal(snips, ONES, ONES, CLUSTER, count=ONES[:-3]) == f"count: {LENGTH}"
+    expected = f"propensity: must be above 0 and at most 1; {AT_3}"
+    assert refusal(log_of, propensity=values(bad=7.0)) == expected
 
 
 def test_float32_rounding_of_a_softmax_is_not_refused():
@@ -103,79 +139,6 @@ def test_float32_rounding_of_a_softmax_is_not_refused():
     assert table.dtype == np.float32
     action = generator.integers(0, 25, 200)
     assert weigh(table, action, np.full(200, 0.04)).dtype == np.float64
-
-
-@pytest.mark.parametrize("bad", [-1, 2, 0.5, math.nan])
-def test_an_action_out_of_range_is_refused(bad):
-    action = np.zeros(N)
-    action[[3, 7]] = bad
-    expected = "action: must be a whole number from 0 to 1; 2 of 20 rows fail, first at row 3."
-    assert refusal(weigh, probabilities(), action, np.full(N, 0.5)) == expected
-
-
-def test_mismatched_lengths_are_refused_with_the_rows_that_have_no_partner():
-    text = "must have as many rows as there are decisions; 3 of 20 rows fail, first at row 17."
-    assert refusal(snips, np.ones(N), np.ones(N - 3), CLUSTER) == f"weight: {text}"
-    assert refusal(snips, np.ones(N - 3), np.ones(N), CLUSTER) == f"weight: {text}"
-    assert refusal(snips, np.ones(N), np.ones(N), CLUSTER[:-3]) == f"cluster: {text}"
-    coded = Log(np.ones(N), [0] * N, [0.5] * N, CLUSTER, n_actions=2).clusters
-    assert refusal(snips, np.ones(N - 3), np.ones(N - 3), coded) == f"cluster: {text}"
-    model = {"predicted": np.ones(N), "predicted_policy": np.ones(N - 3)}
-    assert refusal(dr, np.ones(N), np.ones(N), CLUSTER, **model) == f"predicted_policy: {text}"
-    count = np.ones(N - 3)
-    assert refusal(snips, np.ones(N), np.ones(N), CLUSTER, count=count) == f"count: {text}"
-    assert refusal(weigh, probabilities()[:-3], np.zeros(N), np.ones(N)) == f"probabilities: {text}"
-
-
-def test_a_single_cluster_is_refused():
-    expected = "cluster: must name at least two clusters. One cluster has no spread to learn from."
-    assert refusal(snips, np.ones(N), np.ones(N), np.zeros(N, dtype=int)) == expected
-    assert refusal(snips, np.ones(N), np.ones(N), np.full(N, "stay")) == expected
-
-
-def test_cluster_ids_that_are_not_whole_are_refused():
-    cluster = CLUSTER.astype(float)
-    cluster[5] = math.nan
-    expected = "cluster: must be a whole number; 1 of 20 rows fail, first at row 5."
-    assert refusal(snips, np.ones(N), np.ones(N), cluster) == expected
-
-
-def test_a_column_with_two_axes_is_refused():
-    wide = np.ones((N, 1))
-    assert refusal(snips, wide, np.ones(N), CLUSTER) == "loss: must have one entry a decision."
-    assert refusal(snips, np.ones(N), wide, CLUSTER) == "weight: must have one entry a decision."
-    assert refusal(logged_risk, np.ones(N), wide) == "cluster: must have one entry a decision."
-
-
-def test_a_propensity_too_small_to_divide_by_is_refused():
-    propensity = np.full(N, 0.5)
-    propensity[[3, 7]] = 1e-320
-    action = np.zeros(N, dtype=int)
-    expected = (
-        "propensity: must not be so small that a weight is infinite; "
-        "2 of 20 rows fail, first at row 3."
-    )
-    assert refusal(weigh, probabilities(), action, propensity) == expected
-    log = Log(np.ones(N), action, propensity, CLUSTER, n_actions=2)
-    assert refusal(view, log, probabilities()) == expected
-
-
-def test_empty_and_scalar_and_text_input_is_refused():
-    assert refusal(snips, [], [], []) == "loss: must have at least one row."
-    assert refusal(dm, 0.5, CLUSTER) == "predicted_policy: must have one entry a decision."
-    text = [str(SECRET)] * (N - 1) + ["unknown"]
-    assert refusal(logged_risk, text, CLUSTER) == "loss: must be numbers, with rows of one length."
-    assert "one entry a decision" in refusal(matching_factor, 1.0, CLUSTER)
-    assert "as many rows" in refusal(weigh, probabilities(), [], [])
-
-
-def test_a_table_of_the_wrong_shape_is_refused():
-    action, propensity = np.zeros(N, dtype=int), np.full(N, 0.5)
-    expected = "probabilities: must have two axes and one column for each action."
-    assert refusal(weigh, np.ones(N), action, propensity) == expected
-    assert refusal(weigh, np.ones((N, 0)), action, propensity) == expected
-    log, table, _ = make_log()
-    assert refusal(view, log, table[:, :-1]) == "probabilities: must have two axes and 4 columns."
 
 
 def test_huge_but_finite_predictions_are_accepted():
