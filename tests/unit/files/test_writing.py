@@ -8,7 +8,7 @@ import pytest
 from artifacts_made import NEW, OLD, contents, names, save
 
 from etips.errors import FileError
-from etips.files.writing import folder_made_whole, write_file
+from etips.files.writing import write_file
 
 
 def test_a_file_is_written_whole_and_replaces_an_earlier_one(tmp_path):
@@ -103,35 +103,9 @@ def test_a_parent_that_does_not_exist_is_refused_by_name(tmp_path):
             write(tmp_path / "no" / "x", OLD if write is save else b"")
 
 
-def test_a_file_cannot_replace_a_folder(tmp_path):
-    (tmp_path / "x").mkdir()
-    with pytest.raises(FileError, match=r"x: cannot be written: Is a directory\.$"):
-        write_file(tmp_path / "x", b"")
-    assert names(tmp_path) == ["x"]
-
-
 def test_a_link_in_the_place_of_a_file_is_replaced_and_not_followed(tmp_path):
     (tmp_path / "target").write_bytes(b"precious")
     (tmp_path / "x").symlink_to(tmp_path / "target")
     write_file(tmp_path / "x", b"new")
     assert not (tmp_path / "x").is_symlink()
     assert (tmp_path / "target").read_bytes() == b"precious"
-
-
-def test_a_folder_appears_with_all_that_was_put_in_it_or_not_at_all(tmp_path):
-    def fill(content, error=None):
-        with folder_made_whole(tmp_path / "x") as inside:
-            (inside / "a").write_text(content)
-            if error is not None:
-                raise error
-
-    with pytest.raises(KeyError):
-        fill("half", KeyError())
-    assert names(tmp_path) == []
-    fill("old")
-    with pytest.raises(KeyboardInterrupt):
-        fill("half", KeyboardInterrupt())
-    assert (tmp_path / "x" / "a").read_text() == "old"
-    fill("new")
-    assert (tmp_path / "x" / "a").read_text() == "new"
-    assert names(tmp_path) == ["x"]

@@ -53,42 +53,6 @@ def test_f7_a_transformer_of_endless_layers_is_refused_at_once(tmp_path):
     refuse(tmp_path / "policy")
 
 
-def test_f6_every_byte_of_the_manifest_counts(folder):
-    """F6: a flip anywhere in the manifest, a sample of the weights; truncations of both."""
-    for path in sorted(folder.iterdir()):
-        whole = path.read_bytes()
-        for place in range(0, len(whole), max(len(whole) // 60, 1)):
-            for broken in (
-                whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :],
-                whole[:place],
-            ):
-                path.write_bytes(broken)
-                with pytest.raises(FileError, match=path.name):
-                    load_policy(folder)
-        path.write_bytes(whole)
-    load_policy(folder)
-
-
-def test_f6_files_that_are_missing_extra_or_links_are_refused(folder, tmp_path):
-    """F6: by name."""
-    (folder / "note.txt").write_text("hello")
-    refuse(folder, r"note\.txt: is not listed")
-    (folder / "note.txt").unlink()
-    weights = folder / "weights.safetensors"
-    weights.rename(tmp_path / "elsewhere")
-    refuse(folder, r"weights\.safetensors: is missing")
-    weights.symlink_to(tmp_path / "elsewhere")
-    refuse(folder, r"weights\.safetensors: must be a plain file")
-
-
-def test_f6_weights_of_another_policy_are_refused(folder, tmp_path):
-    """F6: swapped files."""
-    DoublyRobust(**small(seed=9)).fit(DATA).save(tmp_path / "other")
-    raw = (tmp_path / "other" / "weights.safetensors").read_bytes()
-    (folder / "weights.safetensors").write_bytes(raw)
-    refuse(folder, r"weights\.safetensors: was changed")
-
-
 def with_value(value, place=0):
     def change(tensors):
         name = sorted(tensors)[place]
@@ -198,53 +162,39 @@ def put(*path, value):
 HOSTILE = {
     "another format": put("format", value="etips/other"),
     "another version": put("version", value=1),
-    "no format": lambda d: d.pop("format"),
     "a kind nobody knows": put("kind", value="magic"),
-    "a kind that is a list": put("kind", value=["softmax"]),
     "a constant beside networks": put("constant", value=0),
     "a constant kind without its action": put("kind", value="constant"),
     "an imitation with networks": put("kind", value="imitation"),
     "uniform with networks": put("kind", value="uniform"),
     "an act nobody knows": put("acts", value="dances"),
-    "an act that is a list": put("acts", value=["draws"]),
     "no act": lambda d: d.pop("acts"),
     "hashes that are denied": put("seen", value=None),
-    "hashes of a word": put("seen", value="salt"),
     "hashes without salt": lambda d: d["seen"].pop("salt"),
     "a short salt": put("seen", "salt", value="00"),
-    "a salt that is none": put("seen", "salt", value="zz" * 16),
     "a flag of a word": put("seen", "numbered", value="yes"),
     "no scaler": put("scaler", value=None),
     "a scaler that is a word": put("scaler", value="none"),
-    "a scaler of nothing": put("scaler", "mean", value={}),
     "a scaler with a zero": lambda d: d["scaler"]["scale"].update(hr=0.0),
     "a scaler for other features": lambda d: [d["scaler"][k].pop("hr") for k in ("mean", "scale")],
     "seed negative": put("seed", value=-1),
-    "seed a word": put("seed", value="x"),
     "seed too large": put("seed", value=2**32),
     "temperature zero": put("temperature", value=0.0),
-    "temperature negative": put("temperature", value=-1.0),
     "temperature a word": put("temperature", value="warm"),
-    "temperature true": put("temperature", value=True),
     "temperature beyond float": put("temperature", value=10**400),
     "support one": put("support", value=1.0),
     "support negative": put("support", value=-0.1),
-    "support null": put("support", value=None),
     "earlier actions a word": put("earlier_actions", value="false"),
     "earlier actions true": put("earlier_actions", value=True),
     "no shapes": lambda d: d.pop("shapes"),
-    "shapes a list": put("shapes", value=[]),
     "shapes incomplete": lambda d: d["shapes"].pop("networks"),
     "shapes with one more": put("shapes", "extra", value=None),
     "no propensity": put("shapes", "propensity", value=None),
     "no networks": put("shapes", "networks", value=None),
-    "a shape that is a word": put("shapes", "networks", value="gru"),
     "an encoder nobody knows": put("shapes", "networks", "encoder", "name", value="os.system"),
     "an encoder whose name is a list": put("shapes", "networks", "encoder", "name", value=[]),
-    "an encoder that is a word": put("shapes", "networks", "encoder", value="gru"),
     "an encoder of another kind": put("shapes", "networks", "encoder", "name", value="lstm"),
     "an encoder with one size more": put("shapes", "networks", "encoder", "more", value=1),
-    "an encoder with one size less": lambda d: d["shapes"]["networks"]["encoder"].pop("embed"),
     "a transformer without end": put(
         "shapes",
         "networks",
@@ -252,31 +202,22 @@ HOSTILE = {
         value={"name": "transformer", "hidden": 2**40, "n_heads": 1, "n_layers": 10**12},
     ),
     "a module of somebody's": put("shapes", "networks", "encoder", value={"name": "module"}),
-    "an encoder that is a list": put("shapes", "networks", "encoder", value=[]),
     "hidden too large": put("shapes", "networks", "encoder", "hidden", value=10**6),
-    "hidden endless": put("shapes", "networks", "encoder", "hidden", value=10**30),
     "hidden zero": put("shapes", "networks", "encoder", "hidden", value=0),
-    "hidden negative": put("shapes", "networks", "encoder", "hidden", value=-6),
     "hidden a half": put("shapes", "networks", "encoder", "hidden", value=6.5),
-    "hidden true": put("shapes", "networks", "encoder", "hidden", value=True),
     "embed without weights": put("shapes", "networks", "encoder", "embed", value=5),
     "embed endless": put("shapes", "networks", "encoder", "embed", value=10**30),
-    "embed negative": put("shapes", "networks", "encoder", "embed", value=-1),
     "features too many": put("shapes", "networks", "n_features", value=10**9),
     "static too many": put("shapes", "networks", "n_static", value=10**9),
     "outputs too many": put("shapes", "networks", "n_outputs", value=10**9),
     "members too many": put("shapes", "networks", "n_members", value=10**9),
-    "members none": put("shapes", "networks", "n_members", value=0),
     "additive a word": put("shapes", "networks", "additive", value="no"),
     "additive where it is not": put("shapes", "networks", "additive", value=True),
     "more actions than outputs": put("schema", "n_actions", value=4),
     "actions endless": put("schema", "n_actions", value=10**12),
     "a feature more": lambda d: d["schema"]["sequence"].append("more"),
     "a feature twice": lambda d: d["schema"]["sequence"].append("hr"),
-    "schema a list": put("schema", value=[]),
-    "files a list": put("files", value=[]),
     "files with a path": put("files", "../../etc/passwd", value={"bytes": 1, "sha256": "0"}),
-    "an absolute path": put("files", "/etc/passwd", value={"bytes": 1, "sha256": "0"}),
 }
 
 
@@ -293,18 +234,6 @@ def test_f7_a_manifest_that_lists_no_weights_is_refused(folder):
         file.unlink()
     reseal(folder, put("files", value={}))
     refuse(folder)
-
-
-def test_f7_deep_json_and_numbers_that_json_lacks_are_refused(folder):
-    """F7."""
-    path = folder / "policy.json"
-    whole = path.read_bytes()
-    path.write_bytes(b'{"a":' * 50_000 + b"1" + b"}" * 50_000)
-    refuse(folder, r"policy\.json")
-    path.write_bytes(whole.replace(b'"support": 0.1', b'"support": NaN'))
-    refuse(folder, r"policy\.json")
-    path.write_bytes(b"[1]")
-    refuse(folder, r"policy\.json")
 
 
 def test_f7_a_forged_size_costs_no_memory(folder):
@@ -328,16 +257,6 @@ except OSError as refusal:
     assert done.stdout.split() == ["refused", "True", "True"]
 
 
-def test_a_key_makes_forgery_a_matter_of_knowing_it(learner, tmp_path, monkeypatch):
-    monkeypatch.setenv("ETIPS_SEAL_KEY", "ours")
-    learner.save(tmp_path / "policy")
-    assert load_policy(tmp_path / "policy").schema == DATA.schema
-    monkeypatch.setenv("ETIPS_SEAL_KEY", "theirs")
-    reseal(tmp_path / "policy", put("support", value=0.0))
-    monkeypatch.setenv("ETIPS_SEAL_KEY", "ours")
-    refuse(tmp_path / "policy", r"policy\.json: was changed")
-
-
 def test_an_honest_change_sealed_anew_still_loads(folder):
     """Else the attacks above would prove nothing."""
     reseal(folder, put("support", value=0.2), weights=lambda tensors: tensors)
@@ -355,29 +274,21 @@ def part(document, number, member="networks"):
 
 HOSTILE_STACKS = {
     "a link that does not mix losses": lambda d: part(d, 0).update(link="softmax"),
-    "a link that is a list": lambda d: part(d, 0).update(link=["amount"]),
     "no link": lambda d: part(d, 0).pop("link"),
-    "a part more in a member": lambda d: part(d, 0).update(more=1),
-    "a member less": lambda d: shape(d)["members"].pop(),
     "a member more": lambda d: shape(d)["members"].append(part(d, 0)),
-    "members that are a word": lambda d: shape(d).update(members="three"),
     "members that are none": lambda d: shape(d).update(members=[]),
     "a stack in a stack": lambda d: part(d, 0).update(member=shape(d, "propensity")),
-    "a member that is a word": lambda d: part(d, 0).update(member="trees"),
     "losses for propensities": lambda d: shape(d, "propensity").update(stack="losses"),
     "propensities for losses": lambda d: shape(d).update(stack="propensities"),
     "a mix of nothing": lambda d: shape(d).update(stack=["losses"]),
     "a temperature of zero": lambda d: shape(d, "propensity").update(temperature=0),
-    "a temperature of a word": lambda d: shape(d, "propensity").update(temperature="warm"),
     "a temperature without end": lambda d: shape(d, "propensity").update(temperature=10**400),
     "a key more": lambda d: shape(d).update(more=1),
     "trees that read other rows": lambda d: part(d, 0)["member"].update(ensemble="last"),
-    "trees that read no rows": lambda d: part(d, 0)["member"].update(ensemble=["last"]),
     "trees of another number": lambda d: part(d, 0)["member"].update(n_trees=3),
     "rows of another width": lambda d: part(d, 1)["member"].update(rows="history"),
     "a kind that takes no stack": lambda d: d.update(kind="softmax", lean=0.0),
     "a lean below zero": lambda d: d.update(lean=-0.1),
-    "a lean of a word": lambda d: d.update(lean="left"),
     "no lean": lambda d: d.pop("lean"),
 }
 

@@ -8,7 +8,7 @@ import torch
 from small_worlds import CLINIC, small, training, ward
 
 from etips.errors import DataError
-from etips.learn import DoublyRobust, EtIPS
+from etips.learn import DoublyRobust
 from etips.policies.deployed import Deployed, draw_from, take_likeliest
 from etips.policies.policy import Answer, FittedPolicy
 
@@ -147,14 +147,6 @@ def test_stays_without_a_decision_get_an_empty_answer(learner):
     assert answer.abstained.shape == (0,)
 
 
-def test_many_stays_in_several_batches_are_answered_as_few(learner):
-    data = ward(n_stays=1100, seed=3)
-    whole, stay = learner.predict_proba(data), data.decisions().stay
-    part = np.flatnonzero(stay >= 1050)
-    found = learner.predict_proba(data.subset(slice(1050, None)))
-    assert found == pytest.approx(whole[part], abs=1e-5)
-
-
 def test_questions_that_know_fewer_actions_are_answered_for_all(learner):
     asked = ward().without_log()
     fewer = replace(asked, schema=replace(asked.schema, n_actions=1))
@@ -194,16 +186,6 @@ def test_an_earlier_action_is_read_and_a_later_one_is_not(reader):
 def test_a_policy_that_reads_earlier_actions_refuses_data_without_them(reader):
     with pytest.raises(DataError, match=r"^data: must hold the actions taken so far"):
         reader.predict_proba(ward().without_log())
-
-
-def test_a_policy_that_reads_earlier_actions_takes_arrays_with_fewer(reader):
-    rng = np.random.default_rng(0)
-    features, action = rng.normal(size=(12, 3, 2)), np.tile([0, 1, 2], (12, 1))
-    loss = np.tile([0.0, 1.0, 0.0], (12, 1))
-    learner = EtIPS(**small(training=training(earlier_actions=True)))
-    learner.fit(features, action, loss)
-    found = learner.predict_proba(features, action=action % 2, loss=loss)
-    assert found.shape == (36, 3)
 
 
 def test_nothing_of_a_patient_is_in_the_policy(learner):

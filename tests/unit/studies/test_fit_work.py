@@ -42,13 +42,6 @@ def test_a_method_that_trains_nothing_costs_nothing():
     assert [own.networks for own in plain.values()] == [3, 6, 3]
 
 
-def test_an_evaluation_fits_two_models_and_then_judges():
-    works = evaluation_works(Training(), 10_000)
-    assert list(works) == ["propensity", "outcome"]
-    assert works["outcome"].after > works["propensity"].after
-    assert works["outcome"].after > evaluation_works(Training(), 100_000)["outcome"].after
-
-
 def test_a_fit_knows_its_work_without_what_studies_import():
     code = (
         "import sys, etips.cli.fitting\n"
@@ -68,22 +61,6 @@ def test_the_stages_to_come_count_at_the_pace_of_the_one_at_work():
     report, share = clock.read(at("policy", 5, 35.0))  # predicted losses were not needed
     assert report.seconds_left == pytest.approx(35.0)
     assert share == pytest.approx(0.65)
-
-
-def test_parts_of_a_stage_are_parts_of_its_work():
-    clock = FitClock(WORKS)
-    report, share = clock.read(at("policy-0-10", 5, 10.0))
-    assert report.seconds_left == pytest.approx(10.0 + 20.0)
-    assert share == pytest.approx(0.3 + 0.7 * 0.25)
-
-
-def test_what_follows_a_stage_is_still_to_come_at_its_end():
-    clock = FitClock({"propensity": StageWork(1.0, usual=2, after=3.0)})
-    report, share = clock.read(at("propensity", 1, 3.0, epochs=4))
-    assert report.seconds_left == pytest.approx(4.0)  # it usually stops after two
-    assert share == pytest.approx(1 / 5)
-    report, _ = clock.read(at("propensity", 4, 0.0, epochs=4))
-    assert report.seconds_left == pytest.approx(3.0)
 
 
 def test_other_names_of_stages_are_known_and_unknown_ones_stand_alone():

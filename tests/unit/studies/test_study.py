@@ -160,16 +160,6 @@ def test_full_supervision_is_told_labels_and_nobody_else_is(tmp_path, monkeypatc
         assert told == (place < 2)  # its two folds come first
 
 
-def test_every_decision_of_table_two_is_answered_by_the_fold_that_held_it_out(clinic):
-    folder, document = clinic
-    sizes = [
-        len(load_array(folder / "tasks" / f"etips-fold-{fold}" / "policy.npy")) for fold in (1, 2)
-    ]
-    assert sum(sizes) == document["data"]["n_decisions"]
-    assert [f["n_held_out"] for f in document["study"]["folds"]["etips"]] == [30, 30]
-    assert [f["n_learned_from"] for f in document["study"]["folds"]["etips"]] == [30, 30]
-
-
 def test_a_folds_figures_are_those_of_the_stays_it_held_out(clinic):
     folder, document = clinic
     experiment = small_experiment(clinic_document())
@@ -211,21 +201,6 @@ def test_the_figures_of_table_two_stand_beside_a_mimic_cohort_only(clinic, tmp_p
     assert "true risk" not in table["columns"]
 
 
-def test_data_that_changed_since_the_study_began_are_refused(tmp_path):
-    CLINIC.log(60, seed=0).save(tmp_path / "cohort")
-    more = {"data": tmp_path / "cohort", "n": 0, "world": "data"}
-    document = clinic_document(methods=["random"], presets={"etips": {"lead": ""}}, settings={})
-    study(tmp_path / "s", document, **more)
-    CLINIC.log(60, seed=1).save(tmp_path / "cohort", overwrite=True)
-    with pytest.raises(FileError, match="holds other work"):
-        study(tmp_path / "s", document, **more)
-
-
-def test_a_known_world_has_its_true_risks_in_the_last_columns(clinic):
-    assert clinic[1]["tables"][0]["columns"][-2:] == ["true risk", "true risk, drawn"]
-    assert "True risk of the clinicians" in clinic[1]["tables"][0]["note"]
-
-
 def test_the_random_policy_is_drawn_as_the_paper_drew_it(zeros):
     folds = zeros[1]["study"]["folds"]["random"]
     assert folds[0]["accuracy"] == folds[1]["accuracy"]
@@ -245,13 +220,6 @@ def test_the_authors_preset_prints_the_facts_and_has_a_constant_direct_method(tm
     assert (policy == policy[0]).all()
     assert document["study"]["experiment"]["logging"] == "argmax"
     assert "need not be near 1" in document["tables"][0]["note"]
-
-
-def test_a_short_run_says_so_first(tmp_path):
-    document = study(tmp_path / "s", clinic_document(), quick=True)
-    assert document["lead"].startswith("QUICK RUN: ")
-    assert "quick" in document["tables"][0]["title"]
-    assert document["data"]["n_stays"] == 40
 
 
 def test_charts_are_points_that_can_be_drawn(clinic, zeros):
@@ -323,14 +291,6 @@ def test_progress_of_one_study_of_several_stays_in_its_span(announced):
 def test_what_evaluating_takes_is_still_to_come_when_all_tasks_are_done(announced):
     shares = [share for what, share in announced[2] if what.startswith("evaluating")]
     assert shares == pytest.approx([0.625])  # a quarter of such a study
-
-
-def test_nothing_is_foretold_of_what_is_done(announced):
-    experiment, folder, _ = announced
-    source = data_of(experiment, None)
-    waves = make_plan(experiment, source, device="cpu")
-    left = forecast(experiment, source, waves, folder / TASKS, device="cpu", jobs=1)
-    assert left is None
 
 
 def test_more_passes_of_what_a_fold_learns_from_take_longer_and_more_hands_less(announced):

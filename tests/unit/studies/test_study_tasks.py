@@ -12,7 +12,6 @@ from etips.learn.learners.recipes import make_learner
 from etips.policies.deployed import Deployed, take_likeliest
 from etips.results.followed_policies import Followed, as_followed
 from etips.runs.tasks import Task, do
-from etips.studies.experiment import shipped
 from etips.studies.fit_work import StageWork
 from etips.studies.study_data import (
     Dealing,
@@ -131,11 +130,6 @@ def test_who_lends_comes_before_who_borrows():
     assert all(place[lender] < place[task.name] for task, lender in lent)
 
 
-def test_the_longest_of_a_wave_come_first():
-    for wave in plan(shipped("table1-rows")):
-        assert [task.cost for task in wave] == sorted((t.cost for t in wave), reverse=True)
-
-
 def test_methods_with_the_same_propensity_networks_share_them():
     methods = small_experiment(clinic_document()).methods
     assert lent_stages(methods, "etips") == {"propensity": "predictive"}
@@ -166,14 +160,6 @@ def test_what_is_fitted_otherwise_is_not_borrowed(change, stages):
     assert set(lent_stages(changed, "etips")) == stages
 
 
-def test_additive_networks_predict_losses_for_nobody_else():
-    plain = {"hidden": 4}
-    methods = {"direct": {**plain, "interaction": False}, "doubly-robust": plain}
-    assert lent_stages(methods, "doubly-robust") == {}
-    methods["direct"] = plain
-    assert lent_stages(methods, "doubly-robust") == {"outcome": "direct"}
-
-
 def test_who_looks_ahead_to_the_end_of_the_stay_predicts_losses_for_nobody_else():
     plain = {"hidden": 4}
     methods = {"direct": {**plain, "horizon": "stay"}, "doubly-robust": plain}
@@ -181,43 +167,6 @@ def test_who_looks_ahead_to_the_end_of_the_stay_predicts_losses_for_nobody_else(
     methods = {"predictive": plain, "direct": plain, "direct-stay": plain}
     assert lent_stages(methods, "direct-stay") == {"propensity": "predictive"}
     assert fit_cost("direct-stay", plain, ()) > fit_cost("direct", plain, ())
-
-
-def test_a_task_costs_what_the_networks_that_it_trains_usually_take():
-    cost = {
-        (task.work.method if isinstance(task.work, FitTask) else task.name, preset): task.cost
-        for preset in ("etips", "authors")
-        for wave in plan(shipped("table1-zeros"), preset)
-        for task in wave
-    }
-    nothing = cost["random", "etips"]
-    assert nothing == cost["logging", "etips"] < 0.01 * cost["direct", "etips"]
-    passes = {key: value - nothing for key, value in cost.items()}
-    document = shipped("table1-zeros")
-    propensity, policy, judge = (
-        *(document["settings"][stage]["epochs"] for stage in ("propensity", "policy")),
-        document["evaluation"]["settings"]["epochs"],
-    )
-    ours = document["presets"]["etips"]
-    shorter, outcome = (ours["settings"][stage]["epochs"] for stage in ("policy", "outcome"))
-    robust = ours["method"]["doubly-robust"]["policy"]["epochs"]
-    assert robust < shorter < policy
-    folds = {"n_folds": 3}  # each network reads two
-
-    def usual(stage, epochs, sets=1):
-        return StageWork.of(stage, epochs, sets=sets, **folds).total
-
-    def policies(epochs, n=1):
-        return usual("policy", epochs, n) + usual("finish", 8)
-
-    assert passes["predictive", "etips"] == pytest.approx(usual("propensity", propensity))
-    assert passes["direct", "etips"] == pytest.approx(usual("outcome", outcome))
-    assert passes["doubly-robust", "etips"] == pytest.approx(policies(robust))
-    assert passes["evaluation", "etips"] == pytest.approx(usual("outcome", judge))
-    assert passes["etips", "etips"] == pytest.approx(policies(shorter, 2))  # two translations
-    folds["n_folds"] = 1
-    all_of_them = usual("policy", policy, 15)  # fifteen, without folds
-    assert passes["etips", "authors"] == pytest.approx(all_of_them)
 
 
 def test_what_is_lent_is_no_work():

@@ -82,10 +82,6 @@ def test_trials_are_compared_by_risk_plus_error_unless_in_doubt():
     assert [t.doubt for t in trials] == ["", "weights", "propensities", "", "weights"]
 
 
-def test_known_propensities_are_not_compared_by_their_fit():
-    assert [t.doubt for t in compared({"log_loss": None}, {"log_loss": None})] == ["", ""]
-
-
 def test_a_search_goes_on_from_there_with_more_trials_as_if_in_one_go(log, tmp_path):
     tune(log, tmp_path / "pieces", search(n_trials=1))
     tune(log, tmp_path / "pieces", search(n_trials=3))
@@ -280,15 +276,6 @@ def test_any_other_is_judged_by_networks_that_did_not_learn_from_the_stay(log):
     assert found.std_error == pytest.approx(expected.std_error)
     assert found.risk == pytest.approx(expected.risk)
     assert found.matching_factor == pytest.approx(expected.matching_factor)
-
-
-def test_who_looks_ahead_is_judged_by_the_outcome_of_stays(log):
-    recipe = Recipe("direct-stay", QUICK)
-    learner = recipe.make(device="cpu").fit(log)
-    found = score_trial(recipe, learner, log)
-    assert found.risk == learner.fit_.whole_stay.risk
-    per_stay = log.logged_loss.sum() / log.n_stays
-    assert found.risk == pytest.approx(per_stay, rel=0.5)  # of a sum, not of one loss
 
 
 def test_an_imitation_is_judged_by_how_well_it_imitates(log):
