@@ -131,7 +131,7 @@ def test_a_policy_that_reads_earlier_actions_gets_them(log):
     same(own, log, previous_action=previous)
 
 
-@pytest.mark.parametrize("form", ["linear", "waves", "nearest"])
+@pytest.mark.parametrize("form", ["linear", "squares", "waves", "nearest"])
 @pytest.mark.parametrize("reads", ["last", "summary", "history"])
 def test_models_of_rows_answer_alike(policy, log, form, reads):
     holey = gaps(log)

@@ -54,6 +54,16 @@ def test_the_record_adds_up_and_comes_back_from_a_file(tmp_path):
     assert read_choice(tmp_path / "choice.json") == record
 
 
+def test_a_product_of_two_columns_is_found_by_squares_and_products():
+    rng = np.random.default_rng(0)
+    x, action = rng.normal(size=(1_200, 4)), rng.integers(0, 2, 1_200)
+    helps = np.sign(x[:, 0] * x[:, 1])
+    log = etips.from_arrays(x, action, rng.normal(size=1_200) - helps * (action - 0.5))
+    learner = etips.SuperLearner(candidates=("products",)).fit(log)
+    assert learner.fit_.choice.kept.tier == "policy"
+    assert ((learner.predict(log) == 1) == (helps > 0)).mean() > 0.8
+
+
 def test_models_beyond_the_budget_are_left_out_the_dearest_first_and_named():
     record = etips.SuperLearner(candidates=CHEAP, seconds=0.3).fit(rows(500)[0]).fit_.choice
     assert "boosting" in record.left_out
@@ -117,6 +127,18 @@ def test_a_verdict_by_hand():
     assert verdict.factor == pytest.approx((0 + 2 + 2 + 2) / 4)
     assert verdict.size == pytest.approx(3)
     assert verdict.standing == np.inf  # too few decisions to be kept
+
+
+def test_of_two_policies_that_promise_the_same_the_surer_one_is_taken():
+    rng = np.random.default_rng(0)
+    n = 2_000
+    action = rng.integers(0, 3, n)
+    scores = np.stack([np.zeros(n), np.full(n, -0.2), -0.22 + 2 * rng.normal(size=n)], axis=1)
+    scores[:, 2] -= scores[:, 2].mean() + 0.22
+    every = [np.full(n, number) for number in range(3)]
+    choice = choose(judge(scores, action, np.zeros(n), np.full(n, 1 / 3)), lambda _: every)
+    assert choice.verdicts[2].gap < choice.verdicts[1].gap
+    assert choice.best == 1
 
 
 def test_decisions_of_a_patient_are_one_piece_of_evidence():

@@ -45,6 +45,15 @@ def test_products_of_waves_are_near_a_gaussian_kernel():
     assert model.outputs(rows).shape == (1, 6, 3)
 
 
+def test_squares_of_directions_make_a_product_of_two_columns():
+    # 4 xy = (x + y)^2 - (x - y)^2, and 4 x = (x + 1)^2 - (x - 1)^2.
+    basis, phase = np.array([[1, 1], [1, -1], [1, 0], [1, 0.0]]), np.array([0.0, 0, 1, -1])
+    weight = np.array([[1, -1, 0, 0], [0, 0, 1, -1], [1, -1, 1, -1]]).T[None] / 4
+    model = made("squares", width=4, basis=basis, phase=phase, weight=weight)
+    x, y = rows = np.random.default_rng(3).normal(size=(2, 6))
+    assert model.outputs(rows.T)[0] == pytest.approx(np.stack([x * y, x, x * y + x], axis=1))
+
+
 def test_values_far_out_are_held_and_missing_ones_are_the_mean():
     found = standardise(np.array([[1e9, np.nan]]), np.zeros(2), np.ones(2))
     assert found.tolist() == [[10.0, 0.0]]
