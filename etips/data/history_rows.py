@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,87 @@ if TYPE_CHECKING:  # the evaluation makes rows too, and must not reach pyarrow b
 
 Parts = Sequence["Floats32"]
 
+Summary = Callable[["Trajectories"], NDArray[np.float32]]
+"""Turns stays into one row a decision."""
 
-class Step(NamedTuple):
+LOG_SHIFT = 0.1
+"""Added before a logarithm is taken, as `Scaler` does."""
+
+_MOST_ACTIONS = 30  # the one before is a column each; beyond, one column with its number
+_MOST_FEATURES = 128  # of wider steps (images, say) those that vary most are kept
+_MOST_NUMBERS = 100_000_000  # 400 MB; a larger table leaves out the least telling summaries
+_WIDE = 128  # features of a step of which last values and means are all that is kept
+_BLOCK = 64  # columns that are looked at together
+
+
+class Classifier(Protocol):
+    """A classifier of scikit-learn's kind."""
+
+    def fit(self, X: NDArray[np.float32], y: Ints) -> object:  # noqa: N803  # their spelling
+        """Learn."""
+
+    def predict_proba(self, X: NDArray[np.float32]) -> Floats:  # noqa: N803
+        """Probability of each class in `classes_`, shape (n, n_classes)."""
+
+
+def last_step(data: "Trajectories") -> NDArray[np.float32]:
+    """The last step that a decision may see, and static features; NaN where missing.
+
+    Shape (n_decisions, d + s).
+    """
+    stay = data.decisions().stay
+    return np.concatenate([data.sequence[data.seen_rows], data.static[stay]], axis=1)
+
+
+def has_past(data: "Trajectories") -> bool:
+    """Whether any decision may see more than one step."""
+    return bool((data.seen_rows > _first_rows(data)).any())
+
+
+def last_and_mean(data: "Trajectories") -> NDArray[np.float32]:
+    """Summary of each history: its last step, the mean of its steps, their number, static features.
+
+    A missing value is passed over; NaN stands where there is none.
+    Shape (n_decisions, 2 d + 1 + s).
+    """
+    features, last, start = data.sequence[:], data.seen_rows, _first_rows(data)
+    known = ~np.isnan(features)
+    count = (last - start + 1)[:, None]
+
+    def so_far(values: NDArray[Any]) -> Floats:
+        sums = np.cumsum(values, axis=0, dtype=np.float64)
+        before = np.where((start > 0)[:, None], sums[np.maximum(start - 1, 0)], 0.0)
+        return np.asarray(sums[last] - before)
+
+    if known.all():
+        mean = so_far(features) / count
+    else:
+        total, there = so_far(np.where(known, features, 0)), so_far(known)
+        mean = np.divide(total, there, out=np.full_like(total, np.nan), where=there > 0)
+    parts = (features[last], mean, count, data.static[data.decisions().stay])
+    return np.concatenate(parts, axis=1).astype(np.float32)
+
+
+def usual_summary(data: "Trajectories") -> Summary:
+    """What a classifier reads of stays by default: of those without a past, their one step."""
+    return last_and_mean if has_past(data) else last_step
+
+
+def column_means(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Mean of the values known of each column, 0 where there is none, shape (d,)."""
+    known = ~np.isnan(rows)
+    total = np.where(known, rows, 0).sum(axis=0, dtype=np.float64)
+    means: NDArray[np.float32] = (total / np.maximum(known.sum(axis=0), 1)).astype(np.float32)
+    return means
+
+
+def fill_gaps(rows: NDArray[np.float32], means: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The rows with their columns' means where a value is missing."""
+    filled: NDArray[np.float32] = np.where(np.isnan(rows), means, rows)
+    return filled
+
+
+class _Step(NamedTuple):
     """The same step of all stays that reach it, the longest history first.
 
     What is kept of stays from step to step goes by their places in this order: at a later step the
@@ -35,7 +114,7 @@ class Step(NamedTuple):
     asked: Ints
 
 
-def walk(data: "Trajectories") -> list[Step]:
+def _walk(data: "Trajectories") -> list[_Step]:
     """The steps that decisions may see, first to last; nothing after the last that a stay asks."""
     stay = data.decisions().stay
     end = data.seen_rows - data.offsets[stay]
@@ -49,14 +128,14 @@ def walk(data: "Trajectories") -> list[Step]:
     by_end = np.argsort(end, kind="stable")
     bounds = np.searchsorted(end[by_end], np.arange(longest + 1))
     return [
-        Step(starts[: n_left[step]] + step, place[stay[asked]], asked)
+        _Step(starts[: n_left[step]] + step, place[stay[asked]], asked)
         for step in range(longest)
         for asked in [by_end[bounds[step] : bounds[step + 1]]]
     ]
 
 
-def gather(
-    steps: Sequence[Step],
+def _gather(
+    steps: Sequence[_Step],
     results: Parts,
     *,
     begin: Callable[[Ints], Parts],
@@ -82,18 +161,17 @@ def gather(
                 result[step.asked] = part
 
 
-def mean_of(total: "Floats32", count: "Floats32") -> "Floats32":
-    """Mean of values by their sum and number, NaN where there is none."""
+def _mean_of(total: "Floats32", count: "Floats32") -> "Floats32":
     return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
 
-def side_by_side(n_rows: int, widths: Sequence[int]) -> "tuple[Floats32, list[Floats32]]":
+def _side_by_side(n_rows: int, widths: Sequence[int]) -> "tuple[Floats32, list[Floats32]]":
     """An empty table, and its columns in parts of some widths."""
     table = np.empty((n_rows, sum(widths)), np.float32)
     return table, np.split(table, np.cumsum(widths)[:-1], axis=1)
 
 
-def some_columns(sequence: "Features", places: Sequence[int]) -> "Features":
+def _some_columns(sequence: "Features", places: Sequence[int]) -> "Features":
     """Some columns; of a coded sequence the table's alone are copied, of all of them nothing."""
     if list(places) == list(range(sequence.shape[1])):
         return sequence
@@ -102,177 +180,64 @@ def some_columns(sequence: "Features", places: Sequence[int]) -> "Features":
     return replace(sequence, table=sequence.table[:, list(places)])
 
 
-if TYPE_CHECKING:  # the evaluation makes rows too, and must not reach pyarrow by way of files
-    from etips.data.coded import Features, Floats32
-    from etips.data.trajectories import Trajectories
-
-Summary = Callable[["Trajectories"], NDArray[np.float32]]
-"""Turns stays into one row a decision."""
-
-MOST_ACTIONS = 30
-"""Up to so many actions the one before is a column each; beyond, one column with its number."""
-
-MOST_FEATURES = 128
-"""Of wider steps (images, say) as many columns are kept, those that vary most."""
-
-MOST_NUMBERS = 100_000_000
-"""A table of more numbers (400 MB) leaves out summaries of the history, the least telling first."""
+def _first_rows(data: "Trajectories") -> Ints:
+    """Row that the stay of each decision begins at, shape (n_decisions,)."""
+    return np.asarray(data.offsets[data.decisions().stay])
 
 
-class Classifier(Protocol):
-    """A classifier of scikit-learn's kind."""
-
-    def fit(self, X: NDArray[np.float32], y: Ints) -> object:  # noqa: N803  # their spelling
-        """Learn."""
-
-    def predict_proba(self, X: NDArray[np.float32]) -> Floats:  # noqa: N803
-        """Probability of each class in `classes_`, shape (n, n_classes)."""
-
-
-def last_step(data: "Trajectories") -> NDArray[np.float32]:
-    """The last step that a decision may see, and static features; NaN where missing.
-
-    Shape (n_decisions, d + s).
-    """
-    stay = data.decisions().stay
-    return np.concatenate([data.sequence[data.seen_rows], data.static[stay]], axis=1)
-
-
-def has_past(data: "Trajectories") -> bool:
-    """Whether any decision may see more than one step."""
-    first = data.offsets[data.decisions().stay]
-    return bool((data.seen_rows > first).any())
-
-
-def last_and_mean(data: "Trajectories") -> NDArray[np.float32]:
-    """Summary of each history: its last step, the mean of its steps, their number, static features.
-
-    A missing value is passed over; NaN stands where there is none.
-    Shape (n_decisions, 2 d + 1 + s).
-    """
-    stay, step = data.decisions()
-    last = data.seen_rows
-    features = data.sequence[:]
-    known = ~np.isnan(features)
-    start, count = data.offsets[stay], (step + 1 - data.lag)[:, None]
-
-    def so_far(values: NDArray[Any]) -> Floats:
-        sums = np.cumsum(values, axis=0, dtype=np.float64)
-        before = np.where((start > 0)[:, None], sums[np.maximum(start - 1, 0)], 0.0)
-        return np.asarray(sums[last] - before)
-
-    if known.all():
-        mean = so_far(features) / count
-    else:
-        total, there = so_far(np.where(known, features, 0)), so_far(known)
-        mean = np.divide(total, there, out=np.full_like(total, np.nan), where=there > 0)
-    parts = (features[last], mean, count, data.static[stay])
-    return np.concatenate(parts, axis=1).astype(np.float32)
-
-
-def usual_summary(data: "Trajectories") -> Summary:
-    """What a classifier reads of stays if nobody says: of those without a past, their one step."""
-    return last_and_mean if has_past(data) else last_step
-
-
-def column_means(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Mean of the values known of each column, 0 where there is none, shape (d,)."""
-    known = ~np.isnan(rows)
-    total = np.where(known, rows, 0).sum(axis=0, dtype=np.float64)
-    means: NDArray[np.float32] = (total / np.maximum(known.sum(axis=0), 1)).astype(np.float32)
-    return means
-
-
-def fill_gaps(rows: NDArray[np.float32], means: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The rows with their columns' means where a value is missing."""
-    filled: NDArray[np.float32] = np.where(np.isnan(rows), means, rows)
-    return filled
-
-
-def visible_rows(data: "Trajectories", *, most_numbers: int = MOST_NUMBERS) -> "Floats32":
+def visible_rows(data: "Trajectories", *, most_numbers: int = _MOST_NUMBERS) -> "Floats32":
     """All that a decision could see, in one row: more than the last step, for history confounds.
 
     The last step, the mean, the change since the step before, the least and the largest value so
     far, the number of steps, static features, and the action before. A missing value is passed
     over; NaN stands where there is none. Shape (n_decisions, columns).
     """
-    columns = VisibleColumns.of(data, most_numbers=most_numbers)
-    table = np.empty((data.n_decisions, columns.width), np.float32)
-    columns.write(data, table)
+    sequence = _some_columns(data.sequence, _most_varying(data.sequence))
+    last, first = data.seen_rows, _first_rows(data)
+    n_actions = 1 if data.n_actions > _MOST_ACTIONS else data.n_actions
+    if data.action is None or bool((data.decision_rows == first).all()):
+        n_actions = 0
+    width, common = sequence.shape[1], (1, data.static.shape[1], n_actions)
+    room = (most_numbers / data.n_decisions - sum(common)) / max(width, 1)
+    some = (width, width, width * (room >= 3), width * 2 * (room >= 5))
+    if bool((np.diff(data.offsets) <= 1).all()):  # one step: all summaries are that step
+        some = (width, 0, 0, 0)
+    table, parts = _side_by_side(data.n_decisions, (*some, *common))
+    newest, mean, change, extremes, count, static, before = parts
+    newest[:] = sequence[last]
+    if change.shape[1]:
+        alone = last == first
+        np.subtract(newest, sequence[np.where(alone, last, last - 1)], out=change)
+        change[alone] = 0
+    if mean.shape[1]:
+        both = extremes.shape[1] > 0
+        _gather(
+            _walk(data),
+            [mean, *(np.split(extremes, 2, axis=1) if both else [])],
+            begin=lambda rows: _alone(sequence[rows], extremes=both),
+            join=_joined,
+            finish=lambda own: [_mean_of(*own[:2]), *own[2:]],
+        )
+    count[:, 0] = last - first + 1
+    static[:] = data.static[data.decisions().stay]
+    if n_actions and data.action is not None:
+        rows = data.decision_rows
+        action = np.where(rows == first, NO_ACTION, data.action[np.maximum(rows - 1, 0)])[:, None]
+        before[:] = action if data.n_actions > _MOST_ACTIONS else action == np.arange(n_actions)
     return table
 
 
-class VisibleColumns(NamedTuple):
-    """What the columns of `visible_rows` hold, as some stays decide it; any of them can be written.
-
-    Args:
-        kept: Places of the features.
-        widths: Columns of the last step, the mean, the change, the least and largest, the number of
-            steps, static features and the action before.
-    """
-
-    kept: Sequence[int]
-    widths: tuple[int, ...]
-
-    @classmethod
-    def of(cls, data: "Trajectories", *, most_numbers: int = MOST_NUMBERS) -> Self:
-        """Those that suit some stays; see `visible_rows`."""
-        kept = _kept(data.sequence)
-        common, width = (1, data.static.shape[1], _action_columns(data)), len(kept)
-        room = (most_numbers / data.n_decisions - sum(common)) / max(width, 1)
-        if bool((np.diff(data.offsets) <= 1).all()):  # one step: all summaries are that step
-            return cls(kept, (width, 0, 0, 0, *common))
-        return cls(kept, (width, width, width * (room >= 3), width * 2 * (room >= 5), *common))
-
-    @property
-    def width(self) -> int:
-        """Of the table."""
-        return sum(self.widths)
-
-    def write(self, data: "Trajectories", table: "Floats32") -> None:
-        """Fill the rows of some stays, shape (n_decisions, width)."""
-        sequence = some_columns(data.sequence, self.kept)
-        last, first_row = data.seen_rows, _first_rows(data)
-        newest, mean, change, extremes, count, static, before = np.split(
-            table, np.cumsum(self.widths)[:-1], axis=1
-        )
-        newest[:] = sequence[last]
-        if change.shape[1]:
-            first = last == first_row
-            np.subtract(newest, sequence[np.where(first, last, last - 1)], out=change)
-            change[first] = 0
-        asked = [mean, *np.split(extremes, 2, axis=1)][: 3 if extremes.shape[1] else 1]
-        if mean.shape[1]:
-            gather(
-                walk(data),
-                asked,
-                begin=lambda rows: _alone(sequence[rows], extremes=len(asked) > 1),
-                join=_join,
-                finish=lambda own: [mean_of(*own[:2]), *own[2:]],
-            )
-        count[:, 0] = last - first_row + 1
-        static[:] = data.static[data.decisions().stay]
-        if before.shape[1]:
-            before[:] = _action_before(data, before.shape[1])
-
-
-def _kept(sequence: "Features") -> list[int]:
-    """Places of all features; of more than `MOST_FEATURES` those that vary most."""
-    if sequence.shape[1] <= MOST_FEATURES:
+def _most_varying(sequence: "Features") -> list[int]:
+    """Places of all features; of more than `_MOST_FEATURES` those that vary most."""
+    if sequence.shape[1] <= _MOST_FEATURES:
         return list(range(sequence.shape[1]))
     some = sequence[:: max(1, len(sequence) // 5000)].astype(np.float64)
-    keep = np.sort(np.argsort(-_variance(some), kind="stable")[:MOST_FEATURES])
-    return [int(place) for place in keep]
-
-
-def _variance(values: Floats) -> Floats:
-    """Of each column, over the values known."""
-    known = ~np.isnan(values)
+    known = ~np.isnan(some)
     count = np.maximum(known.sum(axis=0), 1)
-    filled = np.where(known, values, 0.0)
-    mean = filled.sum(axis=0) / count
-    variance: Floats = np.where(known, (filled - mean) ** 2, 0.0).sum(axis=0) / count
-    return variance
+    mean = np.where(known, some, 0.0).sum(axis=0) / count
+    variance = np.where(known, (np.where(known, some, 0.0) - mean) ** 2, 0.0).sum(axis=0) / count
+    keep = np.sort(np.argsort(-variance, kind="stable")[:_MOST_FEATURES])
+    return [int(place) for place in keep]
 
 
 def _alone(values: "Floats32", *, extremes: bool) -> Parts:
@@ -283,47 +248,10 @@ def _alone(values: "Floats32", *, extremes: bool) -> Parts:
     return (*parts, values, values) if extremes else parts
 
 
-def _join(before: Parts, now: Parts) -> Parts:
+def _joined(before: Parts, now: Parts) -> Parts:
     """The same of a history, of what was before a step and that step alone."""
     ways = (np.add, np.add, np.fmin, np.fmax)[: len(now)]
     return [way(own, new) for way, own, new in zip(ways, before, now, strict=True)]
-
-
-def _action_columns(data: "Trajectories") -> int:
-    """How many tell of the action of the step before: one each, or none at single steps."""
-    if data.action is None or bool((data.decision_rows == _first_rows(data)).all()):
-        return 0
-    return 1 if data.n_actions > MOST_ACTIONS else data.n_actions
-
-
-def _action_before(data: "Trajectories", n_columns: int) -> "Floats32":
-    """The action of the step before the decision, shape (n_decisions, n_columns)."""
-    assert data.action is not None
-    first = data.decision_rows == _first_rows(data)
-    before = np.where(first, NO_ACTION, data.action[np.maximum(data.decision_rows - 1, 0)])
-    if data.n_actions > MOST_ACTIONS:
-        return before.astype(np.float32)[:, None]
-    columns: Floats32 = (before[:, None] == np.arange(n_columns)).astype(np.float32)
-    return columns
-
-
-def _first_rows(data: "Trajectories") -> Ints:
-    """Row that the stay of each decision begins at, shape (n_decisions,)."""
-    return np.asarray(data.offsets[data.decisions().stay])
-
-
-if TYPE_CHECKING:  # the evaluation makes rows too, and must not reach pyarrow by way of files
-    from etips.data.coded import Features, Floats32
-    from etips.data.trajectories import Trajectories
-
-WIDE = 128
-"""Of steps with more features (images, say) the last values and the means are all that is kept."""
-
-LOG_SHIFT = 0.1
-"""Added before a logarithm is taken, as `Scaler` does."""
-
-BLOCK = 64
-"""Columns that are looked at together."""
 
 
 def summarise_history(
@@ -343,26 +271,26 @@ def summarise_history(
         extremes: Whether the lowest, the highest and the first value known of every feature follow
             at the end; not of wide steps.
     """
-    schema, steps, stay = like or data.schema, walk(data), data.decisions().stay
+    schema, steps, stay = like or data.schema, _walk(data), data.decisions().stay
     kept = kept_features(schema)
     gaps, wide = have_gaps(schema, kept), is_wide(schema)
     n_kept, ages = len(kept), np.concatenate([[0], np.cumsum(gaps)])
     extremes = extremes and not wide
     widths = (n_kept, n_kept, 0 if wide else n_kept, 0 if wide else int(ages[-1]))
     more = (n_kept, n_kept, n_kept) if extremes else ()
-    table, parts = side_by_side(data.n_decisions, (*widths, 1, data.static.shape[1], *more))
-    for start in range(0, n_kept, BLOCK):  # wide steps, a few columns at a time
-        stop = min(start + BLOCK, n_kept)
+    table, parts = _side_by_side(data.n_decisions, (*widths, 1, data.static.shape[1], *more))
+    for start in range(0, n_kept, _BLOCK):  # wide steps, a few columns at a time
+        stop = min(start + _BLOCK, n_kept)
         reader = _Reader.of(data, kept[start:stop], schema)
         by_step = [*parts[: 2 if wide else 4], *parts[6:]]
         bounds = [(start, stop)] * len(by_step)
         if not wide:
             bounds[3] = (ages[start], ages[stop])
-        gather(
+        _gather(
             steps,
             [part[:, low:high] for part, (low, high) in zip(by_step, bounds, strict=True)],
             begin=partial(_known_alone, reader, wide, extremes),
-            join=_join_known,
+            join=_known_joined,
             finish=partial(_finish, gaps[start:stop]),
         )
     parts[4][:, 0] = data.seen_rows - data.offsets[stay] + 1
@@ -372,11 +300,12 @@ def summarise_history(
 
 def summary_columns(schema: Schema, *, extremes: bool = False) -> tuple[str, ...]:
     """What the columns of `summarise_history` are called, in their order."""
-    names = [schema.sequence[place] for place in kept_features(schema)]
+    kept = kept_features(schema)
+    names = [schema.sequence[place] for place in kept]
     columns = [*(f"last {name}" for name in names), *(f"mean {name}" for name in names)]
     if not is_wide(schema):
         columns += [f"change {name}" for name in names]
-        gaps = have_gaps(schema, kept_features(schema))
+        gaps = have_gaps(schema, kept)
         columns += [f"steps since {name}" for name, gap in zip(names, gaps, strict=True) if gap]
     columns += ["steps", *schema.static]
     if extremes and not is_wide(schema):
@@ -386,7 +315,7 @@ def summary_columns(schema: Schema, *, extremes: bool = False) -> tuple[str, ...
 
 def is_wide(schema: Schema) -> bool:
     """Whether steps have so many features that last values and means are all that is kept."""
-    return len(kept_features(schema)) > WIDE
+    return len(kept_features(schema)) > _WIDE
 
 
 def kept_features(schema: Schema) -> list[int]:
@@ -398,10 +327,8 @@ def kept_features(schema: Schema) -> list[int]:
 def have_gaps(schema: Schema, kept: Sequence[int]) -> Bools:
     """Which of some features may be missing."""
     names = [schema.sequence[place] for place in kept]
-    marked = [name + MISSING_SUFFIX in schema.sequence for name in names]
-    return np.array(
-        [m or schema.may_be_missing(n) for m, n in zip(marked, names, strict=True)], bool
-    )
+    marked = set(schema.sequence)
+    return np.array([n + MISSING_SUFFIX in marked or schema.may_be_missing(n) for n in names], bool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -420,8 +347,8 @@ class _Reader:
         marked = [i for i, name in enumerate(names) if name + MISSING_SUFFIX in source]
         marks = [source[names[i] + MISSING_SUFFIX] for i in marked]
         logs = [i for i, name in enumerate(names) if name in schema.logarithms]
-        features = some_columns(data.sequence, kept)
-        return cls(features, some_columns(data.sequence, marks), marked, logs)
+        features = _some_columns(data.sequence, kept)
+        return cls(features, _some_columns(data.sequence, marks), marked, logs)
 
     def read(self, rows: Ints) -> "Floats32":
         """The features of some steps, a copy, shape (len(rows), d)."""
@@ -456,7 +383,7 @@ def _known_alone(reader: _Reader, wide: bool, extremes: bool, rows: Ints) -> Par
     return (*parts, features, features, features) if extremes else parts
 
 
-def _join_known(before: Parts, now: Parts) -> Parts:
+def _known_joined(before: Parts, now: Parts) -> Parts:
     """The same of a history, of what was before a step and that step alone."""
     newest, total, count, *rest = before
     features, added, counted, *_ = now
@@ -488,5 +415,5 @@ def _finish(gaps: Bools, parts: Parts) -> Parts:
     """Last value and mean; unless steps are wide the change, and the age of what may be missing."""
     newest, total, count, *rest = parts
     if not rest:
-        return newest, mean_of(total, count)
-    return newest, mean_of(total, count), newest - rest[0], rest[1][:, gaps], *rest[2:]
+        return newest, _mean_of(total, count)
+    return newest, _mean_of(total, count), newest - rest[0], rest[1][:, gaps], *rest[2:]

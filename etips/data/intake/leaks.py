@@ -5,22 +5,19 @@ leak: a feature is told of only where it leaves next to nothing open.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from etips.data.coded import Floats32
 from etips.data.decisions import Floats, Ints
 from etips.data.schema import MISSING_SUFFIX
 from etips.data.trajectories import Trajectories
 from etips.errors import as_option
 from etips.notes import note
 
-LEAST_DECISIONS = 50
-"""With fewer, chance alone makes features that fit perfectly."""
-
+_LEAST_DECISIONS = 50  # with fewer, chance alone makes features that fit perfectly
 _MOST_DECISIONS = 8_000  # enough to see what is nearly perfect, and a millisecond a column
 _PERFECT = 0.99  # of Somers' D (an AUC of 0.995), of the variance explained, of the actions
 _MOST_LEVELS = 50  # a column of fewer values is looked at value by value
@@ -31,11 +28,20 @@ _EXPECTED = 18.0  # losses at that share, where none is seen: a chance of one in
 
 Reason = Literal["loss", "part of the loss", "action", "name"]
 
-_TELL = {
-    "loss": "foretell the loss almost perfectly",
-    "part of the loss": "have values with which the loss is certain",
-    "action": "tell almost perfectly which action was taken",
-    "name": "are called like something that is known only afterwards",
+_WORDS: dict[Reason, tuple[str, str]] = {
+    "loss": ("foretells the loss almost perfectly", "foretell the loss almost perfectly"),
+    "part of the loss": (
+        "has values with which the loss is certain",
+        "have values with which the loss is certain",
+    ),
+    "action": (
+        "tells almost perfectly which action was taken",
+        "tell almost perfectly which action was taken",
+    ),
+    "name": (
+        "is called like something that is known only afterwards",
+        "are called like something that is known only afterwards",
+    ),
 }
 _LATER = {
     *("dead", "died", "death", "deceased", "dod", "deathtime", "mortality", "survived", "survival"),
@@ -62,105 +68,62 @@ def find_leaks(data: Trajectories) -> list[Leak]:
     """Columns that follow from the loss or the action of the decisions; none without a log."""
     if not data.logged or data.n_decisions == 0:
         return []
-    later = [Leak(source, "name") for source in _sources(data) if _is_later(data, source)]
-    if data.n_decisions < LEAST_DECISIONS:
-        return later
-    n = data.n_decisions
+    schema, n = data.schema, data.n_decisions
+    marks = {name + MISSING_SUFFIX for name in schema.indicators}
+    names = [name for name in (*schema.sequence, *schema.static) if name not in marks]
+    sources = list(dict.fromkeys(_source(name, schema.categories) for name in names))
+    named = [Leak(source, "name") for source in sources if _is_later(data, source)]
+    if n < _LEAST_DECISIONS:
+        return named
     chosen = np.arange(0, n, max(1, n // _MOST_DECISIONS))
-    seen = _Seen.of(data, chosen)
+    sequence = np.asarray(data.sequence[data.seen_rows[chosen]])
+    static = data.static[data.decisions().stay[chosen]]
+    columns = [*sequence.T, *static.T]
+    values = dict(zip((*schema.sequence, *schema.static), columns, strict=True))
+    action = data.logged_action[chosen]  # and the parts that it combines
+    actions = [action, *(np.array(part.of_action)[action] for part in schema.components)]
     found = []
-    for source in _sources(data):
-        reasons = (_reason(column, seen) for column in _columns(data, seen, source))
-        reason = next((own for own in reasons if own is not None), None)
+    for source in sources:
+        own = [values.get(source)]
+        if source in schema.categories:
+            levels = [values[f"{source}={level}"] for level in schema.categories[source]]
+            parts = np.stack(levels, axis=1)
+            own = [np.where(np.isnan(parts).any(axis=1), -1, parts.argmax(axis=1))]
+        own.append(values.get(source + MISSING_SUFFIX))
+        loss, person = data.logged_loss[chosen], data.cluster[chosen]
+        reasons = [_reason(o.astype(float), loss, actions, person) for o in own if o is not None]
+        reason = next((reason for reason in reasons if reason is not None), None)
         if reason is not None:
             found.append(Leak(source, reason))
-    told = {leak.column for leak in found}
-    return found + [leak for leak in later if leak.column not in told]
+    known = {leak.column for leak in found}
+    return found + [leak for leak in named if leak.column not in known]
 
 
 def note_leaks(data: Trajectories) -> None:
-    """Tell the leaks of a log, one line for each reason."""
+    """Say which columns leak, one line for each reason."""
     leaks = find_leaks(data)
-    for reason, words in _TELL.items():
+    for reason, (one, many) in _WORDS.items():
         columns = [leak.column for leak in leaks if leak.reason == reason]
-        if columns:
-            one = len(columns) == 1
-            verb, _, rest = words.partition(" ")
-            singular = {"are": "is", "have": "has"}.get(verb, f"{verb}s")
-            said = f"{singular} {rest}" if one else words
-            known = "Was it known" if one else "Were they known"
-            note(
-                f"column{'' if one else 's'} {', '.join(columns)}: {said}. {known} before the "
-                f"decision? If not, leave {'it' if one else 'them'} out: "
-                f"--drop {as_option(*columns)}"
-            )
-
-
-@dataclass(frozen=True, eq=False)
-class _Seen:
-    """Some decisions: what they see, their loss and patient; their action, and its parts if any."""
-
-    sequence: Floats32
-    static: Floats32
-    place: Mapping[str, int]
-    loss: Floats
-    actions: tuple[Ints, ...]
-    person: Ints
-
-    @classmethod
-    def of(cls, data: Trajectories, chosen: Ints) -> "_Seen":
-        names = (*data.schema.sequence, *data.schema.static)
-        action = data.logged_action[chosen]
-        return cls(
-            np.asarray(data.sequence[data.seen_rows[chosen]]),
-            data.static[data.decisions().stay[chosen]],
-            {name: place for place, name in enumerate(names)},
-            data.logged_loss[chosen],
-            (action, *(np.array(part.of_action)[action] for part in data.schema.components)),
-            data.cluster[chosen],
-        )
-
-    def values(self, name: str) -> Floats:
-        """A feature by its name."""
-        place, width = self.place[name], self.sequence.shape[1]
-        column = self.sequence[:, place] if place < width else self.static[:, place - width]
-        return column.astype(np.float64)
-
-
-def _sources(data: Trajectories) -> list[str]:
-    """Columns of the table that features were made of."""
-    schema = data.schema
-    marks = {name + MISSING_SUFFIX for name in schema.indicators}
-    names = [name for name in (*schema.sequence, *schema.static) if name not in marks]
-    return list(dict.fromkeys(_source(name, schema.categories) for name in names))
+        if not columns:
+            continue
+        which, known, them = f"columns {', '.join(columns)}: {many}", "Were they known", "them"
+        if len(columns) == 1:
+            which, known, them = f"column {columns[0]}: {one}", "Was it known", "it"
+        drop = f"--drop {as_option(*columns)}"
+        note(f"{which}. {known} before the decision? If not, leave {them} out: {drop}")
 
 
 def _source(name: str, categories: Mapping[str, tuple[str, ...]]) -> str:
+    """The column of the table that a feature was made of."""
     source = name.partition("=")[0]
     return source if source in categories else name
 
 
-def _columns(data: Trajectories, seen: _Seen, source: str) -> list[Floats]:
-    """What decisions see of one column of the table: its values or levels, and its gaps."""
-    schema = data.schema
-    if source in schema.categories:
-        names = [f"{source}={level}" for level in schema.categories[source]]
-        parts = np.stack([seen.values(name) for name in names], axis=1)
-        level = np.where(np.isnan(parts).any(axis=1), -1, parts.argmax(axis=1))
-        columns = [level.astype(np.float64)]
-    else:
-        columns = [seen.values(source)]
-    mark = source + MISSING_SUFFIX
-    if mark in seen.place:
-        columns.append(seen.values(mark))
-    return columns
-
-
-def _reason(column: Floats, seen: _Seen) -> Reason | None:
+def _reason(column: Floats, loss: Floats, actions: Sequence[Ints], person: Ints) -> Reason | None:
     """What a column gives away, if anything."""
-    told = ~np.isnan(column) & ~np.isnan(seen.loss)
-    values, loss = column[told], seen.loss[told]
-    if values.size < LEAST_DECISIONS or not np.ptp(values):
+    known = ~np.isnan(column) & ~np.isnan(loss)
+    values, loss = column[known], loss[known]
+    if values.size < _LEAST_DECISIONS or not np.ptp(values):
         return None
     order = np.argsort(values, kind="stable")
     code, count = _levels(values[order], order)
@@ -168,10 +131,9 @@ def _reason(column: Floats, seen: _Seen) -> Reason | None:
     if np.ptp(loss):
         if _orders(_ranks(code, count), loss) or (few and _explains(code, loss)):
             return "loss"
-        if few and _is_certain(code, loss, seen.person[told]):
+        if few and _is_certain(code, loss, person[known]):
             return "part of the loss"
-    tells = (_tells(order, code, action[told], few=few) for action in seen.actions)
-    return "action" if any(tells) else None
+    return "action" if any(_tells(order, code, own[known], few=few) for own in actions) else None
 
 
 def _levels(ordered: Floats, order: Ints) -> tuple[Ints, Ints]:
@@ -192,7 +154,7 @@ def _orders(ranks: Floats, loss: Floats) -> bool:
         auc = (ranks[bad].mean() - (n_bad + 1) / 2) / n_good
         return bool(abs(2 * auc - 1) >= _PERFECT)
     _, code, count = np.unique(loss, return_inverse=True, return_counts=True)
-    return bool(_correlation(ranks, _ranks(code, count)) ** 2 >= _PERFECT)
+    return bool(np.corrcoef(ranks, _ranks(code, count))[0, 1] ** 2 >= _PERFECT)
 
 
 def _explains(code: Ints, loss: Floats) -> bool:
@@ -246,12 +208,6 @@ def _ranks(code: Ints, count: Ints) -> Floats:
     """Ranks from 1, ties in the middle, of values numbered by size that occur so often."""
     middle: Floats = (np.cumsum(count) - (count - 1) / 2)[code]
     return middle
-
-
-def _correlation(a: Floats, b: Floats) -> float:
-    a, b = a - a.mean(), b - b.mean()
-    scale = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / scale if scale else 0.0
 
 
 def _is_later(data: Trajectories, source: str) -> bool:
