@@ -28,10 +28,10 @@ _NAMED = 5  # features that a message names
 def align(stays: Trajectories, like: Schema) -> Trajectories:
     """The same stays with the features and actions of other data, such as a policy was fitted on.
 
-    Features are found by name. Those that nobody asks for are left out; a level of a category that
-    these data never have is 0 throughout. Doses that are features are put into the classes of the
-    other data, actions that have the same names are numbered alike. What cannot be brought over is
-    refused.
+    Features are found by name. Those that are not asked for are left out; a level of a category
+    that these data never have is 0 throughout. Doses that are features are put into the classes of
+    the other data, actions that have the same names are numbered alike. What cannot be brought over
+    is refused.
     """
     known = stays.schema
     if (known.sequence, known.static) != (like.sequence, like.static):
@@ -40,17 +40,20 @@ def align(stays: Trajectories, like: Schema) -> Trajectories:
 
 
 def _with_features(stays: Trajectories, like: Schema) -> Trajectories:
-    known = stays.schema
-    _require_levels(stays, like)
+    known, wanted = stays.schema, {*like.sequence, *like.static}
+    for names, features in ((known.sequence, stays.sequence), (known.static, stays.static)):
+        for position, name in enumerate(names):
+            new = name not in wanted and _category(name, like) is not None
+            if new and _columns(features, [position])[:].any():
+                fix = "Code it as one of the levels that the policy was fitted with."
+                rule = "must have no level that the policy does not know"
+                raise DataError(f"data, category {_category(name, like)}", rule, fix=fix)
     sequence = _positions(known.sequence, like.sequence, known, like)
     static = _positions(known.static, like.static, known, like)
-    spare = [
-        name
-        for name in (*known.sequence, *known.static)
-        if name not in {*like.sequence, *like.static} and _category(name, like) is None
-    ]
+    spare = [name for name in (*known.sequence, *known.static) if name not in wanted]
+    spare = [name for name in spare if _category(name, like) is None]
     if spare:
-        note(f"the policy does not read {_named(spare, 'feature')}: left out")
+        note(f"the policy does not read {_named(spare)}: left out")
     schema = replace(
         known,
         sequence=like.sequence,
@@ -72,23 +75,14 @@ def _positions(
 ) -> list[int]:
     """Where each wanted feature is, `_ABSENT` for one that is 0 throughout."""
     place = {name: number for number, name in enumerate(there)}
-    lacking = [name for name in wanted if name not in place and not _may_be_zero(name, known, like)]
-    if lacking:
-        _refuse_units(lacking, there)
-        elsewhere = [name for name in lacking if name in (*known.sequence, *known.static)]
-        if elsewhere:
-            rule = f"{_named(elsewhere, 'feature')} must not be static in one and not in the other"
-            raise DataError("data", rule)
-        raise DataError(
-            "data",
-            f"must hold {_named(lacking, 'feature')}, which the policy reads",
-            fix="Add the columns, or fit the policy without them.",
-        )
-    return [place.get(name, _ABSENT) for name in wanted]
+    features = (*known.sequence, *known.static)
 
+    def may_be_zero(name: str) -> bool:  # a level that nobody has, a mark of a missing value
+        column, source = _category(name, like), name.removesuffix(MISSING_SUFFIX)
+        marks = name != source and source in features
+        return marks if column is None else column in known.categories
 
-def _refuse_units(lacking: Sequence[str], there: Sequence[str]) -> None:
-    """Refuse a feature that is there in another unit, by name."""
+    lacking = [name for name in wanted if name not in place and not may_be_zero(name)]
     units = {split_unit(name)[0]: (name, split_unit(name)[1]) for name in there}
     for name in lacking:
         bare, unit = split_unit(name)
@@ -96,30 +90,15 @@ def _refuse_units(lacking: Sequence[str], there: Sequence[str]) -> None:
         if found and unit != other:
             fix = f"Convert it and call it {name}."
             raise DataError(f"data, feature {found}", f"must be {name}: another unit", fix=fix)
-
-
-def _may_be_zero(name: str, known: Schema, like: Schema) -> bool:
-    """Whether a column that is not there can be 0 throughout: a level that nobody has, a mark."""
-    column = _category(name, like)
-    if column is not None:
-        return column in known.categories
-    source = name.removesuffix(MISSING_SUFFIX)
-    return name.endswith(MISSING_SUFFIX) and source in (*known.sequence, *known.static)
-
-
-def _require_levels(stays: Trajectories, like: Schema) -> None:
-    """Refuse levels of a category that the policy has never seen, if somebody has them."""
-    known = stays.schema
-    for names, features in (
-        (known.sequence, stays.sequence),
-        (known.static, stays.static),
-    ):
-        for position, name in enumerate(names):
-            new = _category(name, like) is not None and name not in (*like.sequence, *like.static)
-            if new and _columns(features, [position])[:].any():
-                fix = "Code it as one of the levels that the policy was fitted with."
-                rule = "must have no level that the policy does not know"
-                raise DataError(f"data, category {_category(name, like)}", rule, fix=fix)
+    elsewhere = [name for name in lacking if name in features]
+    if elsewhere:
+        rule = f"{_named(elsewhere)} must not be static in one and not in the other"
+        raise DataError("data", rule)
+    if lacking:
+        fix = "Add the columns, or fit the policy without them."
+        rule = f"must hold {_named(lacking)}, which the policy reads"
+        raise DataError("data", rule, fix=fix)
+    return [place.get(name, _ABSENT) for name in wanted]
 
 
 def _category(name: str, like: Schema) -> str | None:
@@ -207,11 +186,11 @@ def _action_by_name(stays: Trajectories, known: Schema, like: Schema) -> Ints | 
     return moved
 
 
-def _named(names: Sequence[str], what: str) -> str:
-    """A few names, and how many more there are."""
+def _named(names: Sequence[str]) -> str:
+    """A few features, and how many more there are."""
     listed = ", ".join(names[:_NAMED])
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"the {what}{'s' if len(names) > 1 else ''} {listed}{more}"
+    return f"the feature{'s' if len(names) > 1 else ''} {listed}{more}"
 
 
 def join(parts: Mapping[str, Trajectories]) -> tuple[Trajectories, NDArray[np.str_]]:
@@ -222,12 +201,12 @@ def join(parts: Mapping[str, Trajectories]) -> tuple[Trajectories, NDArray[np.st
     """
     stays = list(parts.values())
     schema = stays[0].schema
-    for other in stays[1:]:
-        same = ("sequence", "static", "lag", "n_actions", "actions")
-        if any(getattr(other.schema, name) != getattr(schema, name) for name in same):
+    same = ("sequence", "static", "lag", "n_actions", "actions")
+    for own in stays[1:]:
+        if any(getattr(own.schema, name) != getattr(schema, name) for name in same):
             fix = "Use etips.align first."
             raise DataError("data", "must have the same features and actions to be joined", fix=fix)
-        if not other.schema.means_actions_of(schema):
+        if not own.schema.means_actions_of(schema):
             raise DataError("data", "must have the same classes of doses to be joined")
     if not all(own.logged for own in stays):
         raise DataError("data", "must hold logged actions and losses in every part")

@@ -18,18 +18,8 @@ LIMIT = 10.0
 """Scaled values are held within this many standard deviations: one typing error must not rule."""
 
 SEPSIS_LOG = (
-    "SpO2",
-    "BUN",
-    "Creatinine",
-    "SGOT",
-    "SGPT",
-    "Total_bili",
-    "INR",
-    "input_total",
-    "input_4hourly",
-    "output_total",
-    "output_4hourly",
-    "max_dose_vaso",
+    *("SpO2", "BUN", "Creatinine", "SGOT", "SGPT", "Total_bili", "INR"),
+    *("input_total", "input_4hourly", "output_total", "output_4hourly", "max_dose_vaso"),
 )
 """Features of the Sepsis-3 cohort whose logarithm is standardised."""
 

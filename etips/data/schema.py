@@ -1,13 +1,14 @@
 """What the columns of a data set are called and what they mean."""
 
 import operator
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, fields
-from typing import Self, SupportsIndex
+from typing import Self
 
 from etips.data.intake.dose_classes import DoseClasses
 from etips.data.recipe import Component, Recipe, find_components, from_document, to_document
-from etips.errors import SettingError, as_option
+from etips.errors import SettingError, as_option, require_whole
 
 MISSING_SUFFIX = "_missing"
 """A feature that may be missing has a second column of this name: 1 where it was, else 0."""
@@ -67,17 +68,21 @@ class Schema:
 
     def __post_init__(self) -> None:
         for name in ("lag", "n_actions"):  # NumPy's whole numbers are welcome, JSON lacks them
-            object.__setattr__(self, name, _whole(getattr(self, name), name))
+            require_whole(name, getattr(self, name))
+            object.__setattr__(self, name, operator.index(getattr(self, name)))
         if self.lag not in (0, 1):
             raise SettingError("lag", "must be 0 or 1")
         if not 1 <= self.n_actions <= MOST_ACTIONS:
             raise SettingError("n_actions", f"must be in 1..{MOST_ACTIONS}")
         if self.actions and len(self.actions) != self.n_actions:
             raise SettingError("actions", f"must name all {self.n_actions} actions or none")
-        names = (*astuple(self.roles), *self.sequence, *self.static)
-        for name in names if len(set(names)) != len(names) else ():
-            if names.count(name) > 1:
-                raise _twice(name)
+        names = Counter((*astuple(self.roles), *self.sequence, *self.static))
+        for name in [name for name, times in names.items() if times > 1]:
+            if "=" not in name and not name.endswith(MISSING_SUFFIX):
+                raise SettingError(f"column {name}", "must play one part only")
+            rule = "has the name of a feature that is made of another column"
+            fix = f'Rename it, or leave it out: --drop {as_option(name)} (drop=["{name}"]).'
+            raise SettingError(f"column {name}", rule, fix=fix)
 
     @property
     def components(self) -> tuple[Component, ...]:
@@ -138,28 +143,8 @@ class Schema:
                 raise SettingError(where, "must hold exactly " + ", ".join(sorted(expected)))
         assert isinstance(document, dict)
         assert isinstance(roles, dict)
-        roles = {"negative_control": _unused(document), **roles}
+        taken, name = str([document.get("sequence"), document.get("static")]), "negative_control"
+        while name in taken:  # a name that no feature has
+            name += "_"
+        roles = {"negative_control": name, **roles}
         return from_document(cls, {**document, "roles": roles}, where="schema")
-
-
-def _unused(given: Mapping[str, object]) -> str:
-    """A name for the column of negative controls that no feature has."""
-    taken, name = str([given.get("sequence"), given.get("static")]), Roles.negative_control
-    while name in taken:
-        name += "_"
-    return name
-
-
-def _whole(value: object, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise SettingError(name, "must be a whole number")
-    return operator.index(value)
-
-
-def _twice(name: str) -> SettingError:
-    """Why two features, or a feature and a part, cannot have one name."""
-    if "=" not in name and not name.endswith(MISSING_SUFFIX):
-        return SettingError(f"column {name}", "must play one part only")
-    rule = "has the name of a feature that is made of another column"
-    fix = f'Rename it, or leave it out: --drop {as_option(name)} (drop=["{name}"]).'
-    return SettingError(f"column {name}", rule, fix=fix)

@@ -89,16 +89,19 @@ class Trajectories:
         sound = offsets.ndim == 1 and offsets.size >= 2 and np.issubdtype(offsets.dtype, np.integer)
         if not sound or offsets[0] != 0 or (np.diff(offsets) < 1).any():
             raise DataError("offsets", "must start at 0 and rise: every stay has at least one step")
-        lengths = np.diff(self.offsets)
+        lengths = np.diff(offsets)
         defaults: dict[str, NDArray[Any]] = {
             "static": np.zeros((lengths.size, 0), np.float32),
             "stay": np.arange(lengths.size),
-            "step": np.arange(self.offsets[-1]) - np.repeat(self.offsets[:-1], lengths),
+            "step": np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths),
         }
         for name, value in defaults.items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, value)
-        _require_sound(self)
+        _require_shapes(self)
+        _require_features("sequence", self.sequence, self.schema.sequence, self.schema)
+        _require_features("static", self.static, self.schema.static, self.schema)
+        _require_log(self)
         _freeze(self)
 
     @property
@@ -133,17 +136,15 @@ class Trajectories:
 
     @cached_property
     def _decisions(self) -> Decisions:
-        decisions = find_decisions(self.offsets, self.lag, self._known)
-        return Decisions(read_only(decisions.stay), read_only(decisions.step))
-
-    @property
-    def _known(self) -> Bools | None:
-        if self.action is None or self.loss is None:
-            return None
-        known: Bools = self.action != NO_ACTION
-        if self.missing_loss == "drop":
-            known = known & ~np.isnan(self.loss)
-        return known if self.eligible is None else known & self.eligible
+        known: Bools | None = None
+        if self.action is not None and self.loss is not None:
+            known = np.asarray(self.action != NO_ACTION)
+            if self.missing_loss == "drop":
+                known = known & ~np.isnan(self.loss)
+            if self.eligible is not None:
+                known = known & self.eligible
+        stay, step = find_decisions(self.offsets, self.lag, known)
+        return Decisions(read_only(stay), read_only(step))
 
     def decisions(self) -> Decisions:
         """The decisions (stay, step), counted from 0, in the order of every `predict_proba`."""
@@ -385,11 +386,8 @@ def _require_features(where: str, values: Features, names: Sequence[str], schema
             raise DataError(place, "must be finite", rows=rows, total=len(values))
 
 
-def _require_sound(data: Trajectories) -> None:
-    """Refuse arrays that do not fit together, or hold what none of them may."""
-    _check_shapes(data)
-    _require_features("sequence", data.sequence, data.schema.sequence, data.schema)
-    _require_features("static", data.static, data.schema.static, data.schema)
+def _require_log(data: Trajectories) -> None:
+    """Refuse steps that fall, and actions, losses and propensities that none may be."""
     rises = np.ones(data.n_steps, bool)
     rises[1:] = data.step[1:] > data.step[:-1]
     rises[data.offsets[:-1]] = True
@@ -400,11 +398,10 @@ def _require_sound(data: Trajectories) -> None:
     in_range = (data.action >= NO_ACTION) & (data.action < data.schema.n_actions)
     rule = f"must be whole, 0..{data.schema.n_actions - 1}, or {NO_ACTION} where there is none"
     require("action", rule, in_range & whole)
-    require("loss", "must be finite, or NaN where it is not known", ~np.isinf(data.loss))
     require_missing_loss(data.missing_loss)
-    if data.negative_control is not None:
-        rule = "must be finite, or NaN where it is not known"
-        require("negative_control", rule, ~np.isinf(data.negative_control))
+    for name, values in (("loss", data.loss), ("negative_control", data.negative_control)):
+        if values is not None:
+            require(name, "must be finite, or NaN where it is not known", ~np.isinf(values))
     if data.propensity is not None:
         valid = (data.propensity > 0) & (data.propensity <= 1)
         idle = np.ones(data.n_steps, bool)
@@ -412,27 +409,23 @@ def _require_sound(data: Trajectories) -> None:
         require("propensity", "must be in (0, 1] at every decision", valid | idle)
 
 
-def _check_shapes(data: Trajectories) -> None:
-    n_stays, n_steps = data.n_stays, data.n_steps
+def _require_shapes(data: Trajectories) -> None:
     if (data.action is None) != (data.loss is None):
         raise DataError("action, loss", "must be given together or not at all")
-    code = None if data.truth is None else data.truth.code
-    for name, value, shape in (
-        ("sequence", data.sequence, (n_steps, len(data.schema.sequence))),
-        ("static", data.static, (n_stays, len(data.schema.static))),
-        ("action", data.action, (n_steps,)),
-        ("loss", data.loss, (n_steps,)),
-        ("propensity", data.propensity, (n_steps,)),
-        ("eligible", data.eligible, (n_steps,)),
-        ("negative_control", data.negative_control, (n_steps,)),
-        ("stay", data.stay, (n_stays,)),
-        ("step", data.step, (n_steps,)),
-        ("group", data.group, (n_stays,)),
-        ("truth", code, (n_steps,)),
-    ):
+    steps, stays = (data.n_steps,), (data.n_stays,)
+    shapes: dict[str, tuple[int, ...]] = {
+        "sequence": (*steps, len(data.schema.sequence)),
+        "static": (*stays, len(data.schema.static)),
+        **dict.fromkeys((*PER_STEP, "step"), steps),
+        **dict.fromkeys(("stay", "group"), stays),
+    }
+    for name, shape in shapes.items():
+        value = getattr(data, name)
         if value is not None and value.shape != shape:
             raise DataError(name, f"must have shape {shape}, has {value.shape}")
     if data.truth is not None:
+        if data.truth.code.shape != steps:
+            raise DataError("truth", f"must have shape {steps}, has {data.truth.code.shape}")
         table = (len(data.truth.expected_loss), data.schema.n_actions)
         if data.truth.expected_loss.shape != table or data.truth.logging.shape != table:
             raise DataError("truth", "its tables must have one row a code and one column an action")

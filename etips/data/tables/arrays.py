@@ -13,6 +13,8 @@ from etips.data.schema import MOST_ACTIONS, Schema
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError, require
 
+_MOST_LABELS = 200  # as in a table: more are an identifier or free text
+
 
 def from_arrays(
     features: ArrayLike,
@@ -44,23 +46,35 @@ def from_arrays(
         lag: 0 if a decision sees its own step (the only choice without time), 1 if not.
         missing_loss: "weight" allows actions without a loss, as in `read_table`.
     """
-    padded = _padded(features)
-    action, names = number_labels(action, n_actions)
+    padded = _float32("features", features)
+    padded = padded[:, None] if padded.ndim == 2 else padded
+    if padded.ndim != 3 or 0 in padded.shape[:2]:
+        rule = "must have shape (n, d) or (n, steps, d) and a row"
+        raise DataError("features", rule, fix="Reshape your data.")
+    action, names = _number_labels(action, n_actions)
     counts = _lengths(lengths, *padded.shape[:2])
     inside = np.arange(padded.shape[1]) < counts[:, None]
-    log = _log(action, loss, propensity, counts, inside, n_actions)
-    _require_losses(log, counts, missing_loss)
+    log = _log(action, loss, propensity, counts, inside, n_actions, missing_loss)
     known = (int(log["action"].max(initial=0)) if log else 0) + 1
-    still = np.zeros((len(counts), 0), np.float32)
+    fixed = np.zeros((len(counts), 0), np.float32)
     if static is not None:
-        still = _float32("static", static)
-        if still.ndim != 2 or len(still) != len(counts):
+        fixed = _float32("static", static)
+        if fixed.ndim != 2 or len(fixed) != len(counts):
             raise DataError("static", f"must have shape ({len(counts)}, s)")
+    reading = ActionReading(("action",), tuple((name,) for name in names))
+    schema = Schema(
+        sequence=tuple(f"x{i}" for i in range(padded.shape[2])),
+        n_actions=known if n_actions is None else n_actions,
+        static=tuple(f"s{i}" for i in range(fixed.shape[1])),
+        lag=lag,
+        actions=names,
+        recipe=Recipe(action=reading) if names else None,
+    )
     data = Trajectories(
         sequence=padded[inside],
         offsets=np.concatenate([[0], np.cumsum(counts)]),
-        schema=_schema(padded, still, known if n_actions is None else n_actions, lag, names),
-        static=still,
+        schema=schema,
+        static=fixed,
         group=None if groups is None else np.asarray(groups),
         missing_loss=missing_loss,
         **log,  # type: ignore[arg-type]  # each of its own kind, checked by Trajectories
@@ -91,6 +105,7 @@ def _log(
     counts: Ints,
     inside: Bools,
     n_actions: int | None,
+    missing_loss: MissingLoss,
 ) -> dict[str, NDArray[Any]]:
     """Action, loss and propensity of every real step, where they are given."""
     if (action is None) != (loss is None):
@@ -106,43 +121,17 @@ def _log(
     valid = (taken >= 0) & (taken <= most) & (taken == np.round(taken))
     rule = f"must be whole, 0..{most}, or {NO_ACTION} where there is none"
     require("action", rule, valid | idle, rows=row)
-    log = {
-        "action": np.where(idle, NO_ACTION, taken).astype(np.int64),
-        "loss": _per_step("loss", loss, counts, inside),
-    }
+    losses = _per_step("loss", loss, counts, inside)
+    log = {"action": np.where(idle, NO_ACTION, taken).astype(np.int64), "loss": losses}
     if propensity is not None:
-        known = of_logged(numeric("propensity", propensity), numeric("action", action))
+        known = _of_logged(numeric("propensity", propensity), numeric("action", action))
         log["propensity"] = _per_step("propensity", known, counts, inside)
+    spared = idle | np.isnan(losses) if missing_loss == "weight" else idle
+    require("loss", "must be finite", np.isfinite(losses) | spared, rows=row)
     return log
 
 
-def _require_losses(log: dict[str, NDArray[Any]], counts: Ints, missing_loss: MissingLoss) -> None:
-    """Refuse infinite losses, and actions without one unless they are to be weighted for."""
-    if not log:
-        return
-    loss, row = log["loss"], np.repeat(np.arange(len(counts)), counts)
-    spared = log["action"] == NO_ACTION
-    if missing_loss == "weight":
-        spared |= np.isnan(loss)
-    require("loss", "must be finite", np.isfinite(loss) | spared, rows=row)
-
-
-def _schema(
-    padded: Floats32, static: Floats32, n_actions: int, lag: int, names: tuple[str, ...]
-) -> Schema:
-    """Features are called x0, x1, ... and s0, s1, ..."""
-    reading = ActionReading(("action",), tuple((name,) for name in names))
-    return Schema(
-        sequence=tuple(f"x{i}" for i in range(padded.shape[2])),
-        n_actions=n_actions,
-        static=tuple(f"s{i}" for i in range(static.shape[1])),
-        lag=lag,
-        actions=names,
-        recipe=Recipe(action=reading) if names else None,
-    )
-
-
-def of_logged(propensity: Floats, action: Floats) -> Floats:
+def _of_logged(propensity: Floats, action: Floats) -> Floats:
     """Propensity of the logged action, from one of every action on a last axis, or as it is."""
     if propensity.shape[:-1] != action.shape or propensity.ndim != action.ndim + 1:
         return propensity
@@ -154,17 +143,6 @@ def of_logged(propensity: Floats, action: Floats) -> Floats:
     sums = np.abs(propensity.sum(axis=-1) - 1) <= 1e-5
     require("propensity", "must sum to 1 over the actions", (sums | none).ravel())
     return np.where(none, np.nan, np.take_along_axis(propensity, chosen[..., None], -1)[..., 0])
-
-
-def _padded(features: ArrayLike) -> Floats32:
-    """Features as (n, steps, d) float32."""
-    padded = _float32("features", features)
-    if padded.ndim == 2:
-        padded = padded[:, None]
-    if padded.ndim != 3 or 0 in padded.shape[:2]:
-        rule = "must have shape (n, d) or (n, steps, d) and a row"
-        raise DataError("features", rule, fix="Reshape your data.")
-    return padded
 
 
 def _lengths(lengths: ArrayLike | None, n: int, longest: int) -> Ints:
@@ -208,44 +186,37 @@ def numeric(name: str, values: ArrayLike) -> Floats:
     raise DataError(name, "must be real", fix="Complex data not supported.")
 
 
-MOST_LABELS = 200
-"""As in a table: more are an identifier or free text."""
-
-
-def number_labels(
+def _number_labels(
     action: ArrayLike | None, n_actions: int | None
 ) -> tuple[ArrayLike | None, tuple[str, ...]]:
     """Actions as numbers, and their names if they were text; anything else is left as it is."""
     cells = None if action is None else np.asarray(action)
-    if cells is None or cells.dtype.kind not in "OU" or not _has_words(cells):
+    if cells is None or cells.dtype.kind not in "OU":
         return action, ()
     flat = cells.ravel().tolist()
-    known = np.array(
-        [
-            cell is None or isinstance(cell, str) or (isinstance(cell, float) and np.isnan(cell))
-            for cell in flat
-        ]
-    )
-    require("action", "must be text or numbers, not both", known)
+    try:
+        np.asarray(cells, dtype=np.float64)
+    except (TypeError, ValueError):
+        words = any(isinstance(cell, str) for cell in flat)
+    else:
+        words = False
+    if not words:
+        return action, ()
+    known = [
+        cell is None or isinstance(cell, str) or (isinstance(cell, float) and np.isnan(cell))
+        for cell in flat
+    ]
+    require("action", "must be text or numbers, not both", np.array(known))
     labels = [" ".join(cell.split()) if isinstance(cell, str) else "" for cell in flat]
     names = tuple(sorted({label for label in labels if label}))
-    if len(names) > MOST_LABELS:
-        raise DataError("action", f"must hold at most {MOST_LABELS} different labels")
+    if len(names) > _MOST_LABELS:
+        raise DataError("action", f"must hold at most {_MOST_LABELS} different labels")
     if n_actions is not None and n_actions != len(names):
         rule = f"must be the number of labels, which is {len(names)} here"
         raise SettingError("n_actions", rule, fix="Leave it out.")
     place = {name: float(number) for number, name in enumerate(names)}
     numbers: Floats = np.array([place.get(label, np.nan) for label in labels])
     return numbers.reshape(cells.shape), names
-
-
-def _has_words(cells: np.ndarray) -> bool:
-    """Whether some cell is text that spells no number."""
-    try:
-        np.asarray(cells, dtype=np.float64)
-    except (TypeError, ValueError):
-        return any(isinstance(cell, str) for cell in cells.ravel().tolist())
-    return False
 
 
 Feedback = Mapping[str, ArrayLike | None]

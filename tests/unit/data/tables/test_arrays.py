@@ -10,7 +10,6 @@ from strategies import fingerprint, refusal_text
 
 import etips
 from etips.data import from_arrays, from_obp, load_trajectories, obp_propensities, to_obp
-from etips.data.tables.arrays import number_labels
 from etips.errors import DataError, SettingError
 
 NAN = float("nan")
@@ -225,21 +224,23 @@ def test_steps_have_text_too():
     assert data.action.tolist() == [0, -1, 1, 0, 1, -1]
 
 
-@pytest.mark.parametrize(
-    "action", [None, [0, 1], np.array([1.0, np.nan]), ["0", "1"], [True, False]]
-)
+@pytest.mark.parametrize("action", [[0, 1] * 3, ["0", "1"] * 3, [True, False] * 3])
 def test_numbers_are_left_as_they_are(action):
-    assert number_labels(action, None) == (action, ()) or isinstance(action, np.ndarray)
-    assert number_labels(action, None)[1] == ()
+    assert etips.from_arrays(ROWS, action, LOSS).schema.actions == ()
 
 
-def test_text_among_numbers_and_too_many_labels_are_refused():
-    with pytest.raises(DataError, match=r"^action: must be text or numbers, not both; 2 of 3 rows"):
-        number_labels(np.array(["a", 1, 2.0], dtype=object), None)
-    with pytest.raises(DataError, match=r"^action: must hold at most 200 different labels\."):
-        number_labels([f"label {k}" for k in range(201)], None)
-    with pytest.raises(SettingError, match=r"^n_actions: must be the number of labels, which is 2"):
-        number_labels(["a", "b"], 3)
+@pytest.mark.parametrize(
+    ("action", "n_actions", "message"),
+    [
+        (["a", 1, 2.0], None, r"^action: must be text or numbers, not both; 2 of 3 rows"),
+        ([f"a {k}" for k in range(201)], None, r"^action: must hold at most 200 different labels"),
+        (["a", "b"], 3, r"^n_actions: must be the number of labels, which is 2"),
+    ],
+)
+def test_text_among_numbers_and_too_many_labels_are_refused(action, n_actions, message):
+    n = len(action)
+    with pytest.raises((DataError, SettingError), match=message):
+        etips.from_arrays(np.ones((n, 1)), np.array(action, object), [0.0] * n, n_actions=n_actions)
 
 
 def real(n=6, seed=0):
