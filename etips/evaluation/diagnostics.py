@@ -273,7 +273,6 @@ def plain_weights(log: Log, policy: View) -> Floats | None:
 
 
 RARE = 0.01  # a propensity below one in a hundred: the weight of a single decision exceeds 100
-N_LARGEST = 5
 
 
 @dataclass(frozen=True)
@@ -290,12 +289,10 @@ class Diagnostics:
         weighted_events: Kish's size of the weighted losses, or of what they leave of 1 if that is
             less: about how many stays with the rarer outcome the estimate hangs on; None where
             losses do not lie in 0..1.
-        largest_shares: Share of the whole weight of the five heaviest decisions, falling.
         heaviest_cluster: Share of the whole weight in the heaviest cluster.
         clipped_share: Decisions whose propensity was raised to the floor.
         known: Whether the propensities are known by design.
         logged_spread: Standard deviation of all logged losses.
-        half_width: Of the headline's interval, or of the gain's if that is less.
         expected: Moments of the weights if the propensities of all actions are right.
         even_error: Standard error of `uniform_factor`, likewise.
         unsupported: Policy probability on actions with propensity under 0.01.
@@ -315,7 +312,6 @@ class Diagnostics:
     effective_share: float
     effective_events: float
     max_weight: float
-    largest_shares: tuple[float, ...]
     heaviest_cluster: float
     clipped_share: float
     weighted_events: float | None = None
@@ -324,7 +320,6 @@ class Diagnostics:
     visible: bool = False
     lag: int = 0
     logged_spread: float = math.nan
-    half_width: float = math.nan
     expected: ExpectedWeights | None = None
     even_error: float | None = None
     unsupported: float | None = None
@@ -344,7 +339,6 @@ def diagnose(
     judged = headline or snips(log.loss, weight, log.clusters, interval=interval)
     by_cluster = log.clusters.sums(weight)
     total = float(by_cluster.sum())
-    largest = np.sort(np.partition(weight, -min(N_LARGEST, n))[-N_LARGEST:])[::-1]
     size = effective_size(weight)
     even, even_error = _even(log)
     own, table = gain(log, judged, interval=interval), log.propensities
@@ -365,8 +359,7 @@ def diagnose(
         effective_clusters=effective_size(by_cluster),
         effective_share=size / n,
         effective_events=effective_size(by_cluster) * _evenness(log.loss),
-        max_weight=float(largest[0]),
-        largest_shares=tuple(float(w) / total if total else 0.0 for w in largest),
+        max_weight=float(weight.max()),
         heaviest_cluster=float(by_cluster.max()) / total if total else 0.0,
         clipped_share=float((log.propensity <= log.propensity_floor).mean()),
         weighted_events=_weighted_events(log, weight),
@@ -377,7 +370,6 @@ def diagnose(
         lag=log.lag,
         even_error=even_error,
         logged_spread=float(log.loss.std()),
-        half_width=half_width,
         prognosis=balance_prognosis(log, policy, judged, half_width),
         moved=moved_by_stacking(log, policy, judged, half_width),
         prognosis_before=before,
@@ -397,14 +389,12 @@ class ActionOverlap:
         logged_share: The same as a share.
         policy_share: How often the policy would take it.
         effective_n: Kish's effective size of the weights where it was taken.
-        least_propensity: Smallest propensity with which it was taken; NaN where it never was.
     """
 
     n_logged: Ints
     logged_share: Floats
     policy_share: Floats
     effective_n: Floats
-    least_propensity: Floats
 
 
 def overlap_by_action(log: Log, policy: View) -> ActionOverlap:
@@ -413,14 +403,11 @@ def overlap_by_action(log: Log, policy: View) -> ActionOverlap:
     n_logged = np.bincount(log.action, minlength=k)
     total = totals(log.action, policy.weight, k)
     squares = totals(log.action, policy.weight**2, k)
-    least = np.full(k, np.inf)
-    np.minimum.at(least, log.action, log.propensity)
     return ActionOverlap(
         n_logged=n_logged,
         logged_share=n_logged / log.n_decisions,
         policy_share=np.asarray(policy.probabilities.mean(axis=0)),
         effective_n=np.nan_to_num(divide(total**2, squares)),
-        least_propensity=np.where(np.isinf(least), np.nan, least),
     )
 
 

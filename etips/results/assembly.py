@@ -87,9 +87,7 @@ def make_exhibits(
         headline=headline,
         policies=tuple(policies),
         actions=compare_actions(data, log, policy, stated),
-        calibration=calibrate(
-            log, stated, fitted=log.propensities is None, names=data.schema.actions
-        ),
+        calibration=calibrate(log, stated, fitted=log.propensities is None),
         weights=bin_weights(log, policy),
         balance=compare_features(data, log, policy),
         subgroups=subgroups(data, log, policy),
@@ -194,9 +192,7 @@ def grid_of(schema: Schema) -> DoseGrid | None:
     return None if len(pairs) % n_columns else DoseGrid(len(pairs) // n_columns, n_columns, *names)
 
 
-def calibrate(
-    log: Log, propensities: Floats | None, *, fitted: bool, names: tuple[str, ...] = ()
-) -> Calibration | Absent:
+def calibrate(log: Log, propensities: Floats | None, *, fitted: bool) -> Calibration | Absent:
     """Stated against observed propensity in ten bins, and how good the propensities are.
 
     Args:
@@ -218,21 +214,14 @@ def calibrate(
     taken_by = np.bincount(log.action, minlength=k)
     unseen = hide_together(_people(log.clusters, log.action, k), taken_by)
     shares = (_shown(c, unseen) for c in (actions.stated, actions.observed, actions.std_error))
-    called = names or tuple(f"action {number}" for number in range(k))
     return Calibration(
         used=not fitted,
-        bins=tuple(
-            CalibrationPoint(own, seen, error, n_pairs=n)
-            for own, seen, error, n in zip(*columns, counts, strict=True)
-        ),
+        bins=tuple(CalibrationPoint(*row) for row in zip(*columns, counts, strict=True)),
         error=float(curve.error),
         gap=float(curve.gap),
         accuracy=float((propensities.argmax(axis=1) == log.action).mean()),
         log_loss=float(-np.log(np.maximum(taken, 1e-12)).mean()),
-        actions=tuple(
-            CalibrationPoint(own, seen, error, name=name)
-            for own, seen, error, name in zip(*shares, called, strict=True)
-        ),
+        actions=tuple(CalibrationPoint(*row) for row in zip(*shares, strict=True)),
         frequency_log_loss=float(curve.frequency_log_loss),
     )
 

@@ -91,14 +91,12 @@ class CalibrationPoint:
     """How often something was said to be done, and was.
 
     Args:
-        name: The action; None of pairs of decision and action whose stated propensity is alike.
-        n_pairs: How many of those; None of an action.
+        n_pairs: Pairs of decision and action whose stated propensity is alike; None of an action.
     """
 
     stated: float | None
     observed: float | None
     std_error: float | None
-    name: str | None = None
     n_pairs: int | None = None
 
 
@@ -109,7 +107,7 @@ class Calibration:
     Args:
         used: Whether the estimates used these propensities, not others that are known.
         gap: Largest difference that is not noise.
-        actions: Action by action; pooled bins cannot tell one from another.
+        actions: Action by action, as `Actions.names` are; pooled bins cannot tell them apart.
         frequency_log_loss: The surprise, had the plain frequencies of the actions been stated.
     """
 

@@ -36,7 +36,6 @@ def test_diagnosis_by_hand():
     assert found.effective_events == pytest.approx(16**2 / 136)  # a fair coin has kurtosis 1
     assert found.weighted_events == pytest.approx(1)  # 2 and 0 against 4 and 10: one stay each
     assert found.max_weight == 10
-    assert found.largest_shares == pytest.approx((10 / 16, 4 / 16, 2 / 16, 0))
     assert found.heaviest_cluster == 10 / 16
     assert found.clipped_share == 0.25
     assert found.expected is None
@@ -111,7 +110,6 @@ def test_a_policy_that_never_matches_is_diagnosed_without_a_warning():
     log, _ = seen(action=[1, 1, 1, 1])
     found = diagnose(log, view(log, np.tile([1.0, 0.0], (4, 1))))
     assert found.effective_sample_size == found.heaviest_cluster == found.n_matched == 0
-    assert found.largest_shares == (0, 0, 0, 0)
 
 
 def test_overlap_by_action_by_hand():
@@ -121,12 +119,6 @@ def test_overlap_by_action_by_hand():
     assert found.logged_share.tolist() == [0.75, 0.25]
     assert found.policy_share.tolist() == [1, 0]
     assert found.effective_n == pytest.approx([16**2 / 120, 0])
-    assert found.least_propensity.tolist() == [0.1, 0.5]
-
-
-def test_an_action_never_taken_has_no_least_propensity():
-    log, _ = seen(action=[0, 0, 0, 0])
-    assert np.isnan(overlap_by_action(log, view(log, np.full((4, 2), 0.5))).least_propensity[1])
 
 
 def test_weighting_balances_a_feature_that_the_clinicians_followed():

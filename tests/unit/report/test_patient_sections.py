@@ -48,8 +48,8 @@ def test_weights_and_calibration_are_drawn_beside_plain_frequencies(found, page)
     calibration = made["exhibits"]["calibration"]
     calibration["frequency_log_loss"] = 1.234
     calibration["actions"] = [
-        {"name": "none", "stated": 0.04, "observed": 0.5, "std_error": 0.01},
-        {"name": "rare", "stated": None, "observed": None, "std_error": None},
+        {"stated": 0.04, "observed": 0.5, "std_error": 0.01},
+        {"stated": None, "observed": None, "std_error": None},
     ]
     assert "And action by action?" in words(made, "overlap")
     assert "plain frequencies: 1.234" in words(made, "overlap")
