@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from etips.models.encoders.encoder import Encoder, Parameters, Shapes
-from etips.models.kernels.product import product
 
 
 @dataclass(frozen=True)
@@ -93,9 +92,9 @@ class Network:
             states = states * keep.to(states.dtype)
         if self.n_static:
             known = static if slots is None else static[slots % n_batch]
-            always = product(known, weight[:, width:])
+            always = known @ weight[:, width:]
             beside = beside + (always.repeat(1, n_steps, 1) if slots is None else always)
-        return product(states, weight[:, :width]) + beside
+        return states @ weight[:, :width] + beside
 
 
 def _pick(values: Tensor, slots: Tensor) -> Tensor:

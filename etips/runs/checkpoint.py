@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 import torch
 from safetensors import SafetensorError
@@ -29,10 +29,9 @@ from etips.files.writing import write_file
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle, Trained
 
-_FORMAT, _VERSION = "etips/checkpoint", 3
+_FORMAT, _VERSION = "etips/checkpoint", 4
 _GROUPS = ("parameters", "first", "second", "best")
-_SINGLES = ("best_risk", "waited", "tally", "epochs")
-_COUNTERS = ("epoch", "batch", "step")
+_SINGLES = ("best_risk", "waited", "epochs")
 _HEADER_LIMIT = 64 * 2**20  # names and shapes; more than this is an attack
 _BLOCK = 2**20
 
@@ -60,8 +59,7 @@ class Mark:
 
 def save_state(path: Path, state: State, mark: Mark) -> None:
     """Write where a stage stands, replacing where it stood."""
-    counters = {name: getattr(state, name) for name in _COUNTERS}
-    _write(path, _tensors(state), mark, {"kind": "state", **counters})
+    _write(path, _tensors(state), mark, {"kind": "state", "epoch": state.epoch})
 
 
 def save_networks(path: Path, bundle: Bundle, mark: Mark) -> None:
@@ -229,14 +227,13 @@ def _trained(document: Mapping[str, object], n_networks: int) -> tuple[Trained, 
 
 
 def _state(tensors: Mapping[str, Tensor], document: Mapping[str, object]) -> State:
-    counters = {name: document[name] for name in _COUNTERS}
-    if not all(type(value) is int and value >= 0 for value in counters.values()):
-        raise ValueError("counters must be whole and not negative")
+    epoch = document["epoch"]
+    if type(epoch) is not int or epoch < 0:
+        raise ValueError("epochs must be whole and not negative")
     counts = torch.cat([tensors["waited"], tensors["epochs"]])
     if not (tensors["best_risk"] > -math.inf).all() or not (counts >= 0).all():
         raise ValueError("risks and counts must be in range")
     parameters, first, second, best = (_group(tensors, group) for group in _GROUPS)
-    epoch, batch, step = (cast(int, value) for value in counters.values())
     return State(
         parameters=parameters,
         first=first,
@@ -244,11 +241,8 @@ def _state(tensors: Mapping[str, Tensor], document: Mapping[str, object]) -> Sta
         best=best,
         best_risk=tensors["best_risk"],
         waited=tensors["waited"],
-        tally=tensors["tally"],
         epochs=tensors["epochs"],
         epoch=epoch,
-        batch=batch,
-        step=step,
     )
 
 

@@ -36,9 +36,9 @@ from etips.runs.checkpoint import (
 from etips.runs.places import CHECKPOINT, LOG
 
 EVERY = 10.0
-"""Seconds of work that a killed run may lose."""
+"""Seconds of work, and an epoch, that a killed run may lose."""
 
-_WORTH = 50  # an epoch's end is saved if saving costs at most this part of the time since the last
+_WORTH = 50  # a state is saved if saving costs at most this part of the time since the last
 _SUFFIX = ".safetensors"
 _FOLDER_MODE = 0o700  # patient data: no other user of the machine looks inside
 _logger = logging.getLogger(__name__)
@@ -128,10 +128,10 @@ class KeptStage:
         self._saved, self._cost = time.monotonic(), 0.0
 
     def keep(self, state: State) -> None:
-        """Save the state if it is time, or if an epoch has ended and saving is cheap."""
+        """Save the state if it is time, or if saving is cheap."""
         began = time.monotonic()
         since = began - self._saved
-        if since >= self._every or (state.batch == 0 and since >= _WORTH * self._cost):
+        if since >= min(self._every, _WORTH * self._cost):
             if is_sound(state):
                 save_state(self._path, state, self._mark)
             self._saved = time.monotonic()
@@ -164,7 +164,7 @@ class Run:
     Args:
         folder: Made if it is not there; its parent must be.
         identity: Fingerprint of the learner and its data.
-        every: Seconds between two checkpoints; 0 keeps every batch.
+        every: Seconds between two checkpoints; 0 keeps every epoch.
     """
 
     def __init__(self, folder: str | Path, identity: str, *, every: float = EVERY) -> None:
@@ -252,8 +252,7 @@ class Run:
             self._log_in_use().note(name, "checkpoint damaged, started from the beginning")
             return None
         if isinstance(earlier, State):
-            place = f"epoch {earlier.epoch + 1}, batch {earlier.batch + 1}"
-            self._log_in_use().note(name, f"resumed in {place}")
+            self._log_in_use().note(name, f"resumed in epoch {earlier.epoch + 1}")
         return earlier
 
     def _refuse_others(self) -> None:

@@ -72,7 +72,7 @@ def stop_in_the_second_stage(folder, prepared, monkeypatch):
 
         def counting(state):
             keep(state)
-            if name == "policy" and state.step == 30:
+            if name == "policy" and state.epoch == 2:
                 raise StoppedError
 
         found.keep = counting
@@ -111,10 +111,10 @@ def test_f2_a_resumed_run_goes_on_where_it_stood_and_logs_each_epoch_once(
     trained = []
     real = killed_runs.train
     monkeypatch.setattr(
-        killed_runs, "train", lambda *a, **k: trained.append(k["state"].step) or real(*a, **k)
+        killed_runs, "train", lambda *a, **k: trained.append(k["state"].epoch) or real(*a, **k)
     )
     work(folder, prepared, LONG)
-    assert trained == [30]  # the first stage was skipped, the second taken up in its third epoch
+    assert trained == [2]  # the first stage was skipped, the second taken up in its third epoch
     assert (folder / RESULT).read_bytes() == (whole / RESULT).read_bytes()
     epochs = [
         [(line["stage"], line["epoch"], line["held_out"]) for line in log if "epoch" in line]

@@ -1,15 +1,16 @@
 """What sets of networks, one a fold, say of the stays they did not learn from."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from etips.data.decisions import Bools, Ints
-from etips.learn.fitting.folds_at_once import AtOnce
 from etips.learn.fitting.prepare import Prepared
 from etips.learn.training import memory
+from etips.learn.training.parallel import n_workers, shared, side_by_side
 from etips.models.answers import Ask, answer_decisions, blank, outputs_at
 from etips.models.batches import Batch, StepTensors
 from etips.models.bundle import Bundle
@@ -90,21 +91,21 @@ def _ask_at_once(
     with torch.no_grad():
         (some,) = ask(*next(each))  # tells the shape
     parts = [(own, n) for n, stays in enumerate(groups) for own in steps.parts(stays, batch_size)]
-    like = blank(some, 1, steps.n_decisions).numpy()
-    at_once = AtOnce(held=most)
-    answers = torch.from_numpy(at_once.zeros(like.shape, like.dtype))
+    answers = shared(blank(some, 1, steps.n_decisions))
     _ = steps.decision_of_row  # before there are processes, which would all find it anew
+    n_parts = max(min(n_workers(), most, len(parts)), 1)
 
-    def answer(place: int) -> None:
-        part, number = parts[place]
-        answer_decisions(
-            steps,
-            lambda batch, _: ask(batch, number),
-            groups=[part],
-            batch_size=batch_size,
-            axis=1,
-            answers=(answers,),
-        )
+    def answer(first: int, _: int) -> None:
+        for part, number in parts[first::n_parts]:
+            answer_decisions(
+                steps,
+                lambda batch, _, number=number: ask(batch, number),  # type: ignore[misc]
+                groups=[part],
+                batch_size=batch_size,
+                axis=1,
+                answers=(answers,),
+            )
 
-    at_once.do(answer, len(parts))
+    with side_by_side([partial(answer, first) for first in range(n_parts)]) as at_work:
+        at_work(0)
     return answers

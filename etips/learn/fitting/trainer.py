@@ -100,6 +100,7 @@ class Trainer:
                 weight=weight,
                 held_out=held_out,
                 settings=request.settings,
+                n_folds=prepared.folds.n_networks,
                 stop_by_others=request.stop_by_others,
                 report=stage.reporting(self._report),
                 state=stage.state,

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import chain
 
 import numpy as np
 import torch
@@ -14,21 +13,8 @@ from etips.learn.training.captured import Replay
 from etips.learn.training.dropout import INPUTS, Masks, hide, mix
 from etips.learn.training.objectives import Objective, combine, part_of
 from etips.learn.training.optimiser import Schedule, adam
-from etips.learn.training.rounding import is_rounded_alike
 from etips.learn.training.settings import Settings
-from etips.learn.training.state import Moving
-from etips.learn.training.teams import (
-    LIGHT_UNIT,
-    Team,
-    cost_of,
-    learning,
-    members_of,
-    part_of_team,
-    spread,
-    teams_of,
-    units_of,
-    width_of,
-)
+from etips.learn.training.state import State
 from etips.models.answers import forward
 from etips.models.batches import Batch, StepTensors
 from etips.models.feeding import Feed
@@ -69,9 +55,15 @@ class Task:
         return replace(self, objective=own, weight=self.weight[these])
 
 
-def learning_steps(task: Task, moving: Moving) -> Learn:
-    """What does the steps of a training, in the way that suits its device."""
-    return (_captured if task.steps.device.type == "cuda" else _in_teams)(task, moving)
+def learning_steps(task: Task, state: State, tally: Tensor) -> Learn:
+    """What does the steps of a training, in the way that suits its device.
+
+    Args:
+        task: What they share.
+        state: Changed in place.
+        tally: The risk of every batch is added to it, shape (J,).
+    """
+    return (_captured if task.steps.device.type == "cuda" else _plain)(task, state, tally)
 
 
 def epoch_parts(task: Task, epoch: int) -> list[Ints]:
@@ -84,86 +76,20 @@ def epoch_parts(task: Task, epoch: int) -> list[Ints]:
     return steps.parts(np.arange(steps.n_stays), settings.batch_size, order)
 
 
-@dataclass(frozen=True, eq=False)
-class TeamSteps:
-    """Steps of one team on a CPU: on those stays of a batch that count for it.
-
-    Args:
-        team: Which networks.
-        task: Theirs.
-        moving: What their steps change.
-        divisible: Whether they learn the same in parts of the team.
-    """
-
-    team: Team
-    task: Task
-    moving: Moving
-    divisible: bool = False
-
-    @property
-    def n_members(self) -> int:
-        """How many networks it has."""
-        return len(members_of(self.team))
-
-    def cost_of(self, n_members: int) -> float:
-        """Of a step of so many of its networks, beside those of other teams."""
-        size, width = self.task.settings.batch_size, width_of(self.task.network)
-        return cost_of(n_members, self.team, size=size, width=width)
-
-    def part(self, first: int, last: int) -> "TeamSteps":
-        """Steps of some of its networks."""
-        inside = slice(first, last)
-        own = part_of_team(self.team, inside)
-        return TeamSteps(own, self.task.of(inside), self.moving.of(inside), self.divisible)
-
-    def learn(self, part: Ints, schedule: Schedule) -> None:
-        """One step, on a batch of these stays."""
-        stays = part[self.team.counts[part]]
-        # Where no stay counts, Adam still moves on; that takes any stay.
-        batch = self.task.steps.batch(stays if len(stays) else part[:1])
-        learn_batch(self.task, self.moving, batch, schedule.of(self.team.these))
-
-
-def team_steps(task: Task, moving: Moving, running: Tensor, n_cores: int = 1) -> list[TeamSteps]:
-    """The teams of a training, of the networks that still learn.
-
-    Which stays a team reads depends on the task and on nothing of the machine. How many networks it
-    has depends on the cores too, where what they learn is rounded alike in any team.
-
-    Args:
-        task: Of all networks.
-        moving: Theirs.
-        running: Whether each network still learns, shape (J,).
-        n_cores: That learn at the same time.
-    """
-    size, width = task.settings.batch_size, width_of(task.network)
-    teams = teams_of(task.weight, size=size, width=width)
-    left = [learning(team, running.numpy(), size=size, width=width) for team in teams]
-    each, light = list(chain(*left)), width_of(task.network, LIGHT_UNIT)
-    alike = is_rounded_alike(task.network, size, moving.parameters["head.weight"].dtype)
-    alone = len(each) == 1 and not alike
-    cut = list(chain(*(units_of(own, size=size, width=light, alone=alone) for own in each)))
-    if alike and cut:
-        cut = spread(cut, n_cores, size=size, width=width)
-    return [TeamSteps(own, task.of(own.these), moving.of(own.these), alike) for own in cut]
-
-
-def _in_teams(task: Task, moving: Moving) -> Learn:
-    """Learning steps on a CPU, one team after another."""
-    each: list[TeamSteps] = []
-    known: list[bool] = []  # which networks still learn; the same for all steps of an epoch
+def _plain(task: Task, state: State, tally: Tensor) -> Learn:
+    """Learning steps on a CPU, on those stays of a batch that count for any of the networks."""
+    counts = (task.weight > 0).any(0).numpy()
 
     def learn(part: Ints, schedule: Schedule) -> None:
-        running = schedule.rates > 0  # 0 once a network has stopped
-        if (now := running.tolist()) != known:
-            known[:], each[:] = now, team_steps(task, moving, running)
-        for own in each:
-            own.learn(part, schedule)
+        stays = part[counts[part]]
+        # Where no stay counts, Adam still moves on; that takes any stay.
+        batch = task.steps.batch(stays if len(stays) else part[:1])
+        learn_batch(task, state, tally, batch, schedule)
 
     return learn
 
 
-def _captured(task: Task, moving: Moving) -> Learn:
+def _captured(task: Task, state: State, tally: Tensor) -> Learn:
     """Learning steps on a GPU: those of one length are captured once and replayed after."""
     steps, size = task.steps, task.settings.batch_size
     stays = torch.zeros(size, dtype=torch.long, device=steps.device)
@@ -177,9 +103,11 @@ def _captured(task: Task, moving: Moving) -> Learn:
         batch = steps.padded_batch(stays, count, n_steps)
         if feed is not None:
             batch = replace(batch, features=feed.features(n_steps))
-        learn_batch(task, moving, batch, held[0])
+        learn_batch(task, state, tally, batch, held[0])
 
-    replay = Replay(work, moving.tensors())
+    moved = (state.parameters, state.first, state.second)
+    changed = [tally, *(value for group in moved for value in group.values())]
+    replay = Replay(work, changed)
 
     def learn(part: Ints, schedule: Schedule) -> None:
         if not held:
@@ -207,10 +135,10 @@ def use_bfloat16(settings: Settings, device: torch.device) -> bool:
     return True
 
 
-def learn_batch(task: Task, moving: Moving, batch: Batch, schedule: Schedule) -> None:
+def learn_batch(task: Task, state: State, tally: Tensor, batch: Batch, schedule: Schedule) -> None:
     """One step of every network on one batch."""
-    # Not `detach`: it would take another team's step, in another thread, for a change of these.
-    own = {name: value.data.requires_grad_() for name, value in moving.parameters.items()}
+    # Not `detach`: it would take another fold's step, in another thread, for a change of these.
+    own = {name: value.data.requires_grad_() for name, value in state.parameters.items()}
     masks = dropout_masks(task, batch, schedule.key, own["head.weight"])
     # Without the cache of casts, which a captured step would take for its own.
     kind = schedule.key.device.type
@@ -226,8 +154,8 @@ def learn_batch(task: Task, moving: Moving, batch: Batch, schedule: Schedule) ->
     risk = combine(task.objective, means)
     gradients = torch.autograd.grad(risk.sum(), list(own.values()))
     with torch.no_grad():
-        moving.tally.add_(risk)
-        adam(moving, gradients, schedule, task.settings.clip_norm)
+        tally.add_(risk)
+        adam(state, gradients, schedule, task.settings.clip_norm)
 
 
 def dropout_masks(task: Task, batch: Batch, key: Tensor, head: Tensor) -> Masks:

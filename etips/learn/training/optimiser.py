@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from etips.learn.training.settings import Settings
-from etips.learn.training.state import Moving, State
+from etips.learn.training.state import State
 from etips.models.kernels.compiling import takes
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # Adam's usual
@@ -35,34 +35,20 @@ class Schedule(NamedTuple):
         """That of one step."""
         return Schedule(*(values[number] for values in self))
 
-    def of(self, these: slice) -> "Schedule":
-        """Of one step: that of some networks."""
-        return self._replace(rates=self.rates[these], kept=self.kept[these])
 
-
-def epoch_schedule(
-    state: State,
-    settings: Settings,
-    n_batches: int,
-    *,
-    learning_rates: Tensor | None = None,
-    weight_decays: Tensor | None = None,
-) -> Schedule:
+def epoch_schedule(state: State, settings: Settings, epoch: int, n_batches: int) -> Schedule:
     """The schedule of an epoch's steps; the rate falls along half a cosine, and is 0 once stopped.
 
     Args:
-        state: Where the run stands.
+        state: Of the networks.
         settings: How to train.
-        n_batches: Steps of the epoch.
-        learning_rates: One a network, shape (J,); that of the settings if left out.
-        weight_decays: The same.
+        epoch: Which, from 0.
+        n_batches: Steps of it.
     """
     like = next(iter(state.parameters.values()))
-    step = np.arange(n_batches) + state.step - state.batch
+    step = np.arange(n_batches) + epoch * n_batches
     share = np.minimum(step / max(settings.epochs * n_batches, 1), 1.0)
-    highest = settings.learning_rate if learning_rates is None else learning_rates
-    decay = settings.weight_decay if weight_decays is None else weight_decays
-    running = state.running(settings.patience) * highest
+    running = state.running(settings.patience) * settings.learning_rate
     cosine = torch.from_numpy(0.5 * (1 + np.cos(np.pi * share)))[:, None].to(like.device)
     made = (
         1 - BETA_1 ** (step + 1.0),
@@ -71,28 +57,28 @@ def epoch_schedule(
     )
     first, second, key = (torch.from_numpy(values).to(like.device) for values in made)
     rates = (cosine * running).to(like.dtype)
-    kept = (1 - cosine * running * decay).to(like.dtype)
+    kept = (1 - cosine * running * settings.weight_decay).to(like.dtype)
     return Schedule(rates, kept, first.to(like.dtype), second.to(like.dtype), key)
 
 
-def adam(moving: Moving, gradients: Sequence[Tensor], schedule: Schedule, longest: float) -> None:
+def adam(state: State, gradients: Sequence[Tensor], schedule: Schedule, longest: float) -> None:
     """Adam with decoupled weight decay, every network with its own rate, decay and gradient norm.
 
     Args:
-        moving: Changed in place.
+        state: Changed in place.
         gradients: In the order of the parameters.
         schedule: Of this step.
         longest: Gradient that a network may have; a longer one is shortened.
     """
-    if _taken(moving):
-        _move_on_gpu(moving, gradients, schedule, longest)
+    if _taken(state):
+        _move_on_gpu(state, gradients, schedule, longest)
         return
     squares = _added([gradient.flatten(1).square().sum(1) for gradient in gradients])
     shrink = (longest / squares.sqrt().clamp_min(1e-12)).clamp_max(1.0)
-    for (name, value), whole in zip(moving.parameters.items(), gradients, strict=True):
+    for (name, value), whole in zip(state.parameters.items(), gradients, strict=True):
         shape = (-1, *[1] * (value.dim() - 1))
         rate, gradient = schedule.rates.view(shape), whole * shrink.view(shape)
-        first, second = moving.first[name], moving.second[name]
+        first, second = state.first[name], state.second[name]
         first.lerp_(gradient, 1 - BETA_1)
         second.mul_(BETA_2).addcmul_(gradient, gradient, value=1 - BETA_2)
         spread = (second / schedule.second).sqrt_().add_(EPSILON)
@@ -107,15 +93,15 @@ def _added(each: Sequence[Tensor]) -> Tensor:
     return sum(lanes[1:], lanes[0])
 
 
-def _taken(moving: Moving) -> bool:
+def _taken(state: State) -> bool:
     """Whether a kernel of our own takes all that is moved."""
-    groups = (moving.parameters, moving.first, moving.second)
+    groups = (state.parameters, state.first, state.second)
     each = [value for group in groups for value in group.values()]
     return all(value.is_contiguous() and takes(value) for value in each)
 
 
 def _move_on_gpu(
-    moving: Moving, gradients: Sequence[Tensor], schedule: Schedule, longest: float
+    state: State, gradients: Sequence[Tensor], schedule: Schedule, longest: float
 ) -> None:
     """The same by a kernel of our own."""
     from etips.models.kernels.adam_kernel import Adam, adam_step  # noqa: PLC0415  # needs Triton
@@ -125,6 +111,6 @@ def _move_on_gpu(
     shrink = (longest / length.clamp_min(1e-12)).clamp_max(1.0)
     each = torch.stack([shrink, schedule.rates, schedule.kept])
     every, usual = torch.stack([schedule.first, schedule.second]), Adam(BETA_1, BETA_2, EPSILON)
-    for (name, value), gradient in zip(moving.parameters.items(), gradients, strict=True):
-        moments = moving.first[name], moving.second[name]
+    for (name, value), gradient in zip(state.parameters.items(), gradients, strict=True):
+        moments = state.first[name], state.second[name]
         adam_step(value, gradient, *moments, each, every, usual, decays=value.dim() > 2)

@@ -1,40 +1,18 @@
 """Where training stands."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
 
+from etips.learn.training.parallel import shared
 from etips.models.bundle import Bundle, Trained
 from etips.models.network import Network
 
 
-@dataclass(frozen=True, eq=False)
-class Moving:
-    """What a learning step changes, in place: parameters, Adam's two moments, the loss so far."""
-
-    parameters: dict[str, Tensor]
-    first: dict[str, Tensor]
-    second: dict[str, Tensor]
-    tally: Tensor
-
-    def of(self, these: slice) -> "Moving":
-        """That of some networks, in the same memory."""
-        first, second, third = (
-            {name: value[these] for name, value in group.items()}
-            for group in (self.parameters, self.first, self.second)
-        )
-        return Moving(first, second, third, self.tally[these])
-
-    def tensors(self) -> list[Tensor]:
-        """All of them."""
-        groups = (self.parameters, self.first, self.second)
-        return [*(value for group in groups for value in group.values()), self.tally]
-
-
 @dataclass(eq=False)
 class State:
-    """Everything a run needs to go on: with it, and the settings, the future is determined.
+    """Everything a run needs to go on after an epoch: with the settings it determines the future.
 
     Args:
         parameters: By name, shape (J, ...).
@@ -43,11 +21,8 @@ class State:
         best: Parameters at their held-out best, shape (J, ...).
         best_risk: Held-out risk there, shape (J,).
         waited: Epochs since, shape (J,).
-        tally: Training loss over the batches of the epoch, shape (J,).
         epochs: How many each has learned for, shape (J,).
         epoch: How many are done.
-        batch: Batches of this epoch that are done.
-        step: Batches of all epochs that are done.
     """
 
     parameters: dict[str, Tensor]
@@ -56,11 +31,8 @@ class State:
     best: dict[str, Tensor]
     best_risk: Tensor
     waited: Tensor
-    tally: Tensor
     epochs: Tensor
     epoch: int = 0
-    batch: int = 0
-    step: int = 0
 
     @classmethod
     def start(cls, bundle: Bundle) -> "State":
@@ -74,14 +46,32 @@ class State:
             best={name: value.clone() for name, value in own.items()},
             best_risk=torch.full((n_members,), torch.inf, dtype=torch.float64, device=device),
             waited=torch.zeros(n_members, dtype=torch.long, device=device),
-            tally=torch.zeros(n_members, dtype=torch.float64, device=device),
             epochs=torch.zeros(n_members, dtype=torch.long, device=device),
         )
 
-    @property
-    def moving(self) -> Moving:
-        """What a learning step changes."""
-        return Moving(self.parameters, self.first, self.second, self.tally)
+    def share(self) -> None:
+        """Put all of it where processes share it; on a GPU it stays.
+
+        Products are rounded by where matrices begin in memory, so that this is done whoever trains.
+        """
+        if self.waited.device.type != "cpu":
+            return
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Tensor):
+                setattr(self, field.name, shared(value))
+            elif isinstance(value, dict):
+                value.update({name: shared(own) for name, own in value.items()})
+
+    def of(self, these: slice) -> "State":
+        """That of some networks, in the same memory."""
+
+        def some(value: object) -> object:
+            if isinstance(value, dict):
+                return {name: own[these] for name, own in value.items()}
+            return value[these] if isinstance(value, Tensor) else value
+
+        return State(**{own.name: some(getattr(self, own.name)) for own in fields(self)})  # type: ignore[arg-type]
 
     def running(self, patience: int) -> Tensor:
         """Whether each network still learns, shape (J,)."""
@@ -89,4 +79,5 @@ class State:
 
     def trained(self, network: Network) -> Bundle:
         """All networks at their best."""
-        return Bundle(network, self.best, tuple(map(Trained, self.epochs.tolist())))
+        best = {name: value.clone() for name, value in self.best.items()}
+        return Bundle(network, best, tuple(map(Trained, self.epochs.tolist())))

@@ -1,7 +1,7 @@
 """How networks do on the stays held out from them, and which of their states is the best so far."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -9,23 +9,9 @@ from torch import Tensor
 
 from etips.learn.training.objectives import Objective, Weighted, combine, part_of, pool_of
 from etips.learn.training.state import State
-from etips.learn.training.teams import Team, teams_of, units_of
 from etips.models.answers import batch_size_on, forward
 from etips.models.batches import StepTensors
 from etips.models.network import Network
-
-
-@dataclass(frozen=True, eq=False)
-class Risks:
-    """What networks are worth on their held-out stays, each of shape (J,); 0 if they have none.
-
-    Args:
-        risk: Mean of the objective, or what it makes of the means of its terms.
-        factor: Mean weight; 0 where nobody asked, or where the objective has no weights.
-    """
-
-    risk: Tensor
-    factor: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +24,6 @@ class Validation:
         objective: What they minimise.
         held_out: How much each stay counts for each network, shape (J, n_stays).
         weigh: Also find the mean weight, where the objective has weights.
-        by_others: Choose each network's epoch by the mean held-out risk of all others, so that it
-            has taken nothing from its own held-out stays; its own risk counts where it is alone.
     """
 
     network: Network
@@ -47,99 +31,63 @@ class Validation:
     objective: Objective
     held_out: Tensor
     weigh: bool = False
-    by_others: bool = False
-    teams: list[Team] = field(init=False)
 
-    def __post_init__(self) -> None:
-        width = self.network.encoder.size(self.network.n_features)
-        size = min(batch_size_on(self.steps.device), self.steps.n_stays)
-        teams = teams_of(self.held_out, size=size, width=width)
-        if self.steps.device.type == "cpu":
-            teams = [part for team in teams for part in units_of(team, size=size, width=width)]
-        object.__setattr__(self, "teams", teams)
-        object.__setattr__(self, "weigh", self.weigh and isinstance(self.objective, Weighted))
+    def of(self, these: slice) -> "Validation":
+        """That of some networks."""
+        objective = part_of(self.objective, these)
+        return Validation(self.network, self.steps, objective, self.held_out[these], self.weigh)
 
-    def risks(
-        self, parameters: Mapping[str, Tensor], each: Sequence[Tensor] | None = None
-    ) -> Risks:
-        """Means over each network's held-out stays.
-
-        Args:
-            parameters: Of the networks.
-            each: What `totals_of` says of every team, where somebody has asked it already.
-        """
-        like = parameters["head.bias"]
-        if each is None:
-            each = [self.totals_of(number, parameters) for number in range(len(self.teams))]
-        totals = self._totals(like)
-        for team, own in zip(self.teams, each, strict=True):
-            totals[:, team.these] = own
-        means = totals / totals[-1].clamp_min(1e-12)
-        pooled = pool_of(self.objective) is not None
-        risk = combine(self.objective, means[:-2] if pooled else means[0])
-        validated = means[-1] > 0
-        n_others = validated.sum() - 1
-        if self.by_others and n_others > 0:
-            risk = (risk[validated].sum() - risk) / n_others
-        return Risks(torch.where(validated, risk, 0), means[-2])
-
-    def totals_of(self, number: int, parameters: Mapping[str, Tensor]) -> Tensor:
-        """Terms of risks, weights and counts of a team, added up, shape (2 + terms, members).
-
-        Args:
-            number: Of the team.
-            parameters: Of all networks.
-        """
-        team = self.teams[number]
-        own = {name: value[team.these] for name, value in parameters.items()}
-        totals = self._totals(own["head.bias"])
-        with torch.no_grad():
-            self._add_up(totals, team, own)
-        return totals
-
-    def _totals(self, like: Tensor) -> Tensor:
-        """Zeros, a column a network."""
-        pool = pool_of(self.objective)
+    def risks(self, parameters: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Risk and mean weight of each network on its held-out stays, shape (J,); 0 without any."""
+        pool, steps = pool_of(self.objective), self.steps
+        held_out, like = self.held_out, parameters["head.bias"]
         shape = (2 + (1 if pool is None else pool.n_terms), len(like))
-        return torch.zeros(shape, dtype=torch.float64, device=like.device)
+        totals = torch.zeros(shape, dtype=torch.float64, device=like.device)
+        counts = (held_out > 0).any(0).cpu().numpy()
+        with torch.no_grad():
+            for batch in steps.batches(np.flatnonzero(counts), batch_size_on(steps.device)):
+                outputs = forward(self.network, parameters, batch, steps)
+                shares = held_out[:, batch.owner].double()
+                values = self.objective(outputs, batch.seen).double()
+                totals[:-2] += (values * shares).sum(-1)
+                if self.weigh and isinstance(self.objective, Weighted):
+                    weights = self.objective.weigh(outputs, batch.seen).double()
+                    totals[-2] += (weights * shares).sum(1)
+                totals[-1] += shares.sum(1)
+        means = totals / totals[-1].clamp_min(1e-12)
+        risk = combine(self.objective, means[0] if pool is None else means[:-2])
+        return torch.where(means[-1] > 0, risk, 0), means[-2]
 
-    def _add_up(self, totals: Tensor, team: Team, parameters: Mapping[str, Tensor]) -> None:
-        """Add a team's terms, weights and counts to its `totals`."""
-        steps, objective = self.steps, part_of(self.objective, team.these)
-        counts = self.held_out[team.these]
-        for batch in steps.batches(np.flatnonzero(team.counts), batch_size_on(steps.device)):
-            outputs = forward(self.network, parameters, batch, steps)
-            shares = counts[:, batch.owner].double()
-            totals[:-2] += (objective(outputs, batch.seen).double() * shares).sum(-1)
-            if self.weigh:
-                assert isinstance(objective, Weighted)
-                totals[-2] += (objective.weigh(outputs, batch.seen).double() * shares).sum(1)
-            totals[-1] += shares.sum(1)
 
+def risks_of_others(risk: Tensor, validated: Tensor) -> Tensor:
+    """The mean risk of all other networks, shape (J,), or a network's own where it is alone.
 
-def keep_best(
-    state: State, validation: Validation, patience: int, each: Sequence[Tensor] | None = None
-) -> float | None:
-    """Validate every network and keep it if it is its best so far.
-
-    Returns the mean matching factor of the networks there, if anybody asks and there is one.
+    What is chosen by it has taken nothing from the network's own held-out stays.
 
     Args:
-        state: Where training stands.
-        validation: How networks are measured.
-        patience: Epochs without a better risk after which a network stops.
-        each: As in `Validation.risks`.
+        risk: Of each network, shape (J,).
+        validated: Whether it has held-out stays, shape (J,).
     """
-    risks = validation.risks(state.parameters, each)
-    validated = (validation.held_out > 0).any(1)
+    n_others = int(validated.sum()) - 1
+    if n_others < 1:
+        return risk
+    return torch.where(validated, (risk[validated].sum() - risk) / n_others, 0)
+
+
+def keep_best(state: State, risk: Tensor, validated: Tensor, patience: int) -> None:
+    """Keep every network that is its best so far.
+
+    Args:
+        state: Changed in place.
+        risk: By which each is chosen, shape (J,).
+        validated: Whether there is one, shape (J,); without it the last epoch is the best.
+        patience: Epochs without a better risk after which a network stops.
+    """
     running = state.running(patience)
-    better = ((risks.risk < state.best_risk) | ~validated) & running
-    state.epochs += running
-    state.best_risk = torch.where(better, risks.risk, state.best_risk)
-    state.waited = torch.where(better, torch.zeros_like(state.waited), state.waited + 1)
+    better = ((risk < state.best_risk) | ~validated) & running
+    state.epochs.add_(running)
+    state.best_risk.copy_(torch.where(better, risk, state.best_risk))
+    state.waited.copy_(torch.where(better, torch.zeros_like(state.waited), state.waited + 1))
     for name, value in state.parameters.items():
         chosen = better.view(-1, *[1] * (value.dim() - 1))
-        state.best[name] = torch.where(chosen, value, state.best[name])
-    if not (validation.weigh and validated.any()):
-        return None
-    return float(risks.factor[validated].mean())
+        state.best[name].copy_(torch.where(chosen, value, state.best[name]))

@@ -43,8 +43,7 @@ def state(start):
         for value in getattr(made, group).values():
             value.copy_(torch.randn(value.shape, generator=generator))
     made.best_risk[0], made.waited[1] = 0.1 + 0.2, 3
-    made.tally[:] = torch.tensor([0.7, -0.1])
-    made.epoch, made.batch, made.step = 2, 5, 25
+    made.epoch = 2
     return made
 
 
@@ -67,9 +66,8 @@ def test_a_state_comes_back_as_it_was_kept(state, start, path):
         assert all(same(own[name], kept[name]) for name in kept)
     assert same(found.best_risk, state.best_risk)
     assert same(found.waited, state.waited)
-    assert same(found.tally, state.tally)
     assert same(found.epochs, state.epochs)
-    assert (found.epoch, found.batch, found.step) == (2, 5, 25)
+    assert found.epoch == 2
 
 
 @pytest.mark.parametrize("trained", [(), (Trained(3), Trained(7))])
@@ -105,7 +103,7 @@ def test_f9_a_checkpoint_is_one_safetensors_file_for_its_owner_alone(state, path
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with safe_open(path, "pt") as file:
         assert "parameters/head.bias" in file.keys()  # noqa: SIM118  # not a dict
-        assert json.loads(file.metadata()["checkpoint"])["step"] == 25
+        assert json.loads(file.metadata()["checkpoint"])["epoch"] == 2
 
 
 def test_a_diverged_network_is_kept_but_not_a_best_one_that_is_not_finite(state, start, path):
@@ -188,12 +186,7 @@ def test_the_checkpoint_of_another_run_or_stage_is_refused_in_one_line(state, st
 
 # ---- F7: whole, sealed, and yet wrong ----------------------------------------------------------
 
-DOCUMENT = {
-    "kind": "state",
-    "epoch": 1,
-    "batch": 0,
-    "step": 3,
-}
+DOCUMENT = {"kind": "state", "epoch": 1}
 
 
 def without(name):
@@ -234,9 +227,9 @@ def test_f7_tensors_that_do_not_fit_the_networks_are_refused(start, path, attack
     "about",
     [
         {"epoch": -1},
-        {"batch": 1.0},
-        {"step": True},
-        {"step": None},
+        {"epoch": 1.0},
+        {"epoch": True},
+        {"epoch": None},
         {"kind": "networks"},  # with a whole state
     ],
 )
@@ -252,7 +245,7 @@ def test_f7_a_header_that_makes_no_sense_is_refused(start, path, about):
 def test_f7_another_format_or_version_is_refused(start, path, about):
     """F7: and not taken for damage."""
     checkpoint._write(path, {}, MARK, about)
-    with pytest.raises(FileError, match=r"must be etips/checkpoint, version 3\.$") as found:
+    with pytest.raises(FileError, match=r"must be etips/checkpoint, version 4\.$") as found:
         load_checkpoint(path, start, MARK)
     assert not isinstance(found.value, DamagedError)
 

@@ -19,10 +19,10 @@ from etips.runs.run import Run, RunLog, read_log
 SETTINGS = Settings(epochs=3)
 
 
-def at(start, *, epoch=0, batch=1):
-    """Where the training of `start` stands after some batches."""
+def at(start, epoch=1):
+    """Where the training of `start` stands after some epochs."""
     state = State.start(start)
-    state.epoch, state.batch, state.step = epoch, batch, 10 * epoch + batch
+    state.epoch = epoch
     return state
 
 
@@ -38,11 +38,11 @@ def test_a_fresh_stage_has_nothing_a_kept_one_its_state_a_finished_one_its_netwo
     with Run(folder, "id", every=0) as run:
         stage = run.stage("propensity", start, SETTINGS)
         assert stage.state is stage.networks is None
-        stage.keep(at(start, epoch=1, batch=2))
+        stage.keep(at(start, 12))
     with Run(folder, "id") as run:
         stage = run.stage("propensity", start, SETTINGS)
         assert stage.networks is None
-        assert stage.state.step == 12
+        assert stage.state.epoch == 12
         done = stage.finish(start)
     with Run(folder, "id") as run:
         stage = run.stage("propensity", start, SETTINGS)
@@ -169,7 +169,7 @@ def test_a_resumed_run_that_is_refused_keeps_what_an_earlier_process_did(folder,
     with pytest.raises(type(error)), Run(folder, "id"):
         raise error
     with Run(folder, "id") as run:
-        assert run.stage("policy", start, SETTINGS).state.step == 1
+        assert run.stage("policy", start, SETTINGS).state.epoch == 1
 
 
 def test_a_run_whose_policy_cannot_be_written_keeps_its_checkpoints(folder, start):
@@ -247,15 +247,16 @@ def clock(monkeypatch):
     return made
 
 
-def test_within_an_epoch_a_state_is_kept_when_ten_seconds_have_passed(folder, start, clock):
+def test_a_state_that_is_dear_to_save_is_kept_when_ten_seconds_have_passed(folder, start, clock):
     with Run(folder, "id") as run:
+        clock.cost = 0.5
         stage = run.stage("propensity", start, SETTINGS)
         saved = []
         for second in range(25):
             clock.now = second
             stage.keep(at(start))
             saved.append(clock.saved)
-    assert saved == [0] * 10 + [1] * 10 + [2] * 5
+    assert saved == [1] * 11 + [2] * 11 + [3] * 3
 
 
 def test_the_end_of_an_epoch_is_kept_unless_saving_would_cost_more_than_it_may(
@@ -265,23 +266,21 @@ def test_the_end_of_an_epoch_is_kept_unless_saving_would_cost_more_than_it_may(
     clock.cost = 0.05
     with Run(folder, "id") as run:
         stage = run.stage("propensity", start, SETTINGS)
-        stage.keep(at(start, epoch=1, batch=0))
+        stage.keep(at(start, 1))
         assert clock.saved == 1
         clock.now = 2.5
-        stage.keep(at(start, epoch=2, batch=0))
+        stage.keep(at(start, 2))
         assert clock.saved == 1
         clock.now = 2.6
-        stage.keep(at(start, epoch=2, batch=1))
-        assert clock.saved == 1
-        stage.keep(at(start, epoch=3, batch=0))
+        stage.keep(at(start, 3))
         assert clock.saved == 2
 
 
 def test_best_networks_that_are_not_finite_do_not_replace_what_was_kept(folder, start):
     with Run(folder, "id", every=0) as run:
         stage = run.stage("propensity", start, SETTINGS)
-        stage.keep(at(start, batch=1))
-        broken = at(start, batch=2)
+        stage.keep(at(start, 1))
+        broken = at(start, 2)
         broken.best["head.bias"][:] = torch.nan
         stage.keep(broken)
-        assert run.stage("propensity", start, SETTINGS).state.batch == 1
+        assert run.stage("propensity", start, SETTINGS).state.epoch == 1

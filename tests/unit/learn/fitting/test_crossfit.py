@@ -5,10 +5,10 @@ import pytest
 import torch
 from small_worlds import ward
 
-from etips.learn.fitting import crossfit, folds_at_once
+from etips.learn.fitting import crossfit
 from etips.learn.fitting.crossfit import out_of_fold, where_stopped
 from etips.learn.fitting.prepare import prepare
-from etips.learn.training import memory
+from etips.learn.training import memory, parallel
 from etips.models import answers
 from etips.models.answers import outputs_at
 from etips.models.bundle import Bundle
@@ -52,14 +52,15 @@ def test_processes_say_the_same_to_the_bit(asks, monkeypatch):
         return found if asks is out_of_fold else found[0]
 
     here = said()
-    crews, working = [], folds_at_once.working
-    monkeypatch.setattr(folds_at_once, "working", lambda *a: crews.append(a[0]) or working(*a))
-    monkeypatch.setattr(folds_at_once, "n_workers", lambda n: min(n, 2))
+    sizes, forked = [], parallel._forked
+    monkeypatch.setattr(parallel, "_forked", lambda own: sizes.append(len(own)) or forked(own))
+    monkeypatch.setattr(parallel, "n_workers", lambda: 2)
+    monkeypatch.setattr(crossfit, "n_workers", lambda: 2)
     assert torch.equal(said(), here)
-    assert not crews  # so little is asked here
+    assert not sizes  # so little is asked here
     monkeypatch.setattr(crossfit, "FEWEST", 1)
     assert torch.equal(said(), here)
-    assert crews == [2]
+    assert sizes == [2]
     monkeypatch.setattr(memory, "askers", lambda *_: 1)  # memory holds no second process
     assert torch.equal(said(), here)
-    assert crews == [2]
+    assert sizes == [2]

@@ -31,9 +31,9 @@ def test_a_network_learns_from_the_features_that_are_not_hidden():
         settings = replace(SETTINGS, input_dropout=share, weight_decay=0.0)
         state = State.start(Bundle.start(network, SEEDS).to(dtype=torch.float64))
         task = Task(network, steps, etips_objective(data, TRANSLATIONS), weight, settings)
-        schedule = epoch_schedule(state, settings, 1, learning_rates=torch.full((4,), 0.1)).at(0)
+        schedule = epoch_schedule(state, replace(settings, learning_rate=0.1), 0, 1).at(0)
         before = state.parameters["encoder.weight"].clone()
-        learn_batch(task, state.moving, steps.batch(np.arange(12)), schedule)
+        learn_batch(task, state, torch.zeros(4).double(), steps.batch(np.arange(12)), schedule)
         reached.append(float((state.parameters["encoder.weight"] - before).abs().max()))
     assert reached[0] > 1e-3
     assert reached[1] == 0.0
@@ -54,8 +54,8 @@ def test_a_padded_batch_teaches_what_the_plain_one_teaches(lag):
         steps.padded_batch(filled, torch.tensor(9), int(steps.reach[part].max()) + 2),
     ):
         state = State.start(Bundle.start(network, SEEDS).to(dtype=torch.float64))
-        schedule = epoch_schedule(state, SETTINGS, 1, learning_rates=torch.full((4,), 0.1)).at(0)
-        learn_batch(task, state.moving, batch, schedule)
+        schedule = epoch_schedule(state, replace(SETTINGS, learning_rate=0.1), 0, 1).at(0)
+        learn_batch(task, state, torch.zeros(4).double(), batch, schedule)
         reached.append(state.parameters)
     for name, value in reached[0].items():
         torch.testing.assert_close(reached[1][name], value, atol=1e-10, rtol=1e-8)

@@ -11,7 +11,7 @@ from etips.errors import ResourceError
 from etips.files.fingerprint import fingerprint
 from etips.learn import EtIPS
 from etips.learn.fitting.prepare import prepare
-from etips.learn.training import memory, teams
+from etips.learn.training import loop, memory
 from etips.learn.training.settings import Settings
 from etips.models.answers import BATCH_SIZE
 from etips.models.encoders.gru import GRU
@@ -123,14 +123,14 @@ def little(monkeypatch, networks):
     monkeypatch.setattr(memory, "free", lambda _: 10 * networks / memory.SHARE + 1)
 
 
-in_teams_or_not = pytest.mark.parametrize("worth", [0, math.inf], ids=["teams", "together"])
+by_fold_or_not = pytest.mark.parametrize("worth", [0, math.inf], ids=["by fold", "together"])
 """Whether the networks of a fold learn by themselves."""
 
 
-@in_teams_or_not
+@by_fold_or_not
 def test_in_parts_the_same_is_learned(worth, monkeypatch, trained):
     whole = learner().fit(ward())
-    monkeypatch.setattr(teams, "WORTH", worth)
+    monkeypatch.setattr(loop, "WORTH", worth)
     little(monkeypatch, 4)
     trained.clear()
     parts = learner().fit(ward())

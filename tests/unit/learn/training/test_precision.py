@@ -25,11 +25,11 @@ def learn_for(n_steps, encoder, *, bfloat16):
     )
     objective = runs.etips_objective(data, runs.TRANSLATIONS, dtype)
     task = Task(bundle.network, steps, objective, runs.folds()[0], runs.SETTINGS, bfloat16)
-    state, rates = State.start(bundle), torch.tensor(runs.RATES)
+    state, tally = State.start(bundle), torch.zeros(4, dtype=torch.float64)
     parts = steps.parts(np.arange(runs.N_STAYS), runs.SETTINGS.batch_size, np.random.default_rng(0))
     for number in range(n_steps):
-        schedule = epoch_schedule(state, runs.SETTINGS, len(parts), learning_rates=rates)
-        learning_steps(task, state.moving)(parts[number], schedule.at(number))
+        schedule = epoch_schedule(state, runs.SETTINGS, 0, len(parts))
+        learning_steps(task, state, tally)(parts[number], schedule.at(number))
     return bundle, state
 
 
@@ -75,7 +75,6 @@ def test_captured_steps_in_bfloat16_end_near_those_in_float32(caplog):
                 weight=weight,
                 held_out=held_out,
                 settings=replace(runs.SETTINGS, precision=precision),
-                learning_rates=torch.tensor(runs.RATES, device="cuda"),
             )
         found.append(runs.outputs_of(bundle, runs.tensors(data, dtype, device="cuda")))
     assert not caplog.records  # it was captured
@@ -110,7 +109,6 @@ def test_captured_steps_on_a_gpu_teach_what_the_plain_loop_teaches(dtype, monkey
                 weight=weight.to(device),
                 held_out=held_out.to(device),
                 settings=runs.SETTINGS,
-                learning_rates=torch.tensor(runs.RATES, device=device),
             )
     assert not caplog.records  # it was captured
     for name, value in found["cpu"].parameters.items():

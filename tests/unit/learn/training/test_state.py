@@ -23,22 +23,14 @@ def test_a_training_starts_at_the_bundle_and_leaves_it_alone():
         assert not torch.equal(state.best[name], state.parameters[name])
         assert not torch.equal(bundle.parameters[name], state.parameters[name])
     assert state.best_risk.isinf().all()
-    assert (state.epoch, state.batch, state.step) == (0, 0, 0)
+    assert state.epoch == 0
 
 
 def test_some_networks_are_changed_in_the_memory_of_all():
     _, state = start()
-    own = state.moving.of(slice(1, 4, 2))
+    state.share()
+    own = state.of(slice(1, 4, 2))
     own.parameters["head.bias"].add_(1.0)
-    own.tally.add_(2.0)
+    own.best_risk.fill_(2.0)
     assert state.parameters["head.bias"][:, 0].tolist() == [0.0, 1.0, 0.0, 1.0]
-    assert state.tally.tolist() == [0.0, 2.0, 0.0, 2.0]
-
-
-def test_all_that_a_step_changes_is_told():
-    _, state = start()
-    places = {tensor.data_ptr() for tensor in state.moving.tensors()}
-    groups = (state.parameters, state.first, state.second)
-    assert places == {v.data_ptr() for group in groups for v in group.values()} | {
-        state.tally.data_ptr()
-    }
+    assert (state.best_risk == 2.0).tolist() == [False, True, False, True]

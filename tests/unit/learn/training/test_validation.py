@@ -7,10 +7,9 @@ import pytest
 import torch
 from training_runs import COHORT, SEEDS, TRANSLATIONS, etips_objective, folds, network_of, tensors
 
-from etips.learn.training import teams
 from etips.learn.training.objectives import Sliced
 from etips.learn.training.state import State
-from etips.learn.training.validation import Validation, keep_best
+from etips.learn.training.validation import Validation, keep_best, risks_of_others
 from etips.models.bundle import Bundle
 
 
@@ -28,20 +27,20 @@ def risk_is(values):
     return Sliced(lambda outputs, seen, these: risks[these].expand(-1, len(seen)))
 
 
-@pytest.mark.parametrize("worth", [0, math.inf], ids=["in teams", "all together"])
-def test_a_risk_is_the_mean_over_the_networks_own_held_out_decisions(worth, monkeypatch):
-    monkeypatch.setattr(teams, "WORTH", worth)
+def test_a_risk_is_the_mean_over_the_networks_own_held_out_decisions():
     data = COHORT.make()
     count = torch.zeros(data.n_steps, dtype=torch.float64)
     count[data.seen_rows] = torch.arange(data.n_decisions, dtype=torch.float64)
     _, state, validation = setting(
         objective=Sliced(lambda o, seen, _: count[seen].expand(len(o), -1))
     )
-    assert len(validation.teams) == (1 if worth else 4)
-    risk = validation.risks(state.parameters).risk
+    risk, _ = validation.risks(state.parameters)
     out = validation.held_out.numpy()[:, data.decisions().stay]
     wanted = [np.average(np.arange(data.n_decisions), weights=row) for row in out[:3]]
     assert risk.tolist() == pytest.approx([*wanted, 0.0])
+    some = slice(0, 3, 2)
+    own = {name: value[some] for name, value in state.parameters.items()}
+    assert validation.of(some).risks(own)[0].tolist() == pytest.approx([wanted[0], wanted[2]])
 
 
 def test_a_network_can_be_stopped_by_the_stays_held_out_from_the_others():
@@ -54,7 +53,7 @@ def test_the_best_state_is_kept_and_the_epochs_since_it_are_counted():
     for number, risks in enumerate(([3.0, 1.0, 2.0, 9.0], [2.0, 1.5, 2.0, 9.0])):
         for value in state.parameters.values():
             value.fill_(float(number))
-        keep_best(state, setting(objective=risk_is(risks))[2], 5)
+        keep_best(state, torch.tensor(risks).double(), torch.tensor([True] * 3 + [False]), 5)
     assert state.best_risk[:3].tolist() == [2.0, 1.0, 2.0]
     assert state.waited.tolist() == [0, 1, 1, 0]
     assert state.best["head.bias"][:, 0].tolist() == [1.0, 0.0, 0.0, 1.0]  # nobody checks the last
@@ -63,15 +62,23 @@ def test_the_best_state_is_kept_and_the_epochs_since_it_are_counted():
 def test_a_network_that_has_stopped_is_not_taken_up_again():
     _, state, _ = setting()
     state.waited = torch.tensor([2, 0, 0, 0])
-    keep_best(state, setting(objective=risk_is([1.0] * 4))[2], 2)
+    keep_best(state, torch.ones(4).double(), torch.tensor([True] * 3 + [False]), 2)
     assert state.best_risk[0] == math.inf
     assert state.waited.tolist() == [3, 0, 0, 0]
 
 
-def test_the_matching_factor_is_found_where_somebody_asks_and_there_is_one():
-    assert keep_best(setting()[1], setting()[2], 5) is None
-    weighed = setting(weigh=True)[2]
-    factor = keep_best(setting()[1], weighed, 5)
-    validated = weighed.risks(setting()[1].parameters).factor[:3]
-    assert factor == pytest.approx(float(validated.mean()))
-    assert keep_best(setting()[1], setting(weigh=True, objective=risk_is([1.0] * 4))[2], 5) is None
+def test_the_matching_factor_is_found_where_it_is_asked_for_and_there_is_one():
+    def factor(**more):
+        _, state, validation = setting(**more)
+        return validation.risks(state.parameters)[1]
+
+    assert (factor(weigh=True)[:3] > 0).all()
+    assert not factor().any()
+    assert not factor(weigh=True, objective=risk_is([1.0] * 4)).any()
+
+
+def test_a_network_may_be_stopped_by_the_risk_of_all_others():
+    risk, validated = torch.tensor([1.0, 2.0, 6.0, 0.0]), torch.tensor([True] * 3 + [False])
+    assert risks_of_others(risk, validated).tolist() == [4.0, 3.5, 1.5, 0.0]
+    alone = torch.tensor([True, False, False, False])
+    assert torch.equal(risks_of_others(risk, alone), risk)  # by its own where there is no other

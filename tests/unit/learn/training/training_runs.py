@@ -1,14 +1,11 @@
-"""A small world to train on, four networks that differ in all they may, and processes' ends."""
+"""A small world to train on, and four networks that differ in all they may."""
 
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import torch
 from random_cohorts import Cohort
 
-from etips.learn.training.forking import end_children
 from etips.learn.training.loop import train
 from etips.learn.training.objectives import Weighted, translated_ips, weigh
 from etips.learn.training.settings import Settings
@@ -78,7 +75,6 @@ def network_of(data, encoder=None):
 
 SETTINGS = Settings(epochs=8, batch_size=9, learning_rate=0.05, patience=2, dropout=0.2, seed=5)
 SEEDS, TRANSLATIONS = [11, 12, 13, 11], [0.2, 0.5, 0.9, 0.2]
-RATES, DECAYS = [0.05, 0.01, 0.1, 0.002], [0.0, 0.1, 1.0, 0.5]
 
 
 def folds(dtype=torch.float32):
@@ -102,17 +98,5 @@ def fit(data, members, dtype, *, encoder=None, settings=SETTINGS, objective=None
         weight=weight[members],
         held_out=held_out[members],
         settings=settings,
-        learning_rates=torch.tensor([RATES[j] for j in members]),
-        weight_decays=torch.tensor([DECAYS[j] for j in members]),
         **more,
     )
-
-
-def is_gone(process):
-    """Whether a process that was told to end is gone, a while later at most."""
-    for _ in range(100):
-        end_children([])  # clears away what has ended
-        if not Path(f"/proc/{process}").exists():
-            return True
-        time.sleep(0.1)
-    return False

@@ -5,7 +5,7 @@ import torch
 
 from etips.learn.training import optimiser
 from etips.learn.training.optimiser import Schedule
-from etips.learn.training.state import Moving
+from etips.learn.training.state import State
 from etips.models.kernels import compiling
 
 J = 3
@@ -29,9 +29,10 @@ def moved(device, *, kernel, monkeypatch):
     first_by, second_by = torch.tensor(0.5, device=device), torch.tensor(0.1, device=device)
     schedule = Schedule(rates, kept, first_by, second_by, torch.tensor(3, device=device))
     before = {name: own.clone() for name, own in parameters.items()}
-    moving = Moving(parameters, first, second, torch.zeros(J, device=device))
-    optimiser.adam(moving, gradients, schedule, 1.0)
-    return before, moving
+    none = torch.zeros(J, device=device)
+    state = State(parameters, first, second, {}, none, none, none)
+    optimiser.adam(state, gradients, schedule, 1.0)
+    return before, state
 
 
 @pytest.mark.gpu
