@@ -166,13 +166,10 @@ def _stay(stay: StayExplanation) -> Markup:
 
 
 def heat_map(values: Floats, names: list[str], columns: list[str], label: str) -> Markup:
-    """Cells coloured by sign and size: for the recommendation, or against it.
+    """Cells coloured by sign and size, from values of shape (columns, names).
 
-    Args:
-        values: Shape (len(columns), len(names)).
-        names: Beside the rows.
-        columns: Names below, turned; also in each cell's tooltip.
-        label: What it shows, for a screen reader.
+    Names stand beside the rows, columns below and in each cell's tooltip; the label is what a
+    screen reader reads.
     """
     limit = max(float(np.abs(values).max(initial=0.0)), 1e-12)
     drawn = []

@@ -34,7 +34,6 @@ class Measurement:
     """A column that could be measured now.
 
     Args:
-        column: Its name.
         age: Steps since it was measured; None if it never was.
         changes: Share of likely values with which the policy would recommend something else, or no
             longer abstain.

@@ -47,12 +47,9 @@ _ONE_SIDED = 1.645  # standard errors by which rules must beat one action for ev
 
 @dataclass(frozen=True)
 class TreeGain:
-    """What rules would change against one action for everybody, on stays they were not grown on.
+    """Risk of rules minus that of one action for everybody, on stays they were not grown on.
 
-    Args:
-        depth: Questions in a row.
-        difference: Of the risks; below zero is better.
-        std_error: Of it, by person.
+    `depth` is that of the questions in a row; the standard error is by person.
     """
 
     depth: int
@@ -72,12 +69,9 @@ class TreeGain:
 
 @dataclass(eq=False)
 class PolicyTree:
-    """Learns a policy of at most `depth` questions in a row.
+    """Learns a policy of at most `depth` questions in a row, 1 to 4.
 
-    Args:
-        depth: 1 to 4.
-        models: How the log's propensities and predicted losses are fitted.
-        seed: Of the folds.
+    `models` are those that the log is weighed with, `seed` is of the folds.
     """
 
     _: KW_ONLY
@@ -261,19 +255,10 @@ def cautious_best(scores: Floats) -> int:
 
 @dataclass(frozen=True)
 class LeafReport:
-    """One rule and what the log shows of it; of fewer than eleven people nothing but the rule.
+    """One rule and what the log shows of it; a figure that would reveal a few people is None.
 
-    Args:
-        rule: In words.
-        action: What it recommends.
-        share: Of the judged decisions; None here and below where it would reveal a few people.
-        followed: Share of these at which the logged action is the rule's.
-        agreement: Share of these at which the policy recommends the same.
-        logged_loss: Mean loss of what clinicians did there.
-        risk: Of following the rule there.
-        low: Lower limit.
-        high: Upper limit.
-        verdict: Whether to believe it.
+    Of its decisions, `followed` is the share at which the log does what it recommends, and
+    `agreement` that at which the policy does. Low and high are limits of the risk of following it.
     """
 
     rule: str
@@ -290,11 +275,9 @@ class LeafReport:
 
 @dataclass(frozen=True, eq=False)
 class TreeReport:
-    """The policy as rules.
+    """The policy as rules, judged.
 
     Args:
-        tree: The rules themselves.
-        leaves: One a rule.
         agreement: Share of the judged decisions at which rules and policy recommend the same.
         methods: What the log shows of the rules and of the policy they stand beside.
         judged: Where the judged stays come from, in words.

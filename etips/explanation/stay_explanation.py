@@ -26,21 +26,20 @@ _STRONGEST = 4  # columns that are named on either side, and actions of similar 
 
 @dataclass(frozen=True, eq=False)
 class DecisionExplanation:
-    """One decision.
+    """One decision, by what the data calls its step.
 
     Args:
-        label: What the data calls the step.
         recommended: The action; what clinicians are taken to choose where the policy abstains.
         logged: The action that was taken; None where that is not known.
         abstained: Whether no action has enough support.
         wavers: Whether it abstains, or its two likeliest actions are nearly alike.
         probabilities: Of each action, shape (K,).
         support: Propensity of each action as fitted, shape (K,); None where the policy has none.
-        attribution: What speaks for the recommended action, against the logged one where they
-            differ and otherwise against the next likeliest; None where the policy reads nothing.
-        similar: Logged decisions that resemble it; None where there is no log to look at.
-        measure: What to measure next, where the policy wavers.
-        rule: The rule that applies, where the policy is made of rules.
+        attribution: Of the recommended action, against the logged one where they differ and
+            otherwise against the next likeliest; None where the policy reads nothing.
+        similar: None where there is no log to look at.
+        measure: Where the policy wavers.
+        rule: The one that applies, where the policy is made of rules.
     """
 
     label: str

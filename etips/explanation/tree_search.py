@@ -57,13 +57,10 @@ class Cuts:
 
 
 class Question(NamedTuple):
-    """Whether a feature is at most its edge.
+    """Whether a feature is at most the edge of that number.
 
-    Args:
-        feature: Which.
-        edge: Number of the edge.
-        missing_low: Whether rows without a value are taken to be.
-        worth: Summed score of the best tree that starts so.
+    `missing_low` says whether rows without a value are taken to be, `worth` is the summed score of
+    the best tree that starts so.
     """
 
     feature: int
@@ -86,7 +83,6 @@ class Search:
     """What a search needs.
 
     Args:
-        cuts: The features.
         scores: Of each action at each decision, lower is better; shape (n, K).
         person: Weight of each decision such that every person counts 1 in all, shape (n,).
         least: People that a leaf must stand for.
@@ -148,14 +144,7 @@ class Search:
 
 
 class _Tables:
-    """Sums of scores by class, for one feature and for two.
-
-    Args:
-        cuts: The features.
-        columns: Scores of the rows and their people last, shape (n, q).
-        rows: Which of the features' rows they are.
-        least: People that a leaf must stand for.
-    """
+    """Sums of columns (n, q), scores and people last, by the classes of one feature and of two."""
 
     def __init__(self, cuts: Cuts, columns: Floats, rows: Ints, least: float) -> None:
         self.cuts, self.columns, self.least = cuts, columns, least

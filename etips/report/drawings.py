@@ -30,11 +30,11 @@ class Scale:
     high: float
 
     @classmethod
-    def around(cls, values: Iterable[float | None], *, pad: float = 0.06) -> "Scale":
+    def around(cls, values: Iterable[float | None]) -> "Scale":
         """A scale that holds the values, with some room at both ends."""
         known = [value for value in values if value is not None and math.isfinite(value)]
         low, high = (min(known), max(known)) if known else (0.0, 1.0)
-        room = (high - low) * pad or abs(high) * 0.1 or 1.0
+        room = (high - low) * 0.06 or abs(high) * 0.1 or 1.0
         return cls(low - room, high + room)
 
     def at(self, value: float) -> float:
@@ -121,11 +121,7 @@ def rows(
 ) -> Markup:
     """Rows above their axis; an arrow where a line goes on beyond it.
 
-    Args:
-        drawn: From above.
-        axis: Below them.
-        label: What it shows, for a screen reader.
-        legend: Look and meaning of marks.
+    The label is what a screen reader reads, the legend look and meaning of marks.
     """
     ticks = axis.scale.ticks() if axis.words else []
     behind = [*(Mark("grid", tick) for tick in ticks), *axis.lines]
@@ -229,13 +225,9 @@ def cell_map(
     label: str,
     axes: tuple[str, str] = ("", ""),
 ) -> Markup:
-    """Rows of coloured squares.
+    """Rows of coloured squares: their name and squares, from above, and the columns' names below.
 
-    Args:
-        drawn: Name and squares of each row, from above.
-        levels: Names of the columns, below them.
-        label: What it shows, for a screen reader.
-        axes: What lies upwards, and what lies to the right.
+    The label is what a screen reader reads; axes say what lies upwards, and what to the right.
     """
     upright = max(map(len, levels), default=0) > _MAX_LEVEL
     context = {"rows": drawn, "levels": levels, "upright": upright, "label": label, "axes": axes}
@@ -255,8 +247,6 @@ def dose_map(
 
     Args:
         values: One share an action; None is hidden.
-        grid: How they lie.
-        label: What it shows, for a screen reader.
         thin: Actions that the log hardly holds; they are hatched.
         signed: Below and above zero have colours of their own.
         rings: Actions with a line around them, and its colour in the style sheet.

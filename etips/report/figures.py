@@ -175,15 +175,10 @@ def _add(
     colours: Sequence[str],
     guides: Guides | None = None,
 ) -> None:
-    """Draw the points, lines or bars of a series.
+    """Draw the points, lines or bars of a series; `number` is its place in the chart.
 
     Args:
-        axes: Drawn on.
-        chart: It belongs to.
-        series: What is drawn.
-        number: Of the series in the chart.
         places: Names along the axis, if it holds names and not numbers.
-        colours: One a series.
         guides: On a page, which points look otherwise.
     """
     errors = series.error or [None] * len(series.y)

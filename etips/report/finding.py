@@ -6,14 +6,6 @@ from etips.results.records import DataSummary, MethodResult
 from etips.results.results import Results
 
 _ALL = 1 - 1e-9  # a share that is all
-_HEADINGS = {
-    "better": "A lower risk than under the clinicians",
-    "none": "No difference shown to the clinicians",
-    "worse": "A higher risk than under the clinicians",
-    "doubtful": "A question, not an answer",
-    "unusable": "This log cannot answer",
-    "unknown": "Not known",
-}
 
 
 def summarize_finding(results: Results) -> dict[str, object]:
@@ -27,24 +19,11 @@ def summarize_finding(results: Results) -> dict[str, object]:
         "data": data,
         "kind": conclusion.kind,
         "conclusion": conclusion,
-        "heading": _heading(head, conclusion),
         "does": what_it_does(results, head.name),
         "loss": _loss(data),
         "compared": _compared(head, data, len(results.methods)),
-        "warning": _stay_warning(head),
         "unsaid": _unsaid(head, data, conclusion),
     }
-
-
-def _heading(method: MethodResult, conclusion: Conclusion) -> str:
-    """The finding in a line."""
-    if conclusion.kind != "partly":
-        return _HEADINGS[conclusion.kind]
-    at_one = "A lower risk at one decision"
-    if method.whole_stay is None:
-        return f"{at_one}; the whole stay was not looked at"
-    sure = method.gain is not None and method.gain.better
-    return f"{at_one}; over the whole stay {'in doubt' if sure else 'not shown'}"
 
 
 def _loss(data: DataSummary) -> str:
@@ -54,16 +33,6 @@ def _loss(data: DataSummary) -> str:
     own = data.provenance.get("loss")
     words = "" if own is None else f", in the words of the data: {clean(own, 200)}"
     return f"The risk is the mean loss after a decision{words}; lower is better."
-
-
-def _stay_warning(method: MethodResult) -> str | None:
-    """What must be read first: a gain at one decision that is a loss over the stay."""
-    whole = method.whole_stay
-    if whole is None or not whole.reversal:
-        return None
-    surely = whole.gain.low is not None and whole.gain.low > 0
-    loss = "is a loss over the whole stay" if surely else "looks like a loss over the stay"
-    return f"A gain at one decision that {loss}. {whole.sentence}"
 
 
 def _compared(method: MethodResult, data: DataSummary, n_policies: int) -> str:

@@ -23,34 +23,6 @@ POOLED = ("truth",)
 _PATHS = ("path-snips", "path-factor")  # charts that the section on the path draws itself
 _SHIFTED = 8  # actions that are shown
 
-MEASURES = (
-    ("Verdict", "Whether the log can carry the number: reliable, doubtful or unusable."),
-    (
-        "Risk",
-        "Mean loss after a decision, had the policy made it and all else been as logged, with its "
-        "95\u00a0% interval. Drawn: of a policy that takes its likeliest action, if it drew one "
-        "from its probabilities.",
-    ),
-    (
-        "Better",
-        "Shown with one false yes in twenty over all policies tried. Where stays have several "
-        "decisions it asks for a gain over the whole stay too.",
-    ),
-    (
-        "Weight",
-        "How much likelier the policy is to do what was done than the clinicians were.",
-    ),
-    (
-        "Matching factor",
-        "Mean weight. It should be 1; far from it, the policy does what the log does not hold.",
-    ),
-    (
-        "Effective sample size",
-        "How many equally weighted decisions would carry as much evidence.",
-    ),
-)
-"""Words of the table, in plain language."""
-
 
 def table(results: Results) -> dict[str, object]:
     """Every policy that was tried, a row each."""
@@ -68,7 +40,7 @@ def table(results: Results) -> dict[str, object]:
         "with_truth": any(method.truth is not None for method in results.methods),
         "policies": rows,
         "legend": [(Conclusion(k, short), means) for k, short, means in KINDS if k in kinds],
-        "words": [*words, *MEASURES],
+        "words": words,
         "folded": is_by_fold(results),
     }
 

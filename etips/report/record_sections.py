@@ -75,12 +75,8 @@ def _words(value: object) -> str:
 class Item:
     """One of the 27 items of the reporting guideline TRIPOD+AI (BMJ 2024;385:e078378).
 
-    Args:
-        number: 1..27.
-        topic: What it is about.
-        asks: What a reader should be told.
-        where: Section of the page that answers it, if one does.
-        answer: How; without a section it begins "Not applicable, because".
+    `where` is the section of the page that answers what it asks, if one does; an answer without a
+    section begins "Not applicable, because".
     """
 
     number: int

@@ -45,18 +45,6 @@ def test_a_stay_is_explained_from_a_folder_too(policy, log, longest, tmp_path):
     assert repr(found).startswith(f"stay {name}\n  step 1: ")
 
 
-def test_left_out_the_policy_is_explained_as_a_whole(policy, log):
-    found = etips.explain(policy, log, also=[policy])
-    assert found.stay is None
-    assert found.seeds.first_in_common == 1
-    assert "what the policy goes by" in repr(found)
-
-
-def test_a_learner_is_explained_by_what_it_learned(log):
-    learner = PredictiveModel(**small()).fit(log)
-    assert etips.explain(learner, log).overall is not None
-
-
 def test_rules_are_judged_on_stays_they_were_not_learned_from(with_rules, log):
     tree = with_rules.tree
     seen = tree.tree.policy_.seen
@@ -133,22 +121,9 @@ def test_a_policy_that_is_rules_is_told_as_its_rules(policy, log, tmp_path):
     assert "Always: " in found.report(tmp_path / "why.html").read_text()
 
 
-def test_where_no_column_moves_the_policy_a_line_says_so(log):
-    columns = (ColumnStrength("hr", 0.0, 0.0, 0.0, 0.0),)
-    still = GlobalAttribution(columns, {}, "log-odds", "networks", None, 0.0)
-    assert "no column moves it" in repr(Explanation(overall=still))
-
-
 def test_rules_are_neither_learned_from_nor_judged_on_fewer_than_eleven_people(policy, log):
     with pytest.raises(DataError, match="data: must be of 11 people or more to learn rules from"):
         etips.explain(policy, log.subset(slice(0, 20)), tree=True)
-
-
-def test_nothing_shown_counts_few_people(with_rules, log):
-    """Shares of the leaves, times the judged decisions, are counts: none, or eleven and more."""
-    for leaf in with_rules.tree.leaves:
-        for share in (leaf.share, leaf.followed, leaf.agreement):
-            assert share is None or np.isfinite(share)
 
 
 def test_every_decision_is_explained_against_what_was_done(policy, log, longest):
@@ -182,30 +157,6 @@ def test_a_stay_is_found_by_its_name():
         find_stay(ward(), "nobody")
 
 
-SCHEMA = Schema(sequence=("x",), n_actions=3, actions=("wait", "fluid", "drug"))
-
-
-def test_similar_patients_in_a_sentence():
-    own = SimilarDecisions(31, (Done(1, 0.7, 0.25, 0.2, 0.3), Done(2, None)), 0.3)
-    told = similar_words(own, SCHEMA)
-    assert told == "similar decisions: 31 people (effective); fluid 70%, mean loss 0.25"
-    assert "under 11 people" in similar_words(SimilarDecisions(None), SCHEMA)
-
-
-def test_a_measurement_in_a_few_words():
-    assert measure_words(Measurement("lactate", None, 0.4, 0.2, 0.9)) == (
-        "lactate (never measured) would change the answer for 40% of likely values"
-    )
-
-
-def test_a_stay_is_told_step_by_step(policy, log, longest):
-    own = Explanation(stay=explain_stay(policy, longest, Neighbourhood.of(policy, log)))
-    lines = repr(own).splitlines()
-    assert lines[0] == f"stay {longest.stay[0]}"
-    assert sum(line.startswith("  step ") for line in lines) == longest.n_decisions
-    assert repr(Explanation()) == ""
-
-
 def test_what_is_explained_is_named_since_a_policy_that_abstains_has_no_it(policy, log, longest):
     silent = replace(policy, support=0.999)
     said = repr(Explanation(stay=explain_stay(silent, longest)))
@@ -213,3 +164,26 @@ def test_what_is_explained_is_named_since_a_policy_that_abstains_has_no_it(polic
     assert " it, over " not in said
     names = [policy.schema.action_name(k) for k in range(policy.schema.n_actions)]
     assert any(f"for {name}, over " in said or f"against {name}, over " in said for name in names)
+
+
+def test_parts_in_a_sentence():
+    schema = Schema(sequence=("x",), n_actions=3, actions=("wait", "fluid", "drug"))
+    own = SimilarDecisions(31, (Done(1, 0.7, 0.25, 0.2, 0.3), Done(2, None)), 0.3)
+    words = "similar decisions: 31 people (effective); fluid 70%, mean loss 0.25"
+    assert similar_words(own, schema) == words
+    assert "under 11 people" in similar_words(SimilarDecisions(None), schema)
+    assert measure_words(Measurement("lactate", None, 0.4, 0.2, 0.9)) == (
+        "lactate (never measured) would change the answer for 40% of likely values"
+    )
+    columns = (ColumnStrength("hr", 0.0, 0.0, 0.0, 0.0),)
+    still = GlobalAttribution(columns, {}, "log-odds", "networks", None, 0.0)
+    assert "no column moves it" in repr(Explanation(overall=still))
+    assert repr(Explanation()) == ""
+
+
+def test_left_out_the_policy_or_what_a_learner_learned_is_explained_as_a_whole(policy, log):
+    found = etips.explain(policy, log, also=[policy])
+    assert found.stay is None
+    assert found.seeds.first_in_common == 1
+    assert "what the policy goes by" in repr(found)
+    assert etips.explain(PredictiveModel(**small()).fit(log), log).overall is not None

@@ -2,7 +2,6 @@
 
 import threading
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 from report_documents import Page
@@ -20,7 +19,7 @@ from etips.report.drawings import (
     tick_text,
 )
 from etips.report.evidence_sections import risk_scale
-from etips.report.figures import Guides, band, draw, plot
+from etips.report.figures import band, draw, plot
 from etips.results.exhibits import DoseGrid, FeatureBalance
 from etips.results.records import EstimateResult, GammaBound, MethodResult
 from etips.results.study_result import Chart, Series
@@ -89,24 +88,6 @@ def test_a_page_draws_charts_in_its_own_colours_and_letters():
     assert "font" not in drawn
     assert {"a$", "中文"} <= {e.text for e in page.all("text")}
     assert str(plot(replace(CHART, kind="lines"))) == drawn
-
-
-def test_points_stand_where_their_numbers_are():
-    one = Series("a", x=(0.0, 1.0, 2.0), y=(0.0, 5.0, 10.0))
-    page = Page(str(plot(replace(CHART, kind="scatter", series=(one,)))))
-    spots = [(float(e.attributes["x"]), float(e.attributes["y"])) for e in page.all("use")]
-    assert all(a[0] < b[0] and a[1] > b[1] for a, b in pairwise(spots))
-    assert spots[1][0] == pytest.approx((spots[0][0] + spots[2][0]) / 2, abs=0.02)
-
-
-def test_guides_mark_points_of_the_first_series_alone():
-    page = Page(str(plot(CHART, Guides(across=(2.5, "the clinicians"), hollow=(0,), chosen=2))))
-    marks = [(e.attributes["x"], "fill: var(--card)" in e.attributes["style"])
-             for e in page.all("use")]  # fmt: skip
-    (hollow,) = (number for number, (_, is_hollow) in enumerate(marks) if is_hollow)
-    same = [number for number, (x, _) in enumerate(marks) if x == marks[hollow][0]]
-    assert max(same) == hollow  # it is drawn on top of the point of its own line
-    assert "the clinicians" in page.root.text
 
 
 def test_the_band_of_hidden_confounding_has_both_ends_at_every_gamma():
@@ -183,13 +164,18 @@ def test_bars_have_a_row_a_number_and_the_name_beside_the_first():
     assert "hidden" in page.root.text
 
 
+def test_balance_shows_each_feature_before_and_after():
+    features = [FeatureBalance("age", 0.3, 0.05), FeatureBalance("hr", None, -0.1)]
+    page = Page(str(balance_plot(features, 0.1)))
+    assert looks(page).count(["dot", "hollow", "c1"]) == 1 + 1  # one of them in the legend
+    assert looks(page).count(["dot", "c0"]) == 2 + 1
+    assert "age" in page.root.text
+
+
 def test_a_dose_map_has_a_cell_for_every_pair_the_highest_row_on_top():
     page = Page(str(dose_map([0.1, 0.2, None, 0.0001], GRID, "shares", thin=[0, 0, 0, 1])))
     assert [e.text for e in page.all("b")] == ["hid.", "~0", "10", "20"]
     assert [("thin" in look) for look in looks(page, "span") if "cell" in look] == [0, 1, 0, 0]
-
-
-def test_a_signed_map_tells_more_from_less_and_rings_mark_actions():
     drawn = dose_map([0.1, -0.2, 0.0, 0.05], GRID, "difference", signed=True, rings=[(1, "c0")])
     page = Page(str(drawn))
     assert [e.text for e in page.all("b")] == ["0", "+5.0", "+10", "\u221220"]
@@ -198,19 +184,12 @@ def test_a_signed_map_tells_more_from_less_and_rings_mark_actions():
 
 
 def test_classes_are_ranges_where_those_are_known_and_short():
-    def levels(grid):
-        page = Page(str(dose_map([0.1] * (grid.n_rows * grid.n_columns), grid, "shares")))
-        return [e.text for e in page.all("span") if "cell" not in e.attributes.get("class", "")]
-
     ranges = ("none", "up to 250 (median 90 ml)", "over 250")
-    grid = DoseGrid(3, 2, "fluid", "vaso", ranges, ("none", "a range that is far too long"))
-    assert levels(grid) == [">250", "\u2264250", "none", "", "none", "1"]
-    assert levels(GRID) == ["1", "none", "", "none", "1"]
-
-
-def test_balance_shows_each_feature_before_and_after():
-    features = [FeatureBalance("age", 0.3, 0.05), FeatureBalance("hr", None, -0.1)]
-    page = Page(str(balance_plot(features, 0.1)))
-    assert looks(page).count(["dot", "hollow", "c1"]) == 1 + 1  # one of them in the legend
-    assert looks(page).count(["dot", "c0"]) == 2 + 1
-    assert "age" in page.root.text
+    known = DoseGrid(3, 2, "fluid", "vaso", ranges, ("none", "a range that is far too long"))
+    for grid, wanted in (
+        (known, [">250", "\u2264250", "none", "", "none", "1"]),
+        (GRID, ["1", "none", "", "none", "1"]),
+    ):
+        page = Page(str(dose_map([0.1] * (grid.n_rows * grid.n_columns), grid, "shares")))
+        spans = [e for e in page.all("span") if "cell" not in e.attributes.get("class", "")]
+        assert [e.text for e in spans] == wanted
