@@ -20,12 +20,13 @@ from etips.files.json_documents import canonical
 from etips.notes import collecting_notes
 from etips.results.comparison_result import (
     CLINICIANS,
+    Bar,
     Comparison,
     Figure,
     PlacesResult,
+    draw_bars,
 )
 from etips.results.groupings import column_values
-from etips.results.plain_text import Bar, draw_bars
 from etips.results.records import ONE_DECISION
 
 if TYPE_CHECKING:

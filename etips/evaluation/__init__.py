@@ -4,7 +4,6 @@ from etips.evaluation.assessment import (
     Assessment,
     abstention_curve,
     assess,
-    bands,
     control_gain,
 )
 from etips.evaluation.calibration import calibration
@@ -68,7 +67,7 @@ __all__ = [
     "DEFAULT", "ESTIMATORS", "RULES", "Assessment", "Contrast", "Diagnostics", "EffectiveCount",
     "Estimate", "Estimator", "Evidence", "Improvement", "Interval", "Log", "Logit", "LossModel",
     "Percentile", "Rule", "Sensitivity", "Strength", "Studentised", "Verdict", "View", "Wald",
-    "abstention_curve", "assess", "atenp", "balance", "bands", "benchmark_features",
+    "abstention_curve", "assess", "atenp", "balance", "benchmark_features",
     "bound_missing", "bound_risk", "calibration", "clipped_ips", "complete_losses",
     "control_gain", "diagnose", "difference", "dm", "dr", "dr_shrinkage", "effective_size",
     "estimator_names", "gain", "guaranteed_gain", "holm", "ips", "judge", "logged_risk",

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from etips.errors import DataError, SettingError
 from etips.evaluation.diagnostics import Diagnostics, diagnose, gain
@@ -176,14 +175,3 @@ def control_gain(log: Log, policy: View, control: Floats) -> NegativeControl:
     gain = difference(weighted, logged_risk(own, cluster, interval=interval), interval=interval)
     spread = float(own.std())
     return NegativeControl(gain.difference, gain.std_error, gain.low, gain.high, spread)
-
-
-def bands(values: ArrayLike, edges: Sequence[float]) -> NDArray[np.str_]:
-    """Labels of the bands of `values` (n,) cut at rising `edges`; an edge opens the band above."""
-    numbers = np.asarray(values, dtype=np.float64)
-    if not edges or any(high <= low for low, high in pairwise(edges)):
-        raise SettingError("edges", "must be one or more rising numbers")
-    middle = [f"{low:g} to under {high:g}" for low, high in pairwise(edges)]
-    labels = np.array([f"under {edges[0]:g}", *middle, f"{edges[-1]:g} and over", "missing"])
-    place = np.where(np.isnan(numbers), len(edges) + 1, np.searchsorted(edges, numbers, "right"))
-    return labels[place]

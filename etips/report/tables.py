@@ -8,9 +8,8 @@ from etips.report.section import fill
 from etips.report.wording import FOUND_MARKS, count, number
 from etips.results.comparison_result import Comparison, PairResult
 from etips.results.conclusions import Conclusion, Kind, conclude
-from etips.results.plain_text import COLUMNS, flat_rows
 from etips.results.records import NOTICE, MethodResult
-from etips.results.results import Results
+from etips.results.results import COLUMNS, Results, flat_rows
 
 COLOURS: Mapping[Kind, tuple[str, str]] = {
     "better": ("#00694e", "#e2f3ec"),

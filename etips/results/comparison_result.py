@@ -3,7 +3,9 @@
 No count of 1 to 10 people gets in; see `etips.results.compare_policies`, which makes it.
 """
 
-from collections.abc import Mapping
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from os import PathLike
@@ -11,8 +13,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from etips.results.conclusions import Conclusion, Kind
-from etips.results.plain_text import Bar, Library, draw_bars, join_reasons, make_frame
 from etips.results.records import STRICT, DataSummary, Label, to_json
+from etips.results.results import Library, join_reasons, make_frame
 
 CLINICIANS = "clinicians"
 """What results call what was done."""
@@ -172,6 +174,81 @@ class PlacesResult:
     alike: tuple[AlikeResult, ...] = ()
     overlaps: tuple[OverlapResult, ...] = ()
     carried: tuple[CarriedResult, ...] = ()
+
+
+WIDTH = 80
+_PLOT = 23  # odd, so that zero has a place in the middle
+_FIGURES = 26  # +0.0000 [+0.0000, +0.0000]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One line of a forest plot: what is compared, the difference, its limits, the finding."""
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    words: str = ""
+
+
+def draw_bars(bars: Sequence[Bar], *, width: int = WIDTH) -> list[str]:
+    """A forest plot in letters, no line longer than `width`; the finding stands below its line.
+
+    Zero is in the middle: left of it the first of a pair has the lower risk.
+    """
+    every = [end for bar in bars for end in (bar.value, bar.low, bar.high)]
+    ends = [abs(end) for end in every if end is not None and math.isfinite(end)]
+    most = max(ends, default=1.0) or 1.0
+    power = 10.0 ** math.floor(math.log10(most))
+    unit = next(unit for unit in (1, 2, 5, 10) if unit * power >= most * (1 - 1e-9))
+    reach = float(f"{unit * power:.3g}")
+    room = width - _PLOT - _FIGURES - 4
+    longest = max((len(bar.label) for bar in bars), default=0)
+    wrap = textwrap.TextWrapper(width - 2, break_long_words=False, break_on_hyphens=False)
+    lines = [f"{'':{room}}  {f'{-reach:g}':<{_PLOT // 2}}0{f'+{reach:g}':>{_PLOT // 2}}"]
+    for bar in bars:
+        label = bar.label if len(bar.label) <= room else bar.label[: room - 1] + "…"
+        lines.append(f"{label:<{room}}  {draw_bar(bar, reach)}  {_figures(bar)}".rstrip())
+        below = [bar.label, bar.words] if longest > room and bar.label != label else [bar.words]
+        for text in below:
+            lines += [f"  {part}" for part in wrap.wrap(text)]
+    return lines
+
+
+def draw_bar(bar: Bar, reach: float) -> str:
+    """`---o---` on a line from `-reach` to `reach`; a limit beyond ends in an arrow."""
+    cells = [" "] * _PLOT
+    middle = _PLOT // 2
+    cells[middle] = ":"
+    if bar.value is None:
+        return "".join(cells)
+    low = bar.value if bar.low is None else bar.low
+    high = bar.value if bar.high is None else bar.high
+
+    def at(value: float) -> int:
+        share = min(max(value / reach, -1.0), 1.0)
+        return round((share + 1) / 2 * (_PLOT - 1))
+
+    for place in range(at(low), at(high) + 1):
+        cells[place] = "+" if place == middle else "-"
+    if low < -reach:
+        cells[0] = "<"
+    if high > reach:
+        cells[-1] = ">"
+    cells[at(bar.value)] = "o"
+    return "".join(cells)
+
+
+def _figures(bar: Bar) -> str:
+    if bar.value is None:
+        return "hidden or not known"
+    # what rounds to nothing has no sign of its own
+    value, *limits = (
+        "?" if number is None else f"{round(number, 4) + 0.0:+.4f}"
+        for number in (bar.value, bar.low, bar.high)
+    )
+    return value if "?" in limits else f"{value} [{', '.join(limits)}]"
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,7 @@ from etips.data.schema import MISSING_SUFFIX
 from etips.data.trajectories import Trajectories
 from etips.disclosure import are_few, hide_steps, hide_together, is_small
 from etips.errors import DataError, SettingError
-from etips.evaluation.assessment import assess_part, bands
+from etips.evaluation.assessment import assess_part
 from etips.evaluation.inference.checks import Bools, Ints
 from etips.evaluation.log import Log, View
 from etips.evaluation.risk import logged_risk
@@ -154,7 +155,8 @@ def group_by_value(name: str, values: Floats, *, most_levels: int = MOST_LEVELS)
     edges = round_edges(known)
     if not edges:
         return None
-    labels = bands([edges[0] - 1, *edges], edges).tolist()  # one number in each band
+    middle = (f"{low:g} to under {high:g}" for low, high in pairwise(edges))
+    labels = [f"under {edges[0]:g}", *middle, f"{edges[-1]:g} and over"]
     place = np.where(np.isnan(values), len(labels), np.searchsorted(edges, values, "right"))
     return Grouping(name, (*labels, MISSING), place, telling=False)
 

@@ -22,13 +22,12 @@ from etips.learn.training.settings import Settings
 from etips.models.encoders.gru import GRU
 from etips.policies.deployed import Deployed
 from etips.results.data_summary import summarize_data
-from etips.results.evaluate import assess_policies
+from etips.results.evaluate import Throughout, assess_policies, assess_throughout
 from etips.results.evaluation_log import Models, make_log
 from etips.results.followed_policies import Followed, as_followed, true_risk
 from etips.results.records import MethodResult
 from etips.results.study_result import FitRecord, Measures
 from etips.results.summaries import restore_path
-from etips.results.whole_stay_evaluation import Throughout, assess_throughout
 from etips.runs.tasks import Json
 from etips.studies.experiment import Experiment
 from etips.studies.study_data import (

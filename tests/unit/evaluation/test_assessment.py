@@ -1,6 +1,5 @@
 """Everything the evaluation says about one policy."""
 
-import math
 import subprocess
 import sys
 
@@ -15,7 +14,6 @@ from etips.evaluation import (
     abstention_curve,
     assess,
     atenp,
-    bands,
     difference,
     dm,
     dr,
@@ -223,11 +221,3 @@ def test_a_control_that_is_nowhere_or_too_short_is_refused():
         control_gain(log, policy, np.full(50, np.nan))
     with pytest.raises(DataError, match=r"^negative_control: must have one entry a decision"):
         control_gain(log, policy, control[:-1])
-
-
-def test_bands_open_at_their_edge_and_keep_the_missing_apart():
-    found = bands([1.0, 2.0, 5.0, math.nan, 9.0], [2, 5]).tolist()
-    assert found == ["under 2", "2 to under 5", "5 and over", "missing", "5 and over"]
-    for edges in ([], [2, 2], [3, 1]):
-        with pytest.raises(SettingError, match="edges"):
-            bands([1.0], edges)

@@ -6,18 +6,10 @@ import polars as pl
 import pytest
 
 from etips.errors import FileError, SettingError
-from etips.results import plain_text
-from etips.results.plain_text import (
-    COLUMNS,
-    Bar,
-    describe,
-    draw_bar,
-    draw_bars,
-    flat_rows,
-    make_frame,
-)
+from etips.results import results as results_module
+from etips.results.comparison_result import Bar, draw_bar, draw_bars
 from etips.results.records import DataSummary, EstimateResult, GainResult, MethodResult
-from etips.results.results import Results
+from etips.results.results import COLUMNS, Results, describe, flat_rows, make_frame
 
 HEAD = EstimateResult("sndr", 0.5, 0.1, 0.3, None)
 GAIN = GainResult(-0.1, 0.2, -0.3, 0.1, False, 0.4, False)
@@ -88,7 +80,7 @@ def test_a_frame_has_a_row_for_each_row_and_the_columns_in_order(library):
 def test_pandas_comes_first_where_it_is_installed_and_polars_where_it_is_not(monkeypatch):
     pandas = pytest.importorskip("pandas")
     assert isinstance(make_frame(ROWS, NAMES), pandas.DataFrame)
-    monkeypatch.setattr(plain_text, "find_spec", lambda name: None)
+    monkeypatch.setattr(results_module, "find_spec", lambda name: None)
     assert isinstance(make_frame(ROWS, NAMES), pl.DataFrame)
     with pytest.raises(SettingError, match=r"^library: must be polars: pandas is not installed"):
         make_frame(ROWS, NAMES, "pandas")
