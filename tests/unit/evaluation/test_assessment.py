@@ -77,12 +77,6 @@ def test_without_an_outcome_model_the_weighted_estimators_remain():
         assess(log, table, estimators=("dr",))
 
 
-def test_deterministic_policies_get_every_estimate_too():
-    log, table, _ = make_log()
-    found = assess(log, np.eye(4)[table.argmax(axis=1)])
-    assert all(np.isfinite(e.risk) for e in found.estimates)
-
-
 def test_estimates_of_two_logs_cannot_be_paired_though_they_have_as_many_stays():
     log, table, _ = make_log()
     fields = {name: getattr(log, name) for name in ("loss", "action", "propensity")}
@@ -100,16 +94,6 @@ def test_a_view_averages_the_outcome_model_over_the_policy():
     assert policy.predicted_policy == pytest.approx((table * log.predicted).sum(axis=1))
     assert (policy.recommended == table.argmax(axis=1)).all()
     assert policy.weight == pytest.approx(table[rows, log.action] / log.propensity)
-
-
-def test_names_of_stays_give_the_same_as_numbers():
-    log, table, _ = make_log()
-    fields = {name: getattr(log, name) for name in ("loss", "action", "propensity")}
-    named = Log(**fields, cluster=[f"stay {i:03}" for i in log.cluster], n_actions=4)
-    snips_only = {"estimators": ("snips",)}
-    assert (
-        assess(named, table, **snips_only).estimates == assess(log, table, **snips_only).estimates
-    )
 
 
 def test_inputs_are_left_unchanged():

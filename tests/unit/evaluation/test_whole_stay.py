@@ -12,8 +12,6 @@ from etips.evaluation.inference.checks import code_clusters
 from etips.evaluation.inference.evidence import Evidence
 from etips.evaluation.verdict import Verdict, judge_by
 from etips.evaluation.whole_stay import (
-    INHERITED,
-    OF_ONE_DECISION,
     STAY_RULES,
     Cautious,
     StayDiagnosis,
@@ -395,7 +393,3 @@ def test_what_is_wrong_with_the_weights_of_one_decision_is_wrong_with_their_prod
     worse = inherit(Verdict("unusable", ("Few stays.",)), hidden)
     assert worse.label == "unusable"
     assert worse.reasons[0] == "Few stays."
-
-
-def test_no_rule_is_left_out_that_does_not_exist():
-    assert len(INHERITED) + len(OF_ONE_DECISION) == len(judge.__kwdefaults__["rules"])

@@ -156,12 +156,6 @@ def test_bootstrap_standard_deviation_agrees_with_the_standard_error():
     assert values.mean() == pytest.approx(estimate.risk, abs=4 * estimate.std_error / 60)
 
 
-def test_chunks_do_not_change_the_shape_of_the_work(monkeypatch):
-    evidence = snips(*sample()).evidence
-    monkeypatch.setattr(bootstrap, "CELLS", 100)  # one replicate at a time
-    assert np.isfinite(bootstrap.replicate_values(evidence, replicates=101, seed=0)).all()
-
-
 def of_zeros_and_ones(events, k):
     loss = (np.arange(k) < events).astype(float)
     return logged_risk(loss, np.arange(k))
