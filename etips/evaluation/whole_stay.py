@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from etips.evaluation.diagnostics import Diagnostics
 from etips.evaluation.inference.checks import (
     Bools,
     Clusters,
@@ -27,15 +26,7 @@ from etips.evaluation.inference.checks import (
 from etips.evaluation.inference.estimate import Contrast, Estimate
 from etips.evaluation.inference.evidence import Bounds, Evidence
 from etips.evaluation.inference.intervals import DEFAULT, Interval
-from etips.evaluation.verdict import (
-    CHANCE,
-    RULES,
-    Rule,
-    Verdict,
-    beyond_chance,
-    judge,
-    judge_by,
-)
+from etips.evaluation.verdict import CHANCE, STAY_RULES, Verdict, beyond_chance, judge_by
 from etips.evaluation.whole_stay_course import Course, Ratios, make_ratios
 
 
@@ -65,69 +56,6 @@ class StayDiagnosis:
     uncorrected_share: float
     n_corrected: int
     longest: int
-
-
-STAY_RULES = (
-    Rule(
-        "effective_stays", 60, 10, "low",
-        "Stays treated as the policy would treat them are worth only {value:.0f} stays.",
-        "docs/method/whole-stay.md.",
-        few="Stays treated as the policy would treat them are worth fewer than 11 stays.",
-    ),
-    Rule(
-        "effective_events", 10, 2, "low",
-        "They are worth only about {value:.0f} stays with the rarer outcome.",
-        "As for one decision: a standard error needs events to rest on.",
-        few="They are worth fewer than 11 stays with the rarer outcome.",
-    ),
-    Rule(
-        "uncorrected_share", 0.01, 0.999, "high",
-        "{value:.0%} of the decisions come so late that hardly a stay has followed the policy "
-        "until then: for them the estimate rests on a model alone.",
-        "What no ratio corrects, no interval knows.",
-    ),
-    Rule(
-        "capped_share", 0.5, 0.99, "high",
-        "{value:.0%} of the weight lay on so few stays that it was cut.",
-        "docs/method/whole-stay.md.",
-    ),
-    Rule(
-        "heaviest_stay", 0.1, 0.5, "high",
-        "One stay carries {value:.0%} of the weight.",
-        "As for one decision.",
-    ),
-    Rule(
-        "ratio_error", 0.1, 0.9, "high",
-        "The mean ratio is off from 1 by {value:.0%}, beyond chance: the propensities are wrong, "
-        "or courses that the policy would often take are not in the log.",
-        "As for one decision; over a stay small errors of propensities multiply.",
-    ),
-    Rule(
-        "weight_shift", 0.3, 2, "high",
-        "Stays weighed as the policy would treat them are unlike what the policy would meet, by "
-        "{value:.1f} times half the interval's width: the propensities miss visible reasons for "
-        "treatment.",
-        "160 random worlds of 4 to 15 decisions, frequencies of actions for propensities: 27 to 39 "
-        "% were reliable without this rule and the last, none with them.",
-    ),
-)  # fmt: skip
-
-OF_ONE_DECISION = frozenset({"model_alone", "effective_events", "tail_reach", "propensity_error"})
-"""Rules of one decision that whole stays leave out. Three look at the losses of single decisions or
-at how those are estimated; the last at actions drawn evenly, which no ratio here is made of: in
-ICU-Sepsis, where some actions are very rare, it made the clinicians themselves doubtful."""
-
-INHERITED = tuple(rule for rule in RULES if rule.measure not in OF_ONE_DECISION)
-"""Rules of one decision that hold for whole stays too: what is wrong with a weight is wrong with a
-product of weights."""
-
-
-def inherit(whole: Verdict, one_decision: Diagnostics) -> Verdict:
-    """The verdict on whole stays, with what one decision says of the weights that they multiply."""
-    weights = judge(one_decision, rules=INHERITED)
-    label = max(whole.label, weights.label, key=("reliable", "doubtful", "unusable").index)
-    told = tuple(f"At one decision: {reason}" for reason in weights.reasons)
-    return Verdict(label, (*whole.reasons, *told), whole.caveat)
 
 
 HEADLINE = "wdr"

@@ -20,8 +20,6 @@ from etips.evaluation.comparing.pairwise import (
     Pair,
     compare_pairs,
     hold_alike,
-    join_verdicts,
-    judge_difference,
     subtract,
 )
 from etips.evaluation.comparing.transport import (
@@ -37,7 +35,7 @@ from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View
 from etips.evaluation.prognosis import cross_fit
 from etips.evaluation.risk import logged_risk
-from etips.evaluation.verdict import Verdict
+from etips.evaluation.verdict import Verdict, join_verdicts, judge_difference
 from etips.files.json_documents import plain
 from etips.machine import still_products
 from etips.results.comparison_result import (

@@ -22,12 +22,11 @@ from etips.evaluation.inference.estimate import Contrast, Estimate, safe_improve
 from etips.evaluation.inference.intervals import DEFAULT, Interval
 from etips.evaluation.log import Log, View, view
 from etips.evaluation.sensitivity import bound_missing, bound_risk
-from etips.evaluation.verdict import Verdict
+from etips.evaluation.verdict import Verdict, inherit
 from etips.evaluation.whole_stay import (
     StayAssessment,
     StayLog,
     assess_stays,
-    inherit,
     silent_values,
 )
 from etips.evaluation.whole_stay_course import Course

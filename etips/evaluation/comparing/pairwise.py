@@ -4,7 +4,7 @@ Places are compared by Cochran's Q, made fit for few stays and for patients seen
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -12,19 +12,14 @@ import numpy as np
 from scipy import special
 
 from etips.errors import SettingError
-from etips.evaluation.diagnostics import WITHOUT_MODEL
 from etips.evaluation.inference.checks import Floats, check_share
 from etips.evaluation.inference.estimate import Contrast, Estimate, difference, holm
 from etips.evaluation.inference.evidence import (
     Evidence,
     divide,
     effective_number,
-    ratio_of,
 )
 from etips.evaluation.inference.intervals import DEFAULT, Interval, p_of_zero
-from etips.evaluation.log import Log, View
-from etips.evaluation.prognosis import Expected
-from etips.evaluation.verdict import GRAVE, IMBALANCE, Label, Verdict
 
 ROUNDING = 1e-10
 _NORMAL = -float(special.ndtri(0.025))
@@ -127,11 +122,6 @@ def _welch(q: float, weight: Floats, freedom: Floats) -> float:
     return float(special.fdtrc(k - 1, (k**2 - 1) / (3 * uncertain), max(statistic, 0.0)))
 
 
-ORDER: tuple[Label, ...] = ("reliable", "doubtful", "unusable")
-SHIFT, GRAVE_SHIFT = 0.3, 2.0
-"""Half-widths by which weighted patients may differ; as in the verdict's rule on the prognosis."""
-
-
 @dataclass(frozen=True)
 class Pair:
     """Two risks."""
@@ -171,63 +161,3 @@ def compare_pairs(
         Pair(a, b, own, float(p), float(q), bool(q <= alpha))
         for (a, b), own, p, q in zip(pairs, contrasts, p_values, adjusted, strict=True)
     )
-
-
-def join_verdicts(parts: Mapping[str, Verdict], more: Verdict | None = None) -> Verdict:
-    """That of a difference: no better than the worse part, nor than what is said of itself."""
-    every = [*parts.values(), *([] if more is None else [more])]
-    label = max((own.label for own in every), key=ORDER.index)
-    told = [
-        f"The risk of {name} is {own.label}."
-        for name, own in parts.items()
-        if own.label != ORDER[0]
-    ]
-    return Verdict(label, (*told, *(() if more is None else more.reasons)))
-
-
-def judge_difference(
-    log: Log, first: View, second: View, contrast: Contrast, estimator: str
-) -> Verdict:
-    """Whether the weighted patients of two policies are alike, held against their difference.
-
-    Two risks that share their patients differ by less than either errs, so that an imbalance which
-    neither would notice may be all of their difference.
-
-    Args:
-        first: The one policy, seen through them.
-        second: The other.
-    """
-    expected = log.expected if estimator in WITHOUT_MODEL else log.expected_residual
-    half_width = (contrast.high - contrast.low) / 2
-    if expected is None or not half_width > 0:
-        return Verdict("reliable", ())
-    worst, label = 0.0, ORDER[0]
-    for evidence in _imbalances(log, first, second, expected):
-        size, error = abs(evidence.value), evidence.std_error
-        z = size / error if error > 1e-12 else 0.0
-        share = size / half_width
-        if not (z > IMBALANCE and share > SHIFT) or share <= worst:
-            continue
-        grave = z > GRAVE and share > GRAVE_SHIFT
-        worst, label = share, "unusable" if grave or label == ORDER[2] else "doubtful"
-    if label == ORDER[0] or math.isnan(worst):
-        return Verdict("reliable", ())
-    reason = (
-        "The patients that speak for the one and for the other were unlike in what was to be "
-        f"expected of them, by {worst:.1f} times half the interval's width."
-    )
-    return Verdict(label, (reason,))
-
-
-def _imbalances(log: Log, first: View, second: View, expected: Expected) -> Iterator[Evidence]:
-    """Weighted means of the expected loss, first minus second; by action too."""
-    if not all(view.weight.any() for view in (first, second)):
-        return
-    plain = [(view.weight * expected.plain, view.weight) for view in (first, second)]
-    yield ratio_of(log.clusters, plain, sign=(1.0, -1.0))
-    own, terms = expected.by_action[log.rows, log.action].astype(np.float64), []
-    for view in (first, second):
-        mean = np.einsum("na,na->n", view.probabilities, expected.by_action)
-        mean = mean if view.abstains is None else np.where(view.abstains, own, mean)
-        terms += [(view.weight * own, view.weight), (mean, np.ones(own.size))]
-    yield ratio_of(log.clusters, terms, sign=(1.0, -1.0, -1.0, 1.0))

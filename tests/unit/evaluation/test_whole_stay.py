@@ -10,9 +10,13 @@ from etips.errors import DataError, SettingError
 from etips.evaluation import diagnose, judge, matching_factor, view
 from etips.evaluation.inference.checks import code_clusters
 from etips.evaluation.inference.evidence import Evidence
-from etips.evaluation.verdict import Verdict, judge_by
-from etips.evaluation.whole_stay import (
+from etips.evaluation.verdict import (
     STAY_RULES,
+    Verdict,
+    inherit,
+    judge_by,
+)
+from etips.evaluation.whole_stay import (
     Cautious,
     StayDiagnosis,
     StayLog,
@@ -20,7 +24,6 @@ from etips.evaluation.whole_stay import (
     assess_stays,
     fqe,
     imbalance,
-    inherit,
     logged,
     pdwis,
     ratio_error,

@@ -8,15 +8,13 @@ from etips.errors import SettingError
 from etips.evaluation.comparing.pairwise import (
     compare_pairs,
     hold_alike,
-    join_verdicts,
-    judge_difference,
     subtract,
 )
 from etips.evaluation.inference.estimate import difference
 from etips.evaluation.inference.intervals import Wald
 from etips.evaluation.log import Log
 from etips.evaluation.risk import logged_risk, snips
-from etips.evaluation.verdict import Verdict
+from etips.evaluation.verdict import Verdict, join_verdicts, judge_difference
 
 
 def estimates(log, x, **policies):
