@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from etips.evaluation.inference.checks import Floats, Ints, Rows
 
@@ -75,11 +77,13 @@ def fit_trees(rows: Rows, target: Floats, *, classifier: bool = False) -> Callab
         "early_stopping": False,
         "random_state": 0,
     }
-    if classifier:
-        odds = HistGradientBoostingClassifier(**settings).fit(rows[:, asked], target)
-        return lambda later: np.asarray(odds.decision_function(later[:, asked]))
-    mean = HistGradientBoostingRegressor(**settings).fit(rows[:, asked], target)
-    return lambda later: np.asarray(mean.predict(later[:, asked]))
+    kind = HistGradientBoostingClassifier if classifier else HistGradientBoostingRegressor
+    # One thread: processes that are forked later must not find a pool of threads half copied.
+    one_thread = ThreadpoolController().wrap(limits=1, user_api="openmp")
+    trees: Any = kind(**settings)
+    one_thread(trees.fit)(rows[:, asked], target)
+    answer = one_thread(trees.decision_function if classifier else trees.predict)
+    return lambda later: np.asarray(answer(later[:, asked]))
 
 
 def fit_ridge(table: Floats, target: Floats) -> tuple[float, Floats]:
