@@ -28,17 +28,16 @@ Member = Bundle | ReadsRows | Stack
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Stays that are asked about.
+    """Stays that are asked about, by their scaled features.
 
     Args:
-        steps: Their scaled features.
-        said: What trees and models of rows say of every decision, by their id, shape
+        answers: Outputs of trees and models of rows for every decision, by their id, shape
             (J, n_decisions, K).
         place: Number of the decision that each row answers, shape (n_steps,).
     """
 
     steps: StepTensors
-    said: dict[int, Tensor]
+    answers: dict[int, Tensor]
     place: Tensor
 
     @classmethod
@@ -49,29 +48,27 @@ class Asked:
         members: Sequence[Member | None],
         like: Schema | None = None,
     ) -> "Asked":
-        """Stays before those that are to be asked; what reads rows is asked at once.
+        """Stays before the members that are to be asked; what reads rows is asked at once.
 
         Args:
-            data: The stays.
-            steps: Their scaled features.
-            members: Who is to be asked.
-            like: Schema that those were fitted on; that of the stays if left out.
+            like: Schema that the members were fitted on; that of the stays if left out.
         """
         place = np.zeros(data.n_steps, np.int64)
         place[data.seen_rows] = np.arange(data.n_decisions)
-        said: dict[int, Tensor] = {}
+        answers: dict[int, Tensor] = {}
         rows: dict[Reads, NDArray[Any]] = {}
         for single in singles(members):
             if isinstance(single, Bundle):
                 continue
             if isinstance(single, OwnModel):
-                said[id(single)] = torch.from_numpy(single.answer(data))[None].to(steps.device)
+                answers[id(single)] = torch.from_numpy(single.answer(data))[None].to(steps.device)
                 continue
             reads = read_by(single)
             if reads not in rows:
                 rows[reads] = rows_of(data, reads, like)
-            said[id(single)] = torch.from_numpy(single.outputs(rows[reads])).to(steps.device)
-        return cls(steps, said, torch.from_numpy(place).to(steps.device))
+            outputs = torch.from_numpy(single.outputs(rows[reads]))
+            answers[id(single)] = outputs.to(steps.device)
+        return cls(steps, answers, torch.from_numpy(place).to(steps.device))
 
     def outputs(self, member: Member, batch: Batch) -> Tensor:
         """Outputs at the decisions of a batch, shape (J, n, K)."""
@@ -79,7 +76,7 @@ class Asked:
             return member.mix([self.outputs(part.member, batch) for part in member.members])
         if isinstance(member, Bundle):
             return outputs_at(member, batch, self.steps)
-        return self.said[id(member)][:, self.place[batch.seen]]
+        return self.answers[id(member)][:, self.place[batch.seen]]
 
 
 def singles(members: Sequence[Member | None]) -> list[Bundle | ReadsRows]:

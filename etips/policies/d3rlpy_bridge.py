@@ -45,7 +45,6 @@ def episodes_of(data: Trajectories, *, outcome: Outcome = "sum") -> Episodes:
     """The decisions of logged stays as episodes.
 
     Args:
-        data: Logged stays.
         outcome: Of a stay: the sum of its losses, each a step's reward, or the last of them.
     """
     require_outcome(outcome)
@@ -64,12 +63,7 @@ def episodes_of(data: Trajectories, *, outcome: Outcome = "sum") -> Episodes:
 
 
 def to_d3rlpy(data: Trajectories, *, outcome: Outcome = "sum") -> Any:  # noqa: ANN401  # theirs
-    """Logged stays as an `MDPDataset`; observations are the summary of each history.
-
-    Args:
-        data: Logged stays.
-        outcome: As in `episodes_of`.
-    """
+    """Logged stays as an `MDPDataset`, by `episodes_of`."""
     try:
         import d3rlpy  # noqa: PLC0415  # large, and optional
     except ImportError as error:

@@ -33,11 +33,7 @@ class Deployed(NamedTuple):
         return self.probabilities, self.abstained if self.abstained.any() else None
 
     def left_to(self, clinicians: Floats) -> Floats:
-        """The probabilities, those of the clinicians where it abstains, shape (n, n_actions).
-
-        Args:
-            clinicians: What they do, of the same shape.
-        """
+        """The probabilities, those of the clinicians where it abstains, shape (n, n_actions)."""
         return np.where(self.abstained[:, None], clinicians, self.probabilities)
 
 

@@ -44,11 +44,9 @@ _BLOCK = 2**12  # rows coded at a time
 
 
 class Overlap(NamedTuple):
-    """How many of some stays a policy learned from.
+    """How many of some stays, and of their patients, a policy learned from.
 
     Args:
-        n_stays: Stays that it knows.
-        n_patients: Patients that it knows, where both name them.
         alike: Whether stays hold the same so often that only names could tell them apart.
     """
 
@@ -91,12 +89,7 @@ class SeenStays:
 
     @classmethod
     def of(cls, stays: Trajectories, *, salt: bytes) -> Self:
-        """Those of some stays.
-
-        Args:
-            stays: That a policy learned from.
-            salt: Of this policy alone; see `make_salt`.
-        """
+        """The hashes of some stays; see `make_salt`."""
         traces = _trace(stays, salt)
         return cls(
             salt=salt,

@@ -1,6 +1,5 @@
 """What a fitted policy can do: give probabilities, recommend, abstain."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -31,9 +30,6 @@ Kind = Literal["softmax", "least loss", "least amount", "constant", "imitation",
 """How outputs become a policy: their softmax, the action of least predicted loss (as the logit of a
 loss in [0, 1], or as an amount), one action for everybody, the propensities themselves, every
 action alike, or rules that a tree of questions asks for."""
-
-
-_Ask = Callable[[Asked, Batch, int], tuple[Tensor, ...]]
 
 
 class Answer(NamedTuple):
@@ -139,7 +135,7 @@ class FittedPolicy:
         data = self.as_fitted_on(data)
         if not data.n_decisions:
             return self._answer_alike(0)
-        probabilities, abstained = self._asked(data, self._ask)
+        probabilities, abstained, _ = self._asked(data)
         return Answer(probabilities, abstained)
 
     def consult(self, data: Trajectories) -> tuple[Answer, Floats | None]:
@@ -152,11 +148,11 @@ class FittedPolicy:
         if self.tree is not None or not data.n_decisions:
             return self.answer(data), self.propensities(data)
         self._require_actions(data)
-        *own, clinicians = self._asked(self.as_fitted_on(data), self._ask_both)
+        *own, clinicians = self._asked(self.as_fitted_on(data))
         return Answer(*own), clinicians
 
-    def _asked(self, data: Trajectories, ask: _Ask) -> list[NDArray[Any]]:
-        """What networks and trees say of decisions."""
+    def _asked(self, data: Trajectories) -> list[NDArray[Any]]:
+        """What `_ask` gives for all decisions."""
         assert self.scaler is not None
         steps = step_tensors(
             self.scaler.transform(data),
@@ -164,8 +160,8 @@ class FittedPolicy:
             device=self._device,
         )
         asked = Asked.of(data, steps, (self.propensity, self.networks), self.schema)
-        said = answer_decisions(steps, partial(ask, asked), batch_size=BATCH_SIZE)
-        return [own.cpu().numpy() for own in said]
+        answers = answer_decisions(steps, partial(self._ask, asked), batch_size=BATCH_SIZE)
+        return [own.cpu().numpy() for own in answers]
 
     def leaf_of(self, data: Trajectories) -> Ints:
         """Leaf of each decision, where the policy is a tree of questions, shape (n_decisions,)."""
@@ -224,12 +220,8 @@ class FittedPolicy:
         members = singles((self.propensity, self.networks))
         return next((m.device for m in members if isinstance(m, Bundle)), torch.device("cpu"))
 
-    def _ask(self, asked: Asked, batch: Batch, number: int) -> tuple[Tensor, ...]:
-        """Probabilities and abstention at the decisions of a batch."""
-        return self._ask_both(asked, batch, number)[:2]
-
-    def _ask_both(self, asked: Asked, batch: Batch, _: int) -> tuple[Tensor, ...]:
-        """The same, and averaged propensities."""
+    def _ask(self, asked: Asked, batch: Batch, _: int) -> tuple[Tensor, ...]:
+        """Probabilities, abstention and averaged propensities at the decisions of a batch."""
         assert self.propensity is not None
         outputs = None if self.networks is None else asked.outputs(self.networks, batch)
         logits = asked.outputs(self.propensity, batch) / self.temperature
@@ -280,7 +272,7 @@ class FittedPolicy:
         """What it takes the least of: predicted loss, less what it leans by, shape (n, K).
 
         Args:
-            outputs: Of its networks or trees, shape (J, n, K).
+            outputs: Shape (J, n, K).
             propensities: Averaged, shape (n, K).
         """
         losses = (outputs.sigmoid() if self.kind == "least loss" else outputs).mean(0)
