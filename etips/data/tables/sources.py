@@ -320,8 +320,8 @@ def _settled(where: str, table: pa.Table, habits: Habits, *, points: bool) -> So
         marks.add(".")
     for own in cells.values():
         if (own.number | own.marker).all():
-            marks |= {"."} if own.point.any() else set()
-            marks |= {","} if own.comma.any() else set()
+            marks |= {"."} if own.spelt.point.any() else set()
+            marks |= {","} if own.spelt.comma.any() else set()
     decimal = habits.decimal or (marks.pop() if len(marks) == 1 else None)
     known = replace(habits, decimal=decimal, usual="." if points else None)
     forms: dict[str, TextForm] = {}

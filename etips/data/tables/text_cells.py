@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -73,14 +73,12 @@ _TIME = (
 )
 _YEAR_FIRST = r"^(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})" + _TIME
 _YEAR_LAST = r"^(?P<one>\d{1,2})(?P<mark>[-/.])(?P<two>\d{1,2})[-/.](?P<year>\d{4})" + _TIME
-_NAMED = (
-    r"^(?P<day>\d{1,2})[-/ .]{0,2}(?P<name>[^\W\d_]{3})[^\W\d_]*[-/ .,]{0,2}(?P<year>\d{4})" + _TIME
-)
-_NAMED_IN_ARROW = _NAMED.replace(r"[^\W\d_]", r"\pL")  # whose \w knows no accents
+_NAMED = r"^(?P<day>\d{1,2})[-/ .]{0,2}(?P<name>\pL{3})\pL*[-/ .,]{0,2}(?P<year>\d{4})" + _TIME
 _SHORT_YEAR = r"^\d{1,2}[-/]\d{1,2}[-/]\d{2}(?:[ T]\s*\d{1,2}:\d{2}(:\d{2})?)?$"
 _OVER_12 = r"(?:1[3-9]|[2-9]\d)"
-_DATES = [re.compile(pattern, re.ASCII) for pattern in (_YEAR_FIRST, _YEAR_LAST)]
-_DATES += [re.compile(_NAMED)]
+_DATES = [re.compile(own.replace(r"\pL", r"[^\W\d_]")) for own in (_YEAR_FIRST, _YEAR_LAST, _NAMED)]
+_BEGINNING = r"^\d{1,4}[-/. \pL]"  # of every date
+_DIGIT = r"\d|(?i:nan|inf)"  # in every number
 _MONTHS = {
     name: number
     for number, names in enumerate(
@@ -109,11 +107,30 @@ def as_values(values: NDArray[Any], kind: pa.DataType, missing: Bools) -> pa.Arr
     return pa.Array.from_buffers(kind, len(values), [valid, cells])
 
 
-def matches(texts: pa.Array, pattern: str) -> Bools:
-    """Which texts match, shape (n,)."""
+def _matches(texts: pa.Array, pattern: str) -> Bools:
     matching = pc.fill_null(pc.match_substring_regex(texts, pattern), False)
     found: Bools = matching.to_numpy(zero_copy_only=False)
     return found
+
+
+class NumberCells(NamedTuple):
+    """Which of some texts spell which kind of number, shape (d,) each.
+
+    Args:
+        point: Only a decimal point is possible.
+        comma: Only a decimal comma is possible.
+        maybe_point: `1.234`: a decimal point, or thousands.
+        maybe_comma: `1,234`: a decimal comma, or thousands.
+        thousands: With separators of thousands for sure.
+        any: Any of these, or a plain number.
+    """
+
+    point: Bools
+    comma: Bools
+    maybe_point: Bools
+    maybe_comma: Bools
+    thousands: Bools
+    any: Bools
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,95 +154,48 @@ class TextCells:
         texts = pc.utf8_trim_whitespace(pc.cast(texts, pa.string()))
         texts = pc.replace_substring(texts, "\u2212", "-")  # the minus sign of typesetters
         marks = pa.array(["", *MARKERS], pa.string())
-        marker = pc.or_(
-            pc.is_in(pc.utf8_lower(texts), value_set=marks), pc.equal(texts, _PYTHON_NULL)
-        )
+        marked = pc.is_in(pc.utf8_lower(texts), value_set=marks)
+        marker = pc.or_(marked, pc.equal(texts, _PYTHON_NULL))
         return cls(texts, index, marker.to_numpy(zero_copy_only=False))
 
-    def matches(self, pattern: str) -> Bools:
-        """Which texts match."""
-        return matches(self.texts, pattern)
-
-    def _if_any(self, there: bool, pattern: str) -> Bools:
-        return self.matches(pattern) if there else np.zeros(len(self.texts), bool)
-
-    @cached_property
-    def _digits(self) -> bool:  # there are in every number, and they are looked for in no time
-        return bool(self.matches(r"\d|(?i:nan|inf)").any())
+    def matches(self, pattern: str, *, first: str = "") -> Bools:
+        """Which texts match; `first` is looked for in no time, and must be in one of them."""
+        if first and not _matches(self.texts, first).any():
+            return np.zeros(len(self.texts), bool)
+        return _matches(self.texts, pattern)
 
     @cached_property
-    def plain(self) -> Bools:
-        """Whole numbers, or with an exponent; NaN and infinity."""
-        return self._if_any(self._digits, _PLAIN)
-
-    @cached_property
-    def maybe_point(self) -> Bools:
-        """`1.234`: a decimal point, or thousands."""
-        return self._if_any(self._digits, _AMBIGUOUS % r"\.")
-
-    @cached_property
-    def maybe_comma(self) -> Bools:
-        """`1,234`: a decimal comma, or thousands."""
-        return self._if_any(self._digits, _AMBIGUOUS % ",")
-
-    @cached_property
-    def point(self) -> Bools:
-        """Only a decimal point is possible."""
-        return self._if_any(self._digits, _FRACTION % (r"\.", r"\.")) & ~self.maybe_point
-
-    @cached_property
-    def comma(self) -> Bools:
-        """Only a decimal comma is possible."""
-        return self._if_any(self._digits, _FRACTION % (",", ",")) & ~self.maybe_comma
-
-    @cached_property
-    def _simple(self) -> Bools:
-        return self.plain | self.point | self.comma | self.maybe_point | self.maybe_comma
-
-    @cached_property
-    def thousands(self) -> Bools:
-        """With separators of thousands for sure."""
-        return self._if_any(self._digits, _THOUSANDS) & ~self._simple
-
-    @property
-    def spelt(self) -> Bools:
-        """Which spell a number, once it is clear how."""
-        return self._simple | self.thousands
+    def spelt(self) -> NumberCells:
+        """Which texts spell numbers, and how; marks of a missing value may be among them."""
+        if not self.matches(_DIGIT).any():
+            return NumberCells(*np.zeros((6, len(self.texts)), bool))
+        maybe_point, maybe_comma = (self.matches(_AMBIGUOUS % mark) for mark in (r"\.", ","))
+        point, comma = (self.matches(_FRACTION % (mark, mark)) for mark in (r"\.", ","))
+        point, comma = point & ~maybe_point, comma & ~maybe_comma
+        simple = self.matches(_PLAIN) | point | comma | maybe_point | maybe_comma
+        thousands = self.matches(_THOUSANDS) & ~simple
+        every = simple | thousands
+        return NumberCells(point, comma, maybe_point, maybe_comma, thousands, every)
 
     @property
     def number(self) -> Bools:
-        """Which can be read as numbers."""
-        return self.spelt & ~self.marker
+        """Which can be read as numbers, once it is clear how."""
+        return self.spelt.any & ~self.marker
 
     @cached_property
     def limit(self) -> Bools:
         """Below or above a number, and no number itself."""
-        return self._if_any(self._digits, _LIMIT) & ~self.spelt
+        return self.matches(_LIMIT, first=_DIGIT) & ~self.spelt.any
 
     @cached_property
     def unit(self) -> Bools:
         """A number and its unit."""
-        return self._if_any(self._digits, _UNIT) & ~self.spelt & ~self.limit
-
-    @cached_property
-    def _begins(self) -> bool:  # as every date does
-        return bool(self.matches(r"^\d{1,4}[-/. \pL]").any())
-
-    @cached_property
-    def year_last(self) -> Bools:
-        """Day and month, in either order, then the year."""
-        return self._if_any(self._begins, _YEAR_LAST)
+        return self.matches(_UNIT, first=_DIGIT) & ~self.spelt.any & ~self.limit
 
     @cached_property
     def date(self) -> Bools:
         """Which can be read as a date, once it is clear how."""
-        first, named = (self._if_any(self._begins, own) for own in (_YEAR_FIRST, _NAMED_IN_ARROW))
-        return first | self.year_last | named
-
-    @cached_property
-    def short_year(self) -> Bools:
-        """Dates with two digits of the year."""
-        return self._if_any(self._begins, _SHORT_YEAR)
+        return self.matches("|".join((_YEAR_FIRST, _YEAR_LAST, _NAMED)), first=_BEGINNING)
 
     def without(self, these: Bools) -> pa.Array:
         """The texts, null in place of `these`."""
@@ -239,16 +209,6 @@ class TextCells:
         """What stands behind the number in each of `these` texts."""
         cells = self.texts.filter(as_mask(these)).to_pylist()
         return [_LEADING_NUMBER.sub("", cell) for cell in cells]
-
-    def common_unit(self) -> str:
-        """The unit that all numbers with one have; nothing if they differ."""
-        tails = self.tails(self.unit)
-        unit = tails[0].strip()
-        if len({tail.strip().casefold() for tail in tails}) != 1:
-            return ""
-        letter = len(unit) == 1 and unit.isalpha()
-        codes = letter and len(tails) <= _CODES and not any(tail[:1].isspace() for tail in tails)
-        return "" if codes else unit
 
 
 @dataclass(frozen=True)
@@ -327,7 +287,7 @@ def _without_unit(texts: pa.Array, unit: str) -> pa.Array:
 def to_numbers(texts: pa.Array, decimal: Decimal) -> Floats:
     """Texts that are numbers as float64; null is NaN."""
     lower = pc.utf8_lower(pc.replace_substring(texts, decimal, "."))
-    odd = matches(lower, r"nan|inf")
+    odd = _matches(lower, r"nan|inf")
     plain = pc.if_else(as_mask(odd), pa.scalar(None, lower.type), lower)
     parsed = pc.fill_null(pc.cast(pc.utf8_ltrim(plain, "+"), pa.float64()), np.nan)
     values: Floats = parsed.to_numpy(zero_copy_only=False).copy()
@@ -403,7 +363,7 @@ def read_text(
         return judge.numbers()
     if cells.date.any():
         return judge.dates()
-    short = cells.short_year
+    short = cells.matches(_SHORT_YEAR, first=_BEGINNING)
     if (~empty & short).any() and (short | empty).all():
         return judge.refuse("has years of two digits", short, "Write all four.")
     pairs = cells.matches(_PAIR)
@@ -427,9 +387,15 @@ def _bare_numbers(cells: TextCells, *, limits: bool) -> tuple[str, TextCells]:
     if limits and cells.limit.any():
         bare = replace(bare, texts=without_limits(bare.texts))
     with_unit = bare.unit.any() and (bare.unit | empty).all()
-    if with_unit and (unit := bare.common_unit()):
-        bare = replace(bare, texts=_without_unit(bare.texts, unit))
-    if bare is cells or not (bare.spelt | empty).all():
+    if with_unit:
+        tails = bare.tails(bare.unit)
+        own = tails[0].strip()
+        apart = any(tail[:1].isspace() for tail in tails)
+        codes = len(own) == 1 and own.isalpha() and len(tails) <= _CODES and not apart  # 1a, 2b
+        if not codes and len({tail.strip().casefold() for tail in tails}) == 1:
+            unit = own
+            bare = replace(bare, texts=_without_unit(bare.texts, unit))
+    if bare is cells or not (bare.spelt.any | empty).all():
         return "", cells
     return unit, bare
 
@@ -463,8 +429,9 @@ class _Judge:
         other = ~cells.number & ~cells.marker
         if other.any():
             return self._mixed(other)
-        clear = {mark: cells.matches(own) for mark, own in _CLEAR_THOUSANDS.items()}
-        point, comma = cells.point | clear["."], cells.comma | clear[","]
+        own = cells.spelt
+        clear = {mark: cells.matches(pattern) for mark, pattern in _CLEAR_THOUSANDS.items()}
+        point, comma = own.point | clear["."], own.comma | clear[","]
         if point.any() and comma.any():
             rule = "mixes decimal points and decimal commas"
             return self.refuse(rule, comma, "Write one of them.")
@@ -472,13 +439,12 @@ class _Judge:
         if decimal is None:
             rule = "may hold fractions or thousands (1,234)"
             fix = 'Say --decimal , or --decimal . (decimal="," or decimal=".").'
-            return self.refuse(rule, cells.maybe_comma | cells.maybe_point, fix, options=False)
-        doubtful = cells.maybe_comma if decimal == "." else cells.maybe_point
-        grouped = cells.thousands | doubtful
+            return self.refuse(rule, own.maybe_comma | own.maybe_point, fix, options=False)
+        grouped = own.thousands | (own.maybe_comma if decimal == "." else own.maybe_point)
         fits = clear[decimal] | cells.matches(rf"^[+-]?\d{{1,3}}(?:{_SPACES}\d{{3}})+$")
         # `1,234` beside `36.6` is as likely a slip for 1.234, unless `1,234.5` shows the habit.
-        slip = not clear[decimal].any() and (cells.point | cells.comma).any()
-        wrong = (grouped if slip else cells.thousands) & ~fits
+        slip = not clear[decimal].any() and (own.point | own.comma).any()
+        wrong = (grouped if slip else own.thousands) & ~fits
         if wrong.any():
             rule = "has separators of thousands that do not fit its fractions"
             return self.refuse(rule, wrong, "Write 1234.5, not 1,234.5 or 1.234,5.")
@@ -493,7 +459,7 @@ class _Judge:
         """Numbers among which `other` texts stand."""
         cells = self.cells
         kinds = [(cells.limit, "limits such as < or >"), (cells.unit, "numbers with a unit")]
-        kinds += [(cells.date | cells.short_year, "dates")]
+        kinds += [(cells.date | cells.matches(_SHORT_YEAR), "dates")]
         words = [word for mask, word in kinds if (mask & other).any()]
         rule = _MIXED + (f" ({', '.join(words)})" if words else "")
         fix = 'Write numbers only, or name the texts that mean missing: --na TEXT (na=["TEXT"]).'
@@ -503,8 +469,8 @@ class _Judge:
 
     def _doubtful(self) -> Decimal | None:
         """The mark of a fraction where the column's own cells do not tell."""
-        cells, known = self.cells, self.habits.decimal
-        doubtful = cells.maybe_comma | cells.maybe_point
+        cells, known, own = self.cells, self.habits.decimal, self.cells.spelt
+        doubtful = own.maybe_comma | own.maybe_point
         if known is not None:
             return known
         if not doubtful.any():
@@ -512,11 +478,11 @@ class _Judge:
         # Among whole numbers of up to three digits only, some over a hundred, `1,234` is more than
         # a thousand, not a little more than one.
         rest = ~cells.marker & ~doubtful
-        one_mark = not (cells.maybe_comma.any() and cells.maybe_point.any())
+        one_mark = not (own.maybe_comma.any() and own.maybe_point.any())
         large, short = cells.matches(r"^[+-]?[1-9]\d{2}$"), cells.matches(r"^[+-]?\d{1,3}$")
         if one_mark and (rest & large).any() and not (rest & ~short).any():
-            return "." if cells.maybe_comma.any() else ","
-        plain_point = self.habits.usual == "." and not cells.maybe_comma.any()
+            return "." if own.maybe_comma.any() else ","
+        plain_point = self.habits.usual == "." and not own.maybe_comma.any()
         return "." if plain_point else None
 
     def dates(self) -> tuple[TextForm, DataError | None]:
@@ -527,7 +493,8 @@ class _Judge:
                 return TextForm(), None  # text, of which some looks like a date
             fix = "Write all as 2024-12-31 or 2024-12-31 23:59."
             return self.refuse("mixes dates and text", other, fix)
-        doubtful = cells.year_last & ~cells.matches(r"^\d{1,2}\.")
+        year_last = cells.matches(_YEAR_LAST)
+        doubtful = year_last & ~cells.matches(r"^\d{1,2}\.")
         forward = doubtful & cells.matches(rf"^{_OVER_12}[-/.]")
         backward = doubtful & cells.matches(rf"^\d{{1,2}}[-/.]{_OVER_12}[-/.]")
         if forward.any() and backward.any():
@@ -545,7 +512,7 @@ class _Judge:
             fix = "Write all with the zone (2024-12-31T23:59Z, +01:00), or none."
             return self.refuse("mixes times with and without a time zone", zoned, fix)
         form = TextForm("date", order=order or "dmy", missing=self._markers())
-        form = replace(form, year_last=bool(cells.year_last.any()))
+        form = replace(form, year_last=bool(year_last.any()))
         wrong = np.isnat(to_dates(cells.texts, form.order)) & ~cells.marker
         if wrong.any():
             return self.refuse("must be dates that exist", wrong, "Mend or empty them.")
