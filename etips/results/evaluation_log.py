@@ -109,12 +109,12 @@ def make_log(
     """The decisions of `data` with what it takes to weigh them.
 
     Propensities are those in the data, or `known` of every action; else they are fitted as `models`
-    say: cross-fitted on `data`, by stay, as predicted losses always are. `report` is told after
+    say: cross-fitted on `data`, by stay, as predicted losses always are. `report` is called after
     every epoch of what is fitted.
     """
-    fitted_by = ((name, as_fitted(policy)) for name, policy in policies.items())
-    with_some = ((name, own) for name, own in fitted_by if own is not None and own.propensity)
-    name, fitted_policy = next(with_some, ("", None))
+    fitted = {name: as_fitted(policy) for name, policy in policies.items()}
+    names = [name for name, p in fitted.items() if p is not None and p.propensity is not None]
+    fitted_policy = fitted[names[0]] if names else None
     by_design, source, table = known is not None or data.propensity is not None, "", None
     if known is not None:
         table, source = check_known(known, data), "known of every action, as given"
@@ -122,7 +122,7 @@ def make_log(
         source = "known, from the data"
     elif models.propensity == "policy" and fitted_policy is not None:
         table = fitted_policy.propensities(data)
-        source = f"fitted with the policy {name}, on its training stays"
+        source = f"fitted with the policy {names[0]}, on its training stays"
     propensities, predicted = _Stacked(table, source), _Stacked(by="none")
     if not source or models.outcome is True:
         stacked, predicted = _fit(data, models, propensities=not source, report=report)
@@ -201,16 +201,16 @@ def _fit(
             chances = _Stacked.of(mixture.table, each, mixture.weights)
         if losses is not None:
             each, weights, expected = log.outcomes(losses)
-            own = _Stacked.of(unscaled(expected), each, weights)
-            alone = None if own.network is None else unscaled(own.network)
-            predicted = replace(own, network=alone)
+            predicted = _Stacked.of(unscaled(expected), each, weights)
+            if predicted.network is not None:
+                predicted = replace(predicted, network=unscaled(predicted.network))
     finally:
         log.close()
     return chances, predicted
 
 
 def check_known(table: Floats, data: Trajectories) -> Floats:
-    """A table of known propensities, refused unless it is one and says what the data says.
+    """A table of known propensities, refused unless it is one and agrees with the data.
 
     Args:
         table: Probability of every action, shape (n_decisions, n_actions).
