@@ -123,13 +123,13 @@ def compare(
     log, about = made.log, summarize_data(data)
     (entry, *_) = find_estimators(() if estimator is None else (estimator,), log)
     judged = {
-        name: assess(log, *own.deployed.judged, estimators=(entry.name,), interval=interval)
-        for name, own in followed.items()
+        name: assess(log, *policy.deployed.judged, estimators=(entry.name,), interval=interval)
+        for name, policy in followed.items()
     }
     clinicians = logged_risk(log.loss, log.clusters, interval=interval)
     pairs: tuple[PairResult, ...] = ()
     if judged:
-        estimates = {name: own.estimates[0] for name, own in judged.items()}
+        estimates = {name: assessment.estimates[0] for name, assessment in judged.items()}
         estimates[CLINICIANS] = clinicians
         pairs = tuple(
             _pair(pair, judged, followed, log, about, entry.name)
@@ -140,14 +140,14 @@ def compare(
     ways = [
         ComparedPolicy(
             name=name,
-            risk=as_figure(own.estimates[0]),
-            verdict=own.verdict.label,
-            reasons=own.verdict.reasons,
+            risk=as_figure(assessment.estimates[0]),
+            verdict=assessment.verdict.label,
+            reasons=assessment.verdict.reasons,
             in_sample=followed[name].in_sample,
             sentence=followed[name].notes.get(RULE),
             truth=true_risk(followed[name].deployed, data),
         )
-        for name, own in judged.items()
+        for name, assessment in judged.items()
     ]
     places = None
     if grouping is not None:
@@ -223,17 +223,17 @@ def join_logs(
     if sources.shape != (data.n_stays,) or len(set(runs)) != len(runs):
         raise DataError("sources", "must name the source of each stay, one source after the other")
     made = {label: fit(data.subset(sources == label)) for label in runs}
-    logs = [own.log for own in made.values()]
+    logs = [source.log for source in made.values()]
 
     def stacked(name: str, instead: str | None = None) -> NDArray[Any] | None:
         """An array of all; None where one has none, or, with `instead`, where none has any."""
-        own = [getattr(log, name) for log in logs]
-        if all(array is None for array in own):
+        arrays = [getattr(log, name) for log in logs]
+        if all(array is None for array in arrays):
             return None
         if instead is not None:
-            pairs = zip(own, logs, strict=True)
-            own = [getattr(log, instead) if array is None else array for array, log in pairs]
-        return None if any(array is None for array in own) else np.concatenate(own)
+            pairs = zip(arrays, logs, strict=True)
+            arrays = [getattr(log, instead) if array is None else array for array, log in pairs]
+        return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
     joined = Log(
         loss=np.concatenate([log.loss for log in logs]),
@@ -251,7 +251,9 @@ def join_logs(
         plain_predicted=stacked("plain_predicted", instead="predicted"),
     )
     notes = {
-        f"{label}: {name}": text for label, own in made.items() for name, text in own.notes.items()
+        f"{label}: {name}": text
+        for label, source in made.items()
+        for name, text in source.notes.items()
     }
     return EvaluationLog(joined, notes, None)
 
@@ -266,11 +268,11 @@ def _pair(
 ) -> PairResult:
     names = (pair.first, pair.second)
     parts = {name: judged[name] for name in names if name != CLINICIANS}
-    verdicts, own = {name: part.verdict for name, part in parts.items()}, pair.contrast
+    verdicts, contrast = {name: part.verdict for name, part in parts.items()}, pair.contrast
     verdict, same = join_verdicts(verdicts), False
     if len(parts) == 2:
         first, second = (part.policy for part in parts.values())
-        between = judge_difference(log, first, second, own, estimator)
+        between = judge_difference(log, first, second, contrast, estimator)
         verdict = join_verdicts(verdicts, between)
         same = np.array_equal(first.probabilities, second.probabilities)
         same = same and np.array_equal(first.weight, second.weight)
@@ -281,7 +283,7 @@ def _pair(
     conclusion = conclude_pair(pair, verdict, about, in_sample=seen)
     return PairResult(
         *names,
-        difference=as_figure(own),
+        difference=as_figure(contrast),
         p_value=pair.p_value,
         adjusted_p=pair.adjusted_p,
         differs=pair.differs,
@@ -317,10 +319,10 @@ def conclude_pair(
     return Conclusion("better" if about.one_decision else "partly", words)
 
 
-def as_figure(own: Estimate | Contrast) -> Figure:
+def as_figure(estimate: Estimate | Contrast) -> Figure:
     """A risk, or a difference, with its interval."""
-    value = own.risk if isinstance(own, Estimate) else own.difference
-    return Figure(value, own.low, own.high, own.std_error)
+    value = estimate.risk if isinstance(estimate, Estimate) else estimate.difference
+    return Figure(value, estimate.low, estimate.high, estimate.std_error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,7 +359,10 @@ def compare_places(
         judged: The policies as the whole log sees them.
         target: Carry figures over to this place alone.
     """
-    grouping, views = pool_few(grouping, log), {name: own.policy for name, own in judged.items()}
+    grouping, views = (
+        pool_few(grouping, log),
+        {name: assessment.policy for name, assessment in judged.items()},
+    )
     people, hidden = hide_levels(grouping, log, nested=False)
     places, rows = [], []
     for level, label in enumerate(grouping.labels):
@@ -368,12 +373,12 @@ def compare_places(
             continue
         inside = grouping.place == level
         part = log.take(inside)
-        own = {
+        assessments = {
             name: assess_part(part, policy, inside, estimator=estimator, interval=interval)
             for name, policy in views.items()
         }
         done = logged_risk(part.loss, part.clusters, interval=interval)
-        places.append(Place(label, inside, part, own, done))
+        places.append(Place(label, inside, part, assessments, done))
         figures = (
             ComparedPolicy(CLINICIANS, as_figure(done), None),
             *(
@@ -384,7 +389,7 @@ def compare_places(
                     each.verdict.reasons,
                     as_figure(each.gain),
                 )
-                for name, each in own.items()
+                for name, each in assessments.items()
             ),
         )
         rows.append(PlaceResult(label, people[level], part.n_decisions, figures))
@@ -463,7 +468,7 @@ def case_mix_rows(data: Trajectories, column: str) -> Rows:
         schema,
         sequence=tuple(schema.sequence[number] for number in sequence),
         static=tuple(schema.static[number] for number in static),
-        categories={k: own for k, own in schema.categories.items() if k != column},
+        categories={k: levels for k, levels in schema.categories.items() if k != column},
         indicators=tuple(name for name in schema.indicators if name != column),
         recipe=None,
     )
@@ -514,11 +519,11 @@ def _carry(
 def _prognosis(features: Rows, log: Log, views: Mapping[str, View]) -> Floats:
     """Expected loss of each patient: as treated, and as each policy would treat, shape (n, q)."""
     expected = cross_fit(features, log.loss, log.clusters, log.action, log.n_actions)
-    own = expected.by_action[log.rows, log.action].astype(np.float64)
+    taken = expected.by_action[log.rows, log.action].astype(np.float64)
     columns = [expected.plain]
     for policy in views.values():
         mean = np.einsum("na,na->n", policy.probabilities, expected.by_action)
-        columns.append(mean if policy.abstains is None else np.where(policy.abstains, own, mean))
+        columns.append(mean if policy.abstains is None else np.where(policy.abstains, taken, mean))
     return np.stack(columns, axis=1)
 
 

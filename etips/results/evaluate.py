@@ -126,14 +126,14 @@ def evaluate(
     control = find_control(data, negative_control)
     followed = follow_unseen(named, data, seen)
     made = make_log(named, data, models, known=propensities, report=report)
-    log, deployed = made.log, {name: own.deployed for name, own in followed.items()}
+    log, deployed = made.log, {name: policy.deployed for name, policy in followed.items()}
     methods = assess_policies(
         *(followed, log, data),
         notes=made.notes,
         learned_by={
-            name: str(own["method"])
-            for name, own in settings.items()
-            if isinstance(own, Mapping) and "method" in own
+            name: str(given["method"])
+            for name, given in settings.items()
+            if isinstance(given, Mapping) and "method" in given
         },
         estimators=estimators,
         interval=interval,
@@ -152,8 +152,8 @@ def evaluate(
     exhibits = make_exhibits(
         *(data, log, deployed),
         headline=next(iter(named)),
-        paths={name: path_of(own) for name, own in named.items()} if paths is None else paths,
-        choices=choices or {name: choice_of(own) for name, own in named.items()},
+        paths={name: path_of(policy) for name, policy in named.items()} if paths is None else paths,
+        choices=choices or {name: choice_of(policy) for name, policy in named.items()},
         settings={**record, **settings},
         cohort=cohort,
         propensities=made.fitted,
@@ -188,28 +188,31 @@ def assess_policies(
     policies = {name: as_followed(policy) for name, policy in named.items()}
     judge = partial(assess, log, interval=interval)
     assessments = {
-        name: judge(*own.deployed.judged, estimators=estimators) for name, own in policies.items()
+        name: judge(*policy.deployed.judged, estimators=estimators)
+        for name, policy in policies.items()
     }
     # Holm: each policy tried makes a lucky one likelier.
-    improvements = safe_improvement({name: own.gain for name, own in assessments.items()})
+    improvements = safe_improvement(
+        {name: assessment.gain for name, assessment in assessments.items()}
+    )
     about, features = summarize_data(data), measure_features(data)
     results = []
-    for (name, own), improvement in zip(policies.items(), improvements, strict=True):
+    for (name, followed), improvement in zip(policies.items(), improvements, strict=True):
         assessment, drawn = assessments[name], None
         policy = assessment.policy
-        if own.drawn is not None:  # the headline, if the policy drew its actions instead
+        if followed.drawn is not None:  # the headline, if the policy drew its actions instead
             (headline,) = find_estimators((assessment.estimates[0].estimator,), log)
-            drawn = headline.estimate(log, view(log, *own.drawn.judged), interval=interval)
+            drawn = headline.estimate(log, view(log, *followed.drawn.judged), interval=interval)
         result = summarize_method(
             name,
             assessment,
             as_drawn=drawn,
             sensitivity=bound_risk(log, policy, interval=interval, losses=losses),
             improvement=improvement,
-            truth=true_risk(own.deployed, data),
-            notes={**notes, **own.notes},
-            in_sample=own.in_sample,
-            method=None if RULE in own.notes else find_method(learned_by.get(name, name)),
+            truth=true_risk(followed.deployed, data),
+            notes={**notes, **followed.notes},
+            in_sample=followed.in_sample,
+            method=None if RULE in followed.notes else find_method(learned_by.get(name, name)),
             data=about,
             features=features,
             whole_stay=summarize_throughout(stays.get(name), assessment),
@@ -261,10 +264,10 @@ def find_control(data: Trajectories, given: str | Floats | None) -> Control | No
         given: A feature (its last visible value counts), the data's own column, or one number a
             decision, shape (n_decisions,).
     """
-    own = data.schema.roles.negative_control
-    if given is None or (isinstance(given, str) and given == own):
+    role = data.schema.roles.negative_control
+    if given is None or (isinstance(given, str) and given == role):
         if data.negative_control is not None:
-            return Control(own, data.negative_control[data.decision_rows], seen=False)
+            return Control(role, data.negative_control[data.decision_rows], seen=False)
         if given is None:
             return None
     if not isinstance(given, str):
@@ -343,12 +346,14 @@ def assess_throughout(
     course = Course.of(data.decisions().stay, log.loss, outcome)
     fitted = _fit_stay_values(views, log, data, models, outcome) if models.outcome else {}
     found = {}
-    for name, own in views.items():
-        stays = StayLog(course, own.weight, log.cluster)
+    for name, policy in views.items():
+        stays = StayLog(course, policy.weight, log.cluster)
         if name in fitted:
-            silent = np.zeros(log.n_decisions, bool) if own.abstains is None else own.abstains
-            expected = silent_values(fitted[name].expected, own.probabilities, log.action, silent)
-            stays = StayLog(course, own.weight, log.cluster, *expected, fitted[name].error)
+            silent = np.zeros(log.n_decisions, bool) if policy.abstains is None else policy.abstains
+            expected = silent_values(
+                fitted[name].expected, policy.probabilities, log.action, silent
+            )
+            stays = StayLog(course, policy.weight, log.cluster, *expected, fitted[name].error)
         assessment = assess_stays(stays, n_policies=len(views))
         found[name] = Throughout(assessment, course, outcome)
     return found
@@ -374,12 +379,12 @@ def _fit_stay_values(
             settings,
             Trainer(),
             seed=models.seed,
-            policy=own.probabilities
-            if own.abstains is None
-            else np.where(own.abstains[:, None], logged, own.probabilities),
+            policy=policy.probabilities
+            if policy.abstains is None
+            else np.where(policy.abstains[:, None], logged, policy.probabilities),
             outcome=outcome,
         )
-        for name, own in views.items()
+        for name, policy in views.items()
     }
 
 
@@ -433,10 +438,10 @@ def _sentence(throughout: Throughout, verdict: Verdict, *, hidden: bool) -> str:
     )
 
 
-def _span(own: Contrast) -> str:
-    return f"{own.difference:+.3f} (95 % interval {own.low:+.3f} to {own.high:+.3f})"
+def _span(contrast: Contrast) -> str:
+    return f"{contrast.difference:+.3f} (95 % interval {contrast.low:+.3f} to {contrast.high:+.3f})"
 
 
-def _shown_estimate(own: Estimate) -> EstimateResult:
-    interval = own.risk, own.std_error, own.low, own.high
-    return EstimateResult(own.estimator, *interval, *FORMULAS[own.estimator])
+def _shown_estimate(estimate: Estimate) -> EstimateResult:
+    interval = estimate.risk, estimate.std_error, estimate.low, estimate.high
+    return EstimateResult(estimate.estimator, *interval, *FORMULAS[estimate.estimator])

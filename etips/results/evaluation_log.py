@@ -35,7 +35,7 @@ SECONDS_A_DECISION = 1e-3
 Forests take part up to about 800 rows of ten columns; beyond, boosting does as well in a tenth of
 the time."""
 
-MODELS = (*(own.name for own in PROPENSITIES), NETWORK)
+MODELS = (*(recipe.name for recipe in PROPENSITIES), NETWORK)
 """What is stacked, where its cost allows."""
 
 CROSS_FITTED = "cross-fitted on the evaluated stays"
@@ -163,10 +163,10 @@ class _Stacked:
     @classmethod
     def of(cls, table: Floats, each: Sequence[ModelPredictions], weights: Floats) -> "_Stacked":
         """The models that count are named, the most important first."""
-        kept = sorted(shares(each, weights).items(), key=lambda own: -own[1])
+        kept = sorted(shares(each, weights).items(), key=lambda pair: -pair[1])
         by = ", ".join(f"{name} {weight:.2g}" for name, weight in kept if weight)
         pairs = zip(each, weights, strict=True)
-        alone = (own.table for own, weight in pairs if own.name == NETWORK and weight < 1)
+        alone = (model.table for model, weight in pairs if model.name == NETWORK and weight < 1)
         return cls(table, f"{CROSS_FITTED}: {by}", next(alone, None))
 
 
@@ -184,7 +184,7 @@ def _fit(
         training=replace(models.training, calibrate=True),
         seed=models.seed,
         models=models.models,
-        recipes=(*PROPENSITIES, *(own for own in LOSSES if own.target == "loss")),
+        recipes=(*PROPENSITIES, *(recipe for recipe in LOSSES if recipe.target == "loss")),
         seconds=min(SECONDS_A_DECISION * data.n_decisions, SECONDS) if with_network else np.inf,
     )
     low, high = data.logged_loss.min(), data.logged_loss.max()
@@ -218,9 +218,9 @@ def check_known(table: Floats, data: Trajectories) -> Floats:
     """
     n, n_actions = data.n_decisions, data.n_actions
     checked = check_probabilities("propensities", table, n=n, n_actions=n_actions)
-    own = checked[np.arange(n), data.logged_action]
-    require("propensities", "must be above 0 for the logged action", own > 0)
+    taken = checked[np.arange(n), data.logged_action]
+    require("propensities", "must be above 0 for the logged action", taken > 0)
     if data.propensity is not None:
-        agrees = np.abs(own - data.logged_propensity) <= AGREEMENT
+        agrees = np.abs(taken - data.logged_propensity) <= AGREEMENT
         require("propensities", "must agree with the propensity in the data", agrees)
     return checked

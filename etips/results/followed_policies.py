@@ -65,8 +65,8 @@ def name_policies(policies: GivenPolicies) -> dict[str, Policy]:
     else:
         named = {}
         for policy in map(as_policy, policies if isinstance(policies, Sequence) else [policies]):
-            own = policy.name if isinstance(policy, WrittenRule) else ""
-            name = first = own or type(policy).__name__
+            given = policy.name if isinstance(policy, WrittenRule) else ""
+            name = first = given or type(policy).__name__
             number = 2
             while name in named:
                 name, number = f"{first} {number}", number + 1
@@ -88,19 +88,19 @@ def as_policy(policy: Policy | Choose) -> Policy:
 
 def as_fitted(policy: Policy) -> FittedPolicy | None:
     """The fitted policy of ours that this is, or that this learner learned; None of any other."""
-    own = policy.fitted_policy() if isinstance(policy, Learner) else policy
-    return own if isinstance(own, FittedPolicy) else None
+    fitted = policy.fitted_policy() if isinstance(policy, Learner) else policy
+    return fitted if isinstance(fitted, FittedPolicy) else None
 
 
 def follow(policy: Policy, data: Trajectories) -> Followed:
     """Follow a policy. One that is not ours is its probabilities: nothing else is known of it."""
     if isinstance(policy, WrittenRule):
         return Followed(policy.deployed(data), notes={RULE: policy.text})
-    own = as_fitted(policy)
-    if own is None:
+    fitted = as_fitted(policy)
+    if fitted is None:
         return Followed(Deployed.always(np.asarray(policy.predict_proba(data), np.float64)))
-    answer = own.answer(data)
-    deployed = own.deploy(answer)
+    answer = fitted.answer(data)
+    deployed = fitted.deploy(answer)
     same = np.array_equal(deployed.probabilities, answer.probabilities)
     return Followed(deployed, None if same else Deployed(*answer))
 
@@ -111,9 +111,9 @@ def follow_unseen(
     """Follow each policy, with what `require_unseen_stays` says of it on record."""
     followed = {}
     for name, policy in policies.items():
-        own, (in_sample, note) = follow(policy, data), sight[name]
-        notes = {**own.notes, "evaluated stays": note}
-        followed[name] = replace(own, in_sample=in_sample, notes=notes)
+        follows, (in_sample, note) = follow(policy, data), sight[name]
+        notes = {**follows.notes, "evaluated stays": note}
+        followed[name] = replace(follows, in_sample=in_sample, notes=notes)
     return followed
 
 

@@ -108,7 +108,8 @@ def without_figures(result: MethodResult) -> MethodResult:
     return replace(
         result,
         estimates=tuple(
-            replace(own, risk=None, std_error=None, low=None, high=None) for own in result.estimates
+            replace(estimate, risk=None, std_error=None, low=None, high=None)
+            for estimate in result.estimates
         ),
         gain=GainResult(),
         atenp=AtenpResult(None, None, None),
@@ -122,10 +123,10 @@ def without_figures(result: MethodResult) -> MethodResult:
     )
 
 
-def _estimate(own: Estimate) -> EstimateResult:
-    entry = ESTIMATORS[own.estimator]
-    interval = own.risk, own.std_error, own.low, own.high
-    return EstimateResult(own.estimator, *interval, entry.label, entry.sentence)
+def _estimate(estimate: Estimate) -> EstimateResult:
+    entry = ESTIMATORS[estimate.estimator]
+    interval = estimate.risk, estimate.std_error, estimate.low, estimate.high
+    return EstimateResult(estimate.estimator, *interval, entry.label, entry.sentence)
 
 
 def summarize_sensitivity(
@@ -134,10 +135,10 @@ def summarize_sensitivity(
     """What something that cannot be seen could do; `hidden` leaves out all of the gain."""
     bounds = (
         GammaBound(
-            *(own.gamma, own.risk_least.low, own.risk_most.high),
-            *((None, None) if hidden else (own.gain_least.low, own.gain_most.high)),
+            *(bound.gamma, bound.risk_least.low, bound.risk_most.high),
+            *((None, None) if hidden else (bound.gain_least.low, bound.gain_most.high)),
         )
-        for own in sensitivity.bounds
+        for bound in sensitivity.bounds
     )
     result = SensitivityResult(
         gamma_point=None if hidden else sensitivity.gamma_point,
@@ -182,14 +183,19 @@ def path_of(learner: object) -> tuple[Candidate, ...]:
 
 def summarize_path(path: Sequence[Candidate]) -> tuple[PathCandidate, ...]:
     """The candidates as results show them; None where there is no number."""
-    return tuple(existing(PathCandidate(**vars(own), sound=own.sound)) for own in path)
+    return tuple(
+        existing(PathCandidate(**vars(candidate), sound=candidate.sound)) for candidate in path
+    )
 
 
 def shown_path(path: Sequence[PathCandidate]) -> tuple[PathCandidate, ...]:
     """The candidates fit to be shown: with equal weights an effective size is a count."""
     return tuple(
-        replace(own, effective_size=own.effective_size and shown_count(own.effective_size))
-        for own in path
+        replace(
+            candidate,
+            effective_size=candidate.effective_size and shown_count(candidate.effective_size),
+        )
+        for candidate in path
     )
 
 
@@ -198,7 +204,7 @@ def restore_path(path: Sequence[PathCandidate]) -> tuple[Candidate, ...]:
     numbers = ("translation", "risk", "std_error", "matching_factor", "effective_size", "strength")
     restored = []
     for shown in path:
-        own = {name: value for name, value in vars(shown).items() if name != "sound"}
-        own |= {name: math.nan for name in numbers if own[name] is None}
-        restored.append(Candidate(**own))
+        fields = {name: value for name, value in vars(shown).items() if name != "sound"}
+        fields |= {name: math.nan for name in numbers if fields[name] is None}
+        restored.append(Candidate(**fields))
     return tuple(restored)

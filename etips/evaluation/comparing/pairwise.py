@@ -48,12 +48,12 @@ def hold_alike(parts: Sequence[Evidence], *, interval: Interval = DEFAULT) -> He
     A patient may have been in two of them: errors go by cluster over all places. A variance is no
     less than the interval's width tells, so that a place without any event is not sure.
     """
-    usable = [own for own in parts if np.isfinite([own.value, own.std_error]).all()]
+    usable = [part for part in parts if np.isfinite([part.value, part.std_error]).all()]
     if len(usable) < 2:
         return None
-    values = np.array([own.value for own in usable])
-    errors = np.array([_error(own, interval) for own in usable])
-    ratios = (divide(own.numerator.sum(axis=0), own.denominator.sum(axis=0)) for own in usable)
+    values = np.array([part.value for part in usable])
+    errors = np.array([_error(part, interval) for part in usable])
+    ratios = (divide(part.numerator.sum(axis=0), part.denominator.sum(axis=0)) for part in usable)
     scale = max(float(np.abs(ratio).max()) for ratio in ratios)
     if not (errors > ROUNDING * scale).all():
         return None  # nothing but rounding: the same everywhere, and nothing to test
@@ -64,7 +64,7 @@ def hold_alike(parts: Sequence[Evidence], *, interval: Interval = DEFAULT) -> He
     q = max(float(apart @ inverse @ apart), 0.0)
     freedom = len(usable) - 1
     # of a variance: about the clusters that make it, less one
-    own_freedom = np.array([max(effective_number(own.errors) - 1, 1.0) for own in usable])
+    own_freedom = np.array([max(effective_number(part.errors) - 1, 1.0) for part in usable])
     return Heterogeneity(
         q=q,
         freedom=freedom,
@@ -78,20 +78,22 @@ def subtract(first: Evidence, second: Evidence) -> Evidence:
     """First minus second, each of its own clusters, some of which may be the same."""
     every = np.union1d(first.clusters, second.clusters)
 
-    def spread(own: Evidence) -> Evidence:
+    def spread(evidence: Evidence) -> Evidence:
         """The same quantity with every one of the clusters in its table; most add nothing."""
-        place = np.searchsorted(every, own.clusters)
+        place = np.searchsorted(every, evidence.clusters)
 
         def wide(values: Floats) -> Floats:
             result = np.zeros((every.size, *values.shape[1:]))
             result[place] = values
             return result
 
-        exposure = own.exposure
+        exposure = evidence.exposure
         if exposure is not None:
             exposure = replace(exposure, share=wide(exposure.share))
-        above, below = wide(own.numerator), wide(own.denominator)
-        return replace(own, numerator=above, denominator=below, clusters=every, exposure=exposure)
+        above, below = wide(evidence.numerator), wide(evidence.denominator)
+        return replace(
+            evidence, numerator=above, denominator=below, clusters=every, exposure=exposure
+        )
 
     return spread(first).minus(spread(second))
 
@@ -105,10 +107,10 @@ def _error(evidence: Evidence, interval: Interval) -> float:
 
 def _covariance(parts: Sequence[Evidence], errors: Floats) -> Floats:
     """Of the values, shape (places, places): clusters that two places share make them go along."""
-    every = np.unique(np.concatenate([own.clusters for own in parts]))
+    every = np.unique(np.concatenate([part.clusters for part in parts]))
     columns = np.zeros((every.size, len(parts)))
-    for number, own in enumerate(parts):
-        columns[np.searchsorted(every, own.clusters), number] = own.errors
+    for number, part in enumerate(parts):
+        columns[np.searchsorted(every, part.clusters), number] = part.errors
     covariance = columns.T @ columns
     covariance[np.diag_indices(len(parts))] = errors**2
     return covariance
@@ -155,9 +157,9 @@ def compare_pairs(
     if reference is not None:
         pairs = [(name, reference) for name in estimates if name != reference]
     contrasts = [difference(estimates[a], estimates[b], interval=interval) for a, b in pairs]
-    p_values = np.array([p_of_zero(interval, own.evidence) for own in contrasts])
+    p_values = np.array([p_of_zero(interval, contrast.evidence) for contrast in contrasts])
     adjusted = holm(p_values)
     return tuple(
-        Pair(a, b, own, float(p), float(q), bool(q <= alpha))
-        for (a, b), own, p, q in zip(pairs, contrasts, p_values, adjusted, strict=True)
+        Pair(a, b, contrast, float(p), float(q), bool(q <= alpha))
+        for (a, b), contrast, p, q in zip(pairs, contrasts, p_values, adjusted, strict=True)
     )
