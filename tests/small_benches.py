@@ -1,8 +1,7 @@
 """Benches small enough for a unit test."""
 
-from etips.bench.bench_run import BenchPlan
+from etips.bench.bench_run import BenchPlan, choose_contestants
 from etips.bench.bench_worlds import require_world
-from etips.bench.contestants import choose_contestants
 
 
 def small_plan(worlds=("clinic-usual",), methods=("most-frequent", "random"), **more):

@@ -17,17 +17,17 @@ from etips.bench.bench_worlds import (
     TRIAL,
     Arena,
     BenchWorld,
+    read_trial,
     require_world,
 )
 from etips.bench.contest import LOSSES, ContestTask, GroundTask
-from etips.bench.contestants import Contestant
 from etips.bench.peers import PEERS
-from etips.bench.standings import stand
-from etips.bench.stroke_trial import read_trial
+from etips.bench.standings import Contestant, stand
 from etips.errors import SettingError
+from etips.learn.learners.baselines import MostFrequent, RandomPolicy
 from etips.learn.learners.catalogue import METHODS
 from etips.progress import Progress
-from etips.results.bench_result import Bench, BenchEntry
+from etips.results.bench_result import Bench, BenchEntry, Group
 from etips.results.records import Record
 from etips.runs.tasks import Clock, Json, LostTaskError, Task, run_tasks
 from etips.studies.experiment import EVALUATOR, Settings
@@ -162,6 +162,35 @@ def choose_worlds(
         fix = "Give it with --trial IST.csv."
         raise SettingError("--worlds", f"{TRIAL} needs its file, which is not shipped", fix=fix)
     return chosen
+
+
+def all_contestants() -> dict[str, Contestant]:
+    """Every method and every peer by name, whether installed or not."""
+    known = {}
+    for name, method in METHODS.items():
+        simple = method.imitates or issubclass(method.learner, MostFrequent | RandomPolicy)
+        group: Group = "simple" if simple else "told" if method.known_propensities else "ours"
+        cost = 0.2 + 2.0 * len(method.stages)
+        known[name] = Contestant(name, method.label, method.sentence, group, cost)
+    for name, peer in PEERS.items():
+        known[name] = Contestant(name, peer.label, peer.sentence, "peer", 2.0)
+    return known
+
+
+def choose_contestants(names: Sequence[str] | None, *, peers: bool) -> list[Contestant]:
+    """Those asked for, in the order of the catalogue; without names all methods."""
+    known = all_contestants()
+    if unknown := [name for name in names or () if name not in known]:
+        rule = f"must be some of {', '.join(known)}"
+        raise SettingError("--methods", f"{rule}; {len(unknown)} are not")
+    lacking = [name for name in names or () if name in PEERS and not PEERS[name].installed]
+    if lacking:
+        fix = "Install the peers with: pip install 'etips[peers]'."
+        raise SettingError("--methods", f"{lacking[0]} is not installed", fix=fix)
+    wanted = set(METHODS) if names is None else set(names)
+    if peers:
+        wanted |= {name for name, own in PEERS.items() if own.installed}
+    return [own for name, own in known.items() if name in wanted]
 
 
 def run_bench(

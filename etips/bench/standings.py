@@ -3,14 +3,14 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from etips.bench.bench_worlds import BENCH_WORLDS, Arena
 from etips.bench.contest import mean_loss
-from etips.bench.contestants import Contestant
 from etips.data.decisions import Floats
-from etips.results.bench_result import BenchEntry, BenchRow, BenchStanding, Place
+from etips.results.bench_result import BenchEntry, BenchRow, BenchStanding, Group, Place
 from etips.runs.tasks import Json
 from etips.studies.findings import mean_of
 
@@ -19,6 +19,17 @@ RARELY = 0.05
 
 Losses = Mapping[tuple[str, int], Floats]
 """Of each (method, seed) with a policy what `stay_losses` gives."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A method or a peer that takes part; its cost is its time against others, roughly."""
+
+    name: str
+    label: str
+    sentence: str
+    group: Group
+    cost: float = 1.0
 
 
 def stand(

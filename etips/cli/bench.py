@@ -60,8 +60,12 @@ def bench(
         raise SettingError("--json, --markdown", "must not both be given")
     with progress_bar() as progress:
         progress("getting ready", 0.0)
-        from etips.bench.bench_run import BenchPlan, choose_worlds, run_bench  # noqa: PLC0415
-        from etips.bench.contestants import choose_contestants  # noqa: PLC0415
+        from etips.bench.bench_run import (  # noqa: PLC0415
+            BenchPlan,
+            choose_contestants,
+            choose_worlds,
+            run_bench,
+        )
         from etips.runs.tasks import jobs_for  # noqa: PLC0415
 
         plan = BenchPlan(

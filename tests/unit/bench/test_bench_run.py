@@ -9,8 +9,7 @@ from small_benches import small_plan
 from etips.bench import bench_run, contest
 from etips.bench.bench_run import choose_worlds, run_bench
 from etips.bench.bench_worlds import BENCH_WORLDS, QUICK_WORLDS, TRIAL, Arena
-from etips.bench.contestants import Contestant
-from etips.bench.standings import difference, stand
+from etips.bench.standings import Contestant, difference, stand
 from etips.errors import SettingError
 from etips.learn.learners.baselines import MostFrequent
 from etips.results.bench_result import Bench, BenchEntry

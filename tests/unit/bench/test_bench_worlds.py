@@ -7,8 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from etips.bench.bench_worlds import BENCH_WORLDS, TRIAL, Arena, open_arena, require_world
-from etips.bench.stroke_trial import LEVELS, NUMBERS, read_trial
+from etips.bench.bench_worlds import (
+    BENCH_WORLDS,
+    LEVELS,
+    NUMBERS,
+    TRIAL,
+    Arena,
+    open_arena,
+    read_trial,
+    require_world,
+)
 from etips.errors import FileError, SettingError
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from etips.bench.contestants import all_contestants, choose_contestants
+from etips.bench.bench_run import all_contestants, choose_contestants
 from etips.bench.peers import FLOOR, MIN_DECISIONS, PEERS, PeerPolicy
 from etips.data.history_rows import summarise_history
 from etips.errors import DataError, SettingError
