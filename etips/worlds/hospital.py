@@ -10,13 +10,14 @@ several codes.
 """
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from etips.cohorts.databases import Database
 from etips.cohorts.mimic.items import POUND_WEIGHT_ITEM, read_list, select_items
@@ -31,29 +32,20 @@ _EPOCH_2100: Final = 4_102_444_800
 _OLDEST: Final = 91  # years; how MIMIC-IV stores ages above 89
 _WITHOUT_FLAWS: Final = ("patients", "admissions", "icustays", "d_items")
 
+
+def _shipped_list(name: str) -> list[dict[str, str]]:
+    text = (files("etips.worlds") / "assets" / f"{name}.csv").read_text("utf-8")
+    return [*csv.DictReader(text.splitlines())]
+
+
 # Charted quantities: mean, how severity moves it, spread, share of hours. The items of the two
 # charting systems may be in other units, so that each has its own line.
-_LINES: Final = [
-    *csv.DictReader((files("etips.worlds") / "assets" / "hospital.csv").read_text().splitlines())
-]
+_LINES: Final = _shipped_list("hospital")
+# Orders: on the scripts' list, off it, a false friend of name matching; as MIMIC-IV has them also
+# two codes in one cell and a diluent. Rates: vasopressors in every unit. Labels of their items.
+_DRUGS: Final = _shipped_list("hospital_drugs")
 _BILIRUBIN: Final = (848, 225690)
 _DEVICES: Final = ("None", "Nasal Cannula", "Face Tent", "Ventilator", "Non-Rebreather", "Other")
-# Drug, GSN code, route: on the scripts' list, off it, and a false friend of name matching.
-_PRESCRIPTIONS: Final = (
-    ("Ciprofloxacin", "009509", "PO", "MAIN"), ("Vancomycin", "043952", "IV", "MAIN"),
-    ("Ceftriaxone", "009162", "IV", "MAIN"), ("Penicillamine", "002542", "PO", "MAIN"),
-    ("Heparin", "006549", "SC", "MAIN"), ("Erythromycin Ophth", "009251", "OU", "MAIN"),
-)  # fmt: skip
-_VASOPRESSORS_MV: Final = (
-    (221906, "mcg/kg/min", 0.15), (221749, "mcg/kg/min", 1.0), (222315, "units/hour", 2.4),
-    (221906, "mcg/min", 12.0), (221662, "mcg/kg/min", 6.0), (221289, "mg/hour", 1.0),
-    (222315, "units/min", 0.2),
-)  # fmt: skip
-_VASOPRESSORS_CV: Final = (
-    (30120, "mcgkgmin", 0.15), (30128, "mcgkgmin", 1.0), (30051, "Umin", 0.04),
-    (30127, "mcgmin", 120.0), (30043, "mcgkgmin", 6.0), (30051, "Uhr", 2.4),
-    (30051, "Umin", 0.2),
-)  # fmt: skip
 _FLUIDS_MV: Final = (225158, 225943, 225828, 226089, 220862, 225823)
 _FLUIDS_CV: Final = (30018, 30021, 30063, 30001, 30020, 30009, 30006)
 
@@ -73,26 +65,7 @@ _SPECIMEN: Final = 52033
 _SPECIMENS: Final = {"ART.": 0.79, "VEN.": 0.15, "MIX.": 0.02, "CENTRAL VENOUS.": 0.02, "": 0.02}
 BLANK: Final = "___"
 """What stands in `value` where it was taken out; the number beside it is right."""
-_VASOPRESSORS_4: Final = (
-    (221906, "mcg/kg/min", 0.15), (221749, "mcg/kg/min", 1.0), (222315, "units/hour", 2.4),
-    (221906, "mcg/min", 12.0), (221662, "mcg/kg/min", 6.0), (229617, "mcg/kg/min", 0.1),
-    (229630, "mcg/kg/min", 1.0), (229631, "mcg/kg/min", 1.0), (229632, "mcg/kg/min", 1.0),
-    (221906, "mg/kg/min", 0.00015), (221289, "mcg/kg/min", 0.1), (222315, "units/min", 0.04),
-)  # fmt: skip
 _FLUIDS_4: Final = (*_FLUIDS_MV, 220949)
-# Drug, codes, route, type: on the list, off it, two codes in one cell, a diluent, a false friend.
-_PRESCRIPTIONS_4: Final = (
-    ("Vancomycin", "043952", "IV", "MAIN"), ("Ceftriaxone", "009162", "IV", "MAIN"),
-    ("Ciprofloxacin", "009509 009510", "PO/NG", "MAIN"), ("Meropenem", "", "IV", "MAIN"),
-    ("Iso-Osmotic Dextrose", "001972", "IV", "BASE"), ("Penicillamine", "002542", "PO", "MAIN"),
-    ("Heparin", "006549", "SC", "MAIN"), ("Erythromycin Ophth", "009251", "BOTH EYES", "MAIN"),
-)  # fmt: skip
-_LABELS: Final = {
-    221906: "Norepinephrine", 221289: "Epinephrine", 229617: "Epinephrine.",
-    221749: "Phenylephrine", 229630: "Phenylephrine (50/250)",
-    229631: "Phenylephrine (200/250)_OLD_1", 229632: "Phenylephrine (200/250)",
-    221662: "Dopamine", 222315: "Vasopressin", 221653: "Dobutamine", 225158: "NaCl 0.9%",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -430,16 +403,27 @@ def _microbiology(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
 # ---- what is given and done --------------------------------------------------------------------
 
 
-def _columns(rows: Sequence[tuple[object, ...]], chosen: Ints) -> list[np.ndarray]:
-    """Columns of a short table at some of its rows."""
-    return [np.array(column)[chosen] for column in zip(*rows, strict=True)]
+def _drugs(name: str, *columns: str) -> list[NDArray[np.str_]]:
+    """Columns of a list of drugs."""
+    rows = [row for row in _DRUGS if row["list"] == name]
+    return [np.array([row[column] for row in rows]) for column in columns]
+
+
+def _rates(rng: np.random.Generator, name: str, n: int) -> tuple[Ints, NDArray[np.str_], Floats]:
+    """Items, units and usual doses of n rates of a list."""
+    items, units, doses = _drugs(name, "item", "unit", "dose")
+    chosen = rng.integers(0, items.size, n)
+    return items.astype(np.int64)[chosen], units[chosen], doses.astype(np.float64)[chosen]
 
 
 def _prescriptions(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
     """Orders by date, four in ten without a stay; in MIMIC-IV by the hour, some end too early."""
-    drugs = _PRESCRIPTIONS_4 if stays.as_mimic4 else _PRESCRIPTIONS
+    drugs = _drugs(
+        "orders 4" if stays.as_mimic4 else "orders 3", "name", "gsn", "route", "drug_type"
+    )
     chosen = rng.choice(stays.stay.size, (5 if stays.as_mimic4 else 4) * stays.stay.size)
-    names, codes, routes, kinds = _columns(drugs, rng.integers(0, len(drugs), chosen.size))
+    kind = rng.integers(0, drugs[0].size, chosen.size)
+    names, codes, routes, kinds = (column[kind] for column in drugs)
     begins = rng.integers(-30, 72, chosen.size)
     start, number = stays.at(chosen, begins), stays.stay[0] * 10 + rng.permutation(chosen.size)
     own = {"row_id": number, "startdate": (stays.start[chosen] + begins * HOUR) // DAY * DAY}
@@ -482,13 +466,12 @@ def _some_hours(
 def _infusions(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
     """Infusions and boluses. In MIMIC-IV a rate in mg/kg/min may stand beside a weight of 1."""
     newer = stays.as_mimic4
-    vasopressors = _VASOPRESSORS_4 if newer else _VASOPRESSORS_MV
     statuses = ["FinishedRunning", "ChangeDose/Rate", "Paused", "Stopped", "Bolus"]
     owner, hour = _some_hours(rng, stays, 0.3, among=stays.metavision)
     n, start = owner.size, stays.at(owner, hour)
     length = rng.integers(1, 10, n)
     pressor = (stays.severity[owner] > 0.3) & (rng.random(n) < 0.4)
-    items, units, doses = _columns(vasopressors, rng.integers(0, len(vasopressors), n))
+    items, units, doses = _rates(rng, "rates 4" if newer else "rates 3", n)
     bolus = ~pressor & (rng.random(n) < 0.3)
     milligrams = pressor & (units == "mg/kg/min")
     one, litres = np.zeros(n, bool), np.zeros(n, bool)
@@ -527,7 +510,7 @@ def _inputevents_cv(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
     owner, hour = _some_hours(rng, stays, 0.6, among=~stays.metavision)
     n = owner.size
     pressor = (stays.severity[owner] > 0.3) & (rng.random(n) < 0.4)
-    items, units, doses = _columns(_VASOPRESSORS_CV, rng.integers(0, len(_VASOPRESSORS_CV), n))
+    items, units, doses = _rates(rng, "rates of CareVue", n)
     rate = np.where(pressor, np.round(doses * rng.lognormal(0, 0.5, n), 3), np.nan)
     fluid = np.where(hour == 0, 30054, rng.choice(_FLUIDS_CV, n))
     frame = pl.DataFrame(
@@ -580,8 +563,9 @@ def _procedures(rng: np.random.Generator, stays: Hospital) -> pl.DataFrame:
 
 
 def _items(_: np.random.Generator, __: Hospital) -> pl.DataFrame:
+    items, labels = _drugs("labels 4", "item", "name")
     return pl.DataFrame(
-        {"itemid": [*_LABELS], "label": [*_LABELS.values()], "linksto": "inputevents"}
+        {"itemid": items.astype(np.int64), "label": labels, "linksto": "inputevents"}
     )
 
 

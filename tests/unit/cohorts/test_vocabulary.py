@@ -97,32 +97,3 @@ def test_the_rules_share_these_words_with_mimic3_and_no_others():
         "charttime", "drug", "error", "gender", "patients", "rate", "value",
     }  # fmt: skip
     assert len(NEUTRAL) > 15
-
-
-@pytest.mark.parametrize(
-    "leak",
-    [
-        'rows = source.table("chartevents")',
-        "kept = rows.icustay_id.notnull()",
-        'rows["icustay_id"]',
-        'query = f"SELECT hadm_id FROM {table}"',
-        'frame.select(pl.col("itemid"))',
-        'COLUMNS = {"labevents": ("hadm_id", "t")}',
-    ],
-)
-def test_a_leak_is_seen(leak):
-    assert meant(leak) & GIVEAWAYS
-
-
-@pytest.mark.parametrize(
-    "harmless",
-    [
-        '"""How icustays are told apart."""',
-        "icustays = 3  # of chartevents",
-        'raise DataError(name, "what ended must have begun")',
-        "first = values.rank()",
-    ],
-)
-def test_words_that_cannot_be_a_table_or_column_are_not_read(harmless):
-    names = {"icustays", "chartevents", "what", "ended", "begun", "rank"}
-    assert meant(harmless) & names == set()

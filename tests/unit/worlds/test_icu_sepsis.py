@@ -124,11 +124,6 @@ def test_a_seed_names_one_set_of_stays_and_leaves_global_generators_alone(genera
     assert first.tolist() == again.tolist() != other.tolist()
 
 
-def test_the_shared_tables_cannot_be_written_to():
-    with pytest.raises(ValueError, match="read-only"):
-        icu_sepsis.clinicians()[0, 0] = 1
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [

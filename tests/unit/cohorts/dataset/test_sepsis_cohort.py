@@ -7,7 +7,6 @@ from dataclasses import replace
 import polars as pl
 
 from etips.cohorts.dataset.dose_actions import DoseClasses
-from etips.cohorts.sepsis3.variables import FINAL_CHARTED, LABS, VITALS
 
 
 def test_the_name_of_a_cohort_shows_sizes_and_no_patient(paper_cohort):
@@ -34,12 +33,6 @@ def test_settings_name_the_database_and_every_switch(paper_cohort):
     settings = json.loads(paper_cohort.files()["config.json"])
     assert (settings["database"], settings["name"]) == ("mimic3", "paper")
     assert {"half_open_steps", "metavision_devices", "window_1"} <= set(settings)
-
-
-def test_the_audit_tells_what_was_missing_in_both_passes(paper_cohort):
-    missing = json.loads(paper_cohort.files()["audit.json"])["missing_before_imputation"]
-    assert set(missing["pass 1"]) == {*VITALS, *LABS}
-    assert set(missing["pass 2"]) == {*FINAL_CHARTED}
 
 
 def test_what_is_no_number_is_null_in_json(paper_cohort):

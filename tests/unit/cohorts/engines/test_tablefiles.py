@@ -101,14 +101,6 @@ def test_a_time_with_something_behind_it_is_refused_by_line(copy, behind):
     assert behind not in str(caught.value).replace("AM and PM", "")
 
 
-@pytest.mark.parametrize("behind", [" PM", "+02:00"])
-def test_the_same_in_a_text_column_of_parquet_is_refused(copy, behind):
-    rewrite_times(copy, lambda time: time + behind)
-    as_parquet(copy)
-    with pytest.raises(DataError, match="times and numbers must be written as such"):
-        read(copy)
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -163,11 +155,6 @@ def database(hospital, path, *, schemas=("main",), kind="TABLE"):
                 reader = f"read_csv('{file.path}', all_varchar = true)"
                 opened.execute(f"CREATE {kind} {schema}.{name} AS FROM {reader}")
     return path
-
-
-def test_views_of_a_database_file_are_read_like_tables(hospital, tmp_path):
-    path = database(hospital, tmp_path / "m.duckdb", kind="VIEW")
-    assert read(path).equals(read(hospital))
 
 
 def test_a_database_file_with_a_table_in_two_schemas_is_refused(hospital, tmp_path):

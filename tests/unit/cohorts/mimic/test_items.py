@@ -2,7 +2,7 @@
 
 import csv
 import re
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pytest
 
@@ -15,7 +15,6 @@ from etips.cohorts.mimic.items import (
     all_on,
     read_list,
     select_items,
-    switches_of,
 )
 from etips.cohorts.sepsis3.events import DRUGS
 from etips.cohorts.sepsis3.rules import AntibioticOrder, Rules
@@ -86,22 +85,6 @@ def test_there_are_729_concepts_of_mimic_iii_and_every_feature_has_items():
     assert (paper.chart_labs[4194], clean.chart_labs[4194]) == ("Sodium", "Potassium")
 
 
-def test_profiles_differ_where_the_scripts_were_wrong():
-    paper, clean = ITEMS["4", "paper"], ITEMS["4", "clean"]
-    assert {224322, 224691} <= set(paper.vitals) - set(clean.vitals)
-    assert {220050, 220051, 220180, 226732, 220739} <= set(clean.vitals) - set(paper.vitals)
-    assert (227510 in paper.urine, 227510 in clean.urine) == (True, False)
-    assert paper.procedure_cultures == frozenset()
-    assert len(clean.procedure_cultures) == 9
-    assert 229314 in clean.ventilation - paper.ventilation
-
-
-def test_the_new_vasopressor_items_belong_to_both_profiles():
-    new = {229617: "epinephrine"} | dict.fromkeys((229630, 229631, 229632), "phenylephrine")
-    for name in ("paper", "clean"):
-        assert new.items() <= ITEMS["4", name].vasopressors.items()
-
-
 def test_no_item_that_is_only_counted_is_read():
     assert (
         min(
@@ -153,18 +136,3 @@ def test_profiles_turn_on_every_switch_in_clean_and_none_in_paper():
     assert mimic4.CLEAN.reading.onset is mimic4.PAPER.reading.onset is mimic4.Onset.RULES
     orders = {profile.rules.antibiotic_order for profile in mimic4.PROFILES.values()}
     assert orders == {AntibioticOrder.DATE}
-
-
-def test_databases_share_switches_and_have_their_own():
-    shared = set(switches_of(MimicReading))
-    own = [set(module.SWITCHES) - shared for module in (mimic3, mimic4)]
-    assert own == [
-        {"drop_rewritten_fluids", "complete_fluid_items", "drop_charted_errors"},
-        {"milligram_rates", "laboratory_by_subject"},
-    ]
-
-
-@pytest.mark.parametrize("switch", ["cultures_from_procedures", "corrected_items"])
-def test_procedures_are_read_for_cultures_and_for_ventilation(switch):
-    assert not MimicReading().reads_procedures
-    assert replace(MimicReading(), **{switch: True}).reads_procedures

@@ -71,12 +71,6 @@ def test_device_texts_become_codes_and_an_empty_text_is_one(tmp_path, text, code
     assert found["has_text"]
 
 
-def test_a_missing_text_is_not_an_empty_one(tmp_path):
-    found = charted(tmp_path, PAPER, (467, "", "3"))[467]
-    assert found["device"] is None
-    assert not found["has_text"]
-
-
 def test_device_texts_count_exactly_in_the_scripts_and_whatever_their_case_in_clean(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -103,26 +97,6 @@ def test_pounds_and_untestable_answers_in_clean(tmp_path):
     assert found[226531]["number"] == pytest.approx(45.359237)
     assert found[223900]["number"] is None
     assert found[220739]["number"] == 3
-
-
-@pytest.mark.parametrize(
-    ("time", "stays"),
-    [
-        ("2149-12-31 00:00:00", [1]),  # a day before the first stay begins
-        ("2149-12-30 23:59:59", []),
-        ("2150-01-02 12:00:00", [1, 2]),  # within a day of both
-        ("2150-01-05 00:00:00", [2]),
-        ("2150-01-05 00:00:01", []),
-    ],
-)
-def test_a_lab_result_attaches_to_every_stay_within_a_day(tmp_path, time, stays):
-    icu = [
-        "7,70,1,2150-01-01 00:00:00,2150-01-02 00:00:00",
-        "7,70,2,2150-01-03 00:00:00,2150-01-04 00:00:00",
-    ]
-    with extraction(tmp_path, icustays=icu, labevents=[f"70,{time},50971,4.0,4"]) as opened:
-        opened.keep([1, 2])
-        assert sorted(opened.kept.rows("labs")["stay"]) == stays
 
 
 DRUGS = [
@@ -232,10 +206,3 @@ def test_a_kind_without_a_row_is_refused_by_the_name_of_its_table(simulated):
     simulated.kept.put("urine", pl.DataFrame({"stay": []}).to_arrow(), append=False)
     with pytest.raises(DataError, match=r"^outputevents: must hold rows that can be used"):
         simulated.require_rows("urine")
-
-
-def test_a_number_that_is_none_is_refused_by_its_raw_table(tmp_path):
-    with extraction(tmp_path, outputevents=[f"{STAY},{T},226559,inf"]) as opened:
-        opened.keep([STAY])
-        with pytest.raises(DataError, match=r"^outputevents: "):
-            opened.events(STAY, STAY)

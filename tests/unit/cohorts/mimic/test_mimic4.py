@@ -1,8 +1,6 @@
 """Which tables of MIMIC-IV are needed, and what is read from them."""
 
 import contextlib
-from dataclasses import fields
-from datetime import UTC, datetime
 
 import ibis
 import polars as pl
@@ -15,7 +13,6 @@ from etips.cohorts.mimic.mimic4 import (
     CLEAN,
     PAPER,
     Mimic4Extraction,
-    Reading,
     needed,
 )
 from etips.cohorts.sepsis3.doses import running_doses
@@ -214,15 +211,6 @@ def test_devices_count_whatever_blanks_and_case(tmp_path):
     assert found["value"].to_list() == expected
 
 
-def test_a_result_near_two_stays_goes_to_both(tmp_path):
-    later = {**ICU, "stay_id": STAY + 1, "intime": "2150-01-05 12:00:00",
-             "outtime": "2150-01-07 00:00:00"}  # fmt: skip
-    labs = [result(50971, 4.0, hadm_id="", charttime="2150-01-05 06:00:00")]
-    with extraction(tmp_path, PAPER, icustays=[ICU, later], labevents=labs) as opened:
-        opened.keep([STAY, STAY + 1])
-        assert sorted(opened.kept.rows("labs")["stay"]) == [STAY, STAY + 1]
-
-
 @pytest.mark.parametrize(
     ("text", "arterial"),
     [("ART.", True), ("ART", True), (" art. ", True), ("VEN.", False), ("MIX.", False),
@@ -274,12 +262,6 @@ def test_age_comes_from_years_and_stops_where_it_is_hidden(tmp_path, anchor_age,
     assert found["age"] == years * 365.25
     assert found["discharge"] - found["death"] == 12 * 3600  # a date, on the day of discharge
     assert (found["stay"], found["patient"], found["admission"]) == (STAY, PATIENT, ADMISSION)
-
-
-def test_times_in_the_next_century_are_whole_seconds(tmp_path):
-    late = {**ICU, "intime": "2210-12-30 00:00:00", "outtime": "2210-12-31 23:59:59"}
-    found = stays(tmp_path, icustays=[late])
-    assert found["icu_out"].item() == datetime(2210, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
 def test_a_stay_without_an_owner_or_with_two_is_refused(tmp_path):
@@ -336,12 +318,6 @@ def test_it_is_recognised_and_opened_under_clean(source):
     assert (opened.profile, opened.name) == ("clean", "mimic4")
     assert opened.settings["arterial_gases_only"] is True
     assert extract(source, "paper", {"stays_per_block": 7}).rules.stays_per_block == 7
-
-
-def test_settings_say_what_has_no_effect_here(source):
-    settings = extract(source).settings
-    assert "drop_rewritten_fluids" in settings["without_effect"]
-    assert not {*settings["without_effect"]} & {f.name for f in fields(Reading)}
 
 
 def test_what_is_missing_is_named(source):

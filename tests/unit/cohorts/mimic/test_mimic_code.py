@@ -14,10 +14,8 @@ from etips.cohorts.mimic.hourly_sofa import (
     invasive_ventilation,
     kinds_of_support,
     oxygen_ratios,
-    stay_hours,
 )
 from etips.cohorts.mimic.mimic4 import CLEAN, Onset
-from etips.errors import DataError
 
 HOUR, DAY = 3600, 24 * 3600
 AT = 100 * DAY + 12 * HOUR  # noon
@@ -69,11 +67,6 @@ def test_heart_rates_and_parts_of_the_coma_scale_without_a_value_are_times(tmp_p
     assert found["text"].is_null().all()
 
 
-def test_a_number_that_is_none_is_refused_by_its_table(tmp_path):
-    with pytest.raises(DataError, match=r"^chartevents: "):
-        kept(tmp_path, chartevents=[charted(rows.FIO2, number="inf")])
-
-
 def test_results_tell_whether_they_name_the_admission_and_urine_is_summed(tmp_path):
     result = {"subject_id": PATIENT, "charttime": T, "itemid": 50912, "valuenum": 1.5}
     labs = [{**result, "hadm_id": hadm} for hadm in (ADMISSION, 5, "")]
@@ -92,14 +85,6 @@ def test_milligrams_are_converted_for_norepinephrine_alone(tmp_path):
     found = kept(tmp_path, inputevents=given)["hourly_given"]
     rates = dict(found.select("itemid", "rate").iter_rows())
     assert rates == dict(zip(drugs, (200, 0.2, 0.2), strict=True))
-
-
-def test_a_collection_of_urine_without_a_volume_ends_the_one_before(tmp_path):
-    later = "2150-01-02 02:00:00"
-    row = {"stay_id": STAY, "itemid": 226559}
-    urine = [{**row, "charttime": T, "value": 100}, {**row, "charttime": later, "value": ""}]
-    found = kept(tmp_path, outputevents=urine)["hourly_urine"].sort("t")
-    assert found["volume"].to_list() == [100, None]
 
 
 CHART = {"stay": pl.Int64, "itemid": pl.Int32, "t": pl.Int64, "number": pl.Float64,
@@ -134,12 +119,6 @@ def scores(charted=(), measured=(), given=(), urine=()):
                          frame(urine, URINE)), strict=True)
     )  # fmt: skip
     return hourly_sofa(frames)
-
-
-def test_hours_end_on_the_clock_from_a_day_before_to_the_last_heart_rate():
-    hours = stay_hours(charts((rows.HEART_RATE, 0.5, 80.0), (rows.HEART_RATE, 2.2, 80.0)))
-    assert hours["hr"].to_list() == list(range(-24, 3))
-    assert hours.filter(pl.col("hr") == 0)["end"].item() == HOUR
 
 
 def test_a_part_is_the_worst_of_24_hours_and_0_where_nothing_was_measured():
@@ -325,15 +304,6 @@ def test_orders_count_inside_the_stay_with_a_route_and_diluents_beside_the_drug(
     hours = (orders["t"] - orders["t"].min()) // HOUR
     assert hours.to_list() == [0, 28, 30]  # at T, a diluent of a drug ordered too, and mupirocin
     assert orders["admission"].unique().to_list() == [ADMISSION]
-
-
-def test_a_specimen_is_read_once_whatever_was_grown_from_it(tmp_path):
-    row = {"subject_id": PATIENT, "micro_specimen_id": 5, "chartdate": "2150-01-02 00:00:00",
-           "charttime": T}  # fmt: skip
-    lines = [row, row, {**row, "micro_specimen_id": 6, "charttime": ""}]
-    with extraction(tmp_path, BY_MIMIC_CODE, microbiologyevents=lines) as opened:
-        specimens = mimic_code.read_specimens(opened.source, opened.tables)
-    assert sorted(specimens["time"].is_null()) == [False, True]
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Sections 4.2 and 8: raw rows of both charting systems as events."""
 
 import polars as pl
-import pytest
 
 from etips.cohorts.mimic.bedside import fluids, measurements, read_events, vasopressors
 from etips.cohorts.mimic.items import read_list, select_items
@@ -61,17 +60,6 @@ def test_rewritten_fluids_are_dropped_in_clean_only():
     assert given(rows, CLEAN)[1] == []
 
 
-def test_lost_fluid_items_count_in_clean_only():
-    rows = block(cv=[(30006, 1, 100.0, None, None)])
-    assert given(rows)[0] == []
-    assert given(rows, CLEAN)[0] == [(1, 100)]
-
-
-def test_an_infusion_of_no_amount_has_no_volume():
-    rows = block([(SALINE, 1, 3, 0.0, 100.0, "mL/hour", "FinishedRunning")])
-    assert given(rows)[1] == [(1, 3, 0)]
-
-
 def drugs(mv=(), cv=(), profile=PAPER):
     given = vasopressors(block(mv, cv), ITEMS[profile.name], profile.rules)
     return given.select("drug", "rate", "unit", pl.col("end").is_null()).rows()
@@ -80,14 +68,6 @@ def drugs(mv=(), cv=(), profile=PAPER):
 def test_rewritten_vasopressors_are_dropped():
     row = (NOREPINEPHRINE, 1, 2, 1.0, 0.1, "mcg/kg/min", "Rewritten")
     assert drugs([row]) == drugs([row], profile=CLEAN) == []
-
-
-@pytest.mark.parametrize(
-    ("spelt", "unit"),
-    [("mcgkgmin", "mcg/kg/min"), ("mcgmin", "mcg/min"), ("mg/hour", None), (None, None)],
-)
-def test_units_have_one_spelling_and_a_rate_of_carevue_has_no_end(spelt, unit):
-    assert drugs(cv=[(30120, 3, None, 0.1, spelt)]) == [("norepinephrine", 0.1, unit, True)]
 
 
 def test_carevue_loses_vasopressin_of_exactly_0_2_per_minute_in_the_scripts_only():
@@ -144,11 +124,6 @@ def test_irrigant_is_taken_off_and_feed_residual_counts_in_the_scripts_only():
     assert clean.urine_before.rows() == [(1, 300.0)]
 
 
-def test_a_repeated_record_of_urine_before_the_stay_counts_once():
-    passed = [(40060, -9, 300.0), (40060, -9, 300.0), (40060, -8, 300.0)]
-    assert events(block(urine=passed)).urine_before["volume"].to_list() == [600]
-
-
 def measured(chart=(), labs=(), profile=PAPER, **named):
     """Measurements as (concept, hour, value)."""
     found, _ = measurements(block(chart=chart, labs=labs, **named), ITEMS[profile.name])
@@ -169,21 +144,6 @@ def test_a_vital_sign_without_a_text_is_none_and_one_without_a_number_is_missing
     assert measured(rows) == [("HR", 6, None)]
 
 
-def test_a_charted_lab_needs_a_number_and_no_text():
-    rows = [
-        (POTASSIUM_CHART, 5, 4.0, False, None, False),
-        (POTASSIUM_CHART, 6, None, True, None, False),
-    ]
-    assert measured(rows) == [("Potassium", 5, 4.0)]
-
-
-def test_an_item_of_ventilation_tells_of_both_ventilation_and_extubation():
-    rows = [(720, 5, None, True, True, False), (640, 6, None, True, False, True)]
-    assert measured(rows) == [
-        ("mechvent", 5, 1.0), ("mechvent", 6, 0.0), ("extubated", 5, 0.0), ("extubated", 6, 1.0),
-    ]  # fmt: skip
-
-
 def test_gases_of_a_specimen_that_is_not_arterial_are_left_out():
     """By its number, or by the time where it has none; a gas that tells nothing is kept."""
     gas, kind, sodium = 50821, 52033, 50983
@@ -196,11 +156,6 @@ def test_gases_of_a_specimen_that_is_not_arterial_are_left_out():
                (kind, 30, None, None, False), (gas, 20, 80.0)]  # fmt: skip
     assert measured((), by_number) == [("Sodium", 10, 140), ("paO2", 10, 90), ("paO2", 20, 80)]
     assert measured((), by_time) == [("paO2", 10, 90), ("paO2", 20, 80)]
-
-
-def test_where_one_row_says_arterial_and_another_does_not_the_gas_is_kept():
-    rows = [(50821, 10, 90.0), (50800, 10, None, None, True), (50800, 10, None, None, False)]
-    assert measured((), rows) == [("paO2", 10, 90)]
 
 
 def test_procedures_tell_of_ventilation_in_clean_only():

@@ -5,9 +5,7 @@ import contextlib
 import pytest
 
 from etips.cohorts.databases import open_source
-from etips.cohorts.mimic.mimic3 import CLEAN, PAPER, Mimic3Extraction, needed
-from etips.cohorts.mimic.unit_audit import EXPECTED
-from etips.cohorts.sepsis3.variables import CHARTED
+from etips.cohorts.mimic.mimic3 import CLEAN, PAPER, Mimic3Extraction
 
 STAY, T = 200001, "2150-01-02 00:00:00"
 ICU = [f"1,70,{STAY},2150-01-01 00:00:00,2150-01-05 00:00:00"]
@@ -71,19 +69,3 @@ def test_of_a_vasopressor_the_unit_of_the_rate_counts_spelt_exactly(tmp_path):
     found = units(tmp_path, inputevents_mv=rows)
     assert (found[221906].n_rows, found[221906].n_unexpected) == (2, 1)
     assert found[222315].n_unexpected == 1
-
-
-def test_pounds_are_expected_where_they_are_converted(tmp_path):
-    found = units(tmp_path, profile=CLEAN, chartevents=[charted(226531, 180, "lbs")])
-    assert found[226531].n_unexpected == 0
-
-
-def test_tables_without_units_are_welcome_and_silent(tmp_path):
-    rows = [f"{STAY},{T},811,140,140,0"]
-    found = units(tmp_path, columns=needed, chartevents=rows)[811]
-    assert (found.n_rows, found.n_silent) == (1, 1)
-
-
-def test_every_expected_feature_exists():
-    others = {"urine", "fluid", "fluid before admission"}
-    assert set(EXPECTED) - others <= set(CHARTED)

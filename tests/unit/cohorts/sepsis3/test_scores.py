@@ -22,7 +22,6 @@ from etips.cohorts.sepsis3.scores import (
     renal_part,
     respiratory_part,
     sirs,
-    tidy,
 )
 from etips.cohorts.sepsis3.variables import DELAY
 
@@ -154,18 +153,6 @@ def test_ratios_and_the_cap_of_the_shock_index():
     assert capped.max() == np.quantile([0.5, 1.0, 1.5], 0.999, method="hazen")
 
 
-def test_tidying_sets_flags_and_hides_ages_over_150_years():
-    rows = pl.DataFrame(
-        {"mechvent": [NAN, 0.0, 0.3], "gender": [1.0, 2.0, 1.0], "age": [7000.0, 300 * 365.25, 9e3],
-         "median_dose_vaso": [NAN, 0.1, 0.2], "max_dose_vaso": [NAN, 0.1, 0.2]}
-    )  # fmt: skip
-    neat = tidy(rows)
-    assert neat["mechvent"].to_list() == [0, 0, 1]
-    assert neat["gender"].to_list() == [0, 1, 0]
-    assert neat["age"].to_list() == [7000, 91.4 * 365.25, 9000]
-    assert neat["max_dose_vaso"].to_list() == [0, 0.1, 0.2]
-
-
 ROW = {
     "output_4hourly": 100.0, "Total_bili": 1.0, "input_4hourly": 100.0, "mortality_90d": 0.0,
     "max_dose_vaso": 0.0, "SOFA": 5.0, "died_within_48h_of_out_time": 0.0, DELAY: 100.0,
@@ -257,12 +244,6 @@ def test_the_scripts_lose_the_row_whose_number_is_that_of_a_dying_stay():
     rows, dropped = exclude(three_stays(DIED), PAPER)
     assert rows.select("icustayid", "bloc").rows() == [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2)]
     assert sum(dropped.values()) == 0
-
-
-@pytest.mark.parametrize("switch", ["no_scattered_deletion", "drop_deaths_in_collection"])
-def test_no_row_of_another_stay_is_lost_with_either_correction(switch):
-    rows, _ = exclude(three_stays(DIED), replace(PAPER, **{switch: True}))
-    assert rows.filter(pl.col("icustayid") != 2).height == 4
 
 
 HOURLY = replace(PAPER, step_hours=1)
