@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+import hashlib
 
 import polars as pl
 import pytest
@@ -80,6 +81,18 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(written, tmp_pa
         assert path.read_bytes() == (tmp_path / "again" / path.relative_to(folder)).read_bytes()
     chart = f"{shape.files['chartevents']}.csv.gz"
     assert (folder / chart).read_bytes() != (tmp_path / "other" / chart).read_bytes()
+
+
+DIGESTS = {"mimic3": "e367e013e5c321ab", "mimic4": "64bf7bb56eacf07a"}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_seed_gives_the_tables_on_record(tmp_path, name):
+    SHAPES[name].write_simulated(tmp_path / "raw", n_stays=60, seed=3)
+    digest = hashlib.sha256()
+    for place in sorted(SHAPES[name].files.values()):
+        digest.update(gzip.decompress((tmp_path / "raw" / f"{place}.csv.gz").read_bytes()))
+    assert digest.hexdigest()[:16] == DIGESTS[name]
 
 
 def test_only_raw_tables_are_replaced(written, tmp_path):
