@@ -105,8 +105,8 @@ def _judged(
     if min(len(np.unique(data.units[stays])) for stays in (apart, ~apart)) < LEAST_PEOPLE:
         rule = f"must be of {LEAST_PEOPLE} people or more to learn rules from, and to judge them by"
         raise DataError("data", rule)
-    told = "the stays that the run was kept from"
+    source = "the stays that the run was kept from"
     if share is None:
-        told = "a third of the stays, which the rules were not learned from"
+        source = "a third of the stays, which the rules were not learned from"
     fitted, judged = tree.fit(policy, data.subset(~apart), report=report), data.subset(apart)
-    return report_tree(fitted, policy, judged, told=told, models=tree.models, report=report)
+    return report_tree(fitted, policy, judged, source=source, models=tree.models, report=report)

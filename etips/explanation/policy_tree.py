@@ -353,14 +353,13 @@ def report_tree(
     policy: FittedPolicy,
     judged: Trajectories,
     *,
-    told: str,
+    source: str,
     models: Models | None = None,
     report: Report | None = None,
 ) -> TreeReport:
     """Judge rules beside the policy on stays that the rules were not learned from.
 
-    If the policy learned from these stays, its estimate says so. `told` is where they come from, in
-    words.
+    If the policy learned from these stays, its estimate says so. `source` says where they are from.
     """
     rules = tree.fitted_policy()
     require_unseen_stays({RULES: rules}, judged)
@@ -375,7 +374,7 @@ def report_tree(
         _leaves(tree, judged, made.log, followed[RULES].deployed, same),
         _share(same),
         assess_policies(followed, made.log, judged, notes=made.notes),
-        told,
+        source,
     )
 
 

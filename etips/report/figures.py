@@ -205,8 +205,9 @@ def _add(
         form = {"markersize": 8 - 2 * (mark != "o"), "capsize": 0, "linewidth": 2}
     look = f"{mark}-" if chart.kind == "lines" else mark
     axes.errorbar(x, y, yerr=spread, fmt=look, color=colour, label=label, **form)
-    for a, b, _, place in points if guides is not None else ():
-        assert guides is not None
+    if guides is None:
+        return
+    for a, b, _, place in points:
         if place == guides.chosen:
             axes.plot(a, b, "D", color=colour, markersize=11, zorder=3)
         elif place in guides.hollow:

@@ -1,8 +1,8 @@
 """The finding: what was asked, what was found, how sure that is, and what it does not say."""
 
-from etips.report.wording import LONG, clean, signed
-from etips.results.conclusions import Conclusion, compare_strength, conclude, doubt_of
-from etips.results.records import DataSummary, MethodResult
+from etips.report.wording import LONG, clean
+from etips.results.conclusions import compare_strength, conclude, doubt_of
+from etips.results.records import MethodResult
 from etips.results.results import Results
 
 _ALL = 1 - 1e-9  # a share that is all
@@ -20,64 +20,10 @@ def summarize_finding(results: Results) -> dict[str, object]:
         "kind": conclusion.kind,
         "conclusion": conclusion,
         "does": what_it_does(results, head.name),
-        "loss": _loss(data),
-        "compared": _compared(head, data, len(results.methods)),
-        "unsaid": _unsaid(head, data, conclusion),
+        "doubt": doubt_of(head, data),
+        "hidden": hidden_confounding(head),
+        "n_policies": len(results.methods),
     }
-
-
-def _loss(data: DataSummary) -> str:
-    """What the loss is; results of before did not say, but the data may."""
-    if data.loss is not None:
-        return clean(data.loss, 2 * LONG)
-    own = data.provenance.get("loss")
-    words = "" if own is None else f", in the words of the data: {clean(own, 200)}"
-    return f"The risk is the mean loss after a decision{words}; lower is better."
-
-
-def _compared(method: MethodResult, data: DataSummary, n_policies: int) -> str:
-    """The difference to the clinicians in a sentence."""
-    gain = method.gain
-    if gain is None or gain.difference is None:
-        return "Whether that is better than the clinicians cannot be said."
-    crowd = "" if n_policies == 1 else f", allowing for all {n_policies} policies that were tried"
-    where = "" if data.one_decision or gain.better else "at one decision "
-    if method.in_sample:
-        tail = "the policy learned from some of these stays, so that this shows nothing of others"
-    elif gain.better or gain.better_at_one_decision:
-        tail = (
-            f"{where}it would count as lower than the clinicians' risk{crowd}, "
-            f"were the verdict not {method.verdict}"
-        )
-        if method.verdict == "reliable":
-            tail = f"{where}it is shown to be lower than the clinicians' risk{crowd}"
-            doubt = doubt_of(method, data)
-            tail += f"; {doubt}" if doubt else ""
-    elif conclude(method, data).kind == "worse":
-        tail = "it is higher than the clinicians' risk, by more than chance explains"
-    else:
-        tail = f"it is not shown to be lower than the clinicians' risk{crowd}"
-    limits = f"95\u00a0% interval {signed(gain.low)} to {signed(gain.high)}"
-    return f"The difference is {signed(gain.difference)} ({limits}; below zero is better): {tail}."
-
-
-def _unsaid(method: MethodResult, data: DataSummary, conclusion: Conclusion) -> list[str]:
-    """What must not be read into the finding."""
-    lines = []
-    gain = method.gain
-    if conclusion.kind == "none" and gain is not None:
-        lines.append(
-            f"That they are equal: anything from {signed(gain.low)} to {signed(gain.high)} fits "
-            "the log (verdict: reliable)."
-        )
-    if not data.one_decision and method.whole_stay is None:
-        lines.append("What would become of stays in which the policy decided throughout.")
-    lines.append("What is right for one patient: a risk is a mean over many.")
-    lines.append(
-        f"{hidden_confounding(method)} No check on a log can see what the clinicians knew and the "
-        "log does not."
-    )
-    return lines
 
 
 def what_it_does(results: Results, policy: str) -> str | None:

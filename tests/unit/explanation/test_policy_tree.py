@@ -250,7 +250,7 @@ def judged(log):
     other = FittedPolicy("constant", log.schema, constant=1)
 
     def judge(cut):
-        return report_tree(written(log, cut), other, log, told="a test", models=models(2))
+        return report_tree(written(log, cut), other, log, source="a test", models=models(2))
 
     return judge
 
@@ -287,4 +287,4 @@ def test_json_and_text_hold_the_same(judged, log):
     learned = written(log, 0.0)
     learned.policy_ = learned.policy_.having_seen(log)
     with pytest.raises(DataError, match="must be unseen"):
-        report_tree(learned, own.tree.policy_, log, told="a test", models=models(2))
+        report_tree(learned, own.tree.policy_, log, source="a test", models=models(2))
