@@ -1,6 +1,7 @@
 """The paper's two MNIST tasks as logs: count the zeros of a sequence, read a digit row by row."""
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +57,8 @@ def labelled_rows(*, n: int | None = None, seed: int = 0) -> Trajectories:  # no
     return _labelled("digits-rows", sequence, lengths, digit[:size], n_actions=10)
 
 
-def zeros(
+def _log(
+    labelled: Callable[..., Trajectories],
     *,
     n: int | None = None,
     logging: Logging = "sampled",
@@ -64,37 +66,26 @@ def zeros(
     train: Classify = LOGGING_POLICY,
     progress: Progress = no_progress,
 ) -> Trajectories:
-    """Count the zeros: 10,000 sequences of 3 to 32 images of which 0, 1 or 2 show the digit 0.
-
-    One decision a sample, at its last step, seen with it (`lag=0`).
+    """One decision a sample, at its last step, seen with it (`lag=0`).
 
     Args:
+        labelled: Gives the samples with their true labels as actions.
         n: Only the first `n` samples.
         logging: Actions drawn from the logging policy (the paper), or its likeliest (the authors).
         seed: Of the images, the logging policy and the actions; labels and lengths never change.
         train: Trains the logging policy.
         progress: Given how far it is.
     """
-    labelled = labelled_zeros(n=n, seed=seed)
-    answers = train(labelled, seed=seed, progress=progress)
-    return to_bandit(labelled, answers, logging=logging, seed=seed)
+    samples = labelled(n=n, seed=seed)
+    answers = train(samples, seed=seed, progress=progress)
+    return to_bandit(samples, answers, logging=logging, seed=seed)
 
 
-def rows(
-    *,
-    n: int | None = None,
-    logging: Logging = "sampled",
-    seed: int = 0,
-    train: Classify = LOGGING_POLICY,
-    progress: Progress = no_progress,
-) -> Trajectories:
-    """Read a digit row by row: 70,000 images, 28 steps of 28 pixels each, which of ten is it?
+zeros = partial(_log, labelled_zeros)
+"""Count the zeros: 10,000 sequences of 3 to 32 images of which 0, 1 or 2 show the digit 0."""
 
-    Everything else is as in `zeros`.
-    """
-    labelled = labelled_rows(n=n, seed=seed)
-    answers = train(labelled, seed=seed, progress=progress)
-    return to_bandit(labelled, answers, logging=logging, seed=seed)
+rows = partial(_log, labelled_rows)
+"""Read a digit row by row: 70,000 images, 28 steps of 28 pixels each, which of ten digits is it?"""
 
 
 def simulate_zeros(wanted: Simulation) -> Trajectories:

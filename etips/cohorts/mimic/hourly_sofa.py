@@ -409,10 +409,10 @@ def kinds_of_support(chart: pl.DataFrame) -> pl.DataFrame:
     )
     device = pl.when("flow").then(pl.col("device"))
     columns = {"device": device, "mode": pl.col("mode"), "hamilton": pl.col("hamilton")}
-    kinds = []
-    for name, texts in _SUPPORT.items():
-        column, _, kind_of = name.partition(" ")
-        kinds.append((kind_of, columns[column].is_in(texts)))
+    kinds = [
+        (name.split(" ", 1)[1], columns[name.split(" ", 1)[0]].is_in(texts))
+        for name, texts in _SUPPORT.items()
+    ]
     kind = pl.coalesce(pl.when(holds.fill_null(False)).then(pl.lit(name)) for name, holds in kinds)
     return (
         told.with_columns(kind=kind)

@@ -47,10 +47,8 @@ def read_orders(source: Source, tables: Tables) -> pl.DataFrame:
     orders = orders.join(proper, on=["drug", "route"], how="semi")
     stays = source.fetch(icu.select("stay", "intime", "outtime", admission="hadm_id"))
     joined = orders.join(stays, on="admission")
-    inside = (pl.col("intime") <= pl.col("t")) & (pl.col("t") < pl.col("outtime"))
-    return (
-        joined.filter(inside).select("patient", "admission", "stay", "t").unique().sort("stay", "t")
-    )
+    inside = joined.filter(pl.col("t").is_between("intime", "outtime", closed="left"))
+    return inside.select("patient", "admission", "stay", "t").unique().sort("stay", "t")
 
 
 def read_specimens(source: Source, tables: Tables) -> pl.DataFrame:
