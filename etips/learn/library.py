@@ -414,7 +414,7 @@ def _looked_at(width: int) -> int:
 
 
 def _tree_seconds(size: Size, *, outputs: int = 1) -> float:
-    """Of one forest: 100 trees, by rows, columns and depth."""
+    """Of one forest: `N_TREES` trees, by rows, columns and depth."""
     n = _drawn(size.n)
     each = 4e-4 + 3e-8 * n * _looked_at(size.d) * math.log2(n + 2) * (1 + outputs / 10)
     return N_TREES * each
