@@ -9,8 +9,8 @@ marks of a missing value apart.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from functools import cached_property
+from datetime import date
+from functools import cache, cached_property, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -66,17 +66,21 @@ _UNIT = (
 _LEADING_NUMBER = re.compile(r"^[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?")
 
 _TIME = (
-    r"(?:[ T:]\s*(?P<hour>\d{1,2}):(?P<minute>\d{2})"
-    r"(?::(?P<second>\d{2})(?:[.,](?P<part>\d{1,9}))?)?"
-    r"\s*(?P<half>[AaPp]\.?[Mm]\.?)?"
-    r"(?:Z|(?P<sign>[+-])(?P<ahead>\d{2})(?::?(?P<more>\d{2}))?)?)?$"
+    r"(?:[ T:]\s*(\d{1,2}):(\d{2})"
+    r"(?::(\d{2})(?:[.,](\d{1,9}))?)?"
+    r"\s*([AaPp]\.?[Mm]\.?)?"
+    r"(?:Z|([+-])(\d{2})(?::?(\d{2}))?)?)?$"
 )
-_YEAR_FIRST = r"^(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})" + _TIME
-_YEAR_LAST = r"^(?P<one>\d{1,2})(?P<mark>[-/.])(?P<two>\d{1,2})[-/.](?P<year>\d{4})" + _TIME
-_NAMED = r"^(?P<day>\d{1,2})[-/ .]{0,2}(?P<name>\pL{3})\pL*[-/ .,]{0,2}(?P<year>\d{4})" + _TIME
+_YEAR_FIRST = r"^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})" + _TIME
+_YEAR_LAST = r"^(\d{1,2})([-/.])(\d{1,2})[-/.](\d{4})" + _TIME
+_NAMED = r"^(\d{1,2})[-/ .]{0,2}(\pL{3})\pL*[-/ .,]{0,2}(\d{4})" + _TIME
 _SHORT_YEAR = r"^\d{1,2}[-/]\d{1,2}[-/]\d{2}(?:[ T]\s*\d{1,2}:\d{2}(:\d{2})?)?$"
 _OVER_12 = r"(?:1[3-9]|[2-9]\d)"
-_DATES = [re.compile(own.replace(r"\pL", r"[^\W\d_]")) for own in (_YEAR_FIRST, _YEAR_LAST, _NAMED)]
+_DAY_AND_CLOCK = re.compile(
+    r"^(\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}[-/ .]{0,2}[^\W\d_]{3,}[-/ .,]{0,2}\d{4})(.*)$"
+)
+_DAY_PARTS = re.compile(r"\d+|[^\W\d_]+")
+_CLOCK = re.compile(_TIME)
 _BEGINNING = r"^\d{1,4}[-/. \pL]"  # of every date
 _DIGIT = r"\d|(?i:nan|inf)"  # in every number
 _MONTHS = {
@@ -91,7 +95,6 @@ _MONTHS = {
     for name in names.split()
 }  # fmt: skip
 _LATEST = 2_262  # the last year that nanoseconds can tell
-_EPOCH = datetime(1970, 1, 1)  # times are UTC, or of a zone that is not known
 
 
 def as_mask(these: Bools) -> pa.Array:
@@ -298,36 +301,52 @@ def to_numbers(texts: pa.Array, decimal: Decimal) -> Floats:
 
 def to_dates(texts: pa.Array, order: DateOrder) -> NDArray[np.datetime64]:
     """Dates in microseconds; NaT where there is none, or none that exists."""
-    stamps = np.full(len(texts), np.datetime64("NaT"), "datetime64[us]")
+    day, clock = cache(partial(_day, order=order)), cache(_clock)  # many texts share one of them
+    stamps = np.full(len(texts), np.iinfo(np.int64).min)  # as NumPy writes NaT
     for at, text in enumerate(texts.to_pylist()):
-        parts = None if text is None else next(filter(None, (d.match(text) for d in _DATES)), None)
+        parts = None if text is None else _DAY_AND_CLOCK.match(text)
         if parts is not None:
-            stamps[at] = _moment(parts.groupdict(), order)
-    return stamps
+            midnight, since = day(parts[1]), clock(parts[2])
+            if midnight is not None and since is not None:
+                stamps[at] = midnight + since
+    return stamps.view("datetime64[us]")
 
 
-def _moment(parts: dict[str, str], order: DateOrder) -> np.datetime64:
-    if "one" in parts:
-        forward = parts["mark"] == "." or order == "dmy"  # with dots the day always stands first
-        day, month = (parts[own] for own in (("one", "two") if forward else ("two", "one")))
+def _day(text: str, order: DateOrder) -> int | None:
+    """Midnight of a date in microseconds since 1970, in UTC; None where there is no such date."""
+    first, second, third = _DAY_PARTS.findall(text)
+    dotted = text[len(first)] == "."  # with dots the day always stands first
+    if len(first) == 4:
+        year, month, day = first, second, third
+    elif dotted or order == "dmy" or not second.isdigit():
+        day, month, year = first, second, third
     else:
-        day, month = parts["day"], parts.get("month", "")
-    number = int(month) if month else _MONTHS.get(parts["name"].lower(), 0)
-    hour = int(parts["hour"] or 0)
-    if parts["half"]:
-        hour = hour % 12 + 12 if parts["half"][0] in "pP" and hour <= 12 else hour
-        hour = 0 if parts["half"][0] in "aA" and hour == 12 else hour
-    micro = int((parts["part"] or "").ljust(6, "0")[:6])
-    clock = hour, int(parts["minute"] or 0), int(parts["second"] or 0), micro
+        month, day, year = first, second, third
+    number = int(month) if month.isdigit() else _MONTHS.get(month[:3].lower(), 0)
     try:
-        moment = datetime(int(parts["year"]), number, int(day), *clock)
+        found = date(int(year), number, int(day))
     except ValueError:
-        return np.datetime64("NaT")
-    if moment.year >= _LATEST:
-        return np.datetime64("NaT")
-    ahead = timedelta(hours=int(parts["ahead"] or 0), minutes=int(parts["more"] or 0))
-    since = moment - _EPOCH + (ahead if parts["sign"] == "-" else -ahead)
-    return np.datetime64(since // timedelta(microseconds=1), "us")
+        return None
+    days = found.toordinal() - date(1970, 1, 1).toordinal()
+    return days * 86_400 * 10**6 if found.year < _LATEST else None
+
+
+def _clock(text: str) -> int | None:
+    """Microseconds from midnight in UTC to a time of day, which may be left out."""
+    parts = _CLOCK.match(text)
+    if parts is None:
+        return None
+    hour, minute, second, part, half, sign, ahead, more = (own or "" for own in parts.groups())
+    hours = int(hour or 0)
+    if half[:1] in ("p", "P") and hours < 12:
+        hours += 12
+    elif half[:1] in ("a", "A") and hours == 12:
+        hours = 0
+    minutes, seconds = int(minute or 0), int(second or 0)
+    if hours > 23 or minutes > 59 or seconds > 59:
+        return None
+    minutes -= (60 * int(ahead or 0) + int(more or 0)) * (-1 if sign == "-" else 1)
+    return ((hours * 60 + minutes) * 60 + seconds) * 10**6 + int(part.ljust(6, "0")[:6])
 
 
 @dataclass(frozen=True)
