@@ -86,7 +86,12 @@ class Clinic:
         return Trajectories(
             sequence=Coded(tables.features, code),
             offsets=np.arange(n_stays + 1) * per_stay,
-            schema=self._schema(seed),
+            schema=Schema(
+                sequence=tuple(f"x{i}" for i in range(self.n_features)),
+                n_actions=self.n_actions,
+                lag=0,
+                provenance={"world": "clinic", "setting": repr(self), "seed": str(seed)},
+            ),
             action=action,
             loss=(rng.random(chance.size) < chance).astype(np.float64),
             propensity=tables.logging[context, action],
@@ -146,14 +151,6 @@ class Clinic:
         require_policy(policy)
         return float(self.context_probabilities() @ (policy * loss).sum(axis=1))
 
-    def _schema(self, seed: int) -> Schema:
-        return Schema(
-            sequence=tuple(f"x{i}" for i in range(self.n_features)),
-            n_actions=self.n_actions,
-            lag=0,
-            provenance={"world": "clinic", "setting": repr(self), "seed": str(seed)},
-        )
-
 
 def simulate_clinic(wanted: Simulation) -> Trajectories:
     """A log of the usual clinic, as the registry of worlds asks for it."""
@@ -187,7 +184,9 @@ def _build(clinic: Clinic) -> _Tables:
     advantage -= advantage.mean(axis=1, keepdims=True)
     prognosis = np.tanh(x @ rng.normal(size=clinic.n_features))
     prognosis -= likely @ prognosis
-    advantage, prognosis = advantage / np.abs(advantage).max(), _within_one(prognosis)
+    size = np.abs(prognosis).max()  # of a single context only rounding is left, which counts as 0
+    prognosis = prognosis / size if size > 1e-9 else 0 * prognosis
+    advantage = advantage / np.abs(advantage).max()
     # Both parts average to 0 under the uniform policy, and their sizes add up to at most the room.
     moved = (1 - clinic.effect) / 2 * prognosis[:, None] + clinic.effect * advantage
     tables = _Tables(
@@ -222,9 +221,3 @@ def _largest_lean(logging: Floats, toward: Floats, gamma: float) -> Floats:
 def _softmax(scores: Floats) -> Floats:
     weight = np.exp(scores - scores.max(axis=1, keepdims=True))
     return np.asarray(weight / weight.sum(axis=1, keepdims=True))
-
-
-def _within_one(values: Floats) -> Floats:
-    """Scale to 1 in size; what is left of a single context is rounding, and counts as 0."""
-    size = np.abs(values).max()
-    return np.asarray(values / size if size > 1e-9 else 0 * values)

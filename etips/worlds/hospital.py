@@ -288,22 +288,17 @@ def _charted(
     )
 
 
-def _line(carevue: int, item: int, mean: float, slope: float, spread: float, share: float
-          ) -> dict[str, str]:  # fmt: skip
-    values = (carevue, item, mean, slope, spread, share, 0)
-    return dict(zip([*_LINES[0]][1:], map(str, values), strict=True))
-
-
 def _devices(
     rng: np.random.Generator, stays: Hospital, owner: Ints, hour: Ints
 ) -> list[pl.DataFrame]:
     """Oxygen devices as text, ventilator settings and line tips."""
-    frame = _charted(rng, stays, owner, hour, _line(467, _DEVICE, 0, 0, 0, 0.15))
+    device, setting, tip = (line for line in _LINES if line["table"] == "devices")
+    frame = _charted(rng, stays, owner, hour, device)
     text = rng.choice(np.array(_DEVICES), frame.height)
     frame = frame.with_columns(value=pl.Series(text), valuenum=pl.lit(np.nan))
     ill = stays.severity[owner] > 0.5
-    peep = _charted(rng, stays, owner[ill], hour[ill], _line(506, 220339, 8, 1, 2, 0.2))
-    tips = _charted(rng, stays, owner, hour, _line(938, 225732, 0.4, 0, 0.5, 0.004))
+    peep = _charted(rng, stays, owner[ill], hour[ill], setting)
+    tips = _charted(rng, stays, owner, hour, tip)
     return [frame, peep, tips.with_columns(pl.col("valuenum").clip(0, 1))]
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from etips.errors import DataError, SettingError
+from etips.errors import DataError
 from etips.progress import no_progress
 from etips.worlds.classifier import StoppedLstm
 from etips.worlds.digits import labelled_rows
@@ -74,8 +74,3 @@ def test_an_accuracy_out_of_reach_is_refused(images):
     hopeless = replace(QUICK, target=0.999, tolerance=0.0001, max_epochs=1)
     with pytest.raises(DataError, match=r"^logging policy: could not be stopped"):
         hopeless(images, seed=0, progress=no_progress)
-
-
-def test_a_share_outside_its_limits_is_refused(images):
-    with pytest.raises(SettingError, match=r"^share: must be in"):
-        replace(QUICK, share=0.6)(images, seed=0, progress=no_progress)

@@ -61,15 +61,6 @@ def test_a_sequence_holds_as_many_zeros_as_its_label_and_no_image_twice(all_zero
     assert len(np.unique(np.column_stack([stay, code]), axis=0)) == len(code)
 
 
-def test_zeros_reads_as_pixels_between_zero_and_one(all_zeros):
-    (train,) = read_shipped("mnist.npz", "x_train")
-    code = all_zeros.sequence.code
-    row = int(np.flatnonzero(code < 60_000)[0])
-    read = all_zeros.sequence[row : row + 1]
-    assert read == pytest.approx(train[code[row]].reshape(1, 784) / 255)
-    assert read.max() > 0.9
-
-
 def test_ten_thousand_sequences_cost_far_less_than_two_gigabytes():
     digits._mnist.cache_clear()
     tracemalloc.start()
@@ -106,12 +97,6 @@ def test_a_log_knows_its_truth(task):
     label = log.true_expected_loss().argmin(axis=1)
     assert (log.logged_loss == (log.logged_action != label)).all()
     assert log.schema.provenance["logging_model"] == "oracle"
-
-
-def test_argmax_logging_always_takes_the_likeliest():
-    log = digits.rows(n=200, train=nearly_right, logging="argmax")
-    assert (log.logged_loss == 0).all()
-    assert log.schema.provenance["logged_action_accuracy"] == "1.0000"
 
 
 def test_a_seed_changes_images_and_actions_but_no_label():

@@ -129,31 +129,6 @@ def test_antibiotics_by_code_keep_leading_zeros(tmp_path):
     assert found["stay"].dtype == pl.Int64
 
 
-def test_a_stay_has_its_age_in_days_and_the_times_of_its_admission(tmp_path):
-    rows = {
-        "icustays": [f"7,70,{STAY},2150-01-01 00:00:00,2150-01-05 00:00:00"],
-        "admissions": ["7,70,2150-01-09 00:00:00"],
-        "patients": ["7,F,2100-01-01 00:00:00,"],
-    }
-    with extraction(tmp_path, **rows) as opened:
-        (stay,) = opened.stays().iter_rows(named=True)
-    assert (stay["stay"], stay["patient"], stay["admission"]) == (STAY, 7, 70)
-    assert (stay["age"], stay["death"]) == (18262, None)
-    assert stay["icu_out"] - stay["icu_in"] == 4 * 24 * 3600
-    assert stay["discharge"] - stay["icu_in"] == 8 * 24 * 3600
-
-
-def test_line_tips_count_whatever_their_value_in_the_scripts_and_only_if_taken_in_clean(tmp_path):
-    tips = [f"{STAY},{T},225732,{v},{v},0" for v in (0, 1)]
-    done = [f"{STAY},{T},{T},225401"]
-    for profile in (PAPER, CLEAN):
-        with extraction(tmp_path, profile, chartevents=tips, procedureevents_mv=done) as opened:
-            opened.keep([])
-            assert ("procedureevents_mv" in opened.tables) is (profile is CLEAN)
-            # clean: one tip taken, one culture from procedures
-            assert opened.cultures().height == 2
-
-
 def test_a_culture_counts_even_with_neither_a_text_nor_a_number(tmp_path):
     """Section 4.2: the charted value is not looked at; a vital sign without one is nothing."""
     rows = [f"{STAY},{T},938,,,0", f"{STAY},{T},211,,,0"]

@@ -44,11 +44,6 @@ def test_the_last_chunk_is_the_last_rows_and_sees_what_was_filled_before():
     assert found[1].tolist() == [5, 5, 5]
 
 
-def test_only_donors_give():
-    donors = np.array([False, True, True])
-    assert filled([0, 0, 9], [5, NAN, 7], donors=donors)[1, 1] == 7
-
-
 def test_leading_and_trailing_gaps_are_not_interpolated():
     column = np.array([NAN, 1, NAN, NAN, 4, NAN])
     np.testing.assert_array_equal(interpolate(column), [NAN, 1, 2, 3, 4, NAN])
