@@ -13,7 +13,7 @@ from torch import Tensor
 from etips.data.coded import Coded, Features
 from etips.data.decisions import NO_ACTION, Ints
 from etips.data.trajectories import Trajectories
-from etips.models.feeding import Place, stay_on_host
+from etips.models.gpu import Place, stay_on_host
 
 _SORT_TOGETHER = 16  # batches whose stays are sorted by length before they are cut
 
@@ -48,7 +48,7 @@ class StepTensors:
     """What a network reads: `plain` features, or a coded sequence's two parts.
 
     All of it is on the network's device, but for features that do not fit there: `on_host` tells
-    that these, and earlier actions, are in the host's memory; see `etips.models.feeding`.
+    that these, and earlier actions, are in the host's memory; see `etips.models.gpu`.
     """
 
     offsets: Ints

@@ -15,7 +15,7 @@ from etips.data.splitting import assign_folds
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError, require
 from etips.models.batches import StepTensors, as_tensor, step_tensors
-from etips.models.feeding import Place
+from etips.models.gpu import Place
 
 HELD_OUT_ALONE = 10
 """Without cross-fitting one stay in this many is held out for early stopping."""

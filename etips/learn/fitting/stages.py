@@ -6,7 +6,7 @@ from typing import get_args
 from etips.errors import SettingError, require_whole
 from etips.learn.training.settings import Settings
 from etips.models.encoders.gru import GRU
-from etips.models.feeding import Place
+from etips.models.gpu import Place
 
 PROPENSITY = Settings(epochs=25, patience=5, dropout=0.1)
 OUTCOME = Settings(epochs=20, learning_rate=1e-3, patience=4, dropout=0.1)

@@ -17,7 +17,7 @@ from etips.learn.training.settings import Settings
 from etips.learn.training.state import State
 from etips.models.answers import forward
 from etips.models.batches import Batch, StepTensors
-from etips.models.feeding import Feed
+from etips.models.gpu import Feed
 from etips.models.network import Network
 
 _LOG = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from etips.learn.training.settings import Settings
 from etips.machine import free_memory
 from etips.models.answers import batch_size_on
 from etips.models.batches import StepTensors
-from etips.models.feeding import free_on_gpu
+from etips.models.gpu import free_on_gpu
 from etips.models.network import Network
 
 SHARE = 0.7

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import State
-from etips.models.kernels.compiling import takes
+from etips.models.gpu import takes
 
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8  # Adam's usual
 
@@ -104,7 +104,7 @@ def _move_on_gpu(
     state: State, gradients: Sequence[Tensor], schedule: Schedule, longest: float
 ) -> None:
     """The same by a kernel of our own."""
-    from etips.models.kernels.adam_kernel import Adam, adam_step  # noqa: PLC0415  # needs Triton
+    from etips.models.gpu_kernels import Adam, adam_step  # noqa: PLC0415  # needs Triton
 
     norms = [torch.linalg.vector_norm(own.flatten(1), dim=1) for own in gradients]
     length = torch.linalg.vector_norm(torch.stack(norms), dim=0)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from etips.models.encoders.encoder import Shapes
 from etips.models.encoders.recurrent_encoder import RecurrentEncoder, embedded
-from etips.models.kernels.gru_kernel import gru
+from etips.models.recurrences import gru
 
 
 @dataclass(frozen=True)

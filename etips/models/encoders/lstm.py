@@ -8,7 +8,7 @@ from torch import Tensor
 
 from etips.models.encoders.encoder import Parameters
 from etips.models.encoders.recurrent_encoder import RecurrentEncoder, embedded
-from etips.models.kernels.lstm_kernel import lstm
+from etips.models.recurrences import lstm
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from etips.errors import require_whole
 from etips.models.encoders.encoder import Parameters, Shapes, read_sizes
-from etips.models.kernels.gru_kernel import gru
+from etips.models.recurrences import gru
 
 _PARTS = 4  # of the ends of a stay: early ones are not read as long as the last
 

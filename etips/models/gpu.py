@@ -1,14 +1,20 @@
-"""Features that do not fit a GPU's memory: they stay in the host's, and batches are handed over.
+"""What a GPU needs besides: features that do not fit its memory, and whether kernels compile.
 
 While the GPU does one step the host gathers the features of the next into memory that the GPU may
 read by itself, and a stream of its own carries them over. A captured step reads one buffer that
 stays where it is, so the last hop is a copy within the GPU.
 """
 
+import logging
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Literal
 
 import torch
 from torch import Tensor
+
+_LOG = logging.getLogger(__name__)
 
 Place = Literal["auto", "device", "host"]
 """Where features are: on the device as long as they take no more than `SHARE` of what is free, or
@@ -103,3 +109,26 @@ class _GpuLane(_Lane):
         computing.wait_event(self._sent)
         target.copy_(self._arrived[:n_steps])
         self._taken.record(computing)
+
+
+def takes(values: Tensor) -> bool:
+    """Whether kernels of our own take these: float32 on the GPU in use, where they compile."""
+    if not values.is_cuda or values.dtype != torch.float32:
+        return False
+    return values.device.index == torch.cuda.current_device() and can_compile()
+
+
+@cache
+def can_compile() -> bool:
+    """Whether Triton is installed and compiles: it needs a C compiler, which may be missing.
+
+    Asked where there is a GPU alone.
+    """
+    if find_spec("triton") is None:
+        return False
+    try:
+        import_module("etips.models.gpu_kernels").try_out()
+    except Exception as error:  # noqa: BLE001  # whatever a compiler may say
+        _LOG.warning("Kernels cannot be compiled, training will run slower: %s", error)
+        return False
+    return True

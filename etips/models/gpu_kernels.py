@@ -1,13 +1,14 @@
-"""The GRU on a GPU, all steps of a pass in one kernel, written in Triton.
+"""The GRU and Adam on a GPU, written in Triton; where it is absent torch does the same, slower.
 
 A step of a small network is done in a microsecond; asking for it as several kernels takes ten. Here
-a block of rows goes through all steps by itself, its state and the recurrent weights at hand.
-Products with the inputs need not wait for the state, and are done for all steps at once outside, as
-are the gradients of the weights. Products with the state are of three products in TF32 each, which
-comes to float32. Where Triton is not installed or cannot compile, `kernels.fused` does the same.
+a block of rows goes through all steps of the GRU by itself, its state and the recurrent weights at
+hand. Products with the inputs need not wait for the state, and are done for all steps at once
+outside, as are the gradients of the weights. Products with the state are of three products in TF32
+each, which comes to float32. Adam is one kernel a parameter: as a dozen operations on each of eight
+small parameters it took a GPU as long as the recurrence.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -22,7 +23,7 @@ PARTS = 8
 
 
 class WholeGru(torch.autograd.Function):
-    """States of a GRU after every step, and the way back; arguments as in `gru_kernel.gru`."""
+    """States of a GRU after every step, and the way back; arguments as in `recurrences.gru`."""
 
     @staticmethod
     def forward(ctx: Any, *arguments: Tensor) -> Tensor:
@@ -89,7 +90,7 @@ def whole_forward(products: Tensor, recurrent: Tensor, new: Tensor, kept: Tensor
     size = new.shape[1]
     states = products.new_empty(n_networks, n_steps + 1, n_batch, size)
     states[:, 0] = 0
-    _forward[n_networks, triton.cdiv(n_batch, ROWS)](
+    _gru_forward[n_networks, triton.cdiv(n_batch, ROWS)](
         products,
         recurrent.contiguous(),
         new.contiguous(),
@@ -123,7 +124,7 @@ def whole_backward(
     n_blocks = triton.cdiv(n_batch, ROWS)
     gates = grad.new_empty(n_networks, n_steps, n_batch, 4 * size)
     totals = grad.new_empty(n_networks, n_blocks, 4 * size)
-    _backward[n_networks, n_blocks](
+    _gru_backward[n_networks, n_blocks](
         grad,
         recurrent.contiguous(),
         states,
@@ -139,7 +140,7 @@ def whole_backward(
 
 
 @triton.jit(do_not_specialize=["n_steps", "n_batch"])  # type: ignore[untyped-decorator]
-def _forward(  # type: ignore[no-untyped-def]  # pointers, as Triton has them
+def _gru_forward(  # type: ignore[no-untyped-def]  # pointers, as Triton has them
     products,
     recurrent,
     new,
@@ -184,7 +185,7 @@ def _forward(  # type: ignore[no-untyped-def]  # pointers, as Triton has them
 
 
 @triton.jit(do_not_specialize=["n_steps", "n_batch"])  # type: ignore[untyped-decorator]
-def _backward(  # type: ignore[no-untyped-def]
+def _gru_backward(  # type: ignore[no-untyped-def]
     grad,
     recurrent,
     states,
@@ -233,3 +234,100 @@ def _backward(  # type: ignore[no-untyped-def]
     each = (all_new, all_reset, all_update, all_part)
     for number in tl.static_range(4):
         tl.store(to + number * SIZE, tl.sum(each[number], 0))
+
+
+BLOCK = 1024
+"""Numbers of one network that are moved together."""
+
+
+class Adam(NamedTuple):
+    """What of the running mean and of the running square a step keeps, and the least spread."""
+
+    first: float = 0.9
+    second: float = 0.999
+    least: float = 1e-8
+
+
+def adam_step(
+    value: Tensor,
+    gradient: Tensor,
+    first: Tensor,
+    second: Tensor,
+    each: Tensor,
+    every: Tensor,
+    usual: Adam,
+    *,
+    decays: bool,
+) -> None:
+    """Move a parameter of J networks, and Adam's two moments of it, in place; all in float32.
+
+    Args:
+        value: The parameter, shape (J, ...); contiguous, as the moments.
+        gradient: Alike.
+        first: Running mean of the gradient.
+        second: Running mean of its square.
+        each: What the gradient of each network is multiplied by, its learning rate, and what decay
+            leaves of its weights, shape (3, J); contiguous.
+        every: What the running mean and the running square are divided by, shape (2,).
+        usual: Numbers that stay the same.
+        decays: Whether the parameter decays.
+    """
+    n_networks = len(value)
+    size = value.numel() // n_networks
+    _adam[n_networks, triton.cdiv(size, BLOCK)](
+        value,
+        gradient.contiguous(),
+        first,
+        second,
+        each,
+        every,
+        n_networks,
+        size,
+        FIRST=usual.first,
+        SECOND=usual.second,
+        LEAST=usual.least,
+        DECAYS=decays,
+        BLOCK=BLOCK,
+    )
+
+
+def try_out() -> None:
+    """Compile it and move one number, so that what cannot be compiled shows."""
+    one = torch.zeros(1, 1, device="cuda")
+    each, every = torch.ones(3, 1, device="cuda"), torch.ones(2, device="cuda")
+    adam_step(one, one.clone(), one.clone(), one.clone(), each, every, Adam(), decays=True)
+
+
+@triton.jit(do_not_specialize=["n_networks", "size"])  # type: ignore[untyped-decorator]
+def _adam(  # type: ignore[no-untyped-def]
+    value,
+    gradient,
+    first,
+    second,
+    each,
+    every,
+    n_networks,
+    size,
+    FIRST: tl.constexpr,
+    SECOND: tl.constexpr,
+    LEAST: tl.constexpr,
+    DECAYS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    network = tl.program_id(0).to(tl.int64)
+    place = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    real = place < size
+    place += network * size
+    shrink, rate = tl.load(each + network), tl.load(each + n_networks + network)
+    slope = tl.load(gradient + place, real, 0.0) * shrink
+    mean, square = tl.load(first + place, real, 0.0), tl.load(second + place, real, 0.0)
+    mean += (slope - mean) * (1 - FIRST)
+    square = square * SECOND + slope * slope * (1 - SECOND)
+    tl.store(first + place, mean, mask=real)
+    tl.store(second + place, square, mask=real)
+    now = tl.load(value + place, real, 0.0)
+    if DECAYS:
+        now *= tl.load(each + 2 * n_networks + network)
+    spread = tl.sqrt(square / tl.load(every + 1)) + LEAST
+    now -= mean * (rate / tl.load(every)) / spread
+    tl.store(value + place, now, mask=real)

@@ -11,12 +11,12 @@ from etips.data import Coded
 from etips.learn.training.loop import train
 from etips.learn.training.objectives import cross_entropy
 from etips.learn.training.settings import Settings
-from etips.models import feeding
+from etips.models import gpu
 from etips.models.answers import answer_decisions, outputs_at
 from etips.models.batches import as_tensor, step_tensors
 from etips.models.bundle import Bundle
 from etips.models.encoders.gru import GRU
-from etips.models.feeding import Feed, stay_on_host
+from etips.models.gpu import Feed, stay_on_host
 from etips.models.network import Network
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
@@ -29,7 +29,7 @@ def coded(data):
 
 
 def test_features_stay_on_the_host_where_they_would_take_half_of_what_is_free(monkeypatch):
-    monkeypatch.setattr(feeding, "free_on_gpu", lambda _: 1000)
+    monkeypatch.setattr(gpu, "free_on_gpu", lambda _: 1000)
     assert not stay_on_host(500, GPU)
     assert stay_on_host(501, GPU)
     assert not stay_on_host(501, GPU, "device")

@@ -1,1 +1,0 @@
-"""Recurrent networks, many at once, with a written-out backward pass."""
