@@ -5,7 +5,7 @@ into their column, yes and no get their words again, and numbers their decimals 
 float32, which is a little less).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +25,8 @@ Values = NDArray[np.float64] | NDArray[np.bool_] | NDArray[np.object_] | NDArray
 
 def visible_columns(schema: Schema) -> tuple[str, ...]:
     """Names that a rule may use, in the order of the features, the step's own name last."""
-    sources = dict.fromkeys(source for _, source in _sources(schema))
+    blocks = (schema.sequence, schema.static)
+    sources = dict.fromkeys(name for block in blocks for name in _positions(schema, block))
     step = schema.roles.step
     return (*sources, step) if step not in sources else tuple(sources)
 
@@ -69,14 +70,6 @@ def last_rows(data: "Trajectories", names: Iterable[str] | None = None) -> "pa.T
     return pa.table(arrays) if arrays else pa.table({"": pa.nulls(n)}).select([])
 
 
-def _sources(schema: Schema) -> Iterator[tuple[str, str]]:
-    """Each feature with the column of the table that it was made of."""
-    for block in (schema.sequence, schema.static):
-        for source, columns in _positions(schema, block).items():
-            for number in columns:
-                yield block[number], source
-
-
 def _positions(schema: Schema, block: tuple[str, ...]) -> dict[str, list[int]]:
     """Numbers of the features that were made of each column, by its name."""
     level_of = {
@@ -94,19 +87,14 @@ def _column(schema: Schema, source: str, table: "Floats32") -> Values:
         names = np.array([*schema.categories[source], None], object)
         return np.asarray(names[np.where((table == 1).any(axis=1), table.argmax(axis=1), -1)])
     own = table[:, 0]
-    words = _two_words(schema, source)
-    if words:
+    known = None if schema.recipe is None else schema.recipe.kinds.get(source)
+    words = known.levels if known is not None and known.kind == "yes_no" else ()
+    if words:  # what the table calls no and yes
         place = np.where(np.isnan(own), 2, own == 1).astype(np.int64)
         return np.asarray(np.array([*words, None], object)[place])
     if source.endswith(MISSING_SUFFIX) and source.removesuffix(MISSING_SUFFIX) in schema.indicators:
         return np.asarray(own == 1)
     return as_written(own)
-
-
-def _two_words(schema: Schema, source: str) -> tuple[str, ...]:
-    """What a table calls no and yes in a column; nothing where it holds something else."""
-    own = None if schema.recipe is None else schema.recipe.kinds.get(source)
-    return own.levels if own is not None and own.kind == "yes_no" else ()
 
 
 def as_written(values: NDArray[np.float32]) -> Floats:

@@ -201,11 +201,6 @@ def test_a_column_that_already_bears_the_name_of_a_mark_is_refused():
     assert "x_missing" in read(frame, missing="carry", drop=["x_missing"]).schema.sequence
 
 
-def test_missing_must_be_refuse_or_carry():
-    with pytest.raises(SettingError, match=r'^missing: must be "carry" or "refuse"\.$'):
-        read(missing="zero")
-
-
 def test_a_level_never_stands_in_a_refusal_though_its_column_has_a_sign_in_its_name():
     frame = table(**{"a=b": pa.array(["u", None, "u", "v", "v", "v"]).dictionary_encode()})
     with pytest.raises(DataError, match=r"^table, column a=b: must not be missing; 1 of 6 rows"):
@@ -332,12 +327,6 @@ def test_written_tables_come_back_whatever_kind_their_columns_had(tmp_path):
         assert again.schema == data.schema
         assert np.array_equal(again.sequence, data.sequence, equal_nan=True)
         assert np.array_equal(again.static, data.static)
-
-
-def test_a_saved_folder_knows_how_its_table_was_read(tmp_path):
-    data = read_small(small_table(flag=["y", "n"] * 3))
-    data.save(tmp_path / "log")
-    assert etips.load(tmp_path / "log").schema == data.schema
 
 
 @pytest.mark.parametrize(

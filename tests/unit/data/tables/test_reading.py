@@ -352,16 +352,6 @@ def test_a_table_without_action_and_loss_holds_questions():
     assert data.n_actions == 3
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
-def test_a_written_table_reads_back_with_its_schema(tmp_path, suffix, fitted):
-    path = tmp_path / f"t{suffix}"
-    write_table(fitted, path)
-    again = read_table(path, like=fitted.schema)
-    assert again.schema == fitted.schema
-    assert np.array_equal(again.sequence, fitted.sequence, equal_nan=True)
-    assert fingerprint(again) == fingerprint(fitted)
-
-
 def test_a_category_missing_at_the_start_survives_writing_and_reading(tmp_path):
     data = read(
         table(ward=[None, "a", None, "b", None, "a"]), categorical=["ward"], missing="carry"

@@ -61,11 +61,6 @@ def test_a_name_with_nul_in_an_arrow_table_is_kept_whole():
     assert read(table(**{"x\0y": [1.0] * 6})).schema.sequence == ("x", "x\0y")
 
 
-def test_whole_numbers_as_pandas_column_names_are_read():
-    frame = table().to_pandas().rename(columns={"x": 7})
-    assert read(frame).schema.sequence == ("7",)
-
-
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
