@@ -40,10 +40,7 @@ def write_artifact(
     """Write a folder of files and their sealed manifest, all or nothing.
 
     Args:
-        folder: Where it goes; its parent must exist.
-        files: Contents by file name.
         manifest: What else the manifest says; `files` and `seal` are added.
-        manifest_name: File name of the manifest.
         overwrite: Replace an earlier artifact; any other existing path is refused.
     """
     require_place(folder, manifest_name=manifest_name, overwrite=overwrite)
@@ -56,13 +53,7 @@ def write_artifact(
 
 
 def require_place(folder: Path, *, manifest_name: str, overwrite: bool) -> None:
-    """Refuse a place that `write_artifact` would refuse; ask before hours of work, not after.
-
-    Args:
-        folder: Where an artifact is to go.
-        manifest_name: File by which an earlier artifact is known.
-        overwrite: Whether that may be replaced; any other existing path is refused.
-    """
+    """Refuse a place that `write_artifact` would refuse; ask before hours of work, not after."""
     require_parent(folder)
     if not folder.is_symlink() and not folder.exists():
         return
@@ -100,15 +91,11 @@ def read_artifact(folder: Path, *, manifest_name: str) -> dict[str, object]:
 
 def seal(document: Mapping[str, object]) -> dict[str, object]:
     """Add the checksum of the document itself, keyed if `ETIPS_SEAL_KEY` is set."""
-    return {**document, "seal": _seal_of(canonical(document))}
-
-
-def _seal_of(payload: bytes) -> str:
-    key = os.environ.get(KEY_VARIABLE)
+    payload, key = canonical(document), os.environ.get(KEY_VARIABLE)
+    stated = "sha256:" + hashlib.sha256(payload).hexdigest()
     if key:
-        digest = hmac.new(os.fsencode(key), payload, hashlib.sha256)
-        return "hmac-sha256:" + digest.hexdigest()
-    return "sha256:" + hashlib.sha256(payload).hexdigest()
+        stated = "hmac-sha256:" + hmac.digest(os.fsencode(key), payload, "sha256").hex()
+    return {**document, "seal": stated}
 
 
 def _open_sealed(path: Path) -> dict[str, object]:
@@ -128,7 +115,7 @@ def _open_sealed(path: Path) -> dict[str, object]:
         spelling = canonical({**document, "seal": stated})
     except (ValueError, RecursionError) as error:  # the reader takes NaN, and goes deeper
         raise changed from error
-    expected = _seal_of(canonical(document))
+    expected = str(seal(document)["seal"])
     if stated.partition(":")[0] != expected.partition(":")[0]:
         raise FileError(str(path), f"was sealed with another kind of key; see {KEY_VARIABLE}")
     if spelling != raw or not hmac.compare_digest(stated.encode(), expected.encode()):

@@ -21,6 +21,7 @@ from typing import Self
 
 from etips.errors import FileError
 from etips.files.json_documents import canonical
+from etips.files.writing import refusing
 
 LOCK_NAME = ".lock"
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC  # no program started later holds it
@@ -38,13 +39,8 @@ class Lock:
         self._descriptor: int | None = None
 
     def __enter__(self) -> Self:
-        try:
+        with refusing(self.folder, "cannot be locked"):  # not allowed, no locks on this file system
             self._descriptor = _take(self.folder)
-        except FileError:
-            raise
-        except OSError as error:  # not allowed, no such folder, no locks on this file system
-            rule = f"cannot be locked: {error.strerror or 'the system refuses'}"
-            raise FileError(str(self.folder), rule) from error
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -62,13 +58,11 @@ def _take(folder: Path) -> int:
     path = folder / LOCK_NAME
     while True:
         descriptor = os.open(path, _FLAGS, 0o600)
-        held = False
+        held = free = False
         try:
-            try:
+            with contextlib.suppress(BlockingIOError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 free = True
-            except BlockingIOError:
-                free = False
             current = _is_at(descriptor, path)
             held = free and current
             if held:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from etips.errors import FileError, SettingError
+from etips.files.writing import refusing
 
 _LIMIT = 2**20  # settings are a page of text; more than this is a mistake
 
@@ -21,11 +22,8 @@ def parse_toml(text: str) -> dict[str, object]:
 
 def read_toml(path: Path) -> dict[str, object]:
     """The document of a file."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(_LIMIT + 1)
-    except OSError as error:
-        raise FileError(str(path), f"cannot be read: {error.strerror}") from error
+    with refusing(path, "cannot be read"), path.open("rb") as file:
+        raw = file.read(_LIMIT + 1)
     if len(raw) > _LIMIT:
         raise FileError(str(path), "is too large for a file of settings")
     try:

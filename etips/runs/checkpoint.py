@@ -25,7 +25,7 @@ from torch import Tensor
 from etips.errors import FileError
 from etips.files.artifacts import KEY_VARIABLE, seal
 from etips.files.json_documents import canonical
-from etips.files.writing import write_file
+from etips.files.writing import refusing, write_file
 from etips.learn.training.state import State
 from etips.models.bundle import Bundle, Trained
 
@@ -178,14 +178,8 @@ def _mark(path: Path, document: Mapping[str, object]) -> Mark:
 def _opened(path: Path) -> Iterator[BinaryIO]:
     if path.is_symlink() or not path.is_file():  # a pipe would keep us waiting for ever
         raise FileError(str(path), "must be a plain file, not a link")
-    try:
-        with path.open("rb") as file:
-            yield file
-    except FileError:
-        raise
-    except OSError as error:
-        rule = f"cannot be read: {error.strerror or 'the system refuses'}"
-        raise FileError(str(path), rule) from error
+    with refusing(path, "cannot be read"), path.open("rb") as file:
+        yield file
 
 
 def _tensors(state: State) -> dict[str, Tensor]:

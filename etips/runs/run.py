@@ -18,7 +18,7 @@ import torch
 from etips.errors import EtipsError, FileError, SettingError, require_number
 from etips.files.fingerprint import fingerprint
 from etips.files.lock import Lock
-from etips.files.writing import write_file
+from etips.files.writing import refusing, write_file
 from etips.learn.training.epoch_report import EpochReport, Report
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import State
@@ -83,10 +83,8 @@ class RunLog:
 
 def read_log(path: Path) -> list[dict[str, object]]:
     """The lines of a `log.jsonl`; half a line at the end, of a copy say, is left out."""
-    try:
+    with refusing(path, "cannot be read"):
         lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise FileError(str(path), f"cannot be read: {error.strerror}") from error
     entries: list[dict[str, object]] = []
     for number, line in enumerate(lines, start=1):
         try:
@@ -273,9 +271,7 @@ def stage_file(folder: Path, name: str) -> Path:
 def _make(folder: Path) -> None:
     if not folder.parent.is_dir():
         raise FileError(str(folder.parent), "must be a folder that exists")
-    try:
+    if folder.exists() and not folder.is_dir():
+        raise FileError(str(folder), "must be a folder")
+    with refusing(folder, "cannot be made"):
         folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
-    except FileExistsError as error:
-        raise FileError(str(folder), "must be a folder") from error
-    except OSError as error:
-        raise FileError(str(folder), f"cannot be made: {error.strerror}") from error
