@@ -169,9 +169,9 @@ def control_gain(log: Log, policy: View, control: Floats) -> NegativeControl:
     if np.unique(log.clusters.code[known]).size < 2:
         fix = "Does the column hold numbers at the steps of decisions?"
         raise DataError("negative_control", "must be known in two clusters at least", fix=fix)
-    cluster, weight, own = log.cluster[known], policy.weight[known], values[known]
+    cluster, weight, losses = log.cluster[known], policy.weight[known], values[known]
     interval = Wald(CONTROL_LEVEL)
-    weighted = snips(own, weight, cluster, interval=interval)
-    gain = difference(weighted, logged_risk(own, cluster, interval=interval), interval=interval)
-    spread = float(own.std())
+    weighted = snips(losses, weight, cluster, interval=interval)
+    gain = difference(weighted, logged_risk(losses, cluster, interval=interval), interval=interval)
+    spread = float(losses.std())
     return NegativeControl(gain.difference, gain.std_error, gain.low, gain.high, spread)

@@ -70,12 +70,12 @@ def detectable_differences(
     found = []
     for number in usual:
         chance = _propensity(features, action == number, clusters, n_clusters, seed)
-        own = detectable(number, action, loss, chance, clusters)
-        if own is not None:
+        alternative = detectable(number, action, loss, chance, clusters)
+        if alternative is not None:
             smaller = np.sqrt(n_clusters / whole)
-            n, error = own.effective_n / smaller**2, own.std_error * smaller
-            found.append(Detectable(number, own.share, float(n), float(error)))
-    return sorted(found, key=lambda own: own.std_error)
+            n, error = alternative.effective_n / smaller**2, alternative.std_error * smaller
+            found.append(Detectable(number, alternative.share, float(n), float(error)))
+    return sorted(found, key=lambda alternative: alternative.std_error)
 
 
 def detectable(

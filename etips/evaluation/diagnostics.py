@@ -198,16 +198,16 @@ def _share(size: float, half_width: float) -> float:
 def _both(
     log: Log, policy: View, expected: Expected, half_width: float
 ) -> tuple[PrognosisBalance, PrognosisBalance]:
-    own = expected.by_action[log.rows, log.action].astype(np.float64)
+    taken = expected.by_action[log.rows, log.action].astype(np.float64)
     averaged = np.einsum("na,na->n", policy.probabilities, expected.by_action)
     if policy.abstains is not None:
-        averaged = np.where(policy.abstains, own, averaged)
+        averaged = np.where(policy.abstains, taken, averaged)
     plain = expected.plain
     alike = np.broadcast_to(plain[:, None], expected.by_action.shape)
     return (
         _compare(log, policy.weight, plain, plain, half_width, _chance(log, policy, alike)),
         _compare(
-            *(log, policy.weight, own, averaged, half_width),
+            *(log, policy.weight, taken, averaged, half_width),
             _chance(log, policy, expected.by_action),
         ),
     )
@@ -341,9 +341,9 @@ def diagnose(
     total = float(by_cluster.sum())
     size = effective_size(weight)
     even, even_error = _even(log)
-    own, table = gain(log, judged, interval=interval), log.propensities
+    apart, table = gain(log, judged, interval=interval), log.propensities
     # a bias matters against the risk or the gain, whichever is known better
-    widths = judged.high - judged.low, own.high - own.low
+    widths = judged.high - judged.low, apart.high - apart.low
     half_width = min((width for width in widths if width > 0), default=0.0) / 2
     fitted, before = plain_weights(log, policy), None
     if fitted is not None or log.plain_predicted is not None:  # as one model alone would leave it

@@ -138,8 +138,8 @@ class Log:
         if data.propensity is not None:
             chance = data.logged_propensity
         elif propensities is not None:
-            own = np.arange(data.n_decisions), data.logged_action
-            chance = np.maximum(propensities[own], floor)
+            logged = np.arange(data.n_decisions), data.logged_action
+            chance = np.maximum(propensities[logged], floor)
         else:
             raise DataError("propensities", "must be given where the data knows none")
         return cls(
@@ -203,17 +203,17 @@ class Log:
     def take(self, keep: NDArray[np.bool_]) -> "Log":
         """The decisions for which `keep` (n,) holds; what all of them lead to expect stays."""
         arrays = ((name, getattr(self, name)) for name in ARRAYS)
-        own: dict[str, Any] = {name: table[keep] for name, table in arrays if table is not None}
-        part = replace(self, **own)
+        parts: dict[str, Any] = {name: table[keep] for name, table in arrays if table is not None}
+        part = replace(self, **parts)
         part._store("_whole", (self, keep))
         return part
 
     def beside(self, propensities: Floats | None, predicted: Floats | None) -> "Log":
         """The same with what one of the stacked models alone says of all actions, (n, K) each."""
-        own = None
+        plain = None
         if propensities is not None:
-            own = np.maximum(propensities[self.rows, self.action], self.propensity_floor)
-        return replace(self, plain_propensity=own, plain_predicted=predicted)
+            plain = np.maximum(propensities[self.rows, self.action], self.propensity_floor)
+        return replace(self, plain_propensity=plain, plain_predicted=predicted)
 
     @cached_property
     def as_plainly_predicted(self) -> "Log":
@@ -276,12 +276,12 @@ def view(log: Log, probabilities: ArrayLike, abstains: ArrayLike | None = None) 
     else:
         silent = np.asarray(np.abs(table - log.propensities).max(axis=1) <= SAME)
     weight = weigh_logged(table[log.rows, log.action], log.propensity)
-    own = View(table, table.argmax(axis=1), np.where(silent, 1.0, weight), abstains=silent)
+    seen = View(table, table.argmax(axis=1), np.where(silent, 1.0, weight), abstains=silent)
     if log.predicted is None:
-        return own
+        return seen
     taken = log.predicted[log.rows, log.action]
     averaged = np.einsum("na,na->n", table, log.predicted)
-    return replace(own, predicted=taken, predicted_policy=np.where(silent, taken, averaged))
+    return replace(seen, predicted=taken, predicted_policy=np.where(silent, taken, averaged))
 
 
 MOST_ROWS = 5_000

@@ -294,15 +294,15 @@ def _require_gammas(gammas: Sequence[float]) -> None:
         raise SettingError("gammas", "must be one or more numbers of at least 1")
 
 
-def _no_narrower(before: SensitivityBounds, own: SensitivityBounds) -> SensitivityBounds:
+def _no_narrower(before: SensitivityBounds, after: SensitivityBounds) -> SensitivityBounds:
     """Limits that leave out nothing that a smaller gamma allows: chance may have them do so."""
 
     def wider(outer: Callable[[float, float], float], name: str) -> Bound:
-        old, new = getattr(before, name), getattr(own, name)
+        old, new = getattr(before, name), getattr(after, name)
         return Bound(new.value, outer(new.low, old.low), outer(new.high, old.high))
 
     return SensitivityBounds(
-        own.gamma,
+        after.gamma,
         *(wider(min, "risk_least"), wider(max, "risk_most")),
         *(wider(min, "gain_least"), wider(max, "gain_most")),
     )
@@ -364,13 +364,15 @@ def bound_missing(
             snips(loss, weight, log.clusters, interval=interval)
             for loss in ways(gamma, everywhere, sign)
         )
-        return _narrowest([Bound(own.risk, own.low, own.high) for own in estimates], sign)
+        return _narrowest(
+            [Bound(estimate.risk, estimate.low, estimate.high) for estimate in estimates], sign
+        )
 
     def gain(gamma: float, sign: float) -> Bound:
         bounds = []
         for loss in ways(gamma, lever, sign):
-            own = snips(loss, weight, log.clusters, interval=interval)
-            apart = difference(own, logged_risk(loss, log.clusters), interval=interval)
+            risk_by_loss = snips(loss, weight, log.clusters, interval=interval)
+            apart = difference(risk_by_loss, logged_risk(loss, log.clusters), interval=interval)
             bounds.append(Bound(apart.difference, apart.low, apart.high))
         return _narrowest(bounds, sign)
 
@@ -447,8 +449,8 @@ def benchmark_features(
         """Replacing columns by what the others predict is nearly the fit without them."""
         columns = [column for name in names for column in usable[name]]
         others = np.setdiff1d(np.arange(scaled.shape[1]), columns)
-        known, own = scaled[:, others], scaled[:, columns]
-        predicting = np.linalg.lstsq(known.T @ known, known.T @ own, rcond=1e-10)[0]
+        known, left_out = scaled[:, others], scaled[:, columns]
+        predicting = np.linalg.lstsq(known.T @ known, known.T @ left_out, rcond=1e-10)[0]
         slopes = whole[others] + predicting @ whole[columns]
         if refit:
             slopes = _climb(known, action, slopes, N_LAST_STEPS)

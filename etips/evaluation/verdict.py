@@ -247,11 +247,11 @@ def judge_by(rules: tuple[Rule, ...], numbers: Mapping[str, float | None]) -> Ve
     reasons = []
     for rule in rules:
         value = numbers[rule.measure]
-        own: Label = "reliable" if value is None else rule.label(value)
-        if value is None or own == "reliable":
+        given: Label = "reliable" if value is None else rule.label(value)
+        if value is None or given == "reliable":
             continue
         reasons.append(rule.tell(value))
-        label = "unusable" if "unusable" in (own, label) else "doubtful"
+        label = "unusable" if "unusable" in (given, label) else "doubtful"
     return Verdict(label, tuple(reasons))
 
 
@@ -407,11 +407,11 @@ SHIFT, GRAVE_SHIFT = 0.3, 2.0
 def join_verdicts(parts: Mapping[str, Verdict], more: Verdict | None = None) -> Verdict:
     """That of a difference: no better than the worse part, nor than what is said of itself."""
     every = [*parts.values(), *([] if more is None else [more])]
-    label = max((own.label for own in every), key=ORDER.index)
+    label = max((part.label for part in every), key=ORDER.index)
     told = [
-        f"The risk of {name} is {own.label}."
-        for name, own in parts.items()
-        if own.label != ORDER[0]
+        f"The risk of {name} is {part.label}."
+        for name, part in parts.items()
+        if part.label != ORDER[0]
     ]
     return Verdict(label, (*told, *(() if more is None else more.reasons)))
 
@@ -456,9 +456,9 @@ def _imbalances(log: Log, first: View, second: View, expected: Expected) -> Iter
         return
     plain = [(view.weight * expected.plain, view.weight) for view in (first, second)]
     yield ratio_of(log.clusters, plain, sign=(1.0, -1.0))
-    own, terms = expected.by_action[log.rows, log.action].astype(np.float64), []
+    taken, terms = expected.by_action[log.rows, log.action].astype(np.float64), []
     for view in (first, second):
         mean = np.einsum("na,na->n", view.probabilities, expected.by_action)
-        mean = mean if view.abstains is None else np.where(view.abstains, own, mean)
-        terms += [(view.weight * own, view.weight), (mean, np.ones(own.size))]
+        mean = mean if view.abstains is None else np.where(view.abstains, taken, mean)
+        terms += [(view.weight * taken, view.weight), (mean, np.ones(taken.size))]
     yield ratio_of(log.clusters, terms, sign=(1.0, -1.0, -1.0, 1.0))

@@ -105,7 +105,11 @@ def make_exhibits(
             "system": platform.system(),
         },
         fingerprint=fingerprint(data=data),
-        choices={name: own.disclosed for name, own in choices.items() if own and own.is_judged},
+        choices={
+            name: choice.disclosed
+            for name, choice in choices.items()
+            if choice and choice.is_judged
+        },
     )
     return existing(exhibits)
 
@@ -162,7 +166,7 @@ def compare_actions(
         policy_share=_shown(by_action.policy_share, silent),
         supported_share=None if support is None else tuple(float(share) for share in support),
         effective_n=_shown(by_action.effective_n, unseen | is_small(by_action.effective_n)),
-        doses=tuple(DoseLevels(own.name, own.descriptions) for own in doses_of(data.schema)),
+        doses=tuple(DoseLevels(dose.name, dose.descriptions) for dose in doses_of(data.schema)),
     )
 
 
@@ -314,5 +318,7 @@ def measure_features(data: Trajectories) -> tuple[FeatureStrength, ...]:
         )
     strengths = benchmark_features(table, groups, data.logged_action, data.n_actions)
     return tuple(
-        FeatureStrength(own.names, float(own.gamma)) for own in strengths if np.isfinite(own.gamma)
+        FeatureStrength(strength.names, float(strength.gamma))
+        for strength in strengths
+        if np.isfinite(strength.gamma)
     )

@@ -119,13 +119,13 @@ def compare_strength(gamma: float, features: Sequence[FeatureStrength]) -> str |
     """
     if not features:
         return None
-    enough = [own for own in features if own.gamma >= gamma]
-    alone = [own for own in enough if len(own.names) == 1]
+    enough = [feature for feature in features if feature.gamma >= gamma]
+    alone = [feature for feature in enough if len(feature.names) == 1]
     if alone:
         return f"A hidden factor as strong as {_name(alone[-1])} would be enough"
     if enough:
         return f"The hidden factor would have to be as strong as {_name(enough[0])}"
-    strongest = max(features, key=lambda own: own.gamma)
+    strongest = max(features, key=lambda feature: feature.gamma)
     return f"The hidden factor would have to be stronger than {_name(strongest)}"
 
 

@@ -50,9 +50,9 @@ def summarize_data(data: Trajectories, cohort: Record | None = None) -> DataSumm
 
 def describe_loss(schema: Schema, losses: Floats) -> str:
     """What the loss is, by its column and how it was read, and what a risk then says."""
-    own = schema.provenance.get("loss")
-    if own:
-        what = f"The loss, in the words of the data: {own.rstrip('.')}."
+    words = schema.provenance.get("loss")
+    if words:
+        what = f"The loss, in the words of the data: {words.rstrip('.')}."
     else:
         outcome = Outcome() if schema.recipe is None else schema.recipe.outcome
         rule = _LOSS_RULES[outcome.rule]
@@ -71,13 +71,13 @@ def trace_flow(data: Trajectories, cohort: Record | None) -> Flow:
     sizes, shown = _sizes(data, cohort), _shown(cohort)
     names = [name for name, _ in _stages(cohort)]
     before = () if shown is None else zip(names, shown.stages, strict=True)
-    own = (
+    last = (
         ("stays in the evaluated data", sizes.n_stays),
         ("stays with a decision", sizes.n_with_decision),
     )
     return Flow(
         source="data" if cohort is None else "cohort",
-        stages=tuple(FlowStage(name, count) for name, count in (*before, *own)),
+        stages=tuple(FlowStage(name, count) for name, count in (*before, *last)),
         n_steps=sizes.n_steps,
         n_decisions=sizes.n_decisions,
     )

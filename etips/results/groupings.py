@@ -58,14 +58,16 @@ def subgroups(data: Trajectories, log: Log, policy: View) -> tuple[SubgroupTable
         everybody = np.zeros(log.n_decisions, np.int64)
         groupings = [Grouping("all", ("all decisions",), everybody, telling=False)]
     tables = []
-    for own in groupings:
-        people, hidden = hide_levels(own, log)
+    for grouping in groupings:
+        people, hidden = hide_levels(grouping, log)
         rows: Iterator[Subgroup] = (
-            _row(own, level, people[level], hidden, log, policy)
-            for level in range(len(own.labels))
+            _row(grouping, level, people[level], hidden, log, policy)
+            for level in range(len(grouping.labels))
             if people[level]
         )
-        tables.append(SubgroupTable(own.name, (Subgroup(WITHHELD),) if hidden.all() else (*rows,)))
+        tables.append(
+            SubgroupTable(grouping.name, (Subgroup(WITHHELD),) if hidden.all() else (*rows,))
+        )
     return tuple(tables)
 
 
@@ -295,9 +297,9 @@ def _by_level(name: str, values: NDArray[np.generic]) -> Grouping:
 def source_features(data: Trajectories, name: str) -> tuple[Sequence[int], Sequence[int]]:
     """Numbers of the sequential and the static features that do not tell the place itself."""
     levels = data.schema.categories.get(name, ())
-    own = {name, f"{name}{MISSING_SUFFIX}", *(f"{name}={level}" for level in levels)}
+    telling = {name, f"{name}{MISSING_SUFFIX}", *(f"{name}={level}" for level in levels)}
     sequence, static = (
-        [number for number, feature in enumerate(features) if feature not in own]
+        [number for number, feature in enumerate(features) if feature not in telling]
         for features in (data.schema.sequence, data.schema.static)
     )
     return sequence, static

@@ -38,11 +38,11 @@ def find_shift(policies: Mapping[str, Policy], data: Trajectories, log: Log) -> 
         return {name: value for name, value in provenance.items() if name != "seed"}
 
     for name, policy in policies.items():
-        own = as_fitted(policy)
-        if own is None or own.scaler is None or own.origin is None:
+        fitted = as_fitted(policy)
+        if fitted is None or fitted.scaler is None or fitted.origin is None:
             continue
-        if source(own.schema.provenance) != source(data.schema.provenance):
-            return existing(_shift(name, own, data, log))
+        if source(fitted.schema.provenance) != source(data.schema.provenance):
+            return existing(_shift(name, fitted, data, log))
     return None
 
 
@@ -57,8 +57,8 @@ def _shift(name: str, policy: FittedPolicy, data: Trajectories, log: Log) -> Shi
         practice = float(np.abs(taken - stated.mean(axis=0)).sum() / 2)
     unlike, n = _unlike(policy, data), data.n_decisions
     n_unlike = round(unlike * n)
-    n_apart = sum(abs(own.difference) > APART for own in features)
-    largest = max((abs(own.difference) for own in features), default=0.0)
+    n_apart = sum(abs(feature.difference) > APART for feature in features)
+    largest = max((abs(feature.difference) for feature in features), default=0.0)
     few = n_apart <= _NEAR_SHARE * max(len(features), 1)
     distance: Distance = "near" if few and (practice or 0.0) <= _NEAR_PRACTICE else "moved"
     if largest > _FAR_APART or unlike > _FAR_UNLIKE or (practice or 0.0) > _FAR_PRACTICE:
@@ -93,7 +93,7 @@ def _features(policy: FittedPolicy, data: Trajectories) -> list[FeatureShift]:
         if name in there.left_:  # 0 or 1: the spread follows from the mean
             spread = other = max(float(np.sqrt(mean * (1 - mean))) if 0 <= mean <= 1 else 1.0, 0.05)
         found.append(FeatureShift(name, (here.mean_[name] - mean) / spread, other / spread))
-    return sorted(found, key=lambda own: -abs(own.difference))
+    return sorted(found, key=lambda feature: -abs(feature.difference))
 
 
 def _unlike(policy: FittedPolicy, data: Trajectories) -> float:
@@ -151,7 +151,7 @@ def _sentences(
             f"Of the decisions here {practice:.0%} would have to change for actions to be as "
             "frequent as the clinicians there would have made them with these patients."
         )
-    odd = [own.name for own in features if abs(own.difference) > _OTHER_UNIT]
+    odd = [feature.name for feature in features if abs(feature.difference) > _OTHER_UNIT]
     if odd:
         named = ", ".join(odd[:3])
         said.append(f"In another unit? More than {_OTHER_UNIT:g} standard deviations: {named}.")

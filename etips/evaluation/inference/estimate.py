@@ -162,10 +162,10 @@ def atenp(
     clusters = code_clusters(cluster, n=n)
     evidence = ratio_of(clusters, terms, sign=(1.0, -1.0))
     bounds = (0.0, 1.0) if losses.min() >= 0 and losses.max() <= 1 else None
-    own = expose(losses, matched, None, clusters, bounds)
+    first = expose(losses, matched, None, clusters, bounds)
     other = expose(losses, 1 - matched, None, clusters, bounds)
-    if own is not None and other is not None:
-        evidence = replace(evidence, exposure=own.minus(other))
+    if first is not None and other is not None:
+        evidence = replace(evidence, exposure=first.minus(other))
     low, high = interval(evidence)
     n_matched = int(matched.sum())
     return MatchedContrast(

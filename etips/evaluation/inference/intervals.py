@@ -204,13 +204,13 @@ class Studentised(Bootstrap):
 
     def _candidates(self, evidence: Evidence) -> Floats:
         value, error = replicate_studentised(evidence, replicates=self.replicates, seed=self.seed)
-        own = math.sqrt(
+        plain_error = math.sqrt(
             evidence.n_clusters / (evidence.n_clusters - 1) * float((evidence.influence**2).sum())
         )
-        usable = error > 1e-6 * own  # a replicate of one cluster only has none but rounding
+        usable = error > 1e-6 * plain_error  # a replicate of one cluster only has none but rounding
         if not usable.any():
             return np.full(1, evidence.value)
-        return evidence.value - own * (value[usable] - evidence.value) / error[usable]
+        return evidence.value - plain_error * (value[usable] - evidence.value) / error[usable]
 
 
 UNSEEN = 0.5
@@ -404,8 +404,8 @@ def _effective_size(evidence: Evidence, share: float, width: float) -> float:
     error = evidence.std_error / width
     if error == 0 or not ROUNDING < share < 1 - ROUNDING:
         return 1 / rate
-    own = error**2 / (share * (1 - share))
-    return 1 / (own + scarcity_of(evidence.influence) * max(0.0, rate - own))
+    variance = error**2 / (share * (1 - share))
+    return 1 / (variance + scarcity_of(evidence.influence) * max(0.0, rate - variance))
 
 
 def _within(evidence: Evidence, bounds: Bounds) -> bool:

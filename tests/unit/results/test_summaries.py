@@ -35,6 +35,8 @@ def test_p2_a_mean_loss_that_would_count_a_few_events_is_hidden_and_the_gain_wit
         assert (summarize_data(rare).n_events, summarize_data(rare).mean_loss) == (None, None)
         (method,) = assess_policies({"p": table}, log, rare)
         assert (method.gain.difference, method.prognosis) == (None, None)
+        assert method.sensitivity.gamma_point is None
+        assert {bound.gain_low for bound in method.sensitivity.bounds} == {None}
     (method,) = assess_policies({"p": table}, log, data)
     assert method.gain.difference is not None
 
