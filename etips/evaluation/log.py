@@ -203,7 +203,7 @@ class Log:
     def take(self, keep: NDArray[np.bool_]) -> "Log":
         """The decisions for which `keep` (n,) holds; what all of them lead to expect stays."""
         arrays = ((name, getattr(self, name)) for name in ARRAYS)
-        parts: dict[str, Any] = {name: table[keep] for name, table in arrays if table is not None}
+        parts: Any = {name: table[keep] for name, table in arrays if table is not None}
         part = replace(self, **parts)
         part._store("_whole", (self, keep))
         return part

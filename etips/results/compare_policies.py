@@ -135,26 +135,12 @@ def compare(
             _pair(pair, judged, followed, log, about, entry.name)
             for pair in compare_pairs(estimates, reference=reference, interval=interval)
         )
-    # the clinicians last; their risk may be a count of a few events
-    done = Figure() if about.mean_loss is None else as_figure(clinicians)
-    ways = [
-        ComparedPolicy(
-            name=name,
-            risk=as_figure(assessment.estimates[0]),
-            verdict=assessment.verdict.label,
-            reasons=assessment.verdict.reasons,
-            in_sample=followed[name].in_sample,
-            sentence=followed[name].notes.get(RULE),
-            truth=true_risk(followed[name].deployed, data),
-        )
-        for name, assessment in judged.items()
-    ]
     places = None
     if grouping is not None:
         places = compare_places(data, log, judged, grouping, entry.name, interval, target)
     comparison = Comparison(
         data=about,
-        policies=(*ways, ComparedPolicy(CLINICIANS, done, None)),
+        policies=_policies(judged, followed, clinicians, data, about),
         pairs=pairs,
         estimator=entry.name,
         reference=reference,
@@ -256,6 +242,30 @@ def join_logs(
         for name, text in source.notes.items()
     }
     return EvaluationLog(joined, notes, None)
+
+
+def _policies(
+    judged: Mapping[str, Assessment],
+    followed: Mapping[str, Followed],
+    clinicians: Estimate,
+    data: Trajectories,
+    about: DataSummary,
+) -> tuple[ComparedPolicy, ...]:
+    """Each with its verdict, the clinicians last; their risk may be a count of a few events."""
+    done = Figure() if about.mean_loss is None else as_figure(clinicians)
+    policies = [
+        ComparedPolicy(
+            name=name,
+            risk=as_figure(assessment.estimates[0]),
+            verdict=assessment.verdict.label,
+            reasons=assessment.verdict.reasons,
+            in_sample=followed[name].in_sample,
+            sentence=followed[name].notes.get(RULE),
+            truth=true_risk(followed[name].deployed, data),
+        )
+        for name, assessment in judged.items()
+    ]
+    return (*policies, ComparedPolicy(CLINICIANS, done, None))
 
 
 def _pair(

@@ -141,26 +141,30 @@ def evaluate(
         losses=losses,
         control=control,
     )
-    kind = interval if isinstance(interval, FunctionType) else type(interval)
-    record = {
-        "evaluation seed": models.seed,
-        "evaluation folds": models.training.n_folds,
-        "propensities raised to at least": models.clip,
-        "estimators": list(estimators) or "all",
-        "interval": kind.__name__,
-    }
     exhibits = make_exhibits(
         *(data, log, deployed),
         headline=next(iter(named)),
         paths={name: path_of(policy) for name, policy in named.items()} if paths is None else paths,
         choices=choices or {name: choice_of(policy) for name, policy in named.items()},
-        settings={**record, **settings},
+        settings={**_record(models, estimators, interval), **settings},
         cohort=cohort,
         propensities=made.fitted,
     )
     about = replace(summarize_data(data, cohort), missing_loss=missing)
     shift = find_shift(named, data, log)
     return Results(about, methods, time.perf_counter() - started, exhibits, shift)
+
+
+def _record(models: Models, estimators: Sequence[str], interval: Interval) -> dict[str, object]:
+    """The settings of the evaluation itself."""
+    kind = interval if isinstance(interval, FunctionType) else type(interval)
+    return {
+        "evaluation seed": models.seed,
+        "evaluation folds": models.training.n_folds,
+        "propensities raised to at least": models.clip,
+        "estimators": list(estimators) or "all",
+        "interval": kind.__name__,
+    }
 
 
 def assess_policies(

@@ -46,7 +46,7 @@ def to_json(result: object) -> dict[str, object]:
     return cast(dict[str, object], _copy(result, lambda _, own: own, list))
 
 
-def _copy(value: Any, record: Callable[[Any, dict[str, Any]], object], row: type) -> object:  # noqa: ANN401
+def _copy(value: Any, record: Callable[[Any, Any], object], row: type) -> object:  # noqa: ANN401
     """A copy; `record` says what stands for a dataclass, given it and its fields."""
     if is_dataclass(value):
         own = {
