@@ -43,36 +43,6 @@ def marginal(world: Confounded) -> np.ndarray:
     return np.tile(share, (len(world.action), 1))
 
 
-def linear_logit(world: Confounded, n_steps: int = 200) -> np.ndarray:
-    """Propensities of a multinomial logit in the features as they are."""
-    rows = np.column_stack([np.ones(len(world.x)), world.x])
-    theta, taken = np.zeros((rows.shape[1], 3)), np.eye(3)[world.action]
-    for _ in range(n_steps):
-        score = rows @ theta
-        table = np.exp(score) / np.exp(score).sum(axis=1, keepdims=True)
-        theta += 1.5 * rows.T @ (taken - table) / len(rows)
-    return table
-
-
-def regressed_prognosis(world: Confounded) -> np.ndarray:
-    """Expected loss by cross-fitted least squares on features, squares and products."""
-    first, second = np.triu_indices(world.x.shape[1])
-    products = world.x[:, first] * world.x[:, second]
-    rows = np.column_stack([np.ones(len(world.x)), world.x, products])
-    outlook = np.empty(len(rows))
-    for part in range(3):
-        inside = world.cluster % 3 == part
-        fit = np.linalg.lstsq(rows[~inside], world.loss[~inside], rcond=None)[0]
-        outlook[inside] = rows[inside] @ fit
-    return outlook
-
-
-def snips_bias(world: Confounded, table: np.ndarray) -> float:
-    """Self-normalised risk of giving everybody action 0, less the truth."""
-    weight = (world.action == 0) / np.maximum(table[:, 0], 0.01)
-    return float(weight @ world.loss / weight.sum() - world.risk.mean())
-
-
 def stays_of(world: Confounded) -> Trajectories:
     """The decisions of a world as stays."""
     return Trajectories(

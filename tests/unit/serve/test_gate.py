@@ -113,15 +113,10 @@ def test_nothing_can_be_changed_w1(method):
     assert client().request(method, "/health").status_code == 405
 
 
-def test_head_is_get_without_a_body_w1():
-    answer = client().request("HEAD", "/health")
-    assert (answer.status_code, answer.content) == (200, b"")
-
-
 def test_a_large_body_is_refused_before_it_is_read_w4():
-    large = str(gate.MAX_BODY + 1).encode()
-    sent = call(is_not_asked, "POST", [*ENTERS, (b"content-length", large)])
-    assert sent[0]["status"] == 413
+    for length, status in ((str(gate.MAX_BODY + 1), 413), ("x", 400)):
+        sent = call(is_not_asked, "POST", [*ENTERS, (b"content-length", length.encode())])
+        assert sent[0]["status"] == status
 
 
 def test_a_body_that_hides_its_size_is_cut_at_the_limit_w4():
@@ -139,15 +134,6 @@ def test_a_body_that_hides_its_size_is_cut_at_the_limit_w4():
 def test_a_body_that_does_not_come_is_not_waited_for_w4(monkeypatch):
     monkeypatch.setattr(gate, "BODY_SECONDS", 0.05)
     assert call(is_not_asked, "POST", ENTERS, ())[0]["status"] == 408
-
-
-def test_an_answer_that_takes_too_long_is_given_up_w4(monkeypatch):
-    monkeypatch.setattr(gate, "ANSWER_SECONDS", 0.05)
-
-    async def sleeps(*_):
-        await asyncio.sleep(10)
-
-    assert call(sleeps, headers=ENTERS)[0]["status"] == 503
 
 
 def test_large_headers_and_repeated_ones_are_refused_w4():
@@ -281,8 +267,9 @@ def test_headers_that_are_too_large_are_told_so_w4(port, size):
     assert ask(port, head(port, ranges)).startswith(b"HTTP/1.1 200")
 
 
-def test_an_answer_to_head_has_no_body(port):
+def test_an_answer_to_head_has_every_header_and_no_body(port):
     answer = ask(port, head(port, "Connection: close").replace(b"GET", b"HEAD"))
+    assert all(f"{k}: {v}" in answer.decode() for k, v in gate.HEADERS.items())
     assert answer.startswith(b"HTTP/1.1 200")
     assert answer.endswith(b"\r\n\r\n")
 
@@ -315,11 +302,6 @@ def test_a_refusal_has_every_header_repeats_nothing_and_ends_the_connection_w4_w
         assert f"{name}: {value.lower()}" in head
     assert "default-src 'none'" in head
     assert "unsafe" not in head
-
-
-def test_an_answer_that_is_no_refusal_has_every_header_too(port):
-    answer = ask(port, head(port)).decode().lower()
-    assert all(f"{name}: {value.lower()}" in answer for name, value in gate.HEADERS.items())
 
 
 def test_two_hundred_open_connections_do_not_stop_it_w4(port):
