@@ -3,7 +3,7 @@
 import math
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,53 +57,36 @@ def fit_run(
 ) -> tuple[str, Learner, Trajectories]:
     """Learn a policy and write its run folder; the method, the learner, what it learned from.
 
-    Args:
-        stays: What to learn from.
-        out: Where the folder is to be.
-        told: How to learn.
-        overwrite: Replace an earlier run.
-        report: Is called with how a training stands and the share of the whole that is done.
+    `report` is called with how a training stands and the share of the whole that is done.
     """
-    chosen = _choose(told)
-    if chosen.hold_out is not None:
-        stays = _without(stays, chosen.hold_out)
-    own = chosen.recipe
+    base = RunConfig(Recipe()) if told.config is None else read_config(told.config)
+    method = base.recipe.method if told.method is None else told.method
+    settings = read_settings(method, told.settings)
+    seed = base.recipe.seed if told.seed is None else told.seed
+    device = base.device if told.device is None else told.device
+    hold_out = base.hold_out if told.hold_out is None else told.hold_out
+    if hold_out is not None:
+        stays = _without(stays, hold_out)
     try:
-        learner = own.make(device=chosen.device.value)
+        recipe = Recipe(method, {**base.recipe.settings, **settings}, seed)
+        learner = recipe.make(device=device.value)
     except (SettingError, SeveralFaultsError) as error:
-        raise _placed(error, keys_of(told.settings), told.config) from error
+        raise _placed(error, set(settings), told.config) from error
     content = fingerprint(data=stays)
-    identity = fingerprint(data=content, recipe=own, device=chosen.device.value)
-    clock = FitClock(stage_works(own.method, own.settings, stays.n_stays))
+    identity = fingerprint(data=content, recipe=recipe, device=device.value)
+    clock = FitClock(stage_works(method, recipe.settings, stays.n_stays))
     with Run(out, identity) as run:
         learner.fit(stays, report=lambda at: report(*clock.read(at)), run=run)
         RunFolder(out).write(
             learner.policy_,
             path=learner.path_,
             choice=learner.choice_,
-            config=chosen,
+            config=RunConfig(recipe, told.columns.over(base.columns), device, hold_out),
             data=content,
             overwrite=overwrite,
         )
         run.clear()
-    return own.method, learner, stays
-
-
-def _choose(told: Told) -> RunConfig:
-    """What to do: the file, if there is one, and over it whatever the options say."""
-    base = RunConfig(Recipe()) if told.config is None else read_config(told.config)
-    name = base.recipe.method if told.method is None else told.method
-    given = read_settings(name, told.settings)
-    try:
-        recipe = Recipe(name, {**base.recipe.settings, **given}, base.recipe.seed)
-    except (SettingError, SeveralFaultsError) as error:
-        raise _placed(error, set(given), told.config) from error
-    return RunConfig(
-        replace(recipe, seed=recipe.seed if told.seed is None else told.seed),
-        told.columns.over(base.columns),
-        base.device if told.device is None else told.device,
-        base.hold_out if told.hold_out is None else told.hold_out,
-    )
+    return method, learner, stays
 
 
 def _placed(error: EtipsError, given: set[str], config: Path | None) -> EtipsError:
@@ -119,7 +102,7 @@ def _placed(error: EtipsError, given: set[str], config: Path | None) -> EtipsErr
             of_file.append(own)
     if of_file:
         faults.note(refuse_file(str(config), of_file))
-    return faults.noted[0] if len(faults.noted) == 1 else SeveralFaultsError(faults.noted)
+    return faults.all()
 
 
 def _without(stays: Trajectories, share: float) -> Trajectories:
@@ -214,11 +197,6 @@ def read_settings(method: str, entries: Sequence[str]) -> dict[str, object]:
                 settings[key] = _of_kind(method, key, text, value)
     faults.raise_any()
     return settings
-
-
-def keys_of(entries: Sequence[str]) -> set[str]:
-    """The keys that entries `key=value` set, those inside a table too."""
-    return {key for entry in entries for key, _, _ in _split(entry)}
 
 
 def _split(entry: str) -> list[tuple[str, str, object]]:

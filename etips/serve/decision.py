@@ -143,14 +143,7 @@ def _picture(view: StayView) -> Markup | None:
 
 @dataclass(frozen=True)
 class Track:
-    """What was done and advised of one part of the actions, decision by decision.
-
-    Args:
-        name: Of the part.
-        levels: What it can be, the lowest first.
-        logged: Level that was given at each decision; None where that is not known.
-        advised: Level that is advised; None where the policy abstains.
-    """
+    """Which level of a part was given and advised, decision by decision; None where none is."""
 
     name: str
     levels: Sequence[str]
@@ -174,11 +167,9 @@ def make_tracks(view: StayView) -> list[Track]:
 
 
 def put_together(view: StayView, answers: Sequence[str]) -> list[str]:
-    """What an answer, part by part, comes to, and how far it is supported.
+    """What an answer comes to, a level of each part by its number, and how far it is supported.
 
-    Args:
-        view: The decision.
-        answers: A level of each part by its number; anything else waits.
+    Anything that is no such number waits.
     """
     parts = all_parts(view)
     levels = [{str(k): k for k in range(len(part.levels))} for part in parts]
@@ -220,13 +211,7 @@ def _of_action(view: StayView, action: int) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Why:
-    """What speaks for the advised action.
-
-    Args:
-        attribution: None where there is none.
-        missing: Why there is none, or the rule that is met.
-        against: Name of the action that it is held against.
-    """
+    """What speaks for the advised action against another, or why nothing does: the rule, say."""
 
     attribution: Attribution | None
     missing: str

@@ -65,10 +65,7 @@ T = TypeVar("T")
 def open_run(run: Path, data: Trajectories | None, *, key: bytes) -> ServedRun:
     """Open a folder that `etips fit` wrote; nothing of it is read later.
 
-    Args:
-        run: The folder.
-        data: Stays to look at.
-        key: Of the names that stays go by.
+    `data` are stays to look at, whose names are made with a key.
     """
     folder = RunFolder(run)
     if not folder.place.is_dir():
@@ -89,11 +86,7 @@ def make_card(
 ) -> PolicyCard:
     """The model card: what the policy is, what it was learned from, how far it may be trusted.
 
-    Args:
-        advisor: The policy.
-        told: How it was fitted.
-        data: Fingerprint of the data.
-        results: What an evaluation found, if there was one.
+    `told` is how it was fitted, `data` the fingerprint of the log.
     """
     policy, schema, form = advisor.policy, advisor.policy.schema, advisor.form
     method, origin = told.get("method"), policy.origin

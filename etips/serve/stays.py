@@ -133,16 +133,10 @@ def parts_of(schema: Schema) -> tuple[Component, ...]:
 
 @dataclass(frozen=True)
 class StayRow:
-    """A stay in the list.
+    """A stay in the list, with shares of its decisions and its mean doubt.
 
-    Args:
-        code: What it is called here.
-        n_decisions: How many decisions it has.
-        disagreement: Share of them at which something else was done than recommended; None without
-            a log.
-        abstention: Share of them at which the policy abstains.
-        doubt: Mean doubt where it does not abstain.
-        close: Whether one of them is a close call.
+    It disagrees where something else was done than recommended (None without a log); `close` says
+    whether one of its decisions is a close call.
     """
 
     code: str
@@ -163,13 +157,7 @@ class StayRow:
 
 
 class StayList:
-    """Stays by other names than their own, with what the policy says of each.
-
-    Args:
-        advisor: The policy; it is asked about every stay, once.
-        data: The stays.
-        key: Of the names: nobody without it can tell a stay from its name.
-    """
+    """Stays by other names than their own, made with a key, with what the policy says of each."""
 
     def __init__(self, advisor: Advisor, data: Trajectories, key: bytes) -> None:
         self.advisor, self.data, self.advice = advisor, data, advisor.ask(data)
@@ -232,15 +220,7 @@ def name_stays(data: Trajectories, key: bytes) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class StayView:
-    """One decision of one stay: its history, what was done, what is advised.
-
-    Args:
-        advisor: The policy.
-        code: What the stay is called.
-        stay: The stay alone.
-        advice: At its decisions.
-        at: Which of its decisions, from 0.
-    """
+    """One decision of one stay, the one numbered `at`: its history, what was done and advised."""
 
     advisor: Advisor
     code: str

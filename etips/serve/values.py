@@ -125,16 +125,10 @@ def show_number(value: float | None) -> str:
 
 @dataclass(frozen=True)
 class Control:
-    """A field that can be changed in a "what if".
+    """A field that can be changed in a "what if", by its key in the form.
 
-    Args:
-        key: What the form calls it.
-        name: Of the field, with its unit where that is another than on the page.
-        value: As it is.
-        shown: The same as text: a form that sends it has not changed it.
-        levels: Of a category; none for a number.
-        low: Where a slider begins.
-        high: Where it ends.
+    `shown` is its value as text: a form that sends it has not changed it. A slider, where there are
+    no levels, reaches from `low` to `high`.
     """
 
     key: str
