@@ -11,7 +11,7 @@ import pyarrow as pa
 import typer
 
 from etips.data.tables.table_spec import LISTS, SAID, TABLE_FILE, WHOLE, TableSpec, read_columns
-from etips.errors import EtipsError, Faults, SettingError, SeveralFaultsError, faults_of
+from etips.errors import Faults, SettingError, SeveralFaultsError, faults_of
 
 DataArgument = Annotated[
     Path, typer.Argument(help="A table (CSV, Parquet, ...), or a Trajectories folder.")
@@ -93,27 +93,17 @@ def takes_columns(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def said_of_table(table: Path | None, given: Mapping[str, str | int | None]) -> TableSpec:
-    """What the options say of a table, over what the file says.
-
-    Args:
-        table: The file, if one was named.
-        given: Each option by the name of its field, None where it was left out.
-    """
+    """What the options, by the names of their fields, say of a table, over what the file says."""
     try:
         columns = TableSpec.from_texts(given)
     except (SettingError, SeveralFaultsError) as error:
-        raise _of_options(error) from None
+        faults = Faults()
+        for own in faults_of(error):
+            assert isinstance(own, SettingError)
+            option = f"--{own.name.replace('_', '-')}"
+            faults.note(SettingError(option, own.rule.replace('"', ""), fix=own.fix))
+        raise faults.all() from None
     return columns if table is None else columns.over(read_columns(table))
-
-
-def _of_options(error: EtipsError) -> EtipsError:
-    """The refusal of fields as one of options."""
-    faults = Faults()
-    for own in faults_of(error):
-        assert isinstance(own, SettingError)
-        option = f"--{own.name.replace('_', '-')}"
-        faults.note(SettingError(option, own.rule.replace('"', ""), fix=own.fix))
-    return faults.all()
 
 
 class _Hidden:

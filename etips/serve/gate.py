@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import socket
+import struct
 import sys
 import time
 from dataclasses import dataclass, field
@@ -62,6 +63,8 @@ HEADERS = MappingProxyType(
 _MIN_TOKEN, _MAX_TOKEN_FILE = 16, 4096
 _ORIGIN = re.compile(r"https://[a-z0-9.-]+(:[1-9][0-9]{0,4})?")
 _MAX_CONNECTIONS = 1000
+_SYSTEM_BUFFER = 64 * 1024  # bytes of an answer that are out of our sight once they are written
+_RESET = struct.pack("ii", 1, 0)  # ends a connection with all that the system still holds for it
 _ONCE = ("host", "origin", "authorization", "content-length", "cookie")
 _DETAILS = MappingProxyType(
     {
@@ -244,6 +247,7 @@ def listen(address: Address) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else Nagle waits 40 ms
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SYSTEM_BUFFER)
     try:
         bound.bind((address.host, address.port))
     except OSError as error:
@@ -333,6 +337,9 @@ class TimedProtocol(H11Protocol):
 
     def _cut(self, what: str) -> None:
         del self._timers[what]
+        if what == "unread":
+            own = self.transport.get_extra_info("socket")
+            own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         if what == "unread" or self.cycle is None or self.cycle.response_complete:
             self.transport.abort()
 
