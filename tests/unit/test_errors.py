@@ -16,7 +16,6 @@ from etips.errors import (
     ResourceError,
     SettingError,
     as_option,
-    faults_of,
     refuse_file,
     require,
     require_number,
@@ -35,12 +34,6 @@ def test_a_data_refusal_names_place_rule_rows_and_remedy():
         "Round it.",
     )
     assert (error.n_failing, error.total, error.first_row) == (2, 20, 3)
-
-
-def test_a_refusal_of_the_whole_counts_no_rows():
-    error = DataError("log.csv", "must have at least one row")
-    assert str(error) == "log.csv: must have at least one row."
-    assert error.first_row is None
 
 
 @pytest.mark.parametrize(
@@ -69,20 +62,14 @@ def test_a_refusal_is_one_printable_line_whatever_a_column_is_called(where, fix)
         assert str(error).isprintable()
 
 
-def test_require_passes_when_the_rule_holds_everywhere():
+def test_a_rule_must_hold_in_every_row_by_the_users_own_numbers_or_by_position():
     require("x", "must hold", np.ones(5, bool))
     require("x", "must hold", np.ones(0, bool))
-
-
-def test_require_counts_positions_when_rows_have_no_numbers_of_their_own():
+    holds, rows = np.array([True, False, False, True]), np.array([40, 30, 20, 10])
     with pytest.raises(DataError, match=r"^x: must hold; 2 of 4 rows fail, first at row 1\.$"):
-        require("x", "must hold", np.array([True, False, True, False]))
-
-
-def test_require_reports_the_users_own_row_numbers():
-    rows = np.array([40, 30, 20, 10])
+        require("x", "must hold", holds)
     with pytest.raises(DataError, match=r"^x: must hold; 2 of 4 rows fail, first at row 20\.$"):
-        require("x", "must hold", np.array([True, False, False, True]), rows=rows)
+        require("x", "must hold", holds, rows=rows)
 
 
 @pytest.mark.parametrize("value", ["3", 3.0, None, True, [3], np.array([1, 2])])
@@ -182,14 +169,3 @@ def test_a_file_is_refused_for_all_that_is_wrong_in_it():
     assert str(refuse_file("a.toml", slips[1:])) == "a.toml: x is no key. See y."
     told = "a.toml: has 2 faults: (1) lag must be 0 or 1; (2) x is no key. See y."
     assert str(refuse_file("a.toml", slips)) == told
-
-
-def test_a_refusal_holds_itself_or_several():
-    faults = Faults()
-    slips = [SettingError("lag", "must be 0 or 1"), SettingError("x", "is no key")]
-    assert faults_of(slips[0]) == (slips[0],)
-    for slip in slips:
-        faults.note(slip)
-    with pytest.raises(EtipsError) as caught:
-        faults.raise_any()
-    assert faults_of(caught.value) == tuple(slips)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from etips.progress import duration, no_progress
+from etips.progress import duration
 
 
 @pytest.mark.parametrize(
@@ -11,7 +11,3 @@ from etips.progress import duration, no_progress
 )
 def test_a_duration_is_told_in_the_unit_that_suits_it(seconds, words):
     assert duration(seconds) == words
-
-
-def test_nobody_is_told():
-    assert no_progress("x", 0.5) is None
