@@ -8,7 +8,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from etips.data.decisions import Ints
-from etips.data.intake.dose_classes import DoseClasses
 from etips.data.schema import Schema
 from etips.data.trajectories import Trajectories
 from etips.disclosure import hide_together
@@ -128,13 +127,10 @@ def _doses(schema: Schema, actions: Ints) -> dict[str, pa.Array]:
         own = np.array(part.of_action)[actions]
         columns[f"{name}_low"] = _floats([low for low, _ in dose.ranges], own)
         columns[f"{name}_high"] = _floats([high for _, high in dose.ranges], own)
-        columns[f"{name}_median"] = _floats(_medians(dose), own)
+        # Of the class of none it is 0.
+        medians = [0.0, *dose.medians[1:]] if dose.none else list(dose.medians)
+        columns[f"{name}_median"] = _floats(medians, own)
     return columns
-
-
-def _medians(dose: DoseClasses) -> list[float | None]:
-    """Of none it is 0, whoever got none."""
-    return [0.0, *dose.medians[1:]] if dose.none else list(dose.medians)
 
 
 def _floats(values: list[float | None] | list[float], rows: Ints) -> pa.Array:
