@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -74,9 +75,13 @@ def recognise(where: str, sample: bytes, *, whole: bool) -> Dialect:
     header, *records = list(_records(rows, delimiter)) or [[]]
     names = [name.strip() for name in header if name.strip()]
     counted = [[str(at + first) for at in range(len(names))] for first in (0, 1)]  # as pandas does
-    if len(names) > 1 and all(_NUMBER.match(name) for name in names) and names not in counted:
+    n_numbers = 0 if names in counted else sum(bool(_NUMBER.match(name)) for name in names)
+    if n_numbers == len(names) > 1:
         fix = "Write the names of the columns above it."  # unshown: they are the first patient's
         raise FileError(where, "has numbers in its first line, not names", fix=fix)
+    if n_numbers > 1:
+        some = f"{n_numbers} of {len(names)} names in its first line are numbers"
+        note(f"{Path(where).name}: {some}: is it a patient's? Then write names above it")
     cells = [[r[at] for r in records if at < len(r) and r[at].strip()] for at in range(len(header))]
     codes = [
         bool(own) and (all(map(_CODE.match, own)) or any(map(_ZEROS.match, own))) for own in cells

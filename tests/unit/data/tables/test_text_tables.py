@@ -226,6 +226,18 @@ def test_a_first_line_of_numbers_is_no_header_and_is_not_shown():
     assert recognise("a.csv", b"0,1,2\n5,6,7\n", whole=True).header == ("0", "1", "2")
 
 
+def test_a_first_line_with_numbers_among_names_is_asked_about(tmp_path):
+    """It may be a patient's, or years in a wide table."""
+    with collecting_notes() as notes:
+        found = read(tmp_path, "Caucasian,61,0.5\nOther,48,1.5\n")
+        read(tmp_path, "ward,x1,x2\nA,1,2\n")
+    assert list(found) == ["Caucasian", "61", "0.5"]
+    assert notes == [
+        "a.csv: 2 of 3 names in its first line are numbers: is it a patient's? "
+        "Then write names above it"
+    ]
+
+
 def test_columns_without_name_and_content_are_left_out():
     table = pa.Table.from_arrays(
         [pa.array([0, 1]), pa.array([5, 6]), pa.array([None, None])], ["", " x ", ""]
