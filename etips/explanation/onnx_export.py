@@ -25,10 +25,9 @@ from etips.explanation.onnx_members import (
 )
 from etips.files.writing import write_file
 from etips.models.bundle import Bundle
-from etips.models.masking import FORBIDDEN
-from etips.models.own_model import OwnModel
+from etips.models.network import FORBIDDEN
 from etips.models.row_model import Reads, row_width
-from etips.models.stack import FLOOR, Stack
+from etips.models.stack import FLOOR, OwnModel, Stack
 from etips.models.tree_ensemble import EVERY, TreeEnsemble, round_down
 from etips.policies.asking import Member
 from etips.policies.policy import FittedPolicy

@@ -12,8 +12,7 @@ import numpy as np
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.errors import DataError, SettingError
-from etips.models.own_model import OwnModel
-from etips.models.stack import Part
+from etips.models.stack import OwnModel, Part
 
 
 @runtime_checkable

@@ -10,6 +10,9 @@ from torch import Tensor
 
 from etips.models.encoders.encoder import Encoder, Parameters, Shapes
 
+FORBIDDEN = -1e9
+"""Logit of an action that must not be taken: its probability is zero in any precision."""
+
 
 @dataclass(frozen=True)
 class Network:
@@ -123,3 +126,13 @@ class _Pick(torch.autograd.Function):
             spread.zero_()
         spread.index_copy_(0, rows.flatten(), grad.flatten(0, 1))
         return spread.view(ctx.shape), None
+
+
+def forbid(logits: Tensor, allowed: Tensor) -> Tensor:
+    """Logits in which an action that is not allowed has no probability.
+
+    Args:
+        logits: Shape (J, n, K).
+        allowed: Shape (n, K).
+    """
+    return logits.masked_fill(~allowed, FORBIDDEN)

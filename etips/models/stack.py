@@ -1,14 +1,16 @@
 """Models of several kinds as one: their predicted losses or propensities, added up by weight."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NoReturn, get_args
 
 import torch
 from torch import Tensor
 
+from etips.data.decisions import Floats
+from etips.data.trajectories import Trajectories
+from etips.errors import SettingError
 from etips.models.bundle import Bundle
-from etips.models.own_model import OwnModel
 from etips.models.row_model import RowModel
 from etips.models.tree_ensemble import TreeEnsemble
 
@@ -24,6 +26,36 @@ _LINKS: Mapping[Mixes, tuple[Link, ...]] = {
     "losses": ("amount", "logit"),
     "propensities": ("amount", "softmax"),
 }
+
+
+@dataclass(frozen=True, eq=False)
+class OwnModel:
+    """Answers of a fitted object.
+
+    Args:
+        answer: Losses of every action at the decisions of stays, shape (n_decisions, n_actions).
+    """
+
+    answer: Callable[[Trajectories], Floats]
+
+    @property
+    def n_members(self) -> int:
+        """One."""
+        return 1
+
+    def arrays(self) -> Mapping[str, Floats]:
+        """Nothing that we know of."""
+        return {}
+
+    def outputs(self, _: object) -> NoReturn:
+        """Refused: it reads stays, not rows."""
+        self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """What cannot be done with it: to write it, to look into it."""
+        rule = "holds a model of your own, which can be neither written nor looked into"
+        fix = "Leave it out of candidates, or keep this process."
+        raise SettingError("policy", rule, fix=fix)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,9 +14,8 @@ from etips.data.trajectories import Trajectories
 from etips.models.answers import outputs_at
 from etips.models.batches import Batch, StepTensors
 from etips.models.bundle import Bundle
-from etips.models.own_model import OwnModel
 from etips.models.row_model import Reads, RowModel, rows_of
-from etips.models.stack import Stack
+from etips.models.stack import OwnModel, Stack
 from etips.models.tree_ensemble import TreeEnsemble
 
 ReadsRows = OwnModel | RowModel | TreeEnsemble

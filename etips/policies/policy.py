@@ -19,7 +19,7 @@ from etips.errors import DataError, SettingError
 from etips.models.answers import BATCH_SIZE, answer_decisions
 from etips.models.batches import Batch, step_tensors
 from etips.models.bundle import Bundle
-from etips.models.masking import forbid
+from etips.models.network import forbid
 from etips.models.stack import FLOOR
 from etips.policies.asking import Asked, Member, arrays_of, singles
 from etips.policies.deployed import Acts, Deployed, draw_from, take_likeliest

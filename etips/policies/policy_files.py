@@ -28,9 +28,8 @@ from etips.models.encoders.registry import (
     encoder_from_json,
 )
 from etips.models.network import Network
-from etips.models.own_model import OwnModel
 from etips.models.row_model import Reads, RowModel, row_width
-from etips.models.stack import Link, Mixes, Part, Stack
+from etips.models.stack import Link, Mixes, OwnModel, Part, Stack
 from etips.models.tree_ensemble import TreeEnsemble
 from etips.policies.asking import Member, arrays_of
 from etips.policies.deployed import Acts

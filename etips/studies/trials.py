@@ -18,9 +18,8 @@ from etips.learn.learners.catalogue import require_method
 from etips.learn.learners.learner import Learner
 from etips.learn.learners.recipes import Recipe
 from etips.learn.nuisance.propensity import Quality, measure
-from etips.models.own_model import OwnModel
 from etips.models.row_model import RowModel
-from etips.models.stack import Stack
+from etips.models.stack import OwnModel, Stack
 from etips.models.tree_ensemble import TreeEnsemble
 from etips.policies.deployed import Deployed
 from etips.policies.policy import FittedPolicy

@@ -18,8 +18,7 @@ from etips.errors import DataError, SettingError
 from etips.evaluation.censoring import complete_losses
 from etips.evaluation.log import PROPENSITY_FLOOR
 from etips.learn.fitting.candidates import Candidate
-from etips.learn.fitting.checkpoints import Checkpoints
-from etips.learn.fitting.trainer import Trainer
+from etips.learn.fitting.trainer import Checkpoints, Trainer
 from etips.learn.nuisance.outcome import FittedOutcome
 from etips.learn.nuisance.propensity import FittedPropensity, Quality
 from etips.learn.training.epoch_report import Report

@@ -20,7 +20,7 @@ from etips.learn.training.objectives import (
     translated_ips,
     weigh,
 )
-from etips.models.masking import forbid
+from etips.models.network import forbid
 
 
 class Logged(NamedTuple):

@@ -19,10 +19,9 @@ from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
 from etips.errors import SettingError, require_number
 from etips.evaluation.log import PROPENSITY_FLOOR
-from etips.learn.fitting.candidates import Candidate, Judged, blank, judge
+from etips.learn.fitting.candidates import Candidate, Judged, Weighing, blank, judge
 from etips.learn.fitting.crossfit import out_of_fold
 from etips.learn.fitting.prepare import Folds
-from etips.learn.fitting.risk_totals import Weighing
 from etips.learn.fitting.stages import ENCODER, Training
 from etips.learn.fitting.trainer import Trainer, TrainingRequest
 from etips.learn.learners.learner import Fit, Learner
@@ -33,7 +32,7 @@ from etips.learn.nuisance.propensity import PropensityModel
 from etips.learn.training.objectives import part_of
 from etips.models.bundle import Bundle
 from etips.models.encoders.registry import AnyEncoder
-from etips.models.masking import forbid
+from etips.models.network import forbid
 
 
 @dataclass(kw_only=True, eq=False)

@@ -1,16 +1,16 @@
 """One step of learning: all networks of a bundle on a batch of stays, on a CPU or a GPU."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from etips.data.decisions import Ints
-from etips.learn.training.captured import Replay
-from etips.learn.training.dropout import INPUTS, Masks, hide, mix
 from etips.learn.training.objectives import Objective, combine, part_of
 from etips.learn.training.optimiser import Schedule, adam
 from etips.learn.training.settings import Settings
@@ -22,11 +22,26 @@ from etips.models.network import Network
 
 _LOG = logging.getLogger(__name__)
 
+INPUTS = 0x51ED27
+"""Added to the key of a learning step, it keeps the inputs' mask apart from the states'."""
+
 MOST_SHAPES = 12
 """Lengths of a batch that are captured on a GPU; longer data are rounded up to fewer."""
 
 Learn = Callable[[Ints, Schedule], None]
 """Does one step of every network, on a batch of these stays."""
+
+
+class Masks(NamedTuple):
+    """What is hidden while learning, None for nothing.
+
+    Args:
+        state: Of the states where a decision is asked, shape (n, hidden).
+        inputs: Of the features, shape (T * B, n_features).
+    """
+
+    state: Tensor | None = None
+    inputs: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,3 +182,86 @@ def dropout_masks(task: Task, batch: Batch, key: Tensor, head: Tensor) -> Masks:
     other = mix(key.to(torch.int32) + INPUTS)
     inputs = hide(rows, task.network.n_features, other, settings.input_dropout)
     return Masks(*(None if m is None else m.to(head.dtype) for m in (state, inputs)))
+
+
+def hide(rows: Tensor, width: int, key: Tensor, share: float) -> Tensor | None:
+    """Zeros and scaled ones, shape (n_rows, width), a hash of learning step, row and unit.
+
+    It is the same for all networks, so that none depends on its neighbours; and it depends on
+    nothing else, so that a batch may be laid out in any way.
+    """
+    if share == 0:
+        return None
+    unit = mix(torch.arange(width, dtype=torch.int32, device=key.device))
+    row = mix(rows ^ mix(key))
+    hidden = (mix(row[:, None] ^ unit) & 0xFFFFFF) < int(share * 2**24)
+    return hidden.logical_not().to(torch.float32).div_(1 - share)
+
+
+def mix(values: Tensor) -> Tensor:
+    """Scatter 32-bit whole numbers, by the finaliser of MurmurHash3."""
+    values = values.bitwise_xor(values >> 16).mul_(-2048144789)
+    values = values.bitwise_xor_(values >> 13).mul_(-1028477387)
+    return values.bitwise_xor_(values >> 16)
+
+
+class Replay:
+    """Work on a GPU that is captured once and replayed, so that launching it costs next to nothing.
+
+    A step of a bundle is a thousand small kernels; asking for them one by one takes longer than
+    doing them. What is captured reads and writes tensors that stay where they are. Work that cannot
+    be captured is done as it is, with a warning.
+
+    Args:
+        work: Does everything for one shape; reads and writes only tensors that stay in place.
+        changed: The tensors it changes, all of them: warming up must leave no trace.
+    """
+
+    def __init__(self, work: Callable[[int], None], changed: Sequence[Tensor]) -> None:
+        self._work = work
+        self._changed = list(changed)
+        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self._first: torch.cuda.CUDAGraph | None = None
+        self._capturing = True
+
+    def __call__(self, shape: int) -> None:
+        """Do the work for this shape."""
+        if self._capturing and shape not in self._graphs:
+            self._capture(shape)
+        if shape in self._graphs:
+            self._graphs[shape].replay()
+        else:
+            self._work(shape)
+
+    def _capture(self, shape: int) -> None:
+        before = [value.clone() for value in self._changed]
+        try:
+            self._graphs[shape] = self._graph(shape)
+        except RuntimeError as error:
+            self._capturing = False
+            _LOG.warning("The training step cannot be captured, it will run slower: %s", error)
+        torch.cuda.synchronize()
+        for value, old in zip(self._changed, before, strict=True):
+            value.copy_(old)
+
+    def _graph(self, shape: int) -> torch.cuda.CUDAGraph:
+        side = _capture_stream()
+        if self._first is None:  # libraries choose their kernels before the capture
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                self._work(shape)
+            torch.cuda.current_stream().wait_stream(side)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        # One pool of memory for all shapes, since only one of them runs at a time.
+        pool = None if self._first is None else self._first.pool()
+        with torch.cuda.graph(graph, pool=pool, stream=side, capture_error_mode="thread_local"):
+            self._work(shape)
+        self._first = self._first or graph
+        return graph
+
+
+@cache
+def _capture_stream() -> torch.cuda.Stream:
+    """Where everything is captured; work that others put on it would be captured too."""
+    return torch.cuda.Stream()  # type: ignore[no-untyped-call]

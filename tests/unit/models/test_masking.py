@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from etips.models.masking import forbid
+from etips.models.network import forbid
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

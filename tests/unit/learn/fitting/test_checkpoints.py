@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import torch
 
-from etips.learn.fitting.checkpoints import Checkpoints, NoCheckpoints
+from etips.learn.fitting.trainer import Checkpoints, NoCheckpoints
 from etips.learn.training.epoch_report import EpochReport
 from etips.learn.training.settings import Settings
 from etips.learn.training.state import State

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from etips.evaluation import matching_factor, sndr, snips
-from etips.learn.fitting.risk_totals import Weighing
+from etips.learn.fitting.candidates import Weighing
 
 
 def log(n=60, seed=0):

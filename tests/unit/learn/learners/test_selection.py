@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from etips.evaluation import snips
-from etips.learn.fitting.candidates import Candidate, blank, judge
-from etips.learn.fitting.risk_totals import Weighing
+from etips.learn.fitting.candidates import Candidate, Weighing, blank, judge
 from etips.learn.learners.policy_search import choose, risk_of_choosing
 
 

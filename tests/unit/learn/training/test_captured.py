@@ -4,8 +4,8 @@ import logging
 
 import torch
 
-from etips.learn.training import captured
-from etips.learn.training.captured import Replay
+from etips.learn.training import learning_step
+from etips.learn.training.learning_step import Replay
 
 
 def test_work_that_cannot_be_captured_is_done_as_it_is_after_a_warning(monkeypatch, caplog):
@@ -18,7 +18,7 @@ def test_work_that_cannot_be_captured_is_done_as_it_is_after_a_warning(monkeypat
         work(shape)  # a warm-up that must leave no trace
         raise RuntimeError("operation not permitted when stream is capturing")
 
-    monkeypatch.setattr(captured.Replay, "_graph", fails)
+    monkeypatch.setattr(learning_step.Replay, "_graph", fails)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     replay = Replay(work, [total])
     with caplog.at_level(logging.WARNING):

@@ -18,7 +18,7 @@ from etips.learn.training.objectives import (
     translated_ips,
     weigh,
 )
-from etips.models.masking import FORBIDDEN, forbid
+from etips.models.network import FORBIDDEN, forbid
 
 SHAPES = 50
 
