@@ -22,7 +22,6 @@ _NUMBER = 4  # bytes of a float32
 _COPIES = 8  # of the parameters: two moments, the best, gradients, what the optimiser makes of them
 _OUTPUTS = 8  # arrays as large as the outputs that objectives make
 _STATES = 3  # arrays as large as the states that looking at held-out stays takes
-_ASKERS = {"cpu": 1, "cuda": 8}  # may ask at once: asking takes little, and is not told who shares
 _BACKWARD = {"cpu": 2.0, "cuda": 4.0}  # memory at its highest over what a CPU's pass keeps
 _LACKS = ("can't allocate memory", "not enough memory")  # what torch says where it has no type
 
@@ -50,7 +49,7 @@ def stays_at_once(network: Network, steps: StepTensors, n_networks: int) -> int:
         n_networks: How many are asked together.
     """
     each = n_networks * _asking(network, steps)
-    fit = int(room(steps.device, sharers=_ASKERS[steps.device.type]) // each)
+    fit = int(room(steps.device) // each)
     return max(min(fit, batch_size_on(steps.device)), 1)
 
 
@@ -67,14 +66,9 @@ def askers(network: Network, steps: StepTensors, n_networks: int, n_stays: int) 
     return max(int(room(steps.device) // each), 1)
 
 
-def room(device: torch.device, *, sharers: int = 1) -> float:
-    """Bytes that one training may take.
-
-    Args:
-        device: Where it trains.
-        sharers: Trainings that share the device, itself included.
-    """
-    return SHARE * free(device) / sharers
+def room(device: torch.device) -> float:
+    """Bytes that a training on the device may take."""
+    return SHARE * free(device)
 
 
 def free(device: torch.device) -> int:

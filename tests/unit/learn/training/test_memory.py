@@ -206,12 +206,6 @@ def test_another_failure_is_not_taken_for_a_lack_of_memory():
         raise RuntimeError("pin the memory, or allocate the tensor with pin_memory=True")
 
 
-def test_those_that_share_a_device_share_its_memory(monkeypatch):
-    monkeypatch.setattr(memory, "free", lambda _: 1200)
-    assert memory.room(CPU) == pytest.approx(1200 * memory.SHARE)
-    assert memory.room(CPU, sharers=3) == pytest.approx(400 * memory.SHARE)
-
-
 def test_as_many_may_ask_as_memory_holds_and_one_in_any_case(monkeypatch):
     steps, shape = steps_of(), network(GRU(16))
     each = 100 * 3 * memory._asking(shape, steps)
