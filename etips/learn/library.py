@@ -425,7 +425,7 @@ def _by_action(size: Size) -> Size:
 
 
 def _boosting_seconds(size: Size, models: int) -> float:
-    return BOOSTING["max_iter"] * models * (3e-4 + 3e-9 * size.n * size.d)
+    return BOOSTING["max_iter"] * models * (8e-4 + 1e-5 * size.d + 3e-9 * size.n * size.d)
 
 
 def _with_products(size: Size) -> Size:
@@ -433,7 +433,7 @@ def _with_products(size: Size) -> Size:
 
 
 def _softmax_seconds(size: Size) -> float:
-    return 1e-7 * size.n * size.d * size.k + 0.02
+    return 5e-8 * size.n * size.d * size.k + 0.02
 
 
 def _lasso_seconds(size: Size) -> float:
@@ -466,7 +466,7 @@ PROPENSITIES: Sequence[Recipe] = (
 LOSSES: Sequence[Recipe] = (
     Recipe("regression", "loss", _regression, _lasso_seconds),
     Recipe("forest", "loss", _forest, lambda s: s.k * _tree_seconds(_by_action(s))),
-    Recipe("boosting", "loss", _boosting, lambda s: _boosting_seconds(_by_action(s), s.k)),
+    Recipe("boosting", "loss", _boosting, lambda s: _boosting_seconds(_by_action(s), s.k + 1)),
     Recipe(
         "products",
         "loss",
