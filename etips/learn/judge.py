@@ -14,7 +14,7 @@ from etips.data.decisions import Floats, Ints
 
 Z = 1.64
 """Standard errors by which the corrected gap must be below zero: a test at 5 %, one-sided, if folds
-were independent. They share what they learn: of 100 logs of 600 rows in which nothing helps 21 pass,
+were independent. They share what they learn: of 100 logs of 600 rows without effect 21 pass,
 and 16 at 2.1."""
 
 CAUTION = 1.0
