@@ -36,7 +36,6 @@ html_theme_options = {
     "footer_end": [],
 }
 html_sidebars = {"index": []}
-html_static_path = ["assets"]
 
 # Links to files beside this folder, which are pages on the site.
 _OUTSIDE = {
