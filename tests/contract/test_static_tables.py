@@ -28,12 +28,12 @@ def test_static_features_are_enough(name, tmp_path):
     assert np.isfinite(learner.score(STILL))
 
 
-def test_such_a_table_is_evaluated_by_a_stack_in_which_trees_count():
+def test_such_a_table_is_evaluated_by_a_stack_in_which_models_that_bend_count():
     asked = thresholds(600, seed=1)[0]
     policy = LEARNERS["DirectMethod"]().fit(DATA)
     results = etips.evaluate(policy, asked)
     notes = results.methods[0].notes
     for what in ("propensities", "predicted losses"):
         assert notes[what].startswith("cross-fitted on the evaluated stays: ")
-        assert "forest" in notes[what] or "boosting" in notes[what]
+        assert any(model in notes[what] for model in ("forest", "boosting", "products"))
     assert results.methods[0].estimates[0].risk < asked.logged_loss.mean() - 0.05
