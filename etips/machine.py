@@ -22,6 +22,13 @@ _GARBAGE = (100_000, 50, 100)  # torch and scikit-learn make so many objects tha
 # them as often as usual is a third of the time of a short command
 
 _MEMINFO, _STATUS = Path("/proc/meminfo"), Path("/proc/self/status")
+_QUOTAS = (  # of both versions: microseconds of work, and in how many
+    (Path("/sys/fs/cgroup/cpu.max"),),
+    (
+        Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"),
+        Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
+    ),
+)
 _GROUPS = (  # control groups of both versions: folder, limit, use, files that could be dropped
     (Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
     (
@@ -89,6 +96,24 @@ def _products() -> tuple[tuple[Callable[[], int], Callable[[int], None]], ...]:
             if ask is not None and set_threads is not None:
                 products.append((ask, set_threads))
     return tuple(products)
+
+
+def cores() -> int:
+    """Cores that this process may use: those it is held to, and what its container is granted."""
+    held = getattr(os, "sched_getaffinity", None)  # Linux
+    n_cores = len(held(0)) if held is not None else os.cpu_count() or 1
+    return max(min(n_cores, _granted() or n_cores), 1)
+
+
+def _granted() -> int | None:
+    """Whole cores that a container's time is worth, one more for a part of one."""
+    for files in _QUOTAS:
+        try:
+            quota, period = " ".join((path.read_text()) for path in files).split()
+            return max(-(-int(quota) // int(period)), 1) if int(quota) > 0 else None
+        except (OSError, ValueError, ZeroDivisionError):  # not there, or a word for no limit
+            continue
+    return None
 
 
 def free_memory() -> int | None:

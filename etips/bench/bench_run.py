@@ -9,8 +9,6 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
-from joblib import cpu_count
-
 from etips.bench.bench_worlds import (
     BENCH_WORLDS,
     QUICK_WORLDS,
@@ -26,6 +24,7 @@ from etips.bench.standings import Contestant, stand
 from etips.errors import SettingError
 from etips.learn.learners.baselines import MostFrequent, RandomPolicy
 from etips.learn.learners.catalogue import METHODS
+from etips.machine import cores
 from etips.progress import Progress
 from etips.results.bench_result import Bench, BenchEntry, Group
 from etips.results.records import Record
@@ -258,7 +257,7 @@ def describe_machine() -> Record:
         processor = next(iter(names), "")
     return {
         "processor": processor or platform.processor() or platform.machine(),
-        "cores": cpu_count(),
+        "cores": cores(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "etips": __version__,

@@ -11,7 +11,6 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import torch
-from joblib import cpu_count
 
 from etips.data.decisions import Floats, Ints
 from etips.data.trajectories import Trajectories
@@ -35,6 +34,7 @@ from etips.learn.nuisance.propensity import FittedPropensity, fit_propensity
 from etips.learn.own_candidates import OwnAnswers
 from etips.learn.stacking import LeastSquares, Mixture, mix_propensities, weigh
 from etips.learn.training.settings import Settings
+from etips.machine import cores
 from etips.models.bundle import Bundle
 from etips.models.encoders.encoder import Encoder
 from etips.models.encoders.registry import AnyEncoder
@@ -159,7 +159,7 @@ class CrossFit:
             loss=(data.logged_loss - centre) / unit,
             centre=centre,
             unit=unit,
-            workers=Workers(min(cpu_count(), torch.get_num_threads())),
+            workers=Workers(min(cores(), torch.get_num_threads())),
             models=models,
             affordable=kept,
             encoder=encoder_for(encoder, data, earlier_actions=training.earlier_actions),

@@ -128,3 +128,19 @@ def test_a_fit_leaves_torch_out_of_the_search_for_garbage(tmp_path):
     assert done.returncode == 0, done.stderr
     count, collects = done.stdout.splitlines()[-1].split()
     assert (int(count) > 100_000, collects) == (True, "True")
+
+
+@pytest.mark.parametrize(("quota", "granted"), [("150000 100000", 2), ("5000 100000", 1)])
+@pytest.mark.parametrize("n_files", [1, 2])
+def test_cores_are_those_that_a_container_is_granted(
+    tmp_path, monkeypatch, quota, granted, n_files
+):
+    files = tuple(tmp_path / str(number) for number in range(n_files))
+    monkeypatch.setattr(machine, "_QUOTAS", ((tmp_path / "none",), files))
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: range(7), raising=False)
+    assert machine.cores() == 7
+    for file, word in zip(files, [quota] if n_files == 1 else quota.split(), strict=True):
+        file.write_text(f"{word}\n")
+    assert machine.cores() == granted
+    files[0].write_text("max 100000\n" if n_files == 1 else "-1\n")
+    assert machine.cores() == 7

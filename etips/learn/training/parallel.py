@@ -21,10 +21,10 @@ from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
 import torch
-from joblib import cpu_count
 from torch import Tensor
 
 from etips.errors import ResourceError
+from etips.machine import cores
 
 Work = Callable[[int], Any]
 """A part of the work, told how often it was asked before. What it returns must be small, of
@@ -46,7 +46,7 @@ def can_fork() -> bool:
 
 def n_workers() -> int:
     """How many parts can be at work at the same time, by cores and by what torch may use."""
-    return int(min(torch.get_num_threads(), cpu_count()))
+    return int(min(torch.get_num_threads(), cores()))
 
 
 @contextmanager

@@ -36,7 +36,7 @@ def allowing(monkeypatch):
 
     def allow(n_cores, forked=True):
         torch.set_num_threads(n_cores)
-        monkeypatch.setattr(parallel, "cpu_count", lambda: n_cores)
+        monkeypatch.setattr(parallel, "cores", lambda: n_cores)
         monkeypatch.setattr(parallel, "can_fork", lambda: forked)
 
     yield allow
@@ -124,7 +124,7 @@ _ORPHANS = """
     held = open(sys.argv[1], 'w')
     fcntl.flock(held, fcntl.LOCK_EX)
     torch.set_num_threads(2)
-    parallel.cpu_count = lambda: 2
+    parallel.cores = lambda: 2
     def work(number):
         if number:
             time.sleep(60)

@@ -43,11 +43,6 @@ def test_a_risk_is_the_mean_over_the_networks_own_held_out_decisions():
     assert validation.of(some).risks(own)[0].tolist() == pytest.approx([wanted[0], wanted[2]])
 
 
-def test_a_network_can_be_stopped_by_the_stays_held_out_from_the_others():
-    _, state, validation = setting(objective=risk_is([3.0, 1.0, 2.0, 9.0]), by_others=True)
-    assert validation.risks(state.parameters).risk.tolist() == pytest.approx([1.5, 2.5, 2.0, 0.0])
-
-
 def test_the_best_state_is_kept_and_the_epochs_since_it_are_counted():
     _, state, _ = setting()
     for number, risks in enumerate(([3.0, 1.0, 2.0, 9.0], [2.0, 1.5, 2.0, 9.0])):
