@@ -47,10 +47,8 @@ def tune(
     batch: Annotated[
         int, typer.Option(help="Trials proposed together; the result depends on it.", min=1)
     ] = 4,
-    bundle: Annotated[
-        int, typer.Option(help="Trials of one shape that train as one; fast on a GPU.", min=1)
-    ] = 1,
-    jobs: Annotated[int, typer.Option(help="Trials, or bundles, at a time.", min=1)] = 1,
+    bundle: Annotated[int, typer.Option(help="How many trials in a row share a shape.", min=1)] = 1,
+    jobs: Annotated[int, typer.Option(help="Tasks at a time.", min=1)] = 1,
     cluster: Annotated[
         str | None, typer.Option(help="Address of a Ray cluster to use, or local.")
     ] = None,
