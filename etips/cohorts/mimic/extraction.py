@@ -5,6 +5,7 @@ Filters and joins run where the data is; what comes back is reduced to the items
 """
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import ClassVar, Final, Self
@@ -80,7 +81,7 @@ class Profile:
         return {"name": self.name, **asdict(self.rules), **asdict(self.reading)}
 
 
-class Extraction:
+class Extraction(ABC):
     """A database that the cohort can be built from, opened under a profile.
 
     The class says what a version of MIMIC has of its own; what all have in common is written here.
@@ -130,24 +131,24 @@ class Extraction:
 
     # ---- what a version has of its own ---------------------------------------------------------
 
+    @abstractmethod
     def age(self) -> pl.Expr:
         """Age in days from icu_in and the columns `born`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def antibiotics(self) -> pl.DataFrame:
         """Antibiotics given: entry (order of equal ones), admission, stay or null, t."""
-        raise NotImplementedError
 
+    @abstractmethod
     def charted(self, rows: ibis.Table) -> tuple[ir.BooleanValue, dict[str, ir.Value]]:
         """Which charted rows count at all, and what their texts say.
 
         untestable, device (code), has_text, ventilated, extubated of each row.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def given(self, stays: ibis.Table) -> dict[str, ibis.Table]:
         """Queries for what was given to some stays, by the name that they are kept under."""
-        raise NotImplementedError
 
     def counted(self, name: str) -> Mapping[int, str]:
         """Items that are not read, but whose rows are kept and counted; what each is."""

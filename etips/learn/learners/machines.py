@@ -4,6 +4,7 @@ Scores are a line in the rows, or in random waves of them, and sum to zero over 
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
@@ -227,9 +228,9 @@ class MarginLearner(RowLearner):
 
     _fit_margins: ClassVar[Callable[..., Tensor]]
 
+    @abstractmethod
     def _weights(self, log: RowLog) -> Floats:
         """What each decision counts for, or against, the action taken, shape (n,)."""
-        raise NotImplementedError
 
     def _learn(self, stays: Trajectories, trainer: Trainer) -> Fit:  # noqa: ARG002
         self._check()

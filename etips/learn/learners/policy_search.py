@@ -5,6 +5,7 @@ and the figures say what the one policy comes to.
 """
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
@@ -234,9 +235,9 @@ class PolicyLearner(NetworkLearner):
     kl: float = KL
     clip: float = PROPENSITY_FLOOR
 
+    @abstractmethod
     def variants(self, mean_loss: float) -> list[Variant]:
         """What is trained, one set of networks each, in a log of this mean loss."""
-        raise NotImplementedError
 
     def _learn(self, stays: Trajectories, trainer: Trainer) -> Fit:
         self._check()
